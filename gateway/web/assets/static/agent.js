@@ -1,5 +1,4 @@
-// The list of agents, and an agent's own page, as they are now. What an agent gave is taken back, names are removed and
-// standing rules end at the press of a button.
+// Keeps the list of agents and an agent's page current. Its buttons revoke grants, and remove names and standing rules.
 
 import { announce } from './cards.js';
 import { renew } from './renew.js';
@@ -12,11 +11,11 @@ const calls = {
   end: (agent, rule) => ['remove_rule', { agent, rule }],
 };
 const said = { revoke: 'Revoked', remove: 'The name is removed', end: 'The rule has ended' };
-const pause = 1000; // between two looks, however much happens
+const pause = 1000; // between two updates
 
 const shown = () => document.getElementById('agent') ?? document.getElementById('agents');
 
-/** Something has happened to agents. Nothing said means: it may have. */
+/** Updates the page after changes to agents. Without an argument any agent may have changed. */
 export function agentsChanged(what) {
   const { id } = shown().dataset;
   if (!what || !id || what.many || what.agents.includes(id)) again();
@@ -38,7 +37,7 @@ async function again() {
   looks = false;
 }
 
-/** Waits until somebody sees the page. */
+/** Waits until the page is visible. */
 function shownAgain() {
   if (!document.hidden) return undefined;
   return new Promise((resolve) => { document.addEventListener('visibilitychange', resolve, { once: true }); });
@@ -52,7 +51,7 @@ async function look() {
     if (failure) next.querySelector(':scope > .failure').textContent = failure.textContent;
     renew(shown(), next);
   } catch {
-    // the stream of events asks for it, once the node is back
+    // the stream of events updates the page once the node is back
   }
 }
 

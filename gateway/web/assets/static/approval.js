@@ -1,14 +1,14 @@
-// An approval that comes while nothing is being typed stands on top of the page. Esc leaves it waiting.
+// Shows a new approval in a dialog, unless the person is typing. Esc closes the dialog and leaves the approval open.
 
 import { announce, isTyping, tellTimes } from './cards.js';
 import { focusFirst } from './questions.js';
 import { questionCards } from './rpc.js';
 
-const prefix = 'top-'; // the page may show the same message: no two elements have one ID
+const prefix = 'top-'; // the page may show the same message: IDs stay unique
 const references = ['id', 'for', 'form', 'aria-labelledby', 'aria-describedby'];
 
-let known; // the questions that have been told of
-let come = []; // those that came since, in order
+let known; // keys of all open questions
+let come = []; // keys of the new ones, in order
 let busy = false;
 
 export function approvalsChanged({ keys }) {
@@ -20,7 +20,7 @@ export function approvalsChanged({ keys }) {
   if (!document.querySelector('dialog.approval')) showNext();
 }
 
-/** Shows the first that still waits. Their own page shows them as it is. */
+/** Shows the first new approval that is still open. The page of questions needs no dialog. */
 async function showNext() {
   if (busy) return;
   come = come.filter((k) => known.has(k));
@@ -35,7 +35,7 @@ async function showNext() {
     come = cards.slice(1).map((c) => c.id);
     if (cards[0] && known.has(cards[0].id) && !isTyping()) show(cards[0]);
   } catch {
-    come = []; // they wait, and the page counts them
+    come = []; // they stay open, and the page counts them
   }
   busy = false;
 }
@@ -53,7 +53,7 @@ function show(card) {
   dialog.addEventListener('keydown', (e) => {
     if (e.key !== 'Escape' || e.isComposing) return;
     e.preventDefault();
-    e.stopPropagation(); // what was typed is a draft: there is nothing to ask
+    e.stopPropagation(); // the text is kept as a draft: no need to confirm
     leave(dialog);
   }, true);
   dialog.addEventListener('cancel', (e) => { e.preventDefault(); leave(dialog); });
@@ -61,11 +61,11 @@ function show(card) {
   new MutationObserver(() => { if (!dialog.querySelector('[data-waits]')) settled(dialog); }).observe(dialog, { childList: true, subtree: true });
   document.body.append(dialog);
   dialog.showModal();
-  focusFirst(card); // on no button: a key that was meant for something else decides nothing
-  announce('A tool waits for leave');
+  focusFirst(card); // never a button: a key press meant for something else must not decide
+  announce('A tool call waits for permission');
 }
 
-/** Gives a message's elements IDs of their own. */
+/** Prefixes the IDs of a message's elements, and the references to them. */
 function setApart(card, id) {
   for (const e of [card, ...card.querySelectorAll('*')]) {
     for (const name of references.filter((n) => e.hasAttribute(n))) {
@@ -76,12 +76,12 @@ function setApart(card, id) {
 }
 
 function close(dialog) {
-  dialog.close(); // the focus goes back to where it was
+  dialog.close(); // returns the focus
   dialog.remove();
 }
 
 function leave(dialog) {
-  come = []; // whoever leaves one wants none now
+  come = []; // closing one dismisses the others too
   close(dialog);
 }
 

@@ -1,4 +1,4 @@
-// One field of a form that is being made up.
+// Edits one field in the form builder.
 
 import { Field } from './field.js';
 import { Options } from './builder-options.js';
@@ -7,7 +7,7 @@ import { element, tools } from './sequence.js';
 import { readTexts } from './validate.js';
 import { visible } from './visible.js';
 
-/** Each type: what it is in words, how its default is given, what its pattern's rules are of, and whether it has options (at least one, or none too) and a placeholder. */
+/** The types of fields: says describes the type, by is the control of its default, rules the kind of its pattern's rules; hint and options say whether it has these. */
 const types = {
   text: { says: 'a line of text', by: 'text', rules: 'text', hint: true },
   textarea: { says: 'lines of text', by: 'textarea', rules: 'text', hint: true },
@@ -24,10 +24,10 @@ const types = {
   '': { says: 'whatever the pattern allows', by: 'text', hint: true },
 };
 
-/** JSON that stands as it was typed. */
+/** Raw is JSON text that is sent unchanged. */
 export class Raw { constructor(text) { this.text = text; } }
 
-/** Under what the node says what is wrong with a field. */
+/** Returns the key under which the node reports a field's error. */
 export const errorKey = (name, i) => visible(name).replace(/\\u\{(\w+)\}/g, (_, hex) => '\\u' + hex.padStart(4, '0')) || `field ${i + 1}`;
 
 const words = ['name', 'label', 'placeholder', 'help', 'example'];
@@ -75,7 +75,7 @@ export class FieldBuilder {
     this.showTitle();
   }
 
-  /** What stands in it, for putting it back. */
+  /** Returns the state of the controls, for put. */
   get draft() {
     return {
       ...Object.fromEntries(words.map((name) => [name, this.named(name).value])), type: this.type.value, required: this.named('required').checked,
@@ -83,7 +83,7 @@ export class FieldBuilder {
     };
   }
 
-  /** The field as it is sent. What is empty is not part of it. */
+  /** Returns the field as it is sent, without empty members. */
   get field() {
     const { name, label, type, required, placeholder, help, example, pattern, ...rest } = this.draft;
     const given = (text) => text || undefined;
@@ -99,7 +99,7 @@ export class FieldBuilder {
 
   get rules() { return this.type.value === 'checkbox' && this.options.drafts.length > 0 ? 'list' : this.kind.rules; }
 
-  /** What the texts of a default or an example stand for. */
+  /** Returns the value for the texts of a default or an example. */
   value(texts, isExample) {
     const [text = ''] = texts;
     if (this.type.value === '' && text) return isJSON(text) ? new Raw(text) : text;
@@ -128,27 +128,27 @@ export class FieldBuilder {
     this.control('.hinted').hidden = !this.kind.hint;
   }
 
-  /** Draws what the default is given by, with the texts that stand in it, so far as they fit. */
+  /** Draws the control of the default, and keeps its texts where they fit. */
   drawDefault(texts = this.default?.texts() ?? []) {
     const options = this.options.drafts.filter((o) => o.value);
     const by = this.type.value === 'checkbox' && this.options.drafts.length > 0 ? 'checks' : this.kind.by;
     if (by !== this.by && this.rules !== this.pattern.kind) this.pattern.offer(this.rules);
     this.by = by;
-    const place = this.control('.default');
-    if (place.contains(this.why)) this.say(''); // it goes with what it is about
-    place.replaceChildren();
+    const root = this.control('.default');
+    if (root.contains(this.why)) this.say(''); // the message belongs to the removed control
+    root.replaceChildren();
     this.default = undefined;
     if (!by) return;
     const e = draw[by](by === 'select' && options.length === 0 && this.type.value === 'confirm' ? [{ value: 'Yes' }, { value: 'No' }] : options);
     e.dataset.kind = by;
     e.dataset.spec = '{}';
-    place.append(e);
+    root.append(e);
     this.default = new Field(e);
     this.default.put(texts);
     if (e.querySelector('select')?.selectedIndex === -1) this.default.put(['']);
   }
 
-  /** Says what is wrong with it, at the part of it that is meant. */
+  /** Shows an error at the control that it is about. */
   say(why) {
     const text = visible(why ?? '');
     this.why.textContent = text && text[0].toUpperCase() + text.slice(1);

@@ -1,4 +1,4 @@
-// The options of a field that is being made up.
+// Edits the options of a field in the form builder.
 
 import { element, Sequence, tools } from './sequence.js';
 
@@ -27,7 +27,7 @@ export class Options {
     root.lastElementChild.addEventListener('click', () => this.sequence.add({}));
     root.addEventListener('keydown', (e) => {
       if (e.key !== 'Enter' || e.isComposing || e.ctrlKey || e.metaKey || !e.target.matches('input')) return;
-      e.preventDefault(); // the next one is typed at once
+      e.preventDefault(); // continues with a new option
       e.stopPropagation();
       this.sequence.add({}, this.sequence.indexOf(e.target));
     });
@@ -35,10 +35,10 @@ export class Options {
 
   get drafts() { return this.sequence.parts.map((p) => p.draft); }
 
-  /** The options as they are sent: an empty row is none. */
+  /** Returns the options as they are sent, without empty rows. */
   get given() { return this.drafts.filter(isGiven); }
 
-  /** Where the value of an option of those is typed, or where the first may be. */
+  /** Returns the input of the i-th given option's value, or of the first row. */
   control(i) {
     const { parts } = this.sequence;
     return (parts.filter((p) => isGiven(p.draft))[i] ?? parts[0])?.inputs[0] ?? this.element.lastElementChild;

@@ -1,4 +1,4 @@
-// The pattern of a field that is being made up: a JSON Schema, and beside it the common rules, which write it.
+// Edits a field's pattern in the form builder: a JSON Schema, and controls for its common rules.
 
 import { element } from './sequence.js';
 
@@ -9,7 +9,7 @@ const rules = {
   list: [['minItems', 'At least so many choices', count], ['maxItems', 'At most so many choices', count]],
 };
 
-/** The schema that a text is, {} for none; null if the rules have no place in it. */
+/** Returns the schema in a text, {} for an empty text, or null if the text is no JSON object. */
 function read(text) {
   try {
     const doc = JSON.parse(text.trim() || '{}');
@@ -23,12 +23,12 @@ export class Pattern {
   constructor(root) {
     this.element = root;
     root.innerHTML = '<div class="pair"></div><label>Pattern, a JSON Schema <textarea name="pattern" rows="2" spellcheck="false"></textarea></label>';
-    [this.place, this.text] = [root.firstElementChild, root.querySelector('textarea')];
+    [this.controls, this.text] = [root.firstElementChild, root.querySelector('textarea')];
     this.text.addEventListener('input', () => this.show());
-    this.place.addEventListener('input', (e) => this.write(e.target));
+    this.controls.addEventListener('input', (e) => this.write(e.target));
   }
 
-  /** What is typed as it stands, which is JSON, or undefined. */
+  /** Returns the text of the schema. */
   get draft() { return this.text.value.trim(); }
 
   get isWrong() {
@@ -44,11 +44,11 @@ export class Pattern {
     this.offer(kind);
   }
 
-  /** Offers the rules that fit a kind of value. Those of another kind go. */
+  /** Shows the rules for a kind of value, and removes those of the former kind. */
   offer(kind) {
     if (this.kind !== undefined && this.kind !== kind) this.drop(this.kind);
     this.kind = kind;
-    this.place.replaceChildren(...(rules[kind] ?? []).map(([key, says, attributes]) => {
+    this.controls.replaceChildren(...(rules[kind] ?? []).map(([key, says, attributes]) => {
       const label = element('<label><span></span> <input></label>');
       const [words, input] = label.children;
       words.textContent = says;
@@ -64,7 +64,7 @@ export class Pattern {
 
   show() {
     const doc = read(this.text.value);
-    for (const input of this.place.querySelectorAll('input')) {
+    for (const input of this.controls.querySelectorAll('input')) {
       input.disabled = doc === null;
       const { rule } = input.dataset;
       if (input.type === 'checkbox') input.checked = doc?.type === 'integer';

@@ -1,4 +1,4 @@
-// The form that is being made up as its recipient will see it, to be tried out.
+// Shows the form in the builder as its recipient will see it. It can be filled in but not sent.
 
 import { tellTimes } from './cards.js';
 import { Field } from './field.js';
@@ -6,20 +6,20 @@ import { preview } from './rpc.js';
 import { readTexts, validateValues } from './validate.js';
 import { visible } from './visible.js';
 
-const pause = 250; // a word is typed, then it is drawn
+const pause = 250; // between the last key press and drawing
 
 export class Preview {
-  /** @param {(refused: object|null) => void} told hears what the node says of the fields */
-  constructor(root, told) {
-    Object.assign(this, { root, told, turn: 0 });
+  /** @param {(refused: object|null) => void} checked receives the node's refusal of the fields, or null */
+  constructor(root, checked) {
+    Object.assign(this, { root, checked, turn: 0 });
     root.innerHTML = '<ol class="stream"></ol><p class="hint" role="status"></p>';
     [this.list, this.hint] = root.children;
-    root.addEventListener('submit', (e) => { e.preventDefault(); this.tried(e.submitter); });
+    root.addEventListener('submit', (e) => { e.preventDefault(); this.check(e.submitter); });
   }
 
   /**
-   * Draws the form soon, unless it changes again before. Fields that cannot be asked yet are left out.
-   * @param {(wrongs: object) => string} body gives the form in JSON, without the fields that something is wrong with
+   * Draws the form after a pause without changes. It leaves out fields that the node refuses.
+   * @param {(errors: object) => string} body returns the form in JSON, without the fields that have errors
    */
   draw(as, body) {
     this.stop();
@@ -27,7 +27,7 @@ export class Preview {
     this.soon = setTimeout(async () => {
       const refused = await this.look(turn, as, body({}));
       if (turn !== this.turn) return;
-      this.told(refused);
+      this.checked(refused);
       const still = refused?.code === 'INVALID_FORM' ? await this.look(turn, as, body(refused.fields)) : refused;
       if (turn !== this.turn) return;
       if (still) this.list.replaceChildren();
@@ -35,7 +35,7 @@ export class Preview {
     }, pause);
   }
 
-  /** Draws the form now, or gives why there is none. */
+  /** Draws the form now, and returns the node's refusal or null. */
   async look(turn, as, body) {
     try {
       const html = await preview(as, body);
@@ -55,7 +55,7 @@ export class Preview {
   show(html) {
     const card = document.adoptNode(new DOMParser().parseFromString(html, 'text/html').querySelector('li.message'));
     const form = card.querySelector('form.ask');
-    card.querySelector('parley-ask').replaceWith(form); // what it does is not for here
+    card.querySelector('parley-ask').replaceWith(form); // without its behaviour
     for (const e of card.querySelectorAll('.head, .act')) e.remove();
     for (const e of [card, form]) e.removeAttribute('aria-labelledby');
     card.removeAttribute('tabindex');
@@ -64,12 +64,12 @@ export class Preview {
     this.list.replaceChildren(card);
   }
 
-  tried(pressed) {
+  check(pressed) {
     const fields = [...this.list.querySelectorAll('.field')].map((e) => new Field(e));
     const values = Object.fromEntries(fields.map((f) => [f.spec.name, readTexts(f.spec, f.texts(pressed))]));
-    const wrongs = validateValues(fields.map((f) => f.spec), values);
-    for (const f of fields) f.say(wrongs[f.spec.name]);
-    const first = fields.find((f) => wrongs[f.spec.name]);
+    const errors = validateValues(fields.map((f) => f.spec), values);
+    for (const f of fields) f.say(errors[f.spec.name]);
+    const first = fields.find((f) => errors[f.spec.name]);
     first?.focus();
     this.hint.textContent = first ? '' : 'So it can be answered. Nothing was sent; patterns are checked when it is.';
   }

@@ -1,5 +1,4 @@
-// The builder of forms: to whom, what about, and field by field, with a preview. What stands in it is a draft until it
-// is sent.
+// The form builder: recipient, description and fields, with a preview. It keeps a draft until the form is sent.
 
 import { Completion } from './completion.js';
 import { forgetDraft, readDraft, saveDraft } from './draft.js';
@@ -26,7 +25,7 @@ const texts = ['recipient', 'title', 'description', 'deadline'];
 const signs = [[/^the deadline/, 'deadline'], [/description/, 'description'], [/^a title/, 'title']];
 const addressed = ['UNKNOWN_RECIPIENT', 'UNKNOWN_NAME', 'INVALID_NAME'];
 
-/** JSON of a form, with integers and patterns as they were typed. */
+/** Returns JSON, with integers and patterns as they were typed. */
 function json(v) {
   if (v instanceof Raw) return v.text;
   if (typeof v === 'bigint') return String(v);
@@ -41,7 +40,7 @@ class Builder {
     Object.assign(this, { as, card: { dataset: { as, id: 'new' } } }); // under which its draft is kept
     this.dialog = element(markup);
     const at = (selector) => this.dialog.querySelector(selector);
-    [this.form, this.failure, this.told] = ['form', '.failure', 'output'].map(at);
+    [this.form, this.failure, this.status] = ['form', '.failure', 'output'].map(at);
     this.fields = new Sequence(at('.parts'), 'Field', (draft) => new FieldBuilder(draft, (done) => this.changed(done)), (done) => this.changed(done));
     this.preview = new Preview(at('.preview'), (refused) => this.checked(refused));
     new Completion(this.control('recipient'), (prefix) => this.names(prefix), ({ word }) => { this.control('recipient').value = word; this.changed(); });
@@ -61,7 +60,7 @@ class Builder {
     this.dialog.addEventListener('keydown', (e) => this.pressed(e));
   }
 
-  control(name) { return this.form.querySelector(`[name=${name}]`); } // the form's own stand before those of its fields
+  control(name) { return this.form.querySelector(`[name=${name}]`); } // the first match: the form's own controls precede those of its fields
 
   put(draft) {
     for (const name of texts) this.control(name).value = draft[name] ?? '';
@@ -73,17 +72,17 @@ class Builder {
     return { ...Object.fromEntries(texts.map((name) => [name, this.control(name).value])), noForward: this.control('noForward').checked, fields: this.fields.parts.map((p) => p.draft) };
   }
 
-  /** The form as it is sent, in JSON, without the fields that something is wrong with. */
-  body(wrongs = {}) {
+  /** Returns the form as it is sent, in JSON, without the fields that have errors. */
+  body(errors = {}) {
     const { recipient, title, description, deadline, noForward } = this.draft;
     const due = deadline ? new Date(deadline).toISOString() : undefined;
-    const fields = this.fields.parts.map((p) => p.field).filter(({ name }, i) => !wrongs[errorKey(name, i)]);
+    const fields = this.fields.parts.map((p) => p.field).filter(({ name }, i) => !errors[errorKey(name, i)]);
     return json({ as: this.as, recipient, title, description, deadline: due, noForward, fields });
   }
 
-  show() { this.preview.draw(this.as, (wrongs) => this.body(wrongs)); }
+  show() { this.preview.draw(this.as, (errors) => this.body(errors)); }
 
-  /** Opens it. The promise is of the node's answer, or of null if nothing was sent. */
+  /** Opens the dialog. The promise resolves to the node's response, or to null if nothing was sent. */
   open() {
     document.body.append(this.dialog);
     this.dialog.showModal();
@@ -106,24 +105,24 @@ class Builder {
   }
 
   changed(done) {
-    if (typeof done === 'string') this.told.textContent = done;
+    if (typeof done === 'string') this.status.textContent = done;
     const isTyped = JSON.stringify(this.draft) !== this.first;
     if (isTyped) saveDraft(this.card, this.draft);
     else forgetDraft(this.card);
     this.show();
   }
 
-  /** Once it was tried to send it, what is wrong is said as long as it is. */
+  /** Updates the errors at the fields, once an attempt to send has shown them. */
   checked(refused) {
-    if (this.isTried && (!refused || refused.code === 'INVALID_FORM')) this.mark(refused?.fields ?? {});
+    if (this.isTried && (!refused || refused.code === 'INVALID_FORM')) this.showErrors(refused?.fields ?? {});
   }
 
-  /** Says what is wrong with each field. It gives the first. */
-  mark(wrongs) {
+  /** Shows the error of each field, and returns the first field that has one. */
+  showErrors(errors) {
     let first;
     for (const [i, p] of this.fields.parts.entries()) {
       const { name } = p.draft;
-      const why = p.wrong || wrongs[errorKey(name, i)];
+      const why = p.wrong || errors[errorKey(name, i)];
       p.say(why);
       if (why) first ??= p;
     }
@@ -134,7 +133,7 @@ class Builder {
     if (this.isBusy) return;
     this.isTried = true;
     this.say('');
-    const wrong = this.mark({});
+    const wrong = this.showErrors({});
     if (wrong) return wrong.focus();
     this.setBusy(true);
     try {
@@ -149,7 +148,7 @@ class Builder {
   }
 
   refused(refused) {
-    const first = this.mark(refused.fields);
+    const first = this.showErrors(refused.fields);
     if (first) {
       this.say('Look at the marked fields.');
       return first.focus();
@@ -158,7 +157,7 @@ class Builder {
     this.say(refused.message + (refused.hint ? `\n${refused.hint}` : ''), name && this.control(name));
   }
 
-  /** Says what went wrong, and goes to what it is about. */
+  /** Shows an error, and focuses the control that it is about. */
   say(why, control) {
     this.failure.textContent = visible(why).replaceAll('\\u{a}', '\n');
     for (const name of texts) {
@@ -183,7 +182,7 @@ class Builder {
       this.leave();
     } else if (event.key === 'Enter' && this.form.contains(event.target)) {
       if (event.ctrlKey || event.metaKey) this.form.requestSubmit();
-      else if (event.target.matches('input')) event.preventDefault(); // a form is not sent half-made
+      else if (event.target.matches('input')) event.preventDefault(); // Enter in one input does not send the form
     }
   }
 
@@ -198,8 +197,8 @@ class Builder {
 }
 
 /**
- * Opens the builder with what of the form there is already, over what its draft says.
+ * Opens the builder. The given members replace those of the draft.
  * @param {{recipient: string, description: string}} begun
- * @returns {Promise<object|null>} the node's answer, or null if nothing was sent
+ * @returns {Promise<object|null>} the node's response, or null if nothing was sent
  */
 export const buildForm = (begun) => new Builder(begun).open();

@@ -1,4 +1,4 @@
-// Messages as they stand in the page. The node draws them; here they are put in their place.
+// Places messages in the page. The node draws them.
 
 import { page } from './rpc.js';
 
@@ -7,14 +7,14 @@ const fresh = (html) => new DOMParser().parseFromString(html, 'text/html').query
 export const cardOf = (element) => element.closest('li.message');
 const formOf = (card) => card.querySelector('parley-ask');
 
-/** Tells those who do not see. */
+/** Announces a text to screen readers. */
 export function announce(text) {
   const news = document.getElementById('news');
   news.textContent = '';
   requestAnimationFrame(() => { news.textContent = text; });
 }
 
-/** Whether something is being typed, which nothing may disturb. */
+/** Reports whether the person is typing, which nothing may disturb. */
 export function isTyping() {
   if (document.querySelector('dialog[open]')) return true;
   if ([...document.querySelectorAll('parley-ask')].some((f) => f.isTyped)) return true;
@@ -32,7 +32,7 @@ export function tellTimes(root) {
   }
 }
 
-/** Puts a message as it is drawn now in the place of how it was. An open form keeps what is in it. */
+/** Replaces a message by its new drawing. An open form keeps its input. */
 export function replaceCard(old, next) {
   tellTimes(next);
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits')) {
@@ -62,19 +62,19 @@ export function removeCard(card) {
   showEmpty();
 }
 
-/** Draws a message anew. */
+/** Fetches a message and replaces its card. */
 export async function refresh(card) {
   const address = `/forms/${encodeURIComponent(card.dataset.id)}` + (card.dataset.as ? `?as=${encodeURIComponent(card.dataset.as)}` : '');
   try {
     const next = (await page(address)).querySelector('li.message');
-    const now = document.getElementById(card.id); // events may have been sooner
+    const now = document.getElementById(card.id); // an event may have replaced the card already
     if (next && now) replaceCard(now, document.adoptNode(next));
   } catch {
-    // the stream of events brings it, once it is back
+    // the stream of events updates it once the node is back
   }
 }
 
-/** Puts a message of the stream where its number says. */
+/** Puts a message into the list in the order of numbers. */
 export function putCard(list, number, html) {
   const next = html && fresh(html);
   const old = list.querySelector(`:scope > li[data-number="${number}"]`);
@@ -85,7 +85,7 @@ export function putCard(list, number, html) {
   document.adoptNode(next);
   if (old) return replaceCard(old, next), null;
   const first = list.firstElementChild;
-  if (first && number < Number(first.dataset.number) && document.getElementById('older')) return null; // it comes with the older ones
+  if (first && number < Number(first.dataset.number) && document.getElementById('older')) return null; // it is loaded with the older ones
   tellTimes(next);
   const after = [...list.children].find((c) => Number(c.dataset.number) > number);
   list.insertBefore(next, after ?? null);

@@ -1,4 +1,4 @@
-// <parley-command> is the message box: a line for commands, with completion of their names and of what they take.
+// <parley-command> is the input for commands, with completion of their names and arguments.
 
 import { announce } from './cards.js';
 import { buildForm } from './builder.js';
@@ -49,12 +49,12 @@ export class ParleyCommand extends HTMLElement {
   }
 
   done(operation, answer) {
-    this.say(operation === 'help' ? help() : told(operation, answer));
+    this.say(operation === 'help' ? help() : describe(operation, answer));
     this.line.value = '';
     announce('Done');
   }
 
-  /** Opens the builder of forms. The line goes once the form has been sent. */
+  /** Opens the form builder. The line is cleared once the form has been sent. */
   async build(begun) {
     this.completion.close();
     this.say('');
@@ -63,7 +63,7 @@ export class ParleyCommand extends HTMLElement {
     this.line.focus();
   }
 
-  /** What may come of a line. */
+  /** Returns the completions of a line. */
   async find(line) {
     this.word = expected(line);
     const { text, of, about, isCommand, isMark, hasEdge, mayBuild } = this.word;
@@ -79,7 +79,7 @@ export class ParleyCommand extends HTMLElement {
 
   take({ word }) {
     const { start, of } = this.word;
-    const isField = of === 'fields' && word.endsWith(':'); // what it is to say comes behind it
+    const isField = of === 'fields' && word.endsWith(':'); // the value follows the colon
     this.line.value = this.line.value.slice(0, start) + (isField ? quote(word.slice(0, -1)) + ':' : quote(word) + ' ');
     this.completion.suggest();
   }
@@ -87,8 +87,8 @@ export class ParleyCommand extends HTMLElement {
 
 const help = () => Object.keys(commands).map((c) => `${usage(c)} — ${commands[c].does}`).join('\n');
 
-/** Says what came of a call. */
-function told(operation, answer) {
+/** Describes the result of a call. */
+function describe(operation, answer) {
   if (operation === 'list_names') return answer.names.join('\n') || 'There are no names there.';
   if (answer.outcome) return 'It was answered before.';
   if (answer.unreachable) return 'It is on its way to a node that cannot be reached now.';

@@ -1,4 +1,4 @@
-// The commands of the message box: what they take, and the calls that they are.
+// The commands: their arguments, and the calls that they make.
 
 const name = { is: 'NAME', of: 'names' };
 const pending = { is: 'NUMBER', of: 'pending' };
@@ -10,8 +10,8 @@ const rest = (is, optional) => ({ is, rest: true, optional });
 const text = { ...rest('TEXT'), marks: true };
 
 /**
- * Each: what it takes, what it does in words, and as a call. What takes the rest of the line is given as it stands; of
- * says how a word is completed, ofFirst that this is about the message that the first word numbers.
+ * Commands by name: takes are the arguments, does is a description, call returns the operation and its body. An argument
+ * with rest is the unchanged rest of the line. of names the completion; ofFirst completes for the message in the first word.
  */
 export const commands = {
   '/form': { takes: [name, { is: 'DESCRIPTION' }, { is: 'FIELD:LABEL', many: true }], does: 'ask for fields to be filled in; /form alone opens a builder',
@@ -45,7 +45,7 @@ export function usage(command) {
   return [command, ...takes].join(' ');
 }
 
-/** Splits a line into words with their places. Quotes keep spaces in a word. */
+/** Splits a line into words with their positions. Quotes keep spaces in a word. */
 export function words(line) {
   const found = [];
   for (const m of line.matchAll(/(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"'])+/g)) {
@@ -57,7 +57,7 @@ export function words(line) {
 
 export const quote = (word) => (/[\s"']/.test(word) ? `"${word.replace(/["\\]/g, '\\$&')}"` : word);
 
-/** The rest of a line as it stands, but for quotes around all of it. */
+/** Returns a text without the quotes around all of it. */
 function unquoted(text) {
   const m = /^(?:"((?:[^"\\]|\\.)*)"|'([^']*)')$/.exec(text);
   return m ? (m[1]?.replace(/\\(.)/g, '$1') ?? m[2]) : text;
@@ -83,7 +83,7 @@ export function read(line) {
   return command.call ? command.call(taken) : ['help', {}];
 }
 
-/** What a line that asks for a form has of it so far, if it is for the builder; else null. */
+/** Returns the recipient and description of a /form line without fields, for the builder, or null for other lines. */
 export function unfinishedForm(line) {
   const [first, recipient = '', description = '', more] = words(line).map((w) => w.text);
   return first === '/form' && more === undefined ? { recipient, description } : null;
@@ -91,10 +91,10 @@ export function unfinishedForm(line) {
 
 const mark = /(?:^|[^\p{L}\p{N}_@\\])@(?:([\p{L}\p{N}_.-]+):)?(@?[\p{L}\p{N}_./-]*)$/u;
 
-/** Whether a name can stand in a text behind an @, or, a special one too, behind an edge. */
+/** Reports whether a name can follow an @ in a text. Special names need an edge. */
 export const fitsText = (name, hasEdge) => (hasEdge || !name.startsWith('@')) && /^@?[\p{L}\p{N}_]+(?:[-./]+[\p{L}\p{N}_]+)*$/u.test(name);
 
-/** What may stand where a line ends: the word so far, where it starts, and what it is. */
+/** Returns the last word of a line, its start, and what kind of word is expected. */
 export function expected(line) {
   const all = words(line);
   if (all.length === 0 || /\s$/.test(line)) all.push({ text: '', start: line.length });

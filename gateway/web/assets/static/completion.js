@@ -1,4 +1,4 @@
-// Completion of what is typed into an input: a list beside it, for keyboard and pointer.
+// Completes the text of an input: a list beside it, for keyboard and pointer.
 
 import { visible } from './visible.js';
 
@@ -8,9 +8,9 @@ let made = 0;
 export class Completion {
   /**
    * @param {HTMLInputElement} input
-   * @param {(text: string) => Promise<Array<{word: string, description?: string, act?: Function}>>} find what may come of
-   *   the text; what has an act is done, and stands for no word
-   * @param {(candidate: object) => void} take puts one into the input
+   * @param {(text: string) => Promise<Array<{word: string, description?: string, act?: Function}>>} find returns the
+   *   candidates for a text; a candidate with act is an action instead of a word
+   * @param {(candidate: object) => void} take inserts a candidate
    */
   constructor(input, find, take) {
     Object.assign(this, { input, find, take, found: [], chosen: -1, asked: 0, id: `suggestions-${++made}` });
@@ -34,7 +34,7 @@ export class Completion {
     try {
       found = await this.find(this.input.value);
     } catch (e) {
-      if (!e.code) throw e; // what the node does not say is typed to its end
+      if (!e.code) throw e; // without candidates the person types the whole word
     }
     if (turn === this.asked) this.show(found.slice(0, most));
   }
@@ -82,7 +82,7 @@ export class Completion {
       case 'ArrowUp': this.choose(this.chosen > 0 ? this.chosen - 1 : n - 1); break;
       case 'Escape': this.close(); break;
       case 'Tab': case 'Enter':
-        if (this.chosen < 0 && event.key === 'Tab' && !event.shiftKey) this.choose(this.found.findIndex((c) => !c.act)); // the likeliest
+        if (this.chosen < 0 && event.key === 'Tab' && !event.shiftKey) this.choose(this.found.findIndex((c) => !c.act)); // the first word
         if (this.chosen < 0) return;
         this.takeChosen();
         break;

@@ -1,4 +1,4 @@
-// What was typed into a form and not sent yet. It outlives the page, but never a secret, and not for ever.
+// Stores the input of forms that were not sent yet, without secrets, for 30 days.
 
 const prefix = 'parley.draft.';
 const keep = 30 * 24 * 3600 * 1000;
@@ -7,18 +7,18 @@ function store(fn) {
   try {
     return fn(localStorage);
   } catch {
-    return null; // it is off or full: drafts then live as long as the page
+    return null; // storage is off or full: drafts end with the page
   }
 }
 
-/** What a draft is called: for whom, and of which form. */
+/** Returns the name of the draft of an agent's form. */
 export const draftOf = (as, id) => `${as}/${id}`;
 
 export const saveDraft = (name, fields) => store((s) => s.setItem(prefix + name, JSON.stringify({ at: Date.now(), fields })));
 export const forgetDraft = (name) => store((s) => s.removeItem(prefix + name));
 export const readDraft = (name) => store((s) => JSON.parse(s.getItem(prefix + name))?.fields) ?? null;
 
-/** Forgets drafts that nobody has touched for long. */
+/** Deletes old drafts. */
 export function forgetOldDrafts() {
   store((s) => {
     for (const k of Object.keys(s)) {

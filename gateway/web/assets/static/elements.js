@@ -1,27 +1,26 @@
-// Elements for other pages: <parley-form form="ID"> shows one form, <parley-questions> all that wait for an agent.
+// Elements for other pages: <parley-form form="ID"> shows one form, <parley-questions> all open questions to an agent.
 //
 //   <script type="module" src="/elements.js"></script>
 //   <parley-questions></parley-questions>
 //
-// Attributes, which are properties too: form, a message's ID or number; base, the path under which a proxy has the node
-// ("" if it has none); as, the name of an agent that the host holds; no-draft (noDraft), to keep nothing of what is
-// typed over a reload; token, a bearer token in place of the browser's session, which as a property is in no document.
+// Attributes, each also a property: form is a message's ID or number. base is the path under which a proxy serves the
+// node, "" without a proxy. as is the name of an agent that the host holds. no-draft (noDraft) keeps no input over a
+// reload. token is a bearer token in place of the browser's session; set as a property it appears in no document.
 //
-// Events, which do not bubble: "submit" before an answer is sent and "cancel" before a form is declined (the page may
-// prevent both, and do something else), and "settled" once it has ended, by whomever. The types are in /elements.d.ts.
+// Events, which do not bubble: "submit" before an answer is sent, "cancel" before a form is declined, and "settled" once
+// it has ended. The page may prevent the first two. The types are in /elements.d.ts.
 //
-// The node draws the form: its Markdown is clean, and its text is text. The parts and custom properties by which a page
-// has it look its own way are in dress.js. Under a Content-Security-Policy it takes script-src and connect-src 'self'.
+// The node draws the form, with Markdown and text escaped. Parts and custom properties for styles are in appearance.js. A
+// Content-Security-Policy needs script-src and connect-src 'self'.
 //
-// The node refuses what comes from other origins, whatever token comes with it. So the page that shows these elements
-// and the node have one origin: a proxy in front of both passes a path on to the node, which base names and which the
-// node does not see, and gives the node's own address as Host. The browser's session, or a header that the proxy
-// adds, opens the module too; the token is for calls.
+// The node refuses requests from other origins, even with a token. So the page and the node need one origin: a proxy in
+// front of both passes the path in base to the node, strips it, and sets Host to the node's own address. Fetching the
+// module needs the browser's session, or a header that the proxy adds. The token is for calls only.
 //
-// Who wants no element imports validateValues alone: it needs no document.
+// validateValues can be imported without the elements. It needs no document.
 
+import { exported, prepare } from './appearance.js';
 import { draftOf, forgetDraft } from './draft.js';
-import { dress, exported } from './dress.js';
 import { Filling } from './filling.js';
 import { Live, said } from './live.js';
 import { Refused, call, page } from './rpc.js';
@@ -32,13 +31,13 @@ export { Refused, readTexts, validateValues };
 const open = ['open', 'answering'];
 const mostQuestions = 100;
 
-/** Reads JSON. An integer that a script's number cannot tell is a bigint. */
+/** Parses JSON. An integer beyond the exact range of numbers becomes a bigint. */
 const read = (text) => JSON.parse(text, (_, v, at) =>
   (typeof v === 'number' && /^-?\d{16,}$/.test(at?.source ?? '') && !Number.isSafeInteger(v) ? BigInt(at.source) : v));
 
 const plain = (v) => (typeof v === 'bigint' && Number.isSafeInteger(Number(v)) ? Number(v) : v);
 
-/** ParleyFormElement shows one form: open, to be answered, and afterwards what became of it. */
+/** ParleyFormElement shows one form: first to be answered, then with its outcome. */
 export class ParleyFormElement extends Live {
   static names = ['form', 'base', 'token', 'as'];
 
@@ -51,7 +50,7 @@ export class ParleyFormElement extends Live {
 
   set form(form) { this.setAttribute('form', form); }
 
-  /** Goes to where the form is answered, but to no button: a key that was meant for something else must not answer. */
+  /** Focuses the first input, never a button: a key press meant for something else must not answer. */
   focus(options) { (this.shadow.querySelector('.field :is(input, textarea, select)') ?? this.article)?.focus(options); }
 
   reset() {
@@ -66,20 +65,20 @@ export class ParleyFormElement extends Live {
   async draw(isStill) {
     if (this.isOver || !this.form) return;
     const query = this.as && `?as=${encodeURIComponent(this.as)}`;
-    const doc = await page(`/forms/${encodeURIComponent(this.form)}${query}`, this.box);
+    const doc = await page(`/forms/${encodeURIComponent(this.form)}${query}`, this.mailbox);
     const card = doc.querySelector('li.message');
     const status = card?.dataset.status;
     if (!status) throw new Refused({ code: 'NOT_A_FORM', message: `${this.form} is not a form` }, 0);
-    const ended = !open.includes(status) && await call('get_message', { as: this.as, id: card.dataset.id }, this.box, read);
+    const ended = !open.includes(status) && await call('get_message', { as: this.as, id: card.dataset.id }, this.mailbox, read);
     if (isStill()) this.show(card, doc.getElementById('names'), ended);
   }
 
   show(card, names, ended) {
     const waits = card.hasAttribute('data-waits');
     const had = this.filling;
-    const article = dress(card);
+    const article = prepare(card);
     this.formId = card.dataset.id;
-    if (had && waits) { // what is typed stays
+    if (had && waits) { // keeps the input
       for (const part of ['.head', '.notes']) this.article.querySelector(part).replaceWith(article.querySelector(part));
       return;
     }
@@ -88,7 +87,7 @@ export class ParleyFormElement extends Live {
     this.article?.remove();
     this.article = article;
     this.shadow.prepend(article);
-    if (waits) article.append(document.adoptNode(names)); // what there is to pick from
+    if (waits) article.append(document.adoptNode(names)); // the names to choose from
     this.filling = waits ? new Filling(article.querySelector('form.ask'), this.noDraft ? '' : draftOf(this.as, this.formId)) : undefined;
     if (!waits) forgetDraft(draftOf(this.as, this.formId));
     if (had) this.tellEnd(isLost);
@@ -98,7 +97,7 @@ export class ParleyFormElement extends Live {
     this.fire('settled', { form: this.formId, outcome: ended.outcome });
   }
 
-  /** Says what became of a form that was open before their eyes. */
+  /** Announces the outcome of a form that was shown open. */
   tellEnd(isLost) {
     this.news.textContent = this.article.querySelector('.state')?.innerText.trim() ?? '';
     if (!isLost) return;
@@ -120,7 +119,7 @@ export class ParleyFormElement extends Live {
 
   async answer(pressed) {
     const { filling } = this;
-    if (filling.show(filling.wrongs(pressed))) return;
+    if (filling.show(filling.errors(pressed))) return;
     const values = Object.fromEntries(Object.entries(filling.values(pressed)).map(([name, v]) => [name, plain(v)]));
     if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', { texts: filling.texts(pressed) });
   }
@@ -135,7 +134,7 @@ export class ParleyFormElement extends Live {
     this.filling.fail('');
     let refused;
     try {
-      await call(operation, { as: this.as, id: this.formId, ...body }, this.box);
+      await call(operation, { as: this.as, id: this.formId, ...body }, this.mailbox);
     } catch (why) {
       refused = why;
     }
@@ -154,7 +153,7 @@ export class ParleyFormElement extends Live {
   }
 }
 
-/** ParleyQuestionsElement shows what waits for an agent's answer, oldest first. What has ended leaves it. */
+/** ParleyQuestionsElement shows the open forms to an agent, oldest first. It removes those that end. */
 export class ParleyQuestionsElement extends Live {
   focus(options) { (this.shadow.querySelector('parley-form') ?? this.list).focus(options); }
 
@@ -174,7 +173,7 @@ export class ParleyQuestionsElement extends Live {
   isAbout() { return true; }
 
   async draw(isStill) {
-    const { messages, next } = await call('list_messages', { as: this.as, pending: true, limit: mostQuestions }, this.box);
+    const { messages, next } = await call('list_messages', { as: this.as, pending: true, limit: mostQuestions }, this.mailbox);
     if (!isStill()) return;
     const ids = messages.map((m) => m.messageId);
     for (const id of ids) if (!this.forms.has(id)) this.add(id);
@@ -198,7 +197,7 @@ export class ParleyQuestionsElement extends Live {
     this.list.append(item);
   }
 
-  /** Lets a question say what became of it before it leaves. */
+  /** Announces a question's outcome and removes it. */
   async drop(id) {
     const form = this.forms.get(id);
     this.forms.delete(id);

@@ -1,28 +1,28 @@
-// What changes in a mailbox, for elements of other pages. One mailbox is followed once, however many elements show
-// something of it: a browser has few connections.
+// Follows mailboxes for the elements in other pages. Elements of one mailbox share a request: a browser has few
+// connections.
 
 import { call } from './rpc.js';
 
 const pause = 1000;
 const feeds = new Map();
 
-/** A node's mailbox: {base, token, as}. */
+/** Returns the key of a mailbox {base, token, as}. */
 const keyOf = ({ base, token, as }) => JSON.stringify([base, token, as]);
 
 export class Feed {
-  /** Gives the feed of a mailbox. */
-  static of(box) {
-    const key = keyOf(box);
-    if (!feeds.has(key)) feeds.set(key, new Feed(box));
+  /** Returns the feed of a mailbox. */
+  static of(mailbox) {
+    const key = keyOf(mailbox);
+    if (!feeds.has(key)) feeds.set(key, new Feed(mailbox));
     return feeds.get(key);
   }
 
-  constructor(box) { Object.assign(this, { box, listeners: new Set(), end: new AbortController() }); }
+  constructor(mailbox) { Object.assign(this, { mailbox, listeners: new Set(), end: new AbortController() }); }
 
-  forget() { if (feeds.get(keyOf(this.box)) === this) feeds.delete(keyOf(this.box)); }
+  forget() { if (feeds.get(keyOf(this.mailbox)) === this) feeds.delete(keyOf(this.mailbox)); }
 
   /**
-   * Tells a listener to look, now and whenever there is a reason to.
+   * Adds a listener. It is called at once, and after each change or refusal.
    * @param {(news: {changed?: Array<any>, refused?: Error}) => void} listener
    */
   add(listener) {
@@ -47,7 +47,7 @@ export class Feed {
       } catch (refused) {
         if (signal.aborted) return;
         this.tell({ refused });
-        if (refused.status >= 400 && refused.status < 500 && refused.code !== 'RATE_LIMITED') return this.forget(); // it would be the same again
+        if (refused.status >= 400 && refused.status < 500 && refused.code !== 'RATE_LIMITED') return this.forget(); // a retry would be refused too
         this.isBack = true;
         await new Promise((resolve) => { setTimeout(resolve, pause); });
       }
@@ -55,15 +55,15 @@ export class Feed {
   }
 
   async step(signal) {
-    const { as } = this.box;
-    const place = { ...this.box, signal };
+    const { as } = this.mailbox;
+    const endpoint = { ...this.mailbox, signal };
     if (this.cursor === undefined) {
-      this.cursor = (await call('list_messages', { as, all: true, limit: 1 }, place)).cursor;
+      this.cursor = (await call('list_messages', { as, all: true, limit: 1 }, endpoint)).cursor;
       return this.tell({});
     }
-    // After an interruption the first answer is to come at once, to say that it is over.
+    // After an interruption the first request does not wait, so that listeners learn at once that it is over.
     const waitMs = this.isBack ? 0 : undefined;
-    const { messages, cursor } = await call('follow_messages', { as, all: true, cursor: this.cursor, waitMs }, place);
+    const { messages, cursor } = await call('follow_messages', { as, all: true, cursor: this.cursor, waitMs }, endpoint);
     Object.assign(this, { cursor, isBack: false });
     if (waitMs === 0) this.tell({});
     else if (messages.length > 0) this.tell({ changed: messages });

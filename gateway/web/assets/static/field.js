@@ -1,4 +1,4 @@
-// The fields of a form as the page has them: what stands in them, and what is said to be wrong with them.
+// Reads and writes the controls of a form's field, and shows its error.
 
 import { visible } from './visible.js';
 
@@ -13,7 +13,7 @@ export class Field {
 
   get isSecret() { return this.kind === 'secret'; }
 
-  /** What stands in it, as texts; pressed is the button that sends the form. */
+  /** Returns the input as texts; pressed is the button that sends the form. */
   texts(pressed) {
     switch (this.kind) {
       case 'switch': return [String(this.controls[0].checked)];

@@ -1,5 +1,4 @@
-// An open form that somebody fills in: what stands in it, what is wrong with it, and the draft of it. The page and the
-// element for other pages have it from here, so that the same rules hold in both.
+// Handles the input of an open form: its values, errors and draft, both in the page and in the element for other pages.
 
 import { forgetDraft, readDraft, saveDraft } from './draft.js';
 import { Field } from './field.js';
@@ -11,11 +10,11 @@ const typed = 'input[type=text], input[type=password], input[type=date], input:n
 export class Filling {
   /**
    * @param {HTMLFormElement} form as the node draws it
-   * @param {string} draft under which name a draft is kept; '' keeps none
+   * @param {string} draft the name of the draft; '' keeps none
    */
   constructor(form, draft) {
     Object.assign(this, { form, draft });
-    form.noValidate = true; // what is wrong is said at its field
+    form.noValidate = true; // errors are shown at their fields
     this.fields = [...form.querySelectorAll('.field')].map((e) => new Field(e));
     this.first = this.snapshot();
     form.addEventListener('input', (e) => this.changed(e.target));
@@ -26,7 +25,7 @@ export class Filling {
 
   snapshot() { return JSON.stringify(this.fields.map((f) => f.texts())); }
 
-  /** Whether something stands in it that did not at first. */
+  /** Reports whether the input differs from the initial one. */
   get isTyped() { return this.snapshot() !== this.first; }
 
   restore() {
@@ -34,7 +33,7 @@ export class Filling {
     for (const f of this.fields) if (draft && Object.hasOwn(draft, f.spec.name)) f.put(draft[f.spec.name]);
   }
 
-  /** Has what repeats the choice of a control say it: the buttons of an approval say which rule they make. */
+  /** Updates texts that repeat a choice: the buttons of an approval name the rule that they add. */
   repeat() {
     for (const says of this.form.querySelectorAll('[data-says]')) {
       const control = this.form.elements.namedItem(says.dataset.says);
@@ -49,7 +48,7 @@ export class Filling {
     saveDraft(this.draft, Object.fromEntries(open.map((f) => [f.spec.name, f.texts()])));
   }
 
-  /** Takes what stands in it for settled: it is no draft any more. */
+  /** Makes the present input the initial one, and deletes the draft. */
   finish() {
     this.first = this.snapshot();
     if (this.draft) forgetDraft(this.draft);
@@ -67,23 +66,23 @@ export class Filling {
     const field = this.fields.find((f) => f.element.contains(at));
     if (!field) return;
     this.repeat();
-    if (field.element.hasAttribute('data-wrong')) field.say(this.wrongs()[field.spec.name]);
+    if (field.element.hasAttribute('data-wrong')) field.say(this.errors()[field.spec.name]);
     if (!this.form.querySelector('[data-wrong]')) this.fail('');
     this.keep();
   }
 
-  /** What stands in it, by name; pressed is the button that sends it. */
+  /** Returns the values by field name; pressed is the button that sends them. */
   values(pressed) { return Object.fromEntries(this.fields.map((f) => [f.spec.name, readTexts(f.spec, f.texts(pressed))])); }
 
-  /** The same as the node reads it. */
+  /** Returns the input as texts, for the node to parse. */
   texts(pressed) { return this.fields.flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text }))); }
 
-  wrongs(pressed) { return validateValues(this.fields.map((f) => f.spec), this.values(pressed)); }
+  errors(pressed) { return validateValues(this.fields.map((f) => f.spec), this.values(pressed)); }
 
-  /** Says what is wrong with each field and goes to the first. It reports whether any is. */
-  show(wrongs) {
-    const isWrong = (f) => Object.hasOwn(wrongs, f.spec.name); // a name may be that of what every object has
-    for (const f of this.fields) f.say(isWrong(f) ? wrongs[f.spec.name] : '');
+  /** Shows the error of each field, focuses the first, and reports whether there is one. */
+  show(errors) {
+    const isWrong = (f) => Object.hasOwn(errors, f.spec.name); // a field may be called "constructor"
+    for (const f of this.fields) f.say(isWrong(f) ? errors[f.spec.name] : '');
     const first = this.fields.find(isWrong);
     first?.focus();
     if (first) this.fail('Look at the marked fields.');
@@ -99,7 +98,7 @@ export class Filling {
       event.preventDefault();
       this.form.requestSubmit(button ?? undefined);
     } else if (event.target.matches(typed) && this.fields.length > 1) {
-      event.preventDefault(); // a form of several fields is not sent half-filled
+      event.preventDefault(); // Enter does not send a form of several fields
       const at = this.fields.findIndex((f) => f.element.contains(event.target));
       (this.fields[at + 1] ?? button)?.focus();
     }

@@ -1,5 +1,5 @@
-// <parley-ask> makes the plain HTML form of an open form live: it checks before sending, keeps drafts, says what is
-// wrong where it is wrong, and obeys the keyboard. It is the page's own: <parley-form> is an element for other pages.
+// <parley-ask> enhances the plain HTML form of an open form: it validates before sending, keeps drafts, shows errors at
+// their fields and handles keys. It is for the node's own page; <parley-form> is for other pages.
 
 import { call } from './rpc.js';
 import { draftOf } from './draft.js';
@@ -7,7 +7,7 @@ import { Filling } from './filling.js';
 import { announce, cardOf, refresh, removeCard } from './cards.js';
 import { visible } from './visible.js';
 
-/** What a button does, as a call: the operation and its body. */
+/** Returns the call of a button: the operation and its body. */
 function callOf(what, card, sent) {
   const about = { as: card.dataset.as, id: card.dataset.id };
   switch (what) {
@@ -24,7 +24,7 @@ const said = {
   answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Dismissed',
 };
 
-/** ParleyAct is a message with buttons: what they stand for is done by a call. */
+/** ParleyAct is a message whose buttons make calls. */
 export class ParleyAct extends HTMLElement {
   connectedCallback() {
     if (this.card) return;
@@ -84,7 +84,7 @@ export class ParleyForm extends ParleyAct {
     this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !e.isComposing) this.leave(e); });
   }
 
-  /** Whether something stands in it that did not at first. */
+  /** Reports whether the input differs from the initial one. */
   get isTyped() { return this.filling.isTyped; }
 
   submitted(event) {
@@ -92,7 +92,7 @@ export class ParleyForm extends ParleyAct {
     event.preventDefault();
     if (this.busy) return;
     const pressed = event.submitter;
-    if (this.filling.show(this.filling.wrongs(pressed))) return;
+    if (this.filling.show(this.filling.errors(pressed))) return;
     const texts = this.filling.texts(pressed);
     this.perform('answer', pressed, () => ['respond_form', { as: this.card.dataset.as, id: this.card.dataset.id, texts }]);
   }
@@ -116,7 +116,7 @@ export class ParleyForm extends ParleyAct {
   }
 }
 
-/** Asks whether to leave what was typed. It gives stay, keep or discard. */
+/** Asks whether to leave a form with input. It resolves to stay, keep or discard. */
 export function askToLeave() {
   const back = document.activeElement;
   const dialog = document.createElement('dialog');

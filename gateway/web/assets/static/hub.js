@@ -1,12 +1,12 @@
-// One stream of the node's events for many pages. Each page has a cursor of its own: it is told of what comes after
-// that, once, however often the stream is lost or opened anew.
+// Shares one stream of the node's events among pages. Each page has its own cursor, and gets each later event exactly
+// once, however often the stream is reopened.
 
 import { home } from './rpc.js';
 
-const [soonest, latest] = [250, 5000]; // between two tries
-const silence = 40_000; // the node shows every 15 s that it is there
-const settle = 20; // pages that come together share one request
-const absence = 60_000; // until it is asked again for mail that could not be followed
+const [soonest, latest] = [250, 5000]; // between two attempts
+const silence = 40_000; // the node sends a sign of life every 15 s
+const settle = 20; // pages that join together share one request
+const absence = 60_000; // until a refused mailbox is requested again
 const mostFeeds = 100;
 const longest = 12_000; // characters of an address
 
@@ -16,10 +16,10 @@ const said = {
 };
 
 /**
- * Hub holds the stream of one reader.
+ * Hub is the stream of one reader.
  *
- * A page is {as, cursor, wantsAgents, tell}: the agent whose mail it follows and from where ('' if it follows none), whether
- * it is to know of what happens to agents, and a function of an event's name and what it says.
+ * A page is {as, cursor, wantsAgents, tell}: the agent whose mail it follows, the cursor ('' follows none), whether it
+ * wants events about agents, and a function that receives an event's name and data.
  */
 export class Hub {
   constructor(reader) {
@@ -45,7 +45,7 @@ export class Hub {
     if (this.pages.size === 0) this.request?.abort();
   }
 
-  /** Asks anew, for what the pages follow now. */
+  /** Reopens the stream for the feeds that the pages follow now. */
   reopen(after = settle) {
     const { request } = this;
     setTimeout(() => request?.abort('anew'), after);
@@ -93,13 +93,13 @@ export class Hub {
       if (!response.ok) throw (await response.json()).error;
       opened();
       this.say('');
-      for await (const [name, what] of events(response.body, alive)) this.heard(name, what);
+      for await (const [name, what] of events(response.body, alive)) this.receive(name, what);
     } finally {
       clearTimeout(watch);
     }
   }
 
-  /** Says what the pages follow: pages with one agent and one cursor share a lane. */
+  /** Returns the query for the feeds of all pages. Pages with the same agent and cursor share a lane. */
   query() {
     const query = new URLSearchParams({ reader: this.reader });
     this.wantsAgents = [...this.pages].some((p) => p.wantsAgents);
@@ -123,7 +123,7 @@ export class Hub {
     return query;
   }
 
-  heard(name, what) {
+  receive(name, what) {
     switch (name) {
       case 'messages': return this.advance(this.lanes[what.feed], what);
       case 'gone': return this.lose(this.lanes[what.feed], what);
@@ -140,7 +140,7 @@ export class Hub {
     }
     const other = this.lanes.find((l) => l !== lane && l.as === lane.as && l.cursor === lane.cursor && !l.gone);
     if (!other) return;
-    for (const page of lane.pages) other.pages.add(page); // they have caught up
+    for (const page of lane.pages) other.pages.add(page); // both are at the same cursor
     lane.pages.clear();
     lane.gone = true;
   }
@@ -148,11 +148,11 @@ export class Hub {
   lose(lane, what) {
     lane.gone = true;
     this.tell(lane.pages, 'state', what.message);
-    this.reopen(absence); // it may be back
+    this.reopen(absence); // the mailbox may be readable again
   }
 }
 
-/** Gives the server-sent events of a body, each as its name and what it says. */
+/** Yields the server-sent events of a body as pairs of name and data. */
 async function* events(body, alive) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';

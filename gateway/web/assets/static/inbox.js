@@ -1,9 +1,9 @@
-// The stream of an agent's mail: newest last, and older ones as they are asked for.
+// Shows an agent's mail: newest last, and older messages on demand.
 
 import { announce, isTyping, putCard, tellTimes } from './cards.js';
 import { page } from './rpc.js';
 
-const most = 600; // messages that the page has at once
+const most = 600; // messages in the page at once
 
 const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 120;
 const toEnd = () => scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' });
@@ -17,7 +17,7 @@ export function startInbox(list) {
     if (!seen.at(-1).isIntersecting || document.documentElement.scrollHeight < innerHeight * 1.5) return;
     await loadOlder(list, older);
     eye.unobserve(older);
-    if (older.isConnected) eye.observe(older); // it looks anew
+    if (older.isConnected) eye.observe(older); // observes the new position
   });
   eye.observe(older);
 }

@@ -1,17 +1,17 @@
-// What the elements for other pages have in common: where their node is, and when they look at it.
+// The base of the elements for other pages: the address of their node, and when they fetch from it.
 
+import { shadowOf } from './appearance.js';
 import { forgetOldDrafts } from './draft.js';
-import { shadowOf } from './dress.js';
 import { Feed } from './feed.js';
 import { home } from './rpc.js';
 import { visible } from './visible.js';
 
-const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {}); // there is none where there is no document
+const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {}); // absent where there is no document
 
-/** What a refusal says, for people. */
+/** Returns a refusal's message and hint. */
 export const said = (refused) => visible([refused.message, refused.hint].filter(Boolean).join(': '));
 
-/** Live elements look at their node while they are in a page, and begin anew when their attributes change. */
+/** Live elements follow their node while they are in a page, and start again when their attributes change. */
 export class Live extends Base {
   static names = ['base', 'token', 'as'];
 
@@ -20,7 +20,7 @@ export class Live extends Base {
   constructor() {
     super();
     this.shadow = shadowOf(this);
-    this.news = document.createElement('p'); // for those who do not see
+    this.news = document.createElement('p'); // for screen readers
     this.news.className = 'sr';
     this.news.role = 'status';
     this.failure = document.createElement('p');
@@ -28,7 +28,7 @@ export class Live extends Base {
     this.failure.part = 'failure';
     this.failure.role = 'alert';
     this.last = Promise.resolve();
-    this.hear = (news) => this.heard(news);
+    this.listener = (news) => this.changed(news);
   }
 
   get base() { return this.getAttribute('base') ?? ''; }
@@ -51,7 +51,7 @@ export class Live extends Base {
   }
 
   connectedCallback() {
-    for (const name of [...this.constructor.names, 'noDraft']) { // set before the element was one
+    for (const name of [...this.constructor.names, 'noDraft']) { // properties set before the element was defined
       if (!Object.hasOwn(this, name)) continue;
       const value = this[name];
       delete this[name];
@@ -61,7 +61,7 @@ export class Live extends Base {
   }
 
   disconnectedCallback() {
-    this.feed?.remove(this.hear);
+    this.feed?.remove(this.listener);
     this.feed = this.turn = this.next = undefined;
   }
 
@@ -72,7 +72,7 @@ export class Live extends Base {
     this.reset();
     const turn = {};
     this.turn = turn;
-    queueMicrotask(() => { // when all attributes are set
+    queueMicrotask(() => { // after all attributes are set
       if (this.turn === turn && this.isConnected) this.start();
     });
   }
@@ -84,20 +84,20 @@ export class Live extends Base {
         'have a proxy pass a path of the page’s own origin on to the node, and name that path as base');
     }
     forgetOldDrafts();
-    this.box = { base: at.pathname.replace(/\/+$/, ''), token: this.token, as: this.as };
-    this.feed = Feed.of(this.box);
-    this.feed.add(this.hear);
+    this.mailbox = { base: at.pathname.replace(/\/+$/, ''), token: this.token, as: this.as };
+    this.feed = Feed.of(this.mailbox);
+    this.feed.add(this.listener);
   }
 
-  heard({ changed, refused }) {
+  changed({ changed, refused }) {
     if (refused) this.fail(said(refused));
     else if (!changed || this.isAbout(changed)) this.look();
   }
 
-  /** Looks at what is there now. One look comes after the other. */
+  /** Fetches the present state and draws it. Fetches run one after the other. */
   look() {
     const { turn } = this;
-    if (!this.feed) return Promise.resolve(); // it is in no page
+    if (!this.feed) return Promise.resolve(); // not in a page
     this.next ??= this.last = this.last.then(async () => {
       if (this.turn !== turn) return;
       this.next = undefined;
@@ -113,6 +113,6 @@ export class Live extends Base {
 
   fail(why) { this.failure.textContent = why; }
 
-  /** Fires an event. It reports false if the page prevented what it announces. */
+  /** Dispatches an event, and reports false if the page prevented its default. */
   fire(name, detail, cancelable = false) { return this.dispatchEvent(new CustomEvent(name, { detail, cancelable })); }
 }

@@ -1,7 +1,7 @@
-// Locks that the tabs of a browser share: what a tab holds, the others know to be its for as long as it lives.
+// Locks among the tabs of a browser. A tab's locks are released when it closes or dies.
 
 /**
- * Holds a lock from when it is free, and gives the function that ends that.
+ * Acquires a lock once it is free. It returns a function that releases the lock.
  * @param {string} name
  * @param {LockMode} mode
  * @param {() => void} [got] called when it is held

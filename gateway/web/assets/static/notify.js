@@ -1,5 +1,5 @@
-// Notifications of the browser, for who wants them: when nobody looks at Parley, those who wait are said together, once,
-// whichever tab says it.
+// Shows browser notifications, if enabled. While no tab is visible, one tab shows a single notification for all new
+// questions.
 
 import { announce, isTyping } from './cards.js';
 import { hold } from './lock.js';
@@ -12,16 +12,16 @@ const gathering = 2000;
 const [mostTitles, longestTitle] = [3, 80];
 const isPossible = 'Notification' in globalThis && 'locks' in navigator;
 
-const come = new Set(); // questions that came since somebody looked
-let known; // all that wait
+const come = new Set(); // questions that arrived since a tab was visible
+let known; // all open questions
 let timer = 0;
-let shown; // the notification that stands
+let shown; // the present notification
 
-const remember = (wants) => { try { localStorage.setItem(key, wants ? 'yes' : 'no'); } catch { /* for this page alone, then */ } };
+const remember = (wants) => { try { localStorage.setItem(key, wants ? 'yes' : 'no'); } catch { /* only for this page, then */ } };
 const wants = () => { try { return localStorage.getItem(key) === 'yes'; } catch { return false; } };
 const isOn = () => isPossible && wants() && Notification.permission === 'granted';
 
-/** Makes the button work, which nobody sees where it could not. */
+/** Starts the button. It stays hidden where notifications are not supported. */
 export function startNotifying(button) {
   if (!isPossible) return;
   const say = () => button.setAttribute('aria-pressed', String(isOn()));
@@ -44,7 +44,7 @@ export function startNotifying(button) {
   addEventListener('pageshow', (e) => { if (e.persisted) takeTurn(); });
 }
 
-/** Whoever is looked at says so by a lock that all may have. */
+/** Holds a shared lock while this tab is visible. */
 let lookAway = () => {};
 function looked() {
   lookAway();
@@ -53,11 +53,11 @@ function looked() {
   forget();
 }
 
-/** One tab speaks, for as long as it lives; then another. */
-let isSpeaker = false;
+/** Acquires the lock of the tab that shows notifications. Another tab gets it when this one closes. */
+let isNotifier = false;
 function takeTurn() {
-  const end = hold('parley.speaker', 'exclusive', () => { isSpeaker = true; });
-  addEventListener('pagehide', () => { isSpeaker = false; forget(); end(); }, { once: true });
+  const end = hold('parley.notifier', 'exclusive', () => { isNotifier = true; });
+  addEventListener('pagehide', () => { isNotifier = false; forget(); end(); }, { once: true });
 }
 
 function forget() {
@@ -75,12 +75,12 @@ export function notifyOf({ keys }) {
   if (come.size === 0) shown?.close(); // all were answered
   if (!document.hidden) return;
   for (const k of fresh) come.add(k);
-  if (fresh.length > 0 && timer === 0) timer = setTimeout(speak, gathering);
+  if (fresh.length > 0 && timer === 0) timer = setTimeout(notify, gathering);
 }
 
-async function speak() {
+async function notify() {
   timer = 0;
-  if (!isSpeaker || !isOn() || !document.hidden) return;
+  if (!isNotifier || !isOn() || !document.hidden) return;
   const { held } = await navigator.locks.query();
   if (held.some((l) => l.name === 'parley.looked-at')) {
     come.clear();
@@ -90,7 +90,7 @@ async function speak() {
   try {
     cards = await questionCards([...come]);
   } catch {
-    return; // the page counts them once the node is back
+    return; // the page shows the number once the node is back
   }
   if (cards.length > 0 && document.hidden) show(cards);
 }
@@ -115,11 +115,11 @@ function heading(approvals, questions) {
 
 function title(card) {
   const text = visible(card.querySelector('.heading')?.textContent.replace(/\s+/g, ' ').trim() ?? '');
-  const letters = [...text];
-  return letters.length > longestTitle ? letters.slice(0, longestTitle).join('') + '…' : text;
+  const characters = [...text];
+  return characters.length > longestTitle ? characters.slice(0, longestTitle).join('') + '…' : text;
 }
 
-/** Goes to a question, in this tab if nothing would be disturbed here. */
+/** Opens a question, in this tab unless the person is typing here. */
 function goTo(id) {
   window.focus();
   const here = document.getElementById('top-' + id) ?? document.getElementById(id);

@@ -1,4 +1,4 @@
-// What makes the page live. Without it everything is a plain page with plain forms.
+// Starts the scripts of the page. Without them it is a plain page with plain forms.
 
 import { agentsChanged, startAgents } from './agent.js';
 import { approvalsChanged } from './approval.js';
@@ -17,8 +17,8 @@ const stream = document.getElementById('stream');
 const questions = document.getElementById('questions');
 
 try {
-  if (home) localStorage.setItem('parley.home', home); // for links that do not know of the session: see sign_in_page.go
-} catch { /* they ask to sign in, then */ }
+  if (home) localStorage.setItem('parley.home', home); // for links without the session's key: see sign_in.go
+} catch { /* such links ask to sign in, then */ }
 forgetOldDrafts();
 customElements.define('parley-act', ParleyAct);
 customElements.define('parley-ask', ParleyForm);
@@ -32,8 +32,8 @@ const isNewest = stream && !location.search.includes('before=');
 const agents = document.getElementById('agents') ?? document.getElementById('agent');
 if (agents) startAgents();
 follow({ reader, as, cursor: isNewest ? cursor : '' }, {
-  questions(what) { // told of at the beginning too, and after every loss
-    questionsChanged({ ...what, keys: what.keys.slice(0, 50) }); // as many as their page begins with
+  questions(what) { // also at the beginning, and after each reconnect
+    questionsChanged({ ...what, keys: what.keys.slice(0, 50) }); // as many as the page of questions shows at first
     approvalsChanged(what);
     notifyOf(what);
     if (agents) agentsChanged();

@@ -1,4 +1,4 @@
-// What waits for this person: how many, in the title and in the tabs, and on their page each of them.
+// Shows the number of open questions in the title and the tabs, and the questions themselves on their page.
 
 import { announce, isTyping, refresh, showEmpty, tellTimes } from './cards.js';
 import { page } from './rpc.js';
@@ -11,7 +11,7 @@ export function questionsChanged({ count, keys }) {
   if (list) enqueue(() => reconcile(list, new Set(keys), count > keys.length));
 }
 
-let last = Promise.resolve(); // one look at a time
+let last = Promise.resolve(); // one update at a time
 const enqueue = (fn) => { last = last.then(fn, fn); };
 
 async function reconcile(list, keys, isPart) {
@@ -32,7 +32,7 @@ async function fetchNew(list) {
   if (!isTyping() && !document.activeElement?.closest('parley-ask')) focusFirst(come[0]);
 }
 
-/** Goes to where a question is answered, but to no button: a key that was meant for something else must not answer. */
+/** Focuses the first input, never a button: a key press meant for something else must not answer. */
 export function focusFirst(card) {
   (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
 }

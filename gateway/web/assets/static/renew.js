@@ -1,12 +1,10 @@
-// Parts of a page that are drawn anew as things happen. What has not changed stays as it is, with the focus and with
-// all that is open in it.
+// Updates parts of a page. Unchanged elements stay in place, with focus and open details.
 //
-// An element with data-parts has children that are known by their data-part, and is looked into; any other that has
-// changed is replaced.
+// The children of an element with data-parts are matched by their data-part. Other changed elements are replaced whole.
 
 import { tellTimes } from './cards.js';
 
-/** Makes an element like its next state, and gives the one that stands there then. */
+/** Updates an element to its next state, and returns the element that is in the document then. */
 export function renew(old, next) {
   tellTimes(next);
   return renewed(old, document.adoptNode(next));
@@ -18,7 +16,7 @@ function renewed(old, next) {
   return replace(old, next);
 }
 
-/** An element apart from what a reader does to it. */
+/** Returns a copy without the state that a reader changes. */
 function bare(element) {
   const copy = element.cloneNode(true);
   for (const e of copy.querySelectorAll('[open], [disabled]')) {

@@ -1,4 +1,4 @@
-// Calls of a node's operations: of the one that served the page, or of one that a proxy has under a path.
+// Calls the operations of the node that served the page, or of a node behind a proxy's path.
 
 export class Refused extends Error {
   constructor(error, status) {
@@ -7,17 +7,17 @@ export class Refused extends Error {
   }
 }
 
-const away = { code: 'NOT_RUNNING', message: 'The node cannot be reached. What you typed is kept: try again in a moment.' };
+const unreachable = { code: 'NOT_RUNNING', message: 'The node cannot be reached. What you typed is kept: try again in a moment.' };
 
-/** What the addresses of the node begin with: the key of the session stands there, which this module was fetched by. */
+/** The prefix of the node's addresses. It has the key of the session under which this module was fetched. */
 export const home = new URL('../..', import.meta.url).pathname.replace(/\/$/, '');
 
 /**
- * Where a node is, and by what right it is asked.
- * @typedef {{base?: string, token?: string, signal?: AbortSignal}} Place
+ * The address of a node and the token for it.
+ * @typedef {{base?: string, token?: string, signal?: AbortSignal}} Endpoint
  */
 
-/** @param {Place} place */
+/** @param {Endpoint} endpoint */
 async function ask(address, init, { base = home, token = '', signal }) {
   const headers = { ...init.headers, ...(token && { Authorization: `Bearer ${token}` }) };
   try {
@@ -25,7 +25,7 @@ async function ask(address, init, { base = home, token = '', signal }) {
     return { response, text: await response.text() };
   } catch (why) {
     if (signal?.aborted) throw why;
-    throw new Refused(away, 0);
+    throw new Refused(unreachable, 0);
   }
 }
 
@@ -34,20 +34,20 @@ function refusal({ response, text }) {
   try {
     error = JSON.parse(text).error;
   } catch {
-    // it is none of the node's own, but of something before it
+    // the response is a proxy's
   }
   return new Refused(error ?? { code: 'INTERNAL', message: `The node answered with ${response.status}.` }, response.status);
 }
 
-/** A POST of what stands for JSON, or of JSON as a string. */
+/** Returns the options of a POST. The body is a value, or JSON as a string. */
 const post = (body) => ({ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) });
 
 /**
- * Calls an operation. The body is what stands for JSON, or JSON as a string. It throws Refused.
- * @param {Place} place
+ * Calls an operation. The body is a value, or JSON as a string. It throws Refused.
+ * @param {Endpoint} endpoint
  */
-export async function call(operation, body, place = {}, read = JSON.parse) {
-  const answer = await ask('/rpc/' + operation, post(body), place);
+export async function call(operation, body, endpoint = {}, read = JSON.parse) {
+  const answer = await ask('/rpc/' + operation, post(body), endpoint);
   if (!answer.response.ok) throw refusal(answer);
   try {
     return read(answer.text);
@@ -57,23 +57,23 @@ export async function call(operation, body, place = {}, read = JSON.parse) {
 }
 
 /**
- * Fetches a page of a node and gives it as a document. It throws Refused.
- * @param {Place} place
+ * Fetches a page of a node as a document. It throws Refused.
+ * @param {Endpoint} endpoint
  */
-export async function page(address, place = {}) {
-  const answer = await ask(address, {}, place); // what is refused comes as JSON, for no HTML is asked for
+export async function page(address, endpoint = {}) {
+  const answer = await ask(address, {}, endpoint); // refusals are JSON, because the request accepts any type
   if (!answer.response.ok) throw refusal(answer);
   return new DOMParser().parseFromString(answer.text, 'text/html');
 }
 
-/** Has the node draw a form that is not sent yet, as HTML. It throws Refused. */
+/** Fetches the HTML of a form that is not sent yet. It throws Refused. */
 export async function preview(as, body) {
   const answer = await ask('/preview' + (as ? `?as=${encodeURIComponent(as)}` : ''), post(body), {});
   if (!answer.response.ok) throw refusal(answer);
   return answer.text;
 }
 
-/** Fetches some of the questions that wait, by their keys, and gives those that still do. */
+/** Fetches questions by their keys, and returns the cards of those still open. */
 export async function questionCards(keys) {
   const doc = await page('/questions?' + new URLSearchParams(keys.slice(0, 50).map((k) => ['key', k])));
   return keys.map((k) => doc.getElementById(k)).filter((c) => c?.matches('[data-waits]'));

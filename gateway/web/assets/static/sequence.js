@@ -1,12 +1,11 @@
-// An ordered list of parts that are added, moved and removed by their buttons: the fields of a form, the options of a
-// field.
+// A list whose parts are added, moved and removed by buttons: the fields of a form, or the options of a field.
 
 export class Sequence {
   /**
    * @param {HTMLElement} list an element whose children are the parts
-   * @param {string} what one of them is called
+   * @param {string} what the name of one part
    * @param {(draft: object) => {element: HTMLElement, focus: () => void}} make
-   * @param {(done: string) => void} changed is told what was done
+   * @param {(done: string) => void} changed receives a description of each change
    */
   constructor(list, what, make, changed) {
     Object.assign(this, { list, what, make, changed, parts: [] });
@@ -18,7 +17,7 @@ export class Sequence {
     this.draw();
   }
 
-  /** Adds a part behind another one, or at the end, and goes there. */
+  /** Adds a part after another one, or at the end, and focuses it. */
   add(draft, behind = this.parts.length - 1) {
     const part = this.make(draft);
     this.parts.splice(behind + 1, 0, part);
@@ -31,7 +30,7 @@ export class Sequence {
 
   pressed(event) {
     const button = event.target.closest('button[name=up], button[name=down], button[name=remove]');
-    if (!button || button.closest('li').parentElement !== this.list) return; // it is one of a list within
+    if (!button || button.closest('li').parentElement !== this.list) return; // the button belongs to a nested list
     const at = this.indexOf(button);
     if (button.name === 'remove') return this.remove(at);
     const to = button.name === 'up' ? at - 1 : at + 1;
@@ -39,7 +38,7 @@ export class Sequence {
     this.parts.splice(to, 0, part);
     this.draw();
     const other = part.element.querySelector(button.name === 'up' ? '[name=down]' : '[name=up]');
-    (button.disabled ? other : button).focus(); // what is moved loses the focus
+    (button.disabled ? other : button).focus(); // moving an element drops its focus
     this.changed(`${this.what} moved to ${to + 1} of ${this.parts.length}`);
   }
 
@@ -63,10 +62,10 @@ export class Sequence {
   }
 }
 
-/** The buttons of a part. */
+/** Markup of the buttons of a part. */
 export const tools = `<div class="tools"><button type="button" name="up">Move up</button><button type="button" name="down">Move down</button><button type="button" name="remove">Remove</button></div>`;
 
-/** An element of markup that has nothing of others in it. */
+/** Returns the element of trusted markup. */
 export function element(markup) {
   const t = document.createElement('template');
   t.innerHTML = markup;

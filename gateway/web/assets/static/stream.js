@@ -1,4 +1,4 @@
-// What changes, as it does. A connection that ends is taken up where it was: nothing is lost and nothing comes twice.
+// Follows the node's events. A lost connection is resumed at its cursor: no event is lost or repeated.
 
 import { Hub } from './hub.js';
 import { hold } from './lock.js';
@@ -16,13 +16,13 @@ export function follow(from, handlers) {
     else handlers[name]?.(what);
   }
   const isShared = 'SharedWorker' in globalThis && 'locks' in navigator;
-  const way = isShared ? shared(page) : alone(page);
-  way.join();
-  addEventListener('pagehide', () => way.leave());
-  addEventListener('pageshow', (e) => { if (e.persisted) way.join(); });
+  const source = isShared ? shared(page) : alone(page);
+  source.join();
+  addEventListener('pagehide', () => source.leave());
+  addEventListener('pageshow', (e) => { if (e.persisted) source.join(); });
 }
 
-/** The stream is the worker's, which all tabs share. */
+/** Follows through the shared worker of all tabs. */
 function shared(page) {
   let leave;
 
@@ -31,7 +31,7 @@ function shared(page) {
     const { port } = worker;
     const lock = 'parley.tab.' + crypto.randomUUID();
     const { reader, as, wantsAgents, cursor } = page;
-    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, wantsAgents, cursor, lock })); // however it goes, the worker sees it
+    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, wantsAgents, cursor, lock })); // released in every case, so that the worker notices the end
     let outlived = () => {};
     leave = () => {
       port.onmessage = null;
@@ -42,14 +42,14 @@ function shared(page) {
     };
     worker.onerror = () => page.tell('state', 'Not live: reload to see what is new');
     port.onmessage = ({ data: [name, what] }) => {
-      if (name === 'life') outlived = hold(what, 'shared', () => { leave(); join(); }); // it is free when the worker has died
+      if (name === 'life') outlived = hold(what, 'shared', () => { leave(); join(); }); // it is free once the worker has died
       else page.tell(name, what);
     };
   }
   return { join, leave: () => leave() };
 }
 
-/** The stream is this tab's, for as long as somebody looks: a browser has few connections. */
+/** Follows through a stream of this tab while it is visible: a browser has few connections. */
 function alone(page) {
   const hub = new Hub(page.reader);
   const look = () => (document.hidden ? hub.leave(page) : hub.join(page));

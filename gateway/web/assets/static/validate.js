@@ -1,7 +1,7 @@
-// What a person can see wrong with an answer before it is sent. The node checks everything again; patterns it alone
-// checks. Nothing here touches a document, so that any program may use it.
+// Validates an answer before it is sent. The node checks everything again, and alone checks patterns. It needs no document,
+// so that any program may use it.
 
-const leaps = (y) => (y % 4 === 0 && y % 100 !== 0) || y % 400 === 0;
+const isLeap = (y) => (y % 4 === 0 && y % 100 !== 0) || y % 400 === 0;
 const days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 const isEmpty = (v) => v === undefined || v === null || v === '' || (Array.isArray(v) && v.length === 0);
@@ -20,7 +20,7 @@ function wrongDate(v) {
   const m = /^(\d{4})-(\d{2})-(\d{2})$/.exec(v);
   if (!m) return 'there is no such date';
   const [year, month, day] = m.slice(1).map(Number);
-  const last = month === 2 && leaps(year) ? 29 : days[month - 1];
+  const last = month === 2 && isLeap(year) ? 29 : days[month - 1];
   return day >= 1 && day <= last ? '' : 'there is no such date';
 }
 
@@ -58,7 +58,7 @@ function wrong(field, v) {
 }
 
 /**
- * Says what is wrong with the values of an answer, by field name. An empty object means that nothing is.
+ * Returns the errors in the values of an answer, by field name. An empty object means that all are valid.
  * @param {Array<{name: string, type?: string, required?: boolean, default?: any, options?: Array<{value: string}>, pattern?: any}>} fields
  * @param {Record<string, any>} values
  * @returns {Record<string, string>}
@@ -81,8 +81,7 @@ export function validateValues(fields, values) {
 }
 
 /**
- * Reads what was typed for a field as its type says. What cannot be read is given back as it is, for validateValues to
- * refuse.
+ * Parses the input of a field by its type. It returns malformed input unchanged, and validateValues refuses that.
  * @param {string[]} texts
  */
 export function readTexts(field, texts) {

@@ -1,5 +1,5 @@
-// What all tabs of a browser share: one stream of events for each reader. A browser has six connections to a node, and
-// a stream takes one for good.
+// The shared worker of all tabs: one stream of events for each reader. A browser has six connections to a node, and each
+// stream occupies one.
 
 import { Hub } from './hub.js';
 import { hold } from './lock.js';
@@ -11,7 +11,7 @@ function hubOf(reader) {
   return hubs.get(reader);
 }
 
-// A tab that gets this lock knows that the worker is no more.
+// A tab that acquires this lock knows that the worker has ended.
 const life = 'parley.worker.' + crypto.randomUUID();
 const lives = new Promise((resolve) => { hold(life, 'exclusive', resolve); });
 
@@ -22,7 +22,7 @@ function enter(port, data) {
     hub.leave(page);
     if (hub.pages.size === 0 && hubs.get(data.reader) === hub) hubs.delete(data.reader);
   };
-  const gone = hold(data.lock, 'shared', () => { leave(); gone(); }); // the tab has it for as long as it lives
+  const gone = hold(data.lock, 'shared', () => { leave(); gone(); }); // the tab holds it until it ends
   hub.join(page);
   return leave;
 }

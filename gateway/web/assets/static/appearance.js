@@ -1,5 +1,5 @@
-// How a form looks in another page: what the node draws of it, under names by which that page has it its own way. The
-// page's stylesheets do not reach it, but its custom properties, its font and its color-scheme do.
+// Styles a form in another page. That page changes the looks by part names, custom properties, font and color-scheme. Its
+// stylesheets do not apply.
 
 import { tellTimes } from './cards.js';
 
@@ -13,11 +13,11 @@ const parts = {
 /** The names of all parts of a form, for exportparts. */
 export const exported = [...Object.values(parts), 'unsent'].join(', ');
 
-/** Takes of a message, as the node drew it, what another page shows. */
-export function dress(card) {
+/** Returns the part of a drawn message that other pages show. */
+export function prepare(card) {
   const article = card.querySelector('article');
   for (const e of article.querySelectorAll('parley-act')) e.remove();
-  for (const e of article.querySelectorAll('parley-ask, .head a')) e.replaceWith(...e.childNodes); // which belong to the node's own pages
+  for (const e of article.querySelectorAll('parley-ask, .head a')) e.replaceWith(...e.childNodes); // these work in the node's own pages only
   for (const [selector, part] of Object.entries(parts)) for (const e of article.querySelectorAll(selector)) e.part.add(part);
   article.dataset.status = card.dataset.status;
   article.tabIndex = -1;
@@ -83,7 +83,7 @@ ol.questions { display: grid; gap: calc(2 * var(--gap)); list-style: none; }
 
 let sheet;
 
-/** Gives an element its shadow tree, styled. No policy of the page's against inline styles is about it. */
+/** Attaches a styled shadow tree to an element. A page's policy against inline styles does not affect it. */
 export function shadowOf(element) {
   if (!sheet) {
     sheet = new CSSStyleSheet();
