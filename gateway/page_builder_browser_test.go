@@ -245,6 +245,9 @@ func TestBuilderKeepsDraftUntilSentOrDiscarded(t *testing.T) {
 	b.openBuilder("/form fae")
 	b.fill("[name=description]", "Half a form")
 	b.build(1, events.Field{Name: "zone", Type: events.Select, Required: true, Help: "where", Options: []events.Option{{Value: "eu"}, {Value: "us"}}, Default: capabilities.String("us")})
+	b.open("/?as=fae")
+	b.openBuilder("/form")
+	b.until(`document.querySelector('[name=description]').value === ''`) // the draft is HOST's
 	b.open("/")
 	b.openBuilder("/form joe")
 	b.until(`document.querySelector('[name=description]').value === 'Half a form' && document.getElementById('builder-to').value === 'joe'`)

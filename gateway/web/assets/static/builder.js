@@ -1,7 +1,7 @@
 // The form builder: recipient, description and fields, with a preview. It keeps a draft until the form is sent.
 
 import { Completion } from './completion.js';
-import { forgetDraft, readDraft, saveDraft } from './draft.js';
+import { draftOf, forgetDraft, readDraft, saveDraft } from './draft.js';
 import { askToLeave } from './form.js';
 import { errorKey, FieldBuilder, Raw } from './builder-field.js';
 import { Preview } from './builder-preview.js';
@@ -37,7 +37,7 @@ function json(v) {
 class Builder {
   constructor(begun) {
     const { as } = document.body.dataset;
-    Object.assign(this, { as, card: { dataset: { as, id: 'new' } } }); // under which its draft is kept
+    Object.assign(this, { as, draftName: draftOf(as, 'new') });
     this.dialog = element(markup);
     const at = (selector) => this.dialog.querySelector(selector);
     [this.form, this.failure, this.status] = ['form', '.failure', 'output'].map(at);
@@ -46,7 +46,7 @@ class Builder {
     new Completion(this.control('recipient'), (prefix) => this.names(prefix), ({ word }) => { this.control('recipient').value = word; this.changed(); });
     this.put({ fields: [{}], ...begun });
     this.first = JSON.stringify(this.draft);
-    const kept = readDraft(this.card);
+    const kept = readDraft(this.draftName);
     if (Array.isArray(kept?.fields)) this.put({ ...kept, ...Object.fromEntries(Object.entries(begun).filter(([, v]) => v)) });
     this.listen();
   }
@@ -107,8 +107,8 @@ class Builder {
   changed(done) {
     if (typeof done === 'string') this.status.textContent = done;
     const isTyped = JSON.stringify(this.draft) !== this.first;
-    if (isTyped) saveDraft(this.card, this.draft);
-    else forgetDraft(this.card);
+    if (isTyped) saveDraft(this.draftName, this.draft);
+    else forgetDraft(this.draftName);
     this.show();
   }
 
@@ -138,7 +138,7 @@ class Builder {
     this.setBusy(true);
     try {
       const answer = await call('form', this.body());
-      forgetDraft(this.card);
+      forgetDraft(this.draftName);
       this.close(answer);
     } catch (refused) {
       if (!refused.code) throw refused;
@@ -191,7 +191,7 @@ class Builder {
     this.isLeaving = true;
     const choice = JSON.stringify(this.draft) === this.first ? 'keep' : await askToLeave();
     this.isLeaving = false;
-    if (choice === 'discard') forgetDraft(this.card);
+    if (choice === 'discard') forgetDraft(this.draftName);
     if (choice !== 'stay') this.close(null);
   }
 }
