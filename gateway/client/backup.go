@@ -49,13 +49,13 @@ func (c *Client) backup(ctx context.Context, query string, w io.Writer) error {
 		if err != nil {
 			return a.over(ctx, &lost{sent: true, cause: err})
 		}
-		return a.over(ctx, refusal(answer{got.StatusCode, body}))
+		return a.over(ctx, refusal(answer{status: got.StatusCode, body: body}))
 	}
 	if _, err := io.Copy(w, got.Body); err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	if text := got.Trailer.Get(failureTrailer); text != "" {
-		return a.over(ctx, refusal(answer{http.StatusInternalServerError, []byte(`{"error":` + text + `}`)}))
+		return a.over(ctx, refusal(answer{status: http.StatusInternalServerError, body: []byte(`{"error":` + text + `}`)}))
 	}
 	return nil
 }

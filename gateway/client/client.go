@@ -43,7 +43,7 @@ type Client struct {
 // transport is a way to a node.
 type transport interface {
 	// exchange makes a call once. An error in place of an answer is a *lost, or a *parley.Error that will not pass.
-	exchange(ctx context.Context, operation string, body []byte) (answer, error)
+	exchange(ctx context.Context, operation string, b body) (answer, error)
 	absence() string // what is said when nobody is there
 	close()
 }
@@ -51,7 +51,8 @@ type transport interface {
 // answer is what the node said to a call.
 type answer struct {
 	status int
-	body   []byte
+	body   []byte // JSON
+	plain  []byte // msgpack, in place of JSON, if the call's body was
 }
 
 // New makes a client, which connects when it is used. It refuses with INVALID_ARGUMENT options that make no sense.
@@ -114,19 +115,19 @@ func (c *Client) Call(ctx context.Context, operation string, in, out any) error 
 
 // callUntil is Call, but that the call is not made again after a time, if that is not zero.
 func (c *Client) callUntil(ctx context.Context, until time.Time, operation string, in, out any) error {
-	body, err := c.request(in)
+	b, err := c.request(in)
 	if err != nil {
 		return err
 	}
-	text, err := c.perform(ctx, again{client: c, operation: operation, body: body, until: until})
+	got, err := c.perform(ctx, again{client: c, operation: operation, body: b, until: until})
 	if err != nil || out == nil {
 		return err
 	}
 	if raw, ok := out.(*json.RawMessage); ok {
-		*raw = bytes.TrimSpace(text)
+		*raw = bytes.TrimSpace(got.body)
 		return nil
 	}
-	if err := json.Unmarshal(text, out); err != nil {
+	if err := json.Unmarshal(got.body, out); err != nil {
 		return unreadable(operation, err)
 	}
 	return nil
@@ -139,58 +140,58 @@ func get[T any](ctx context.Context, c *Client, operation string, in any) (out T
 }
 
 // request writes a request, for the client's agent unless it names another.
-func (c *Client) request(in any) ([]byte, error) {
-	body := []byte("{}")
+func (c *Client) request(in any) (body, error) {
+	text := []byte("{}")
 	if in != nil {
 		var err error
-		if body, err = written(in); err != nil {
-			return nil, unwritable(err)
+		if text, err = written(in); err != nil {
+			return body{}, unwritable(err)
 		}
 	}
-	if as := c.options.As; as != "" && len(body) >= 2 && body[0] == '{' {
+	if as := c.options.As; as != "" && len(text) >= 2 && text[0] == '{' {
 		name, err := json.Marshal(map[string]string{"as": as})
 		if err != nil {
-			return nil, unwritable(err)
+			return body{}, unwritable(err)
 		}
-		if rest := body[1:]; rest[0] != '}' {
+		if rest := text[1:]; rest[0] != '}' {
 			name = append(append(name[:len(name)-1], ','), rest...)
 		}
-		body = name // of two members "as" the last counts
+		text = name // of two members "as" the last counts
 	}
-	if len(body) > MaxBody {
-		return nil, parley.Refuse(parley.TooLarge, "a request may have %d bytes at most", MaxBody)
+	if len(text) > MaxBody {
+		return body{}, parley.Refuse(parley.TooLarge, "a request may have %d bytes at most", MaxBody)
 	}
-	return body, nil
+	return body{text: text}, nil
 }
 
 // perform makes a call, again and again where that does nothing twice and the node may come back.
-func (c *Client) perform(ctx context.Context, a again) ([]byte, error) {
+func (c *Client) perform(ctx context.Context, a again) (answer, error) {
 	for {
-		text, err := c.once(ctx, a)
+		got, err := c.once(ctx, a)
 		if err == nil {
-			return text, nil
+			return got, nil
 		}
 		if err := a.after(ctx, err); err != nil {
-			return nil, err
+			return answer{}, err
 		}
 	}
 }
 
 // once makes a call once.
-func (c *Client) once(ctx context.Context, a again) ([]byte, error) {
+func (c *Client) once(ctx context.Context, a again) (answer, error) {
 	exchange := c.transport.exchange
 	if a.exchange != nil {
 		exchange = a.exchange
 	}
 	got, err := exchange(ctx, a.operation, a.body)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	c.saw()
 	if got.status != http.StatusOK {
-		return nil, refusal(got)
+		return answer{}, refusal(got)
 	}
-	return got.body, nil
+	return got, nil
 }
 
 // written writes JSON without escapes that its texts had not: what is shown as it was given would have them too.

@@ -83,17 +83,21 @@ func (c *connections) absence() string { return "no node runs on this state fold
 
 // exchange sends a request and reads the response. A connection that the node had closed meanwhile takes
 // nothing, so that trying again with a new one does nothing twice.
-func (c *connections) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
+func (c *connections) exchange(ctx context.Context, operation string, b body) (answer, error) {
+	text, err := b.json()
+	if err != nil {
+		return answer{}, err
+	}
 	conn, used, err := c.take(ctx, false)
 	if err != nil {
 		return answer{}, unsent(err)
 	}
-	a, err := c.over(ctx, conn, operation, body)
+	a, err := c.over(ctx, conn, operation, text)
 	if used && errors.Is(err, syscall.EPIPE) {
 		if conn, _, err = c.take(ctx, true); err != nil {
 			return answer{}, unsent(err)
 		}
-		a, err = c.over(ctx, conn, operation, body)
+		a, err = c.over(ctx, conn, operation, text)
 	}
 	if err != nil {
 		return answer{}, &lost{sent: true, cause: err}

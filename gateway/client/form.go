@@ -86,21 +86,21 @@ func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 	if f.Fields == nil {
 		f.Fields = []Field{} // which is refused as what it is
 	}
-	body, err := c.request(f)
+	b, err := c.formBody(f)
 	if err != nil {
 		return nil, err
 	}
 	var outcome *pending
-	text, err := c.perform(ctx, again{client: c, operation: "form", body: body, exchange: func(ctx context.Context, _ string, body []byte) (a answer, err error) {
-		a, outcome, err = c.transport.ask(ctx, body)
+	got, err := c.perform(ctx, again{client: c, operation: "form", body: b, keyed: true, exchange: func(ctx context.Context, _ string, b body) (a answer, err error) {
+		a, outcome, err = c.transport.ask(ctx, b)
 		return a, err
 	}})
 	if err != nil {
 		return nil, err
 	}
-	var a accepted
-	if err := json.Unmarshal(text, &a); err != nil {
-		return nil, unreadable("form", err)
+	a, err := readAccepted(got)
+	if err != nil {
+		return nil, err
 	}
 	asked := a.by(c)
 	asked.pending = outcome
@@ -149,11 +149,7 @@ func (c *Client) take(ctx context.Context, p *pending, form ID) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	var o Outcome
-	if err := json.Unmarshal(p.outcome.body, &o); err != nil {
-		return Outcome{}, unreadable("await", err)
-	}
-	return o, nil
+	return readOutcome("await", p.outcome)
 }
 
 // The statuses of a form. All but Open and Answering are ends.

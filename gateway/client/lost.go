@@ -55,13 +55,14 @@ func unsent(err error) error {
 type again struct {
 	client    *Client
 	operation string
-	body      []byte
-	until     time.Time                                                                // it is not made again later; zero: as long as its context allows
-	exchange  func(ctx context.Context, operation string, body []byte) (answer, error) // nil: the transport's
+	body      body
+	keyed     bool                                                                // the same body has the effect of one
+	until     time.Time                                                           // it is not made again later; zero: as long as its context allows
+	exchange  func(ctx context.Context, operation string, b body) (answer, error) // nil: the transport's
 	pause     time.Duration
 }
 
-func (a *again) harmless() bool { return repeats(a.operation, a.body) }
+func (a *again) harmless() bool { return a.keyed || repeats(a.operation, a.body.text) }
 
 // The pauses between attempts: each is up to twice as long as the one before.
 const (

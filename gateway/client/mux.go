@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -35,22 +36,22 @@ const (
 )
 
 // exchange implements transport.
-func (m *muxed) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
-	return m.begin(ctx, mux.Frame{Kind: mux.Call, Operation: operation}, body, newPending())
+func (m *muxed) exchange(ctx context.Context, operation string, b body) (answer, error) {
+	return m.begin(ctx, mux.Frame{Kind: mux.Call, Operation: operation}, b, newPending())
 }
 
 // ask asks a form. The outcome of one that is open comes to what it returns, unless that is nil.
-func (m *muxed) ask(ctx context.Context, body []byte) (answer, *pending, error) {
+func (m *muxed) ask(ctx context.Context, b body) (answer, *pending, error) {
 	p := newPending()
-	a, err := m.begin(ctx, mux.Frame{Kind: mux.Ask, Operation: "form"}, body, p)
+	a, err := m.begin(ctx, mux.Frame{Kind: mux.Ask, Operation: "form"}, b, p)
 	if err != nil || !p.asked {
 		return a, nil, err
 	}
 	return a, p, nil
 }
 
-func (m *muxed) begin(ctx context.Context, f mux.Frame, body []byte, p *pending) (answer, error) {
-	f.Body = mux.AppendJSON(make([]byte, 0, len(body)+6), body)
+func (m *muxed) begin(ctx context.Context, f mux.Frame, b body, p *pending) (answer, error) {
+	f.Body = b.frame()
 	var l *link
 	for sent := false; !sent; {
 		var err error
@@ -58,7 +59,7 @@ func (m *muxed) begin(ctx context.Context, f mux.Frame, body []byte, p *pending)
 			return answer{}, err
 		}
 		if l == nil {
-			return m.transport.exchange(ctx, f.Operation, body)
+			return m.transport.exchange(ctx, f.Operation, b)
 		}
 		sent = l.send(f, p) // or it has ended just now
 	}
@@ -163,7 +164,6 @@ type link struct {
 }
 
 func newLink(conn *websocket.Conn) *link {
-	conn.SetReadLimit(maxAnswer)
 	l := &link{conn: conn, calls: map[uint64]*pending{}, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	go l.read()
 	go l.write()
@@ -244,11 +244,9 @@ func (l *link) write() {
 }
 
 func (l *link) read() {
+	from := mux.NewWebSocket(l.conn, maxAnswer)
 	for {
-		kind, message, err := l.conn.Read(context.Background())
-		if err == nil && kind != websocket.MessageBinary {
-			err = errors.New("the node sent text")
-		}
+		message, err := from.Read(context.Background())
 		if err == nil {
 			err = mux.ReadNode(message, l.hear)
 		}
@@ -272,18 +270,14 @@ func (l *link) hear(f mux.Frame) error {
 	if p == nil {
 		return nil // it was given up
 	}
-	text, err := mux.ToJSON(f.Body)
+	a, err := answerOf(f)
 	if err != nil {
 		return err
 	}
-	a := answer{status: http.StatusOK, body: text}
-	switch f.Kind {
-	case mux.Asked:
+	if f.Kind == mux.Asked {
 		p.answer, p.asked = a, true
 		close(p.first)
 		return nil
-	case mux.Refusal:
-		a = answer{status: http.StatusBadRequest, body: append(append([]byte(`{"error":`), text...), '}')}
 	}
 	delete(l.calls, f.ID)
 	if p.asked {
@@ -295,6 +289,18 @@ func (l *link) hear(f mux.Frame) error {
 	close(p.last)
 	l.endIfIdle()
 	return nil
+}
+
+// answerOf returns the answer in a frame of the node, as a copy.
+func answerOf(f mux.Frame) (answer, error) {
+	if f.Kind != mux.Refusal && !mux.NewReader(f.Body).IsJSON() {
+		return answer{status: http.StatusOK, plain: bytes.Clone(f.Body)}, nil
+	}
+	text, err := mux.ToJSON(f.Body)
+	if f.Kind == mux.Refusal {
+		return answer{status: http.StatusBadRequest, body: append(append([]byte(`{"error":`), text...), '}')}, err
+	}
+	return answer{status: http.StatusOK, body: bytes.Clone(text)}, err
 }
 
 // endIfIdle ends a connection on which nothing begins and nothing is under way. The caller holds l.mu.

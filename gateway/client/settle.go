@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 
-	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -14,21 +12,19 @@ import (
 // capability is a Ref, or a name of the answerer's. Answer refuses a wrong answer with INVALID_ANSWER and the errors of all
 // fields; the form stays open. It refuses an answer after the first with ALREADY_ANSWERED.
 func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, error) {
-	written, err := json.Marshal(values)
+	record, err := recordOf(values)
 	if err != nil {
-		return Outcome{}, unwritable(err)
+		return Outcome{}, err
 	}
-	var each map[string]json.RawMessage
-	if err := json.Unmarshal(written, &each); err != nil {
-		return Outcome{}, parley.Refuse(parley.InvalidArgument, "the values of an answer are a record, not %.80s", written)
+	b, err := c.answerBody(form, record)
+	if err != nil {
+		return Outcome{}, err
 	}
-	record := make(map[string]capabilities.Value, len(each))
-	for name, v := range each {
-		if record[name], err = capabilities.ParseJSON(v); err != nil {
-			return Outcome{}, err
-		}
+	a, err := c.perform(ctx, again{client: c, operation: "respond_form", body: b})
+	if err != nil {
+		return Outcome{}, err
 	}
-	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form), Values: record})
+	return readOutcome("respond_form", a)
 }
 
 // AnswerText answers a form with texts by the names of the fields. The node reads them by the fields' types, as on a command

@@ -174,5 +174,5 @@ func (w *web) talk(ctx context.Context) (*websocket.Conn, error) {
 	if err != nil {
 		return nil, &lost{sent: true, cause: err}
 	}
-	return nil, refusal(answer{resp.StatusCode, text})
+	return nil, refusal(answer{status: resp.StatusCode, body: text})
 }

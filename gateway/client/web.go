@@ -54,10 +54,14 @@ func newWeb(o Options) (*web, error) {
 func (w *web) absence() string { return "no node answers at " + w.base.Redacted() }
 func (w *web) close()          { w.client.CloseIdleConnections() }
 
-func (w *web) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
+func (w *web) exchange(ctx context.Context, operation string, b body) (answer, error) {
+	text, err := b.json()
+	if err != nil {
+		return answer{}, err
+	}
 	sent := false
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	r, err := http.NewRequestWithContext(traced, http.MethodPost, w.base.JoinPath(api.CallPath, operation).String(), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(traced, http.MethodPost, w.base.JoinPath(api.CallPath, operation).String(), bytes.NewReader(text))
 	if err != nil {
 		return answer{}, parley.Refuse(parley.InvalidArgument, "%.80q is no operation", operation)
 	}
@@ -70,14 +74,14 @@ func (w *web) exchange(ctx context.Context, operation string, body []byte) (answ
 		return answer{}, w.failure(err, sent)
 	}
 	defer resp.Body.Close() //nolint:errcheck // read to its end or given up
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	got, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
 		return answer{}, &lost{sent: true, cause: err}
-	case len(text) > maxAnswer:
+	case len(got) > maxAnswer:
 		return answer{}, parley.Refuse(parley.TooLarge, "the answer to %s has more than %d bytes", operation, maxAnswer)
 	}
-	return answer{status: resp.StatusCode, body: text}, nil
+	return answer{status: resp.StatusCode, body: got}, nil
 }
 
 // failure says why there is no answer.

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -48,8 +49,9 @@ func (s *Session) try(a *agent, f Frame) error {
 		return err
 	}
 	if f.Kind == SignIn {
+		credentials := bytes.Clone(f.Body)
 		return s.run(a, f.ID, true, func(ctx context.Context) {
-			body, err := s.signIn(ctx, f.Body)
+			body, err := s.signIn(ctx, credentials)
 			_ = s.finish(f.ID, a, body, err) // the session ends if the client takes no more
 		})
 	}

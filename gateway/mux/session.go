@@ -28,7 +28,7 @@ type Backend interface {
 
 // Conn is a connection that keeps messages apart.
 type Conn interface {
-	// Read returns the next message. The session does not change it, and may keep it.
+	// Read returns the next message, which is good until the next Read.
 	Read(ctx context.Context) ([]byte, error)
 	// Write writes a message. It does not keep it.
 	Write(ctx context.Context, message []byte) error

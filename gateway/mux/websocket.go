@@ -2,6 +2,8 @@ package mux
 
 import (
 	"context"
+	"io"
+	"slices"
 
 	"github.com/coder/websocket"
 
@@ -13,30 +15,54 @@ import (
 const Protocol = "parley.mux"
 
 // WebSocket is a Conn over a WebSocket.
-type WebSocket struct{ conn *websocket.Conn }
-
-// NewWebSocket returns the Conn over a WebSocket, which is the caller's to close. A message has at most so many bytes.
-func NewWebSocket(conn *websocket.Conn, most int64) WebSocket {
-	conn.SetReadLimit(most)
-	return WebSocket{conn}
+type WebSocket struct {
+	conn   *websocket.Conn
+	buffer []byte // of the last message
 }
 
+// NewWebSocket returns the Conn over a WebSocket, which is the caller's to close. A message has at most so many bytes.
+func NewWebSocket(conn *websocket.Conn, most int64) *WebSocket {
+	conn.SetReadLimit(most)
+	return &WebSocket{conn: conn}
+}
+
+// The sizes of buffers of messages, in bytes.
+const (
+	firstBuffer = 4 << 10
+	maxBuffer   = 256 << 10 // of one that is kept
+)
+
 // Read implements Conn.
-func (w WebSocket) Read(ctx context.Context) ([]byte, error) {
-	kind, message, err := w.conn.Read(ctx)
+func (w *WebSocket) Read(ctx context.Context) ([]byte, error) {
+	if cap(w.buffer) > maxBuffer || w.buffer == nil {
+		w.buffer = make([]byte, 0, firstBuffer)
+	}
+	kind, r, err := w.conn.Reader(ctx)
 	if err == nil && kind != websocket.MessageBinary {
 		err = parley.Refuse(parley.InvalidArgument, "the messages of %s are binary", Protocol)
 	}
-	return message, err
+	for b := w.buffer[:0]; err == nil; {
+		var n int
+		n, err = r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			w.buffer = b
+			return b, nil
+		}
+		if len(b) == cap(b) {
+			b = slices.Grow(b, len(b))
+		}
+	}
+	return nil, err
 }
 
 // Write implements Conn.
-func (w WebSocket) Write(ctx context.Context, message []byte) error {
+func (w *WebSocket) Write(ctx context.Context, message []byte) error {
 	return w.conn.Write(ctx, websocket.MessageBinary, message)
 }
 
 // Close implements Conn.
-func (w WebSocket) Close(why error) {
+func (w *WebSocket) Close(why error) {
 	code := websocket.StatusNormalClosure
 	switch parley.CodeOf(why) {
 	case parley.NotRunning:
