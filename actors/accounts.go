@@ -384,6 +384,13 @@ func (a *accounts) payer(who capabilities.ID) capabilities.ID {
 	return a.head(who)
 }
 
+// account returns the account that pays for an agent's efforts.
+func (a *accounts) account(who capabilities.ID) capabilities.ID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.payer(who)
+}
+
 // forgetEfforts removes efforts that have been restored in full. The caller has the lock.
 func (a *accounts) forgetEfforts(now capabilities.Time) {
 	for id, e := range a.efforts {

@@ -55,19 +55,17 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 		}
 		return pending[view.Asked]{result: asked}, err
 	}
-	schema, err := compileFields(b.node, b.reg.id, m.Fields)
-	if err != nil {
-		return pending[view.Asked]{}, err
+	if m.Kind == events.PlainForm {
+		var err error
+		if m.Schema, err = compileFields(b.node, b.reg.id, m.Fields); err != nil {
+			return pending[view.Asked]{}, err
+		}
 	}
-	m.Schema = schema
 	evs, err := b.decide(m.RequestForm)
 	if err != nil {
 		return pending[view.Asked]{}, err
 	}
 	e := evs[0].(*events.FormRequested)
-	if schema != nil {
-		b.node.schemas.put(b.schemaKey(e.ID), schema)
-	}
 	m.wait(b, e.ID)
 	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, nodesTo(b, e.To)}, nil
 }

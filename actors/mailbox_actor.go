@@ -235,7 +235,6 @@ func (b *mailboxActor) announce(evs []events.Event) {
 	for _, e := range evs {
 		if form, ended := endOf(e); ended {
 			b.notifyWaiters(form)
-			b.node.schemas.drop(b.schemaKey(form))
 		}
 		if endsToken(e) {
 			b.release(func(error) { b.node.changed.notify(capabilities.ID{}, none{}) })

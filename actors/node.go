@@ -243,6 +243,7 @@ func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, 
 	if s.Version == 0 {
 		return nil, 0, parley.Refuse(parley.AgentNotFound, "no agent %s", id)
 	}
+	shareFields(n, s)
 	return s, saved, nil
 }
 

@@ -78,7 +78,8 @@ func (c *scheduler) pause() time.Duration {
 	return min(max(until, 0), schedulerTick)
 }
 
-// look sends a message to each mailbox whose deadline has passed, records pending acks, and passivates idle mailboxes.
+// look sends a message to each mailbox whose deadline has passed, records pending acks, and gives up idle mailboxes and
+// schemas.
 func (c *scheduler) look() {
 	for _, id := range c.passed(c.node.now()) {
 		c.node.registry.tell(id, 0, expireForms{c, id})
@@ -86,7 +87,9 @@ func (c *scheduler) look() {
 	if c.node.journal.Flushing() < slowDisk {
 		c.node.registry.recordAllAcks()
 	}
-	c.node.registry.passivate(time.Now().Add(-c.node.o.Idle))
+	idle := time.Now().Add(-c.node.o.Idle)
+	c.node.registry.passivate(idle)
+	c.node.schemas.expire(idle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {

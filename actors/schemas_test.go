@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 	"parley/mailbox/form"
 )
 
@@ -56,27 +58,103 @@ func TestSchemaCacheBoundsMemory(t *testing.T) {
 	}
 }
 
-func TestSchemaCacheEvictsLeastRecent(t *testing.T) {
-	schema, err := form.Compile(heavyFields(1))
+// someFields are fields of the same size for each n.
+func someFields(n int) []events.Field {
+	return []events.Field{{Name: fmt.Sprintf("f%07d", n), Type: events.Text, Required: true}}
+}
+
+func schemaOf(t *testing.T, fields []events.Field) *form.Schema {
+	t.Helper()
+	schema, err := form.Compile(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newSchemaCache(3 * schema.Memory())
-	key := func(i byte) formKey { return formKey{form: capabilities.ID{ULID: [16]byte{i}}} }
-	for i := range byte(3) {
-		c.put(key(i), schema)
+	return schema
+}
+
+func TestSchemaCacheEvictsLeastRecent(t *testing.T) {
+	room := 3 * schemaOf(t, someFields(0)).Memory()
+	c, by := newSchemaCache(room), capabilities.ID{ULID: [16]byte{1}}
+	for i := range 3 {
+		c.add(by, schemaOf(t, someFields(i)), true)
 	}
-	c.get(key(0))
-	c.put(key(3), schema)
+	c.find(someFields(0), true)
+	c.add(by, schemaOf(t, someFields(3)), true)
 	for i, want := range []bool{true, false, true, true} {
-		if got := c.get(key(byte(i))) != nil; got != want {
+		if got := c.find(someFields(i), true) != nil; got != want {
 			t.Errorf("schema %d is cached: %t", i, got)
 		}
 	}
-	for i := range byte(4) {
-		c.drop(key(i))
+	c.add(by, schemaOf(t, someFields(3)), true)
+	c.expire(time.Now().Add(time.Second))
+	if c.free != room || len(c.slots)+c.used.Len()+len(c.sharers)+len(c.largest) != 0 {
+		t.Errorf("%d bytes are free of %d", c.free, room)
 	}
-	if c.free != 3*schema.Memory() || len(c.slots)+c.used.Len() != 0 {
-		t.Errorf("%d bytes are free of %d", c.free, 3*schema.Memory())
+}
+
+func TestSchemaCacheIsFairBetweenAccounts(t *testing.T) {
+	c := newSchemaCache(10 * schemaOf(t, someFields(0)).Memory())
+	host, hostile := capabilities.ID{ULID: [16]byte{1}}, capabilities.ID{ULID: [16]byte{2}}
+	for i := range 5 {
+		c.add(host, schemaOf(t, someFields(i)), true)
 	}
+	for i := range 1000 {
+		c.add(hostile, schemaOf(t, someFields(10+i)), true)
+	}
+	for i := range 5 {
+		if c.find(someFields(i), true) == nil {
+			t.Errorf("schema %d of the host is gone", i)
+		}
+	}
+	c.add(host, schemaOf(t, heavyFields(4)), true)
+	if c.find(heavyFields(4), true) != nil {
+		t.Error("a schema larger than the room was kept")
+	}
+}
+
+func TestSchemaCacheKeepsBoundsOfNewForms(t *testing.T) {
+	c, by := newSchemaCache(1<<20), capabilities.ID{ULID: [16]byte{1}}
+	c.add(by, schemaOf(t, someFields(0)), false)
+	if c.find(someFields(0), false) == nil || c.find(someFields(0), true) != nil {
+		t.Error("the schema is for forms in the log alone")
+	}
+	c.add(by, schemaOf(t, someFields(0)), true)
+	if c.find(someFields(0), true) == nil || len(c.slots) != 1 {
+		t.Error("a schema for new forms is for all")
+	}
+}
+
+func TestFormsShareEqualFields(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	a, b := guest(t, n, "a"), guest(t, n, "b")
+	fields := func() []events.Field {
+		return []events.Field{{Name: "ok", Type: events.Confirm, Default: capabilities.String("Yes")}, {Name: "port", Type: events.Number}}
+	}
+	var agents []*Agent
+	for _, g := range []*Agent{a, b, a} {
+		ask(t, g, Ask{Fields: fields()})
+		agents = append(agents, g, n.Host())
+	}
+	shared := func(n *Node) {
+		t.Helper()
+		first := map[*events.Field]bool{}
+		for _, g := range agents {
+			_, err := query(t.Context(), &Agent{node: n, id: g.id}, func(s *mailbox.State, _ capabilities.Time) (none, error) {
+				for _, m := range s.Mail.All() {
+					first[&m.Form.Fields[0]] = true
+				}
+				return none{}, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(first) != 1 {
+			t.Errorf("the forms have %d copies of their fields", len(first))
+		}
+	}
+	shared(n)
+	closeNode(t, n)
+	shared(openNode(t, folder)) // read from the log
 }

@@ -141,8 +141,13 @@ const (
 	effortOfMatch   = 10 * time.Nanosecond // of one byte with one state
 )
 
-// Memory that a compiled pattern takes, in bytes.
+// Memory that a schema takes, in bytes: its fields, and its compiled patterns.
 const (
+	memoryOfSlot   = 1 << 9 // of the schema itself, with those that hold it
+	memoryOfField  = 192
+	memoryOfOption = 48
+	memoryOfName   = 64
+
 	memoryOfSchema = 1 << 10
 	memoryOfState  = 400
 	memoryOfByte   = 20
@@ -192,9 +197,18 @@ func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []event
 	return time.Duration(min(checks, most.checks))*effortOfCheck + time.Duration(min(matches, most.matches))*effortOfMatch
 }
 
-// Memory returns the approximate bytes of the compiled patterns. It is 0 for a schema without patterns.
+// FieldsMemory returns the approximate bytes that fields take.
+func FieldsMemory(fields []events.Field) int {
+	total := memoryOfSlot
+	for i := range fields {
+		total += memoryOfField + FieldSize(&fields[i]) + memoryOfOption*len(fields[i].Options)
+	}
+	return total
+}
+
+// Memory returns the approximate bytes that the schema takes with its fields.
 func (c *Schema) Memory() int {
-	total := 0
+	total := FieldsMemory(c.fields) + memoryOfName*len(c.index)
 	for _, p := range c.patterns {
 		if p != nil {
 			total += memoryOfSchema*p.own.objects + memoryOfState*p.own.steps + memoryOfByte*p.size

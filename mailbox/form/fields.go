@@ -33,10 +33,42 @@ func Secrets(fields []events.Field) []string {
 
 // SameFields reports whether fields are equal to fields that were compiled.
 func SameFields(fields, compiled []events.Field) bool {
+	if len(fields) > 0 && len(fields) == len(compiled) && &fields[0] == &compiled[0] {
+		return true
+	}
 	return slices.EqualFunc(fields, compiled, func(f, was events.Field) bool {
 		makePlain(&f)
 		return sameField(f, was)
 	})
+}
+
+// AppendKey appends a key of fields to b. Fields have equal keys, whether they were compiled or not, if they are equal
+// by SameFields.
+func AppendKey(b []byte, fields []events.Field) []byte {
+	for i := range fields {
+		f := fields[i]
+		makePlain(&f)
+		b = appendTexts(b, f.Name, f.Label, string(f.Type), f.Placeholder, f.Help, string(f.Pattern))
+		for j := range f.Options {
+			o := &f.Options[j]
+			b = appendTexts(b, o.Value, o.Label, o.Description)
+		}
+		for _, v := range []capabilities.Value{f.Default, f.Example} {
+			if !v.IsNull() {
+				b = appendTexts(b, v.Text())
+			}
+		}
+	}
+	return b
+}
+
+// appendTexts appends texts, each behind its length.
+func appendTexts(b []byte, texts ...string) []byte {
+	for _, t := range texts {
+		n := len(t)
+		b = append(append(b, byte(n), byte(n>>8), byte(n>>16), byte(n>>24)), t...)
+	}
+	return b
 }
 
 // sameField reports whether two fields are equal.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,4 +133,32 @@ func FuzzParseFields(f *testing.F) {
 			t.Errorf("written as JSON it cannot be read: %v\n%s", err, b)
 		}
 	})
+}
+
+func TestEqualFieldsHaveEqualKeys(t *testing.T) {
+	key := func(fields []events.Field) string { return string(AppendKey(nil, fields)) }
+	given := []events.Field{
+		{Name: "ok", Type: events.Confirm, Default: capabilities.String("")},
+		{Name: "n", Type: events.Number, Default: capabilities.Int(1), Pattern: json.RawMessage(`{"minimum":1}`)},
+		{Name: "l", Type: events.Multiselect, Options: []events.Option{{Value: "a"}}, Example: capabilities.List(capabilities.String("a"))},
+	}
+	if key(given) != key(compiled(t, given...).Fields()) {
+		t.Error("compiled fields have another key")
+	}
+	was := map[string]bool{key(given): true}
+	for name, change := range map[string]func([]events.Field){
+		"name":    func(f []events.Field) { f[0].Name = "OK" },
+		"label":   func(f []events.Field) { f[0].Name, f[0].Label = "o", "k" },
+		"default": func(f []events.Field) { f[1].Default = capabilities.Int(2) },
+		"pattern": func(f []events.Field) { f[1].Pattern = json.RawMessage(`{"minimum":2}`) },
+		"option":  func(f []events.Field) { f[2].Options = []events.Option{{Value: "b"}} },
+		"example": func(f []events.Field) { f[2].Example = capabilities.Null() },
+	} {
+		other := slices.Clone(given)
+		change(other)
+		if was[key(other)] {
+			t.Errorf("another %s gives the same key", name)
+		}
+		was[key(other)] = true
+	}
 }

@@ -71,9 +71,14 @@ func Compile(fields []events.Field) (*Schema, error) {
 }
 
 // CompileAccepted compiles the fields of a form in the log. Each pattern is bounded only by itself, since the form was
-// accepted by the bounds of its time.
+// accepted by the bounds of its time. The schema holds the given fields themselves, unless their defaults have to be
+// made explicit.
 func CompileAccepted(fields []events.Field) (*Schema, error) {
-	return compileFields(fields, unlimitedPatterns())
+	c, err := compileFields(fields, unlimitedPatterns())
+	if err == nil && slices.EqualFunc(fields, c.fields, sameField) {
+		c.fields = fields
+	}
+	return c, err
 }
 
 // compileFields compiles fields. Their patterns together have to fit in a budget.
