@@ -51,17 +51,11 @@ func healthz(w http.ResponseWriter) {
 
 // serveOpenAPI writes the OpenAPI document of the operations.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
-	if !isRead(r.Method) {
-		w.Header().Set("Allow", "GET, HEAD")
-		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "the description is read with GET"), http.StatusMethodNotAllowed)
+	end, ok := s.beginRead(w, r, "the description is read with GET")
+	if !ok {
 		return
 	}
-	account := s.account(r.Context())
-	if err := account.Take(api.KindCalls, 1); err != nil {
-		httpd.Refuse(w, err, 0)
-		return
-	}
-	defer account.Give(api.KindCalls, 1)
+	defer end()
 	buf := s.bodies.Get()
 	defer s.bodies.Put(buf)
 	if err := httpd.Encode(buf, openapi.Describe(s.version)); err != nil {
@@ -69,6 +63,22 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.respond(w, buf.Bytes())
+}
+
+// beginRead takes a place for a request that only reads, until the caller calls end. It refuses other methods with a text,
+// and requests beyond the caller's places. It reports whether the request may go on.
+func (s *Server) beginRead(w http.ResponseWriter, r *http.Request, refusal string) (end func(), ok bool) {
+	if !isRead(r.Method) {
+		w.Header().Set("Allow", "GET, HEAD")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "%s", refusal), http.StatusMethodNotAllowed)
+		return nil, false
+	}
+	account := s.account(r.Context())
+	if err := account.Take(api.KindCalls, 1); err != nil {
+		httpd.Refuse(w, err, 0)
+		return nil, false
+	}
+	return func() { account.Give(api.KindCalls, 1) }, true
 }
 
 // serveCall answers one call.

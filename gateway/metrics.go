@@ -53,16 +53,10 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		httpd.Refuse(w, err, 0)
 		return
 	}
-	if !isRead(r.Method) {
-		w.Header().Set("Allow", "GET, HEAD")
-		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "metrics are read with GET"), http.StatusMethodNotAllowed)
+	end, ok := s.beginRead(w, r, "metrics are read with GET")
+	if !ok {
 		return
 	}
-	account := s.account(r.Context())
-	if err := account.Take(api.KindCalls, 1); err != nil {
-		httpd.Refuse(w, err, 0)
-		return
-	}
-	defer account.Give(api.KindCalls, 1)
+	defer end()
 	s.metrics.page.ServeHTTP(w, r)
 }
