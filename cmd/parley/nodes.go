@@ -115,7 +115,7 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 				return err
 			}
 			return env.print(got, func() string {
-				return fmt.Sprintf("dropped %s: %d names freed, %d grants revoked, %d parcels given up, %d nodes forgotten that it had introduced",
+				return fmt.Sprintf("dropped %s: %d names freed, %d grants revoked, %d outbox items given up, %d nodes forgotten that it had introduced",
 					got.Node, got.Names, got.Revoked, got.Given, got.Introduced)
 			})
 		},

@@ -2,19 +2,19 @@
 import json, sys
 
 def say(**line): print(json.dumps(line), flush=True)
-def hear(): return json.loads(sys.stdin.readline() or "null")
+def receive(): return json.loads(sys.stdin.readline() or "null")
 
-while (prompt := hear()) is not None:
+while (prompt := receive()) is not None:
     if prompt["type"] != "prompt":
         continue  # an answer that came too late, or a cancel
     print("working on:", prompt["text"], flush=True)  # plain lines are output
     say(type="ask_user", id="settings", title="Settings", fields=[
         {"name": "port", "type": "number", "required": True}, {"name": "region"}])
-    answer = hear()
+    answer = receive()
     if answer["type"] != "answer" or answer["status"] != "answered":
         say(type="done", error="no settings: " + answer.get("status", answer["type"]))
         continue
     say(type="approval", id="deploy", tool="deploy", input=answer["values"])
-    allowed = hear().get("approved", False)
+    allowed = receive().get("approved", False)
     say(type="output", text="deployed\n" if allowed else "not deployed\n")
     say(type="done")
