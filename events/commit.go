@@ -32,6 +32,10 @@ type Section struct {
 	Count   uint32
 	Summary Summary
 	Body    []byte // the events, as Append encodes them
+
+	// Note is what listings show of the mailbox after the events, for whoever writes them. It is kept beside the log,
+	// and not in the frame. "" says that it is as before.
+	Note string
 }
 
 // Events decodes the section's events.

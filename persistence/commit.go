@@ -116,9 +116,7 @@ func (j *Journal) keep(f *frame) error {
 	}
 	j.reader.frames.put(&f.Commit, len(f.bytes), f.hash)
 	nudge(j.marks)
-	if f.Number%indexEvery == 0 {
-		nudge(j.pages)
-	}
+	j.grown(len(f.bytes))
 	return nil
 }
 

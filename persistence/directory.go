@@ -15,23 +15,24 @@ import (
 type directory struct {
 	node capabilities.NodeID
 
-	mu    sync.RWMutex
-	head  head
-	index *index
+	mu        sync.RWMutex
+	head      head
+	index     *index
+	snapshots map[ulid.ULID]uint64 // the versions of the newest snapshots
 }
 
 // reset replaces the index, which covers the log up to a commit.
 func (d *directory) reset(x *index, at head) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.index, d.head = x, at
+	d.index, d.head, d.snapshots = x, at, map[ulid.ULID]uint64{}
 }
 
 // add adds the commit that follows the last one.
 func (d *directory) add(f *frame) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.index.add(&f.Commit); err != nil {
+	if err := d.index.addWritten(&f.Commit); err != nil {
 		return err
 	}
 	d.head = head{mark{f.Number, f.hash}, f.At}
@@ -42,8 +43,8 @@ func (d *directory) add(f *frame) error {
 func (d *directory) setSnapshot(mailbox ulid.ULID, version uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e := d.index.entries[mailbox]; e != nil && version <= e.Version {
-		e.Snapshot = version
+	if e := d.index.entries[mailbox]; e != nil && version <= e.version {
+		d.snapshots[mailbox] = version
 	}
 }
 
@@ -66,65 +67,97 @@ func (d *directory) Mailbox(id capabilities.ID) (Mailbox, bool) {
 	if e == nil || id.Node != d.node {
 		return Mailbox{}, false
 	}
-	return e.Mailbox, true
+	return d.shown(e), true
 }
 
-// Mailboxes returns all mailboxes that have events at the time of the call, in no order.
+// shown returns an entry as readers see it. The lock is held.
+func (d *directory) shown(e *entry) Mailbox {
+	return Mailbox{Version: e.version, Summary: e.summary, Snapshot: d.snapshots[e.id], Note: e.note}
+}
+
+// SetNote sets the note of a mailbox that has none. The note was made from the events up to a version. It is ignored if
+// the mailbox has another version by now.
+func (d *directory) SetNote(id capabilities.ID, version uint64, note string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.index.entries[id.ULID]; e != nil && id.Node == d.node && e.version == version && e.note == "" {
+		e.note = note
+	}
+}
+
+// Mailboxes returns all mailboxes that have events, in the order of their IDs. A mailbox that is added meanwhile may be
+// left out.
 func (d *directory) Mailboxes() iter.Seq2[capabilities.ID, Mailbox] {
-	type pair struct {
-		id ulid.ULID
-		m  Mailbox
-	}
-	d.mu.RLock()
-	all := make([]pair, 0, len(d.index.entries))
-	for id, e := range d.index.entries {
-		all = append(all, pair{id, e.Mailbox})
-	}
-	d.mu.RUnlock()
+	return d.each(func() []*entry { return d.index.order })
+}
+
+// MailboxesAfter is Mailboxes for those behind an ID.
+func (d *directory) MailboxesAfter(after ulid.ULID) iter.Seq2[capabilities.ID, Mailbox] {
+	return d.each(func() []*entry { return d.index.order[d.index.after(after):] })
+}
+
+// mailboxesAtOnce is the number of mailboxes that are read under one lock.
+const mailboxesAtOnce = 512
+
+// each returns the mailboxes of an order, which first returns with the lock held. The lock is not held between parts.
+func (d *directory) each(first func() []*entry) iter.Seq2[capabilities.ID, Mailbox] {
 	return func(yield func(capabilities.ID, Mailbox) bool) {
-		for _, p := range all {
-			if !yield(capabilities.ID{ULID: p.id, Node: d.node}, p.m) {
+		ids := make([]ulid.ULID, 0, mailboxesAtOnce)
+		all := make([]Mailbox, 0, mailboxesAtOnce)
+		for order := first; ; order = func() []*entry { return d.index.order[d.index.after(ids[len(ids)-1]):] } {
+			d.mu.RLock()
+			part := order()
+			ids, all = ids[:0], all[:0]
+			for _, e := range part[:min(len(part), mailboxesAtOnce)] {
+				ids, all = append(ids, e.id), append(all, d.shown(e))
+			}
+			d.mu.RUnlock()
+			for i, id := range ids {
+				if !yield(capabilities.ID{ULID: id, Node: d.node}, all[i]) {
+					return
+				}
+			}
+			if len(ids) < mailboxesAtOnce {
 				return
 			}
 		}
 	}
 }
 
-// steps returns the index entry of a mailbox and its commits, for walk.
-func (d *directory) steps(mailbox capabilities.ID) (Mailbox, []byte) {
+// trail returns the index entry of a mailbox and its commits.
+func (d *directory) trail(mailbox capabilities.ID) (Mailbox, trail) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	e := d.index.entries[mailbox.ULID]
 	if e == nil || mailbox.Node != d.node {
-		return Mailbox{}, nil
+		return Mailbox{}, trail{}
 	}
-	return e.Mailbox, e.steps
+	return d.shown(e), e.trail()
 }
 
-// copyIndex returns a copy of the index that shares the steps, since they are only appended to.
-func (d *directory) copyIndex() (head, *index) {
+// copyIndex returns a copy of the entries that shares what is only appended to.
+func (d *directory) copyIndex() (head, *indexCopy) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	x := d.index
-	c := &index{node: x.node, entries: make(map[ulid.ULID]*entry, len(x.entries)), events: x.events, sections: x.sections}
-	entries := make([]entry, 0, len(x.entries))
-	for who, e := range x.entries {
-		entries = append(entries, *e)
-		c.entries[who] = &entries[len(entries)-1]
+	c := &indexCopy{node: x.node, events: x.events, sections: x.sections, entries: make([]entry, len(x.order)), trails: map[int][]checkpoint{}}
+	for i, e := range x.order {
+		c.entries[i] = *e
+		if e.marks != nil {
+			c.trails[i] = *e.marks
+		}
 	}
 	return d.head, c
 }
 
 // commitOf returns the number of the commit that has a version of a mailbox.
 func (d *directory) commitOf(mailbox capabilities.ID, version uint64) (uint64, error) {
-	m, steps := d.steps(mailbox)
+	m, t := d.trail(mailbox)
 	if version == 0 || version > m.Version {
 		return 0, notDurable(mailbox, version)
 	}
-	for s := range walk(steps) {
-		if version < s.first+s.count {
-			return s.commit, nil
-		}
+	if numbers := t.between(version, version); len(numbers) > 0 {
+		return numbers[0], nil
 	}
 	return 0, parley.Refuse(parley.Internal, "the index has no version %d of mailbox %s", version, mailbox.ULID)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"slices"
+	"sort"
 
 	"github.com/oklog/ulid/v2"
 
@@ -16,23 +18,46 @@ type Mailbox struct {
 	Version  uint64         // the number of its events
 	Summary  events.Summary // as its last section has it
 	Snapshot uint64         // the version of its newest snapshot; 0 if none is known
+	Note     string         // of its newest section with one; "" if it is unknown
 }
 
 // index has the commits with events of each mailbox. It is not safe for concurrent use.
 type index struct {
 	node     capabilities.NodeID
 	entries  map[ulid.ULID]*entry
+	order    []*entry // by ID
 	events   uint64
 	sections uint64
+	open     uint64 // open forms in all summaries
 }
 
-// entry is one mailbox of the index. Its steps are two varints for each commit: the distance from the commit before,
-// and the number of events. They are only appended to.
+// entry is one mailbox of the index.
 type entry struct {
-	Mailbox
-	last  uint64 // commit
-	steps []byte
+	id      ulid.ULID
+	version uint64
+	last    uint64 // commit
+	summary events.Summary
+	note    string
+	steps   []byte        // see trail
+	marks   *[]checkpoint // nil for short trails
 }
+
+// trail has the commits of a mailbox. A step is two varints: the distance from the commit before, and the number of
+// events. A checkpoint points at a step about every checkpointBytes. Both are only appended to, so readers need no lock.
+type trail struct {
+	steps []byte
+	marks []checkpoint
+}
+
+// checkpoint is the place of a step in a trail.
+type checkpoint struct {
+	at     int    // offset of the step
+	commit uint64 // the commit before it
+	first  uint64 // the version of its first event
+}
+
+// checkpointBytes is the least distance of two checkpoints: some 256 steps.
+const checkpointBytes = 512
 
 // step is one commit of a mailbox.
 type step struct {
@@ -45,43 +70,97 @@ func newIndex(node capabilities.NodeID) *index {
 	return &index{node: node, entries: make(map[ulid.ULID]*entry)}
 }
 
-// add adds a commit. It adds nothing if the commit's versions do not follow those of the index.
-func (x *index) add(c *events.Commit) error {
+// add adds a commit that was read from the log. The notes of its mailboxes become unknown, as the log has none. It adds
+// nothing if the commit's versions do not follow those of the index.
+func (x *index) add(c *events.Commit) error { return x.addCommit(c, false) }
+
+// addWritten adds a commit that this process has written, with the notes of its sections.
+func (x *index) addWritten(c *events.Commit) error { return x.addCommit(c, true) }
+
+func (x *index) addCommit(c *events.Commit, noted bool) error {
 	if err := x.check(c); err != nil {
 		return err
 	}
 	for i := 0; i < len(c.Sections); {
-		s := &c.Sections[i]
-		count := uint64(s.Count)
-		summary := s.Summary
+		s := c.Sections[i]
 		for i++; i < len(c.Sections) && c.Sections[i].Mailbox == s.Mailbox; i++ {
-			count += uint64(c.Sections[i].Count)
-			summary = c.Sections[i].Summary
+			next := &c.Sections[i]
+			s.Count += next.Count
+			s.Summary = next.Summary
+			if next.Note != "" {
+				s.Note = next.Note
+			}
 		}
-		x.addSection(c.Number, s.Mailbox.ULID, count, summary)
+		x.addSection(c.Number, &s, noted)
 	}
 	x.sections += uint64(len(c.Sections))
 	return nil
 }
 
-func (x *index) addSection(commit uint64, who ulid.ULID, count uint64, summary events.Summary) {
-	e := x.entries[who]
+func (x *index) addSection(commit uint64, s *events.Section, noted bool) {
+	e := x.entries[s.Mailbox.ULID]
 	if e == nil {
-		if count == 0 {
+		if s.Count == 0 {
 			return
 		}
-		e = new(entry)
-		x.entries[who] = e
+		e = &entry{id: s.Mailbox.ULID}
+		x.insert(e)
 	}
-	e.Summary = summary
-	e.Version += count
-	x.events += count
-	if count == 0 {
+	x.open += uint64(s.Summary.Open) - uint64(e.summary.Open)
+	e.summary = s.Summary
+	switch {
+	case noted && s.Note != "":
+		e.note = s.Note
+	case !noted && s.Count > 0:
+		e.note = ""
+	}
+	if s.Count == 0 {
 		return
 	}
-	e.steps = binary.AppendUvarint(e.steps, commit-e.last) // 0 for a second section of the mailbox in one commit
+	x.events += uint64(s.Count)
+	e.addStep(commit, uint64(s.Count))
+}
+
+// insert adds an entry to the map and to the order. IDs grow with time, so nearly all go to the end.
+func (x *index) insert(e *entry) {
+	x.entries[e.id] = e
+	at := len(x.order)
+	if at > 0 && x.order[at-1].id.Compare(e.id) > 0 {
+		at = x.after(e.id)
+	}
+	x.order = slices.Insert(x.order, at, e)
+}
+
+// after returns the place in the order of the first mailbox behind an ID.
+func (x *index) after(id ulid.ULID) int {
+	return sort.Search(len(x.order), func(i int) bool { return x.order[i].id.Compare(id) > 0 })
+}
+
+// addStep adds count events of a commit. The distance is 0 for a second section of the mailbox in one commit.
+func (e *entry) addStep(commit, count uint64) {
+	last := 0
+	if e.marks != nil {
+		last = (*e.marks)[len(*e.marks)-1].at
+	}
+	if len(e.steps)-last >= checkpointBytes {
+		if e.marks == nil {
+			e.marks = new([]checkpoint)
+		}
+		*e.marks = append(*e.marks, checkpoint{len(e.steps), e.last, e.version + 1})
+	}
+	e.steps = binary.AppendUvarint(e.steps, commit-e.last)
 	e.steps = binary.AppendUvarint(e.steps, count)
 	e.last = commit
+	e.version += count
+}
+
+// trail returns the trail of the entry.
+func (e *entry) trail() trail {
+	t := trail{steps: e.steps}
+	if e.marks != nil {
+		t.marks = *e.marks
+	}
+	return t
 }
 
 // check refuses a commit whose versions do not follow those of the index.
@@ -98,7 +177,7 @@ func (x *index) check(c *events.Commit) error {
 		version, seen := ahead[s.Mailbox.ULID]
 		if !seen {
 			if e := x.entries[s.Mailbox.ULID]; e != nil {
-				version = e.Version
+				version = e.version
 			}
 		}
 		if s.Count > 0 && s.First != version+1 {
@@ -111,11 +190,17 @@ func (x *index) check(c *events.Commit) error {
 	return nil
 }
 
-// walk returns the commits that have events of a mailbox, oldest first. It needs no lock.
-func walk(steps []byte) iter.Seq[step] {
+// from returns the commits of a mailbox, oldest first, from a step that is not behind the one with a version. Few steps
+// come before that one.
+func (t trail) from(version uint64) iter.Seq[step] {
+	start := checkpoint{first: 1}
+	if n := sort.Search(len(t.marks), func(i int) bool { return t.marks[i].first > version }); n > 0 {
+		start = t.marks[n-1]
+	}
 	return func(yield func(step) bool) {
-		var s step
-		for next := uint64(1); len(steps) > 0; {
+		s := step{commit: start.commit}
+		next := start.first
+		for steps := t.steps[start.at:]; len(steps) > 0; {
 			gap, n := binary.Uvarint(steps)
 			count, m := binary.Uvarint(steps[max(n, 0):])
 			if n <= 0 || m <= 0 {
@@ -129,4 +214,48 @@ func walk(steps []byte) iter.Seq[step] {
 			}
 		}
 	}
+}
+
+// between returns the numbers of the commits with versions first to last, ascending.
+func (t trail) between(first, last uint64) []uint64 {
+	var numbers []uint64
+	for s := range t.from(first) {
+		if s.first > last {
+			break
+		}
+		if s.first+s.count > first && (len(numbers) == 0 || numbers[len(numbers)-1] != s.commit) {
+			numbers = append(numbers, s.commit)
+		}
+	}
+	return numbers
+}
+
+// farAhead is the distance of versions from which a search is faster than a walk.
+const farAhead = 4 * checkpointBytes
+
+// with returns the numbers of the commits with some of the versions, ascending. The versions are ascending.
+func (t trail) with(versions []uint64) []uint64 {
+	var numbers []uint64
+	for len(versions) > 0 {
+		before := len(versions)
+		for s := range t.from(versions[0]) {
+			end := s.first + s.count
+			if versions[0] >= end {
+				continue
+			}
+			for len(versions) > 0 && versions[0] < end {
+				versions = versions[1:]
+			}
+			if len(numbers) == 0 || numbers[len(numbers)-1] != s.commit {
+				numbers = append(numbers, s.commit)
+			}
+			if len(versions) == 0 || versions[0] > end+farAhead {
+				break
+			}
+		}
+		if len(versions) == before {
+			break // they are not in the trail
+		}
+	}
+	return numbers
 }

@@ -1,12 +1,17 @@
 package persistence
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/ulid/v2"
@@ -15,11 +20,18 @@ import (
 	"parley/events"
 )
 
+// The index snapshot is a file in the state folder of a node with an embedded server. On an external server it is an
+// object in the node's bucket, so that another process finds it.
 const (
-	indexEvery  = 50_000 // commits between snapshots of the index
+	indexFile   = "index"
 	indexObject = "index"
-	indexMagic  = "PLYINDX\x01"
+	indexMagic  = "PLYINDX\x02"
+	indexHeader = 8 + 8 + 32 + 32
 )
+
+// indexEvery is the least number of bytes of the journal between two snapshots of the index. A large index is stored
+// only after as many bytes as it has itself.
+const indexEvery = 64 << 20
 
 // indexer stores snapshots of the index, until ctx ends.
 func (j *Journal) indexer(ctx context.Context) {
@@ -35,112 +47,226 @@ func (j *Journal) indexer(ctx context.Context) {
 	}
 }
 
+// grown counts the bytes of a commit, and has the indexer store a snapshot when one is due.
+func (j *Journal) grown(bytes int) {
+	if n := j.unindexed.Add(int64(bytes)); n >= max(indexEvery, j.indexBytes.Load()) {
+		j.unindexed.Add(-n)
+		nudge(j.pages)
+	}
+}
+
 func (j *Journal) saveIndex(ctx context.Context) error {
 	at, x := j.copyIndex()
 	if at.number == 0 {
 		return nil
 	}
 	return j.o.step(StepIndex, func() error {
-		return j.connection().putObject(ctx, jetstream.ObjectMeta{Name: indexObject}, x.encode(at.mark))
+		if j.o.URL == "" {
+			return j.writeIndex(x, at.mark)
+		}
+		var b bytes.Buffer
+		if err := x.write(&b, at.mark); err != nil {
+			return err
+		}
+		j.indexBytes.Store(int64(b.Len()))
+		return j.connection().putObject(ctx, jetstream.ObjectMeta{Name: indexObject}, b.Bytes())
 	})
 }
 
-// encode returns the snapshot of the index after a commit.
-func (x *index) encode(at mark) []byte {
-	size := 128
-	for _, e := range x.entries {
-		size += 64 + len(e.steps)
+// writeIndex replaces the file of the index.
+func (j *Journal) writeIndex(x *indexCopy, at mark) error {
+	path := filepath.Join(j.o.Folder, indexFile)
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
 	}
-	b := make([]byte, 0, size)
-	b = append(b, indexMagic...)
+	err = x.write(f, at)
+	if size, sizeErr := f.Seek(0, io.SeekCurrent); sizeErr == nil {
+		j.indexBytes.Store(size)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// readIndex reads the stored snapshot. It fails with jetstream.ErrObjectNotFound if there is none.
+func (j *Journal) readIndex(ctx context.Context) ([]byte, error) {
+	if j.o.URL == "" {
+		b, err := os.ReadFile(filepath.Join(j.o.Folder, indexFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = jetstream.ErrObjectNotFound
+		}
+		return b, err
+	}
+	l := j.connection()
+	if _, err := l.js.ObjectStore(ctx, j.o.bucketName()); err != nil {
+		return nil, jetstream.ErrObjectNotFound
+	}
+	return l.getObject(ctx, indexObject)
+}
+
+// indexCopy is a copy of the entries of an index at one commit, by ID.
+type indexCopy struct {
+	node             capabilities.NodeID
+	events, sections uint64
+	entries          []entry
+	trails           map[int][]checkpoint // of the long trails
+}
+
+// write writes the snapshot of the index after a commit: a header, the entries, the notes, the steps, and a checksum.
+func (c *indexCopy) write(to io.Writer, at mark) error {
+	sum := sha256.New()
+	w := bufio.NewWriterSize(io.MultiWriter(to, sum), 256<<10)
+	b := append(make([]byte, 0, 512), indexMagic...)
 	b = binary.BigEndian.AppendUint64(b, at.number)
 	b = append(b, at.hash[:]...)
-	b = append(b, x.node[:]...)
-	for _, n := range []uint64{x.events, x.sections, uint64(len(x.entries))} {
+	b = append(b, c.node[:]...)
+	notes, steps := 0, 0
+	for i := range c.entries {
+		notes, steps = notes+len(c.entries[i].note), steps+len(c.entries[i].steps)
+	}
+	b = appendVarints(b, c.events, c.sections, uint64(len(c.entries)), uint64(notes), uint64(steps))
+	for i := range c.entries {
+		e := &c.entries[i]
+		b = append(b, e.id[:]...)
+		b = appendVarints(b, e.version, uint64(e.summary.Open), uint64(e.summary.Outbox), uint64(e.summary.Deadline),
+			e.last, uint64(len(e.note)), uint64(len(e.steps)), uint64(len(c.trails[i])))
+		var last checkpoint
+		for _, m := range c.trails[i] {
+			b = appendVarints(b, uint64(m.at-last.at), m.commit-last.commit, m.first-last.first)
+			last = m
+			if len(b) > 4<<10 {
+				_, _ = w.Write(b) // Flush returns its error
+				b = b[:0]
+			}
+		}
+		_, _ = w.Write(b)
+		b = b[:0]
+	}
+	_, _ = w.Write(b)
+	for i := range c.entries {
+		_, _ = w.WriteString(c.entries[i].note)
+	}
+	for i := range c.entries {
+		_, _ = w.Write(c.entries[i].steps)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := to.Write(sum.Sum(nil))
+	return err
+}
+
+func appendVarints(b []byte, numbers ...uint64) []byte {
+	for _, n := range numbers {
 		b = binary.AppendUvarint(b, n)
 	}
-	for who, e := range x.entries {
-		b = append(b, who[:]...)
-		for _, n := range []uint64{e.Version, uint64(e.Summary.Open), uint64(e.Summary.Outbox),
-			uint64(e.Summary.Deadline), e.last, uint64(len(e.steps))} {
-			b = binary.AppendUvarint(b, n)
-		}
-		b = append(b, e.steps...)
-	}
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...)
+	return b
 }
 
 var errIndexDamaged = errors.New("the index snapshot is damaged")
 
-// decodeIndex reads the result of encode.
+// decodeIndex reads the result of write. It keeps no part of b.
 func decodeIndex(node capabilities.NodeID, b []byte) (*index, mark, error) {
-	const header = 8 + 8 + 32 + 32
 	end := len(b) - sha256.Size
-	if end < header || string(b[:8]) != indexMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) ||
-		capabilities.NodeID(b[48:header]) != node {
+	if end < indexHeader || string(b[:8]) != indexMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) ||
+		capabilities.NodeID(b[48:indexHeader]) != node {
 		return nil, mark{}, errIndexDamaged
 	}
 	at := mark{number: binary.BigEndian.Uint64(b[8:]), hash: events.Hash(b[16:48])}
-	x := newIndex(node)
-	r := bytes.NewReader(b[header:end])
-	var n uint64
-	if err := readVarints(r, &x.events, &x.sections, &n); err != nil {
-		return nil, mark{}, err
+	r := indexReader{rest: b[indexHeader:end]}
+	x := &index{node: node, events: r.varint(), sections: r.varint()}
+	n, notes, steps := r.varint(), r.varint(), r.varint()
+	if rest := uint64(len(r.rest)); n > rest || notes > rest || steps > rest || notes+steps > rest {
+		return nil, mark{}, errIndexDamaged
 	}
-	for range n {
-		if err := x.decodeEntry(r); err != nil {
-			return nil, mark{}, err
+	entries := r.rest[:uint64(len(r.rest))-notes-steps]
+	r.notes = string(r.rest[len(entries):][:notes])
+	r.steps = slices.Clone(r.rest[uint64(len(entries))+notes:])
+	r.rest = entries
+	x.entries, x.order = make(map[ulid.ULID]*entry, n), make([]*entry, n)
+	all := make([]entry, n)
+	for i := range all {
+		e := &all[i]
+		r.entry(e)
+		if i > 0 && all[i-1].id.Compare(e.id) >= 0 {
+			r.bad = true
 		}
+		if r.bad {
+			return nil, mark{}, errIndexDamaged
+		}
+		x.entries[e.id], x.order[i] = e, e
+		x.open += uint64(e.summary.Open)
 	}
 	return x, at, nil
 }
 
-func (x *index) decodeEntry(r *bytes.Reader) error {
-	var (
-		who                             ulid.ULID
-		e                               entry
-		open, outbox, deadline, stepped uint64
-	)
-	if _, err := io.ReadFull(r, who[:]); err != nil {
-		return errIndexDamaged
-	}
-	if err := readVarints(r, &e.Version, &open, &outbox, &deadline, &e.last, &stepped); err != nil {
-		return err
-	}
-	if stepped > uint64(r.Len()) {
-		return errIndexDamaged
-	}
-	e.Summary = events.Summary{Open: uint32(open), Outbox: uint32(outbox), Deadline: capabilities.Time(deadline)}
-	e.steps = make([]byte, stepped)
-	if _, err := io.ReadFull(r, e.steps); err != nil {
-		return errIndexDamaged
-	}
-	x.entries[who] = &e
-	return nil
+// indexReader decodes the entries of a snapshot.
+type indexReader struct {
+	rest  []byte // entries
+	notes string
+	steps []byte
+	bad   bool // something was missing
 }
 
-func readVarints(r *bytes.Reader, into ...*uint64) (err error) {
-	for _, n := range into {
-		if *n, err = binary.ReadUvarint(r); err != nil {
-			return errIndexDamaged
-		}
+func (r *indexReader) varint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 {
+		r.bad = true
+		return 0
 	}
-	return nil
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *indexReader) entry(e *entry) {
+	if len(r.rest) < len(e.id) {
+		r.bad = true
+		return
+	}
+	copy(e.id[:], r.rest)
+	r.rest = r.rest[len(e.id):]
+	e.version = r.varint()
+	e.summary = events.Summary{Open: uint32(r.varint()), Outbox: uint32(r.varint()), Deadline: capabilities.Time(r.varint())}
+	e.last = r.varint()
+	note, steps, marks := r.varint(), r.varint(), r.varint()
+	if note > uint64(len(r.notes)) || steps > uint64(len(r.steps)) || marks > uint64(len(r.rest)) {
+		r.bad = true
+		return
+	}
+	e.note, r.notes = r.notes[:note], r.notes[note:]
+	e.steps, r.steps = r.steps[:steps:steps], r.steps[steps:]
+	if marks == 0 {
+		return
+	}
+	all := make([]checkpoint, marks)
+	var last checkpoint
+	for i := range all {
+		last = checkpoint{last.at + int(r.varint()), last.commit + r.varint(), last.first + r.varint()}
+		if last.at < 0 || last.at > len(e.steps) {
+			r.bad = true
+			return
+		}
+		all[i] = last
+	}
+	e.marks = &all
 }
 
 // loadIndex reads the index snapshot, and returns it with the number of its commit. If the snapshot cannot be used, it
 // returns an empty index and 0.
 func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
 	none := newIndex(j.o.Node)
-	l := j.connection()
 	if last == 0 {
 		return none, 0
 	}
-	if _, err := l.js.ObjectStore(ctx, j.o.bucketName()); err != nil {
-		return none, 0
-	}
-	b, err := l.getObject(ctx, indexObject)
+	b, err := j.readIndex(ctx)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return none, 0
 	}
@@ -150,13 +276,14 @@ func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
 		x, at, err = decodeIndex(j.o.Node, b)
 	}
 	if err == nil {
-		err = l.isFrom(ctx, at, last)
+		err = j.connection().isFrom(ctx, at, last)
 	}
 	if err != nil {
 		j.discarded.Add(1)
 		j.log.Warn("the index snapshot cannot be used; reading the whole journal", "error", err)
 		return none, 0
 	}
+	j.indexBytes.Store(int64(len(b)))
 	return x, at.number
 }
 

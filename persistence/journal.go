@@ -33,7 +33,9 @@ type Journal struct {
 	doubts []*frame   // commits that were sent and may be stored; guarded by busy
 	buffer []byte     // reused for the next frame; guarded by busy
 
-	discarded atomic.Int64 // unusable snapshots that were read since Open
+	discarded  atomic.Int64 // unusable snapshots that were read since Open
+	unindexed  atomic.Int64 // bytes of commits since the last snapshot of the index
+	indexBytes atomic.Int64 // size of that snapshot
 
 	high    *highWater
 	marking sync.Mutex // held while high is written
@@ -207,6 +209,7 @@ type Stats struct {
 	Sections   uint64
 	Events     uint64
 	Mailboxes  int
+	Open       uint64 // open forms of all mailboxes, as their summaries have them
 	LastCommit uint64
 	Bytes      uint64 // of the stream; 0 if the server does not answer
 	Backlog    int    // bytes appended and not yet durable
@@ -223,7 +226,7 @@ func (j *Journal) Stats() Stats {
 	j.directory.mu.RLock()
 	x := j.directory.index
 	n := j.directory.head.number
-	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.entries)}
+	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.entries), Open: x.open}
 	j.directory.mu.RUnlock()
 	s.Backlog = j.Backlog()
 	s.Flushing = j.Flushing()

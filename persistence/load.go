@@ -29,7 +29,7 @@ type Loaded struct {
 // Load reads a mailbox up to its last durable event. A mailbox without events is empty, which is not an error.
 // It fails with CORRUPT_LOG, naming the commit, if a commit is damaged or has an unreadable event.
 func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, error) {
-	m, steps := j.steps(mailbox)
+	m, t := j.trail(mailbox)
 	if m.Version == 0 {
 		return Loaded{}, nil
 	}
@@ -38,7 +38,7 @@ func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, er
 		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
 	}
 	err := j.o.step(StepLoad, func() (err error) {
-		l.Events, err = j.reader.entries(ctx, mailbox, steps, l.SnapshotVersion, m.Version)
+		l.Events, err = j.reader.entries(ctx, mailbox, t, l.SnapshotVersion, m.Version)
 		return err
 	})
 	if err != nil {
@@ -50,12 +50,12 @@ func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, er
 // Events returns at most limit of a mailbox's durable events after a version, oldest first. A limit of 0 or less means
 // none.
 func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uint64, limit int) ([]Entry, error) {
-	m, steps := j.steps(mailbox)
+	m, t := j.trail(mailbox)
 	last := m.Version
 	if limit > 0 && last > after && last-after > uint64(limit) {
 		last = after + uint64(limit)
 	}
-	evs, err := j.reader.entries(ctx, mailbox, steps, after, last)
+	evs, err := j.reader.entries(ctx, mailbox, t, after, last)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of mailbox %s: %w", mailbox.ULID, err)
 	}
@@ -65,7 +65,7 @@ func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uin
 // EventsAt returns the events of a mailbox with the given versions, in that order. The versions are ascending, without
 // doubles. It refuses with INVALID_ARGUMENT if they are not, or if one is not durable. It fails as Events does.
 func (j *Journal) EventsAt(ctx context.Context, mailbox capabilities.ID, versions []uint64) ([]Entry, error) {
-	m, steps := j.steps(mailbox)
+	m, t := j.trail(mailbox)
 	last := uint64(0)
 	for _, v := range versions {
 		if v <= last {
@@ -76,7 +76,7 @@ func (j *Journal) EventsAt(ctx context.Context, mailbox capabilities.ID, version
 	if last > m.Version {
 		return nil, notDurable(mailbox, last)
 	}
-	evs, err := j.reader.entriesAt(ctx, mailbox, steps, versions)
+	evs, err := j.reader.entriesAt(ctx, mailbox, t, versions)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of mailbox %s: %w", mailbox.ULID, err)
 	}
@@ -88,25 +88,9 @@ func notDurable(mailbox capabilities.ID, version uint64) error {
 }
 
 // entriesAt returns the events of a mailbox with versions that are ascending and durable.
-func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, steps []byte, versions []uint64) ([]Entry, error) {
-	var numbers []uint64
-	left := versions
-	for s := range walk(steps) {
-		if len(left) == 0 {
-			break
-		}
-		if left[0] >= s.first+s.count {
-			continue
-		}
-		for len(left) > 0 && left[0] < s.first+s.count {
-			left = left[1:]
-		}
-		if len(numbers) == 0 || numbers[len(numbers)-1] != s.commit {
-			numbers = append(numbers, s.commit)
-		}
-	}
+func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, t trail, versions []uint64) ([]Entry, error) {
 	evs := make([]Entry, 0, len(versions))
-	for some := range slices.Chunk(numbers, commitsAtOnce) {
+	for some := range slices.Chunk(t.with(versions), commitsAtOnce) {
 		commits, err := r.commits(ctx, some)
 		if err != nil {
 			return nil, err
@@ -147,19 +131,11 @@ func pickEntries(evs []Entry, number uint64, s *events.Section, want []uint64) (
 }
 
 // entries returns the events of a mailbox with versions after+1 to last.
-func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, steps []byte, after, last uint64) ([]Entry, error) {
+func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, t trail, after, last uint64) ([]Entry, error) {
 	if last <= after {
 		return nil, nil
 	}
-	var numbers []uint64
-	for s := range walk(steps) {
-		if s.first > last {
-			break
-		}
-		if s.first+s.count > after+1 && (len(numbers) == 0 || numbers[len(numbers)-1] != s.commit) {
-			numbers = append(numbers, s.commit)
-		}
-	}
+	numbers := t.between(after+1, last)
 	evs := make([]Entry, 0, last-after)
 	for some := range slices.Chunk(numbers, commitsAtOnce) { // the frames of each chunk can be freed
 		commits, err := r.commits(ctx, some)

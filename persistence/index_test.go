@@ -1,0 +1,160 @@
+package persistence
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley/capabilities"
+)
+
+// TestTrailIsSearchedAsItIsWalked compares what is found by checkpoints with all steps.
+func TestTrailIsSearchedAsItIsWalked(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var e entry
+	var all []step
+	for commit := uint64(1); len(all) < 20_000; commit += uint64(1 + random.IntN(300)) {
+		for n := random.IntN(8) / 7; n >= 0; n-- { // now and then two in one commit
+			s := step{commit: commit, first: e.version + 1, count: uint64(1 + random.IntN(3))}
+			e.addStep(s.commit, s.count)
+			all = append(all, s)
+		}
+	}
+	long := e.trail()
+	if len(long.marks) < 50 {
+		t.Fatalf("%d checkpoints for %d bytes", len(long.marks), len(long.steps))
+	}
+	if got := slices.Collect(long.from(0)); !slices.Equal(got, all) {
+		t.Fatal("the steps are others")
+	}
+	holder := func(version uint64) uint64 {
+		for _, s := range all {
+			if version < s.first+s.count {
+				return s.commit
+			}
+		}
+		return 0
+	}
+	for range 2_000 {
+		first := 1 + random.Uint64N(e.version)
+		last := min(e.version, first+random.Uint64N(20))
+		var want []uint64
+		for v := first; v <= last; v++ {
+			want = append(want, holder(v))
+		}
+		if got := long.between(first, last); !slices.Equal(got, slices.Compact(want)) {
+			t.Fatalf("versions %d to %d: got %v, want %v", first, last, got, want)
+		}
+	}
+	for n := 1; n < 200; n += 7 {
+		versions := make([]uint64, n)
+		for i := range versions {
+			versions[i] = 1 + random.Uint64N(e.version)
+		}
+		slices.Sort(versions)
+		versions = slices.Compact(versions)
+		var want []uint64
+		for _, v := range versions {
+			want = append(want, holder(v))
+		}
+		if got := long.with(versions); !slices.Equal(got, slices.Compact(want)) {
+			t.Fatalf("versions %v: got %v, want %v", versions, got, want)
+		}
+	}
+	if got := long.with([]uint64{e.version + 1}); got != nil {
+		t.Fatalf("a version that is not there is in %v", got)
+	}
+}
+
+// BenchmarkFindVersion finds commits of one mailbox with 10^4 to 10^6 of them.
+func BenchmarkFindVersion(b *testing.B) {
+	for _, size := range []struct {
+		name  string
+		steps int
+	}{{"commits=1e4", 1e4}, {"commits=1e5", 1e5}, {"commits=1e6", 1e6}} {
+		var e entry
+		for n := range uint64(size.steps) {
+			e.addStep(1+n*3, 1)
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		b.Run(size.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e.trail().with([]uint64{1 + random.Uint64N(e.version)})
+			}
+		})
+	}
+}
+
+// TestNotesAreKeptUntilTheLogSaysMore writes notes, and opens the journal again after a regular and after an unclean
+// end.
+func TestNotesAreKeptUntilTheLogSaysMore(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	note := func(nth int, text string) {
+		t.Helper()
+		s := w.section(t, nth, 1)
+		s.Note = text
+		if err := await(t, j, j.Append(s, w.section(t, 9, 1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(nth int, want string) {
+		t.Helper()
+		if m, _ := j.Mailbox(mailbox(nth)); m.Note != want || m.Version != w[nth] {
+			t.Fatalf("mailbox %d is %+v, want the note %q", nth, m, want)
+		}
+	}
+	note(3, "three")
+	note(1, "one")
+	note(1, "")
+	note(2, "two")
+	holds(1, "one")
+	closeJournal(t, j)
+	j = open(t, o)
+	holds(1, "one")
+	holds(2, "two")
+	if err := j.saveIndex(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	note(1, "another")
+	closed := copyOf(t, o) // with the index as it is before the close
+	closeJournal(t, j)
+	j = open(t, closed)
+	holds(1, "") // it is unknown
+	holds(2, "two")
+	j.SetNote(mailbox(1), w[1]-1, "old")
+	j.SetNote(mailbox(2), w[2], "new")
+	j.SetNote(mailbox(7), 1, "none")
+	holds(1, "")
+	holds(2, "two")
+	j.SetNote(mailbox(1), w[1], "another")
+	holds(1, "another")
+	var ids []capabilities.ID
+	for id := range j.Mailboxes() {
+		ids = append(ids, id)
+	}
+	if want := []capabilities.ID{mailbox(1), mailbox(2), mailbox(3), mailbox(9)}; !slices.Equal(ids, want) {
+		t.Fatalf("got %v, want %v", ids, want)
+	}
+	for id := range j.MailboxesAfter(mailbox(2).ULID) {
+		if id != mailbox(3) {
+			t.Fatalf("%v comes after 2", id)
+		}
+		break
+	}
+	for range 3 * mailboxesAtOnce { // more than one part
+		n := 100 + len(w)
+		if err := await(t, j, j.Append(w.section(t, n, 1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := 0
+	for range j.Mailboxes() {
+		count++
+	}
+	if count != len(w) {
+		t.Fatalf("%d mailboxes, want %d", count, len(w))
+	}
+}

@@ -1,0 +1,72 @@
+package persistence
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// startEvents is the largest log that BenchmarkStart opens.
+var startEvents = flag.Int("start.events", 100_000, "events of the largest log that BenchmarkStart opens")
+
+// BenchmarkStart opens logs of 10^4 events and more, after a regular stop and after a kill. Each is reported as a
+// ratio to the one of 10^4 events too.
+func BenchmarkStart(b *testing.B) {
+	first := map[bool]time.Duration{}
+	for n := 10_000; n <= *startEvents; n *= 10 {
+		o := filled(b, n/10, 10)
+		closeJournal(b, openAgain(b, o))
+		for _, clean := range []bool{true, false} {
+			b.Run(fmt.Sprintf("events=%d/clean=%v", n, clean), func(b *testing.B) {
+				var took time.Duration
+				for range b.N {
+					b.StopTimer()
+					if !clean {
+						endUncleanly(b, o)
+					}
+					b.StartTimer()
+					began := time.Now()
+					j := openAgain(b, o)
+					took += time.Since(began)
+					b.StopTimer()
+					closeJournal(b, j)
+					b.StartTimer()
+				}
+				mean := took / time.Duration(b.N)
+				if first[clean] == 0 {
+					first[clean] = mean
+				}
+				b.ReportMetric(float64(mean.Milliseconds()), "ms/start")
+				b.ReportMetric(float64(mean)/float64(first[clean]), "of-10^4")
+			})
+		}
+	}
+}
+
+func openAgain(b *testing.B, o Options) *Journal {
+	b.Helper()
+	j, err := Open(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return j
+}
+
+// endUncleanly has a closed journal look as if its process had been killed.
+func endUncleanly(b *testing.B, o Options) {
+	b.Helper()
+	full, err := o.withDefaults()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join(journalFolder(o.Folder), stoppedWell), filepath.Join(blockFolder(&full), serverState)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			b.Fatal(err)
+		}
+	}
+}
