@@ -106,7 +106,9 @@ func hostToken(t *testing.T, host *client.Client) string {
 	return made.Token
 }
 
-func TestTypeScriptAskAndAnswer(t *testing.T) {
+func TestTypeScriptAskAndAnswer(t *testing.T) { overBoth(t, testTypeScriptAskAndAnswer) }
+
+func testTypeScriptAskAndAnswer(t *testing.T) {
 	h, host, _ := openTest(t)
 	ask := startScript(t, "ask.mjs", h.url(), tokenOf(t, host))
 	answer := startScript(t, "answer.mjs", h.url(), hostToken(t, host))
@@ -136,7 +138,9 @@ answered { port: 443, public: true }
 }
 
 // TestTypeScriptAskArrivesOnce has the connection cut when the node has accepted, and the node killed while the answer is awaited.
-func TestTypeScriptAskArrivesOnce(t *testing.T) {
+func TestTypeScriptAskArrivesOnce(t *testing.T) { overBoth(t, testTypeScriptAskArrivesOnce) }
+
+func testTypeScriptAskArrivesOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := tokenOf(t, host)
 	cut := openCuttingProxy(t, h.address, "/form")
@@ -167,6 +171,10 @@ func TestTypeScriptAskArrivesOnce(t *testing.T) {
 
 // TestTypeScriptFollowSurvivesRestart kills the node in the middle, and then the script is another.
 func TestTypeScriptFollowSurvivesRestart(t *testing.T) {
+	overBoth(t, testTypeScriptFollowSurvivesRestart)
+}
+
+func testTypeScriptFollowSurvivesRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	token := hostToken(t, host)
 	say := func(texts ...string) {
@@ -341,7 +349,7 @@ func TestTypeScriptTypesMatchScript(t *testing.T) {
 			t.Fatalf("%v\n%s", err, said)
 		}
 	}
-	names, rewrite := []string{"client", "error", "asked", "agents", "wire", "follow", "cursor"}, flag.Lookup("rewrite").Value.String() == "true"
+	names, rewrite := []string{"client", "error", "asked", "agents", "wire", "connection", "link", "frame", "msgpack", "follow", "cursor"}, flag.Lookup("rewrite").Value.String() == "true"
 	for _, name := range names {
 		if rewrite { // where there is a declaration, the compiler does not look at the script
 			_ = os.Remove(filepath.Join("typescript", name+".d.ts")) // it may be new, and have none yet

@@ -1,4 +1,4 @@
-import { ParleyError } from "./error.js";
+import { Lost, ParleyError } from "./error.js";
 
 /** @typedef {import("./wire.js").Wire} Wire */
 /** @typedef {import("./wire.js").Ending} Ending */
@@ -26,14 +26,17 @@ export async function awaitEnd(wire, form, signal) {
 export class Asked {
   #wire;
   #outcome;
+  #coming;
 
   /**
    * @param {Wire} wire
    * @param {import("./operations.js").Asked} asked
+   * @param {import("./link.js").Coming} [coming] its outcome, if that comes by itself
    */
-  constructor(wire, asked) {
+  constructor(wire, asked, coming) {
     this.#wire = wire;
     this.#outcome = asked.outcome;
+    this.#coming = coming;
     /** undefined if nothing was asked, because the name for the answer is bound already @readonly */
     this.form = asked.form;
     /** @readonly */
@@ -52,6 +55,13 @@ export class Asked {
    */
   async await({ signal } = {}) {
     if (this.#outcome && this.#outcome.status !== "open") return this.#outcome;
+    try {
+      const outcome = await this.#coming?.wait(signal);
+      if (outcome && outcome.status !== "open") return outcome;
+    } catch (e) {
+      if (!(e instanceof Lost)) throw e;
+    }
+    this.#coming = undefined; // the connection was lost
     return awaitEnd(this.#wire, this.form ?? "", signal);
   }
 

@@ -31,10 +31,20 @@
  * @returns {Promise<Client>}
  */
 export function connect(options: Options): Promise<Client>;
-/** Calls a node's operations for one agent. It holds no connection that would need closing. */
+/** Calls a node's operations for one agent. Its connection opens and ends by itself. */
 export class Client {
     /** @param {Wire} wire */
     constructor(wire: Wire);
+    /**
+     * Connects to the same node for another agent, over the same connection. It throws UNAUTHENTICATED if the token is not good.
+     *
+     * @param {{token?: string, as?: string} & Ending} agent its token, or the name under which the node's host holds it
+     * @returns {Promise<Client>}
+     */
+    signIn({ token, as, signal }: {
+        token?: string;
+        as?: string;
+    } & Ending): Promise<Client>;
     /**
      * Performs any of the node's operations. What is made again after a lost connection is what has a key, or only looks.
      *

@@ -48,13 +48,26 @@ export async function connect(options) {
   return new Client(wire);
 }
 
-/** Calls a node's operations for one agent. It holds no connection that would need closing. */
+/** Calls a node's operations for one agent. Its connection opens and ends by itself. */
 export class Client {
   #wire;
 
   /** @param {Wire} wire */
   constructor(wire) {
     this.#wire = wire;
+  }
+
+  /**
+   * Connects to the same node for another agent, over the same connection. It throws UNAUTHENTICATED if the token is not good.
+   *
+   * @param {{token?: string, as?: string} & Ending} agent its token, or the name under which the node's host holds it
+   * @returns {Promise<Client>}
+   */
+  async signIn({ token, as, signal }) {
+    const { token: own, as: _, signal: __, ...options } = this.#wire.options;
+    const wire = new Wire({ ...options, token: token ?? own, as }, this.#wire);
+    await wire.look(signal);
+    return new Client(wire);
   }
 
   /**
@@ -77,7 +90,8 @@ export class Client {
    * @param {Ending} [ending]
    */
   async ask(form, ending) {
-    return new Asked(this.#wire, await this.call("form", { ...form, key: form.key ?? newKey() }, ending));
+    const { asked, coming } = await this.#wire.ask({ ...form, key: form.key ?? newKey() }, ending?.signal);
+    return new Asked(this.#wire, asked, coming);
   }
 
   /**

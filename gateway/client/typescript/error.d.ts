@@ -14,6 +14,18 @@ export function lostTo(thrown: unknown): Lost;
  */
 export function refusalIn(status: number, text: string): ParleyError | Lost;
 /**
+ * The error that a node sent. One of a node that is about to stop is a lost call.
+ *
+ * @param {{code: string, message?: unknown, hint?: string, fields?: Record<string, string>}} said
+ * @returns {ParleyError | Lost}
+ */
+export function refusalOf({ code, message, hint, fields }: {
+    code: string;
+    message?: unknown;
+    hint?: string;
+    fields?: Record<string, string>;
+}): ParleyError | Lost;
+/**
  * A refusal or a failure. The code is for programs and never changes its meaning; the message is for people; the hint, if any,
  * says what to do; fields has, for INVALID_ANSWER and INVALID_FORM, what is wrong with each field.
  */

@@ -64,10 +64,18 @@ export function refusalIn(status, text) {
   } catch {
     said = undefined; // what is on the way speaks HTML
   }
-  if (typeof said?.code === "string") {
-    const refusal = new ParleyError(said.code, String(said.message), { hint: said.hint, fields: said.fields });
-    return said.code === "NOT_RUNNING" ? new Lost(true, refusal) : refusal;
-  }
+  if (typeof said?.code === "string") return refusalOf(said);
   if (status === 502 || status === 503 || status === 504) return new Lost(true, `HTTP status ${status}`);
   return new ParleyError("INTERNAL", `the node answered with HTTP status ${status} and no error`);
+}
+
+/**
+ * The error that a node sent. One of a node that is about to stop is a lost call.
+ *
+ * @param {{code: string, message?: unknown, hint?: string, fields?: Record<string, string>}} said
+ * @returns {ParleyError | Lost}
+ */
+export function refusalOf({ code, message, hint, fields }) {
+  const refusal = new ParleyError(code, String(message), /** @type {{hint?: string, fields?: Record<string, string>}} */ ({ hint, fields }));
+  return code === "NOT_RUNNING" ? new Lost(true, refusal) : refusal;
 }

@@ -13,6 +13,12 @@ import { Position } from "./cursor.js";
 export async function* follow(wire, { cursor, view = {}, signal }) {
   let at = Position.parse(cursor);
   for (;;) {
+    if (at.seen > 0 && at.upTo === 0) {
+      for await (const item of wire.follow({ ...view, cursor: at.toString() }, signal)) {
+        at = Position.parse(item.cursor);
+        yield item;
+      }
+    }
     const { messages, end, next, then } = await batch(wire, view, at, signal);
     for (const [i, message] of messages.entries()) {
       const isLast = i === messages.length - 1 && next === 0;

@@ -6,12 +6,16 @@
 export function rest(ms: number, signal?: AbortSignal): Promise<void>;
 /** Makes an idempotency key that is like no other: a ULID. */
 export function newKey(): string;
-/** The way to a node. */
+/** The way to a node for one agent. */
 export class Wire {
-    /** @param {Options} options */
-    constructor(options: Options);
+    /**
+     * @param {Options} options
+     * @param {Wire} [beside] one for another agent of the same node, which shares its connection
+     */
+    constructor(options: Options, beside?: Wire);
     base: string;
     options: Options;
+    connection: Connection;
     /**
      * Calls an operation, again and again where that does nothing twice and the node may come back.
      *
@@ -21,6 +25,25 @@ export class Wire {
      * @returns {Promise<any>}
      */
     call(operation: string, request: Record<string, unknown>, signal?: AbortSignal): Promise<any>;
+    /**
+     * Asks a form as call does. Its outcome is coming if it goes over a link and was open.
+     *
+     * @param {Record<string, unknown>} form
+     * @param {AbortSignal} [signal]
+     * @returns {Promise<{asked: any, coming?: import("./link.js").Coming}>}
+     */
+    ask(form: Record<string, unknown>, signal?: AbortSignal): Promise<{
+        asked: any;
+        coming?: import("./link.js").Coming;
+    }>;
+    /**
+     * Yields messages as they change, each with the cursor behind it. It returns where a follow has no link, loses it, or finds no place.
+     *
+     * @param {Record<string, unknown>} from a filter, and a cursor
+     * @param {AbortSignal} [signal]
+     * @returns {AsyncGenerator<import("./link.js").Item, void, void>}
+     */
+    follow(from: Record<string, unknown>, signal?: AbortSignal): AsyncGenerator<import("./link.js").Item, void, void>;
     /**
      * Finds out whether the node is there, and will have the token.
      *
@@ -54,7 +77,7 @@ export type Options = {
      */
     signal?: AbortSignal | undefined;
     /**
-     * in place of the global one
+     * in place of the global one; without a WebSocket beside it all calls go by it
      */
     fetch?: typeof fetch | undefined;
     /**
@@ -68,3 +91,4 @@ export type Options = {
 export type Ending = {
     signal?: AbortSignal;
 };
+import { Connection } from "./connection.js";

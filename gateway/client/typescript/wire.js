@@ -1,3 +1,4 @@
+import { Connection } from "./connection.js";
 import { Lost, ParleyError, lostTo, refusalIn } from "./error.js";
 import { looks } from "./operations.js";
 
@@ -9,7 +10,7 @@ import { looks } from "./operations.js";
  * @property {number} [patience] for how many milliseconds a node is waited for that was there and is not; default: until the
  *   signal of the call
  * @property {AbortSignal} [signal] ends connecting
- * @property {typeof globalThis.fetch} [fetch] in place of the global one
+ * @property {typeof globalThis.fetch} [fetch] in place of the global one; without a WebSocket beside it all calls go by it
  * @property {any} [WebSocket] in place of the global one, which Node has from 22 on
  */
 
@@ -19,13 +20,22 @@ import { looks } from "./operations.js";
 const firstPause = 50;
 const lastPause = 2000;
 
-/** The way to a node. */
+/** The largest request, in bytes. A node refuses a larger one by HTTP, and ends a connection for it. */
+const maxBody = 1 << 20;
+
+/** How many links a call may lose. Then it goes by HTTP: it may be what ends them. */
+const maxLosses = 2;
+
+/** The way to a node for one agent. */
 export class Wire {
   /** when the node was last there @type {number | undefined} */
   #seen;
 
-  /** @param {Options} options */
-  constructor(options) {
+  /**
+   * @param {Options} options
+   * @param {Wire} [beside] one for another agent of the same node, which shares its connection
+   */
+  constructor(options, beside) {
     let url;
     try {
       url = new URL(options.url);
@@ -37,6 +47,9 @@ export class Wire {
     }
     this.base = url.origin + url.pathname.replace(/\/$/, "");
     this.options = options;
+    // A fetch of the program's own goes where a WebSocket may not: through an agent or a proxy, to a socket.
+    if (beside !== undefined) this.#seen = beside.#seen;
+    this.connection = beside?.connection ?? new Connection(this.base, options.WebSocket ?? (options.fetch ? undefined : globalThis.WebSocket));
   }
 
   /**
@@ -47,18 +60,87 @@ export class Wire {
    * @param {AbortSignal} [signal]
    * @returns {Promise<any>}
    */
-  async call(operation, request, signal) {
-    const named = this.options.as === undefined ? request : { as: this.options.as, ...request };
-    const body = JSON.stringify(named);
-    for (let pause = firstPause; ; pause = Math.min(2 * pause, lastPause)) {
+  call(operation, request, signal) {
+    const waits = Boolean(request.waitMs || request.timeoutMs);
+    return this.#perform(operation, request, waits, (link, body) => link.call(this.options.token, operation, body, signal), signal);
+  }
+
+  /**
+   * Asks a form as call does. Its outcome is coming if it goes over a link and was open.
+   *
+   * @param {Record<string, unknown>} form
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<{asked: any, coming?: import("./link.js").Coming}>}
+   */
+  async ask(form, signal) {
+    /** @type {import("./link.js").Coming | undefined} */
+    let coming;
+    const asked = await this.#perform("form", form, true, async (link, body) => {
+      const got = await link.ask(this.options.token, body, signal);
+      coming = got.coming;
+      return got.asked;
+    }, signal);
+    return { asked, ...(coming && { coming }) };
+  }
+
+  /**
+   * Yields messages as they change, each with the cursor behind it. It returns where a follow has no link, loses it, or finds no place.
+   *
+   * @param {Record<string, unknown>} from a filter, and a cursor
+   * @param {AbortSignal} [signal]
+   * @returns {AsyncGenerator<import("./link.js").Item, void, void>}
+   */
+  async *follow(from, signal) {
+    const link = await this.connection.open(this.options.token, true, signal);
+    if (link === undefined) return;
+    try {
+      for await (const item of link.follow(this.options.token, JSON.stringify(this.#named(from)), signal)) {
+        this.saw();
+        yield item;
+      }
+    } catch (e) {
+      const isFull = e instanceof ParleyError && (e.code === "QUOTA_EXCEEDED" || e.code === "RATE_LIMITED");
+      if (!isFull && !(e instanceof Lost)) throw e;
+    }
+  }
+
+  /**
+   * Performs an operation over the link, if there is one, and by HTTP otherwise.
+   *
+   * @param {string} operation
+   * @param {Record<string, unknown>} request
+   * @param {boolean} waits
+   * @param {(link: import("./link.js").Link, body: string) => Promise<any>} overLink
+   * @param {AbortSignal} [signal]
+   */
+  async #perform(operation, request, waits, overLink, signal) {
+    const body = JSON.stringify(this.#named(request));
+    const fits = 3 * body.length <= maxBody || new TextEncoder().encode(body).length <= maxBody;
+    for (let pause = firstPause, losses = 0; ; pause = Math.min(2 * pause, lastPause)) {
+      const link = fits && losses < maxLosses ? await this.connection.open(this.options.token, waits, signal) : undefined;
       try {
-        return await this.#once(operation, body, signal);
+        if (link === undefined) return await this.connection.plainly(() => this.#once(operation, body, signal));
+        const answer = await overLink(link, body);
+        this.saw();
+        return answer;
       } catch (e) {
+        if (e instanceof ParleyError) this.saw();
         if (!(e instanceof Lost)) throw e;
+        if (link !== undefined && !e.sent) { // it ended just now, or has no place for the agent
+          losses = maxLosses;
+          continue;
+        }
+        if (link === undefined) this.connection.lost();
+        else losses++;
         this.#check(e, operation, repeats(operation, request));
       }
       await rest(pause / 2 + (Math.random() * pause) / 2, signal); // so that not all come at once
     }
+  }
+
+  /** @param {Record<string, unknown>} request */
+  #named(request) {
+    return this.options.as === undefined ? request : { as: this.options.as, ...request };
   }
 
   /**
@@ -121,11 +203,7 @@ export class Wire {
       if (signal?.aborted) throw signal.reason;
       throw lostTo(e);
     }
-    if (!response.ok) {
-      const refusal = refusalIn(response.status, text);
-      if (refusal instanceof ParleyError) this.saw();
-      throw refusal;
-    }
+    if (!response.ok) throw refusalIn(response.status, text);
     this.saw();
     try {
       return JSON.parse(text);
