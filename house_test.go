@@ -72,7 +72,7 @@ var imports = map[string][]string{
 }
 
 // pure lists what the domain packages may import from outside the module: nothing that reads a clock, a disk, a
-// network or randomness. Of doublestar only what matches text is pure: see impure.
+// network or randomness. Of doublestar only the functions that match text are pure: see impure.
 var pure = map[string][]string{
 	"capabilities": {
 		"bytes", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "io", "maps", "math", "net/url", "slices",
@@ -184,7 +184,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// isDomain reports whether a package is one of those that decide.
+// isDomain reports whether a package belongs to the domain.
 func isDomain(pkg string) bool {
 	room, _, _ := strings.Cut(pkg, "/")
 	return room == "capabilities" || room == "events" || room == "mailbox"
@@ -220,8 +220,8 @@ func TestPackagesAndFilesAreSmall(t *testing.T) {
 	}
 }
 
-// TestExportedIdentifiersHaveComments wants a comment that begins with the name for each exported function, type and
-// method, and for each constant and variable that stands alone. A group of them may have one for all.
+// TestExportedIdentifiersHaveComments requires a comment that begins with the name for each exported function, type and
+// method, and for each single constant and variable. A group may share one comment.
 func TestExportedIdentifiersHaveComments(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.test {

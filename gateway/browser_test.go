@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// sharedBrowser is the browser of all tests that want no options of their own. Its zero value has not been started.
+// sharedBrowser is the browser of all tests without options of their own. Its zero value is a browser to be started.
 type sharedBrowser struct {
 	mu   sync.Mutex
 	ctx  context.Context
@@ -20,7 +20,7 @@ type sharedBrowser struct {
 // packageBrowser is the shared browser of this package's tests. TestMain ends it.
 var packageBrowser sharedBrowser
 
-// started returns the context of the browser, and starts it if it does not run.
+// started returns the context of the browser, and starts the browser if it does not run.
 func (s *sharedBrowser) started(t *testing.T) context.Context {
 	t.Helper()
 	path := browserPath(t)
@@ -50,7 +50,7 @@ func (s *sharedBrowser) end() {
 		return
 	}
 	if s.ctx.Err() == nil {
-		_ = chromedp.Cancel(s.ctx) // it is killed otherwise
+		_ = chromedp.Cancel(s.ctx) // otherwise it is killed
 	}
 	s.stop()
 	s.ctx = nil

@@ -17,7 +17,7 @@ import (
 	"parley/gateway/client"
 )
 
-// BenchmarkCall is what the way to a node and back costs, without what the node does.
+// BenchmarkCall measures a round trip to a node, without work in the node.
 func BenchmarkCall(b *testing.B) {
 	c, server := serveLimited(b, api.Limits{})
 	nodeOp(server, "echo", api.ScopeRead, func(_ context.Context, r api.FormRequest) (api.FormRequest, error) {
@@ -37,7 +37,7 @@ func BenchmarkCall(b *testing.B) {
 	})
 }
 
-// BenchmarkFetchAgents is a list of 1,100 agents, as a client on the same machine gets it.
+// BenchmarkFetchAgents measures a list of 1,100 agents for a client on the same machine.
 func BenchmarkFetchAgents(b *testing.B) {
 	client, server := serveLimited(b, api.Limits{})
 	for i := range 1100 {
@@ -70,7 +70,7 @@ func serveServer(tb testing.TB) *Server {
 	return s
 }
 
-// serveLimited runs a node with a server, and gives a client of it, which makes a call once.
+// serveLimited runs a node with a server, and returns a client that does not repeat calls.
 func serveLimited(tb testing.TB, limits api.Limits) (*client.Client, *Server) {
 	tb.Helper()
 	folder := tb.TempDir()
@@ -90,15 +90,15 @@ func serveLimited(tb testing.TB, limits api.Limits) (*client.Client, *Server) {
 	}
 	tb.Cleanup(func() {
 		c.Close()
-		ctx := tb.Context() // has ended, so that nothing lingers
+		ctx := tb.Context() // has ended, so that Drain does not wait
 		_ = server.Drain(ctx)
 		_ = node.Close(ctx)
 	})
 	return c, server
 }
 
-// TestWaitCutByStopCanBeRepeated has waits come while the node stops: each ends as if its time had passed, or says
-// that the node is stopping. Either is made again by who waits.
+// TestWaitCutByStopCanBeRepeated starts waits while the node stops. Each ends as if its time had passed, or with NOT_RUNNING.
+// The client may repeat both.
 func TestWaitCutByStopCanBeRepeated(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	var form view.Asked

@@ -17,7 +17,7 @@ import (
 	"parley/gateway/api/openapi"
 )
 
-// typescript is where the npm package is. What it knows of the operations is generatedBy from their table.
+// typescript is the folder of the npm package. Its knowledge of the operations is generated from their table.
 var typescript = filepath.Join("client", "typescript")
 
 func TestTypeScriptMatchesOperations(t *testing.T) {
@@ -41,7 +41,7 @@ func TestTypeScriptMatchesOperations(t *testing.T) {
 
 const generatedBy = "// Written from the node's table of operations by a test, TestTypeScriptMatchesOperations: not by hand.\n\n"
 
-// looksOf writes the names of the operations that change nothing.
+// looksOf returns the names of the operations that change nothing, as a list in JavaScript.
 func looksOf(t *testing.T, doc openapi.Document) string {
 	t.Helper()
 	var names []string
@@ -57,7 +57,7 @@ func looksOf(t *testing.T, doc openapi.Document) string {
 	return generatedBy + "/** The operations that change nothing, and so can be called again. */\nexport const looks = new Set(" + string(list) + ");\n"
 }
 
-// declarations writes the types of the requests and responses, and which operation has which.
+// declarations returns the types of the requests and responses, and a map from operations to these.
 func declarations(t *testing.T, doc openapi.Document) string {
 	t.Helper()
 	var b strings.Builder
@@ -99,7 +99,7 @@ func writeMembers(b *strings.Builder, s *openapi.Schema) {
 	b.WriteString("}")
 }
 
-// typeName is a schema's name without its package. What JavaScript calls an Error is something else.
+// typeName returns a schema's name without its package. JavaScript has its own Error.
 func typeName(schema string) string {
 	if name := schema[strings.LastIndexByte(schema, '.')+1:]; name != "Error" {
 		return name

@@ -23,7 +23,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// rawPost sends bytes as they are.
+// rawPost sends a body unchanged.
 func rawPost(t *testing.T, s *Server, path string, body []byte) (int, parley.Error) {
 	t.Helper()
 	h := http.Client{Transport: &http.Transport{
@@ -210,7 +210,7 @@ func TestClosedConnectionEndsItsWait(t *testing.T) {
 	eventually.Holds(t, "nobody waits", func() bool { return s.now(api.KindWaits) == 0 })
 }
 
-// asFae gives a client that acts for fae.
+// asFae returns a client that acts for fae.
 func asFae(t *testing.T, s *Server) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{Socket: s.socketPath, As: "fae"})
@@ -221,7 +221,7 @@ func asFae(t *testing.T, s *Server) *client.Client {
 	return c
 }
 
-// askHost makes fae and has it ask the host a form of one field.
+// askHost makes fae and sends a form of one field from fae to the host.
 func askHost(t *testing.T, c *client.Client) view.Asked {
 	t.Helper()
 	if err := c.Call(t.Context(), "make_agent", api.MakeAgentRequest{Name: "fae"}, nil); err != nil {
@@ -269,7 +269,7 @@ func TestSocketsOfAnyPath(t *testing.T) {
 	}
 	for _, folder := range []string{t.TempDir(), long} {
 		path := filepath.Join(folder, "s")
-		for range 2 { // the second time there is one left behind
+		for range 2 { // the second time with a socket left behind
 			l, err := httpd.ListenUnix(path)
 			if err != nil {
 				t.Fatal(err)

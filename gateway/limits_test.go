@@ -84,7 +84,7 @@ func TestLateBodyIsCutOff(t *testing.T) {
 		}
 		fmt.Fprintf(conn, "POST /rpc/send HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n", h.tokens["fae"])
 		stop := make(chan struct{})
-		go func() { // a byte now and then helps nothing
+		go func() { // single bytes do not extend the time
 			for {
 				select {
 				case <-stop:
@@ -124,7 +124,7 @@ func TestLateFrameEndsItsConnection(t *testing.T) {
 	}
 }
 
-// 64 sockets of 256 awaits are as many as the node has.
+// 64 sockets with 256 awaits each use all places of the node.
 func TestWaitsOfOneAgentBlockNoOther(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
@@ -288,7 +288,7 @@ func TestSilentConnectionsBlockNoClient(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		switch i % 6 {
 		case 2, 3:
-			_, _ = conn.Write([]byte("POST /rpc/send HTTP/1.1\r\nHost: localhost\r\n")) // a header that never ends
+			_, _ = conn.Write([]byte("POST /rpc/send HTTP/1.1\r\nHost: localhost\r\n")) // an unfinished header
 		case 4, 5:
 			_, _ = fmt.Fprintf(conn, "POST /rpc/send HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n", h.tokens["fae"])
 		}
@@ -313,7 +313,7 @@ func TestSilentConnectionsBlockNoClient(t *testing.T) {
 		own.Close()
 	}
 	k.send(`{"type":"list_names_request","requestId":"r"}`)
-	want(t, k.receive(), "list_names_response") // what is in use is not cut off
+	want(t, k.receive(), "list_names_response") // connections in use are not closed
 }
 
 func TestSignInAttemptsAreLimited(t *testing.T) {

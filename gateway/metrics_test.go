@@ -18,7 +18,7 @@ import (
 	"parley/gateway/client"
 )
 
-// scrape reads the metrics twice on one connection, as a monitoring system does, and gives the second.
+// scrape reads the metrics twice on one connection, as a monitoring system does, and returns the second.
 func scrape(t *testing.T, s *Server) string {
 	t.Helper()
 	conn, err := client.Dial(t.Context(), s.socketPath)

@@ -104,17 +104,17 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(hostilePage)) // who has gone away does not miss it
+		_, _ = w.Write([]byte(hostilePage)) // the client may have gone away
 	}))
 	t.Cleanup(func() { elsewhere.CloseClientConnections(); elsewhere.Close() })
 	b := h.openBrowser()
-	b.do(chromedp.Navigate(h.url + "/openapi.json")) // the session is good, and nothing is followed there
+	b.do(chromedp.Navigate(h.url + "/openapi.json")) // with a session, and without a stream
 	b.until(`document.body?.innerText.includes('"openapi"')`)
 	_, port, _ := strings.Cut(strings.TrimPrefix(elsewhere.URL, "http://"), ":")
 	for _, c := range []struct {
 		host    string
 		node    string
-		session bool // for another port of the same host the browser sends it
+		session bool // the browser sends it to other ports of the same host
 	}{{"127.0.0.1", node, false}, {"localhost", node, false}, {"127.0.0.1", strings.TrimPrefix(h.url, "http://"), true}, {"localhost", strings.TrimPrefix(h.url, "http://"), false}} {
 		t.Run(c.host+" of "+c.node[:strings.IndexAny(c.node+"/", "/")], func(t *testing.T) {
 			passed.mu.Lock()
@@ -143,7 +143,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 			t.Errorf("the mail of %s has changed: %v %v", name, in.Messages, err)
 		}
 	}
-	b.do(chromedp.Navigate(b.url + "/agents")) // and the way in is as open as before
+	b.do(chromedp.Navigate(b.url + "/agents")) // the session still works
 	b.reads("h1", "Agents")
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axePath is where axe-core is. Where there must be a browser, there must be that.
+// axePath returns the path of axe-core. It is required where a browser is.
 func axePath(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("PARLEY_AXE")
@@ -41,7 +41,7 @@ func TestPagesAreAccessible(t *testing.T) {
 				b.click("#log summary")
 			}
 			if path == "/questions" {
-				b.click(".ask:has(.select) button.primary") // with what is wrong
+				b.click(".ask:has(.select) button.primary") // shows the errors
 				b.reads(".wrong", "Required")
 			}
 			if found := b.violations(string(source)); found != "" {
@@ -51,7 +51,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// violations gives what the rules of axe say of the page, one a line.
+// violations returns the violations of axe's rules, one a line.
 func (b *tab) violations(axe string) string {
 	b.t.Helper()
 	b.run(axe)
@@ -63,7 +63,7 @@ func (b *tab) violations(axe string) string {
 	return b.text(`found.join("\n")`)
 }
 
-// prefer has the browser ask for a colour scheme, and for no motion.
+// prefer sets the preferred colour scheme, and reduced motion.
 func (b *tab) prefer(scheme string) {
 	b.t.Helper()
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -15,13 +15,13 @@ import (
 	"parley/gateway/web"
 )
 
-// approve has the guest ask for leave to call a tool.
+// approve requests permission to call a tool from the guest.
 func (h *pageServer) approve(tool, input string) view.Permission {
 	h.t.Helper()
 	return h.approveIn("", tool, input)
 }
 
-// approveIn has fae ask for permission to make a call in a folder.
+// approveIn requests permission for a call in a folder from fae.
 func (h *pageServer) approveIn(folder, tool, input string) view.Permission {
 	h.t.Helper()
 	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: input, Folder: folder})
@@ -43,7 +43,7 @@ func (h *pageServer) decide(p view.Permission, decision string) {
 	}
 }
 
-// give has the guest give itself to the host, once more.
+// give sends a reference to the guest itself to the host.
 func (h *pageServer) give() {
 	h.t.Helper()
 	asked, err := h.node.Host().Ask(h.t.Context(), actors.Ask{
@@ -72,7 +72,7 @@ func TestAgentPageWorksWithoutScript(t *testing.T) {
 	}
 	for _, want := range []string{
 		h.fae.ID().String(), `href="/?as=fae"`, "@host", // its names
-		"<strong>SELF</strong></bdi> to <bdi",                                                          // what it gave
+		"<strong>SELF</strong></bdi> to <bdi",                                                          // its grants
 		"Always</strong>", "exactly: git push<", "used 1 time, last", "Never</strong>", "not used yet", // its rules
 		"&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}", "&lt;img src=x&gt;\\u{202e}",
 		"<code>RuleUsed</code>", "<code>RuleAdded</code>", "&#34;tool&#34;", // its log

@@ -14,7 +14,7 @@ import (
 	"parley/events"
 )
 
-// listed gives the names of an address's agents.
+// listed returns the names of the agents on a page, and the address of the next.
 func (h *pageServer) listed(address string) (names []string, more string) {
 	h.t.Helper()
 	status, _, body := h.get(address, "text/html")
@@ -152,7 +152,7 @@ func TestButtonsNeedTheirScope(t *testing.T) {
 		scopes []string
 		want   int
 	}{
-		{h.node.Host(), "/agents/fae", []string{"read", "admin"}, 2}, // what it gave, and its rule: it has no names of its own
+		{h.node.Host(), "/agents/fae", []string{"read", "admin"}, 2}, // its grant and its rule: it has no names
 		{h.node.Host(), "/agents/fae", []string{"read", "ask", "answer"}, 0},
 		{h.node.Host(), "/agents/SELF", []string{"read", "admin"}, 1}, // the name fae
 		{h.fae, "/agents/SELF", []string{"read", "admin"}, 1},
@@ -175,11 +175,11 @@ func TestAgentListIsLive(t *testing.T) {
 	b.run(`document.querySelector('.agent .more-of').focus(); window.first = document.querySelector('.agent')`)
 	h.guest("joe")
 	b.reads(".agent h2", "joe")
-	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.more-of')`) // what has not changed stays
+	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.more-of')`) // unchanged elements stay
 	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
 	b.reads(".agent", "1 waiting for an answer")
 	b.reads(".agent", "1 asked and open")
-	b.until(`document.activeElement.matches('.more-of')`) // the same link, of what was drawn anew
+	b.until(`document.activeElement.matches('.more-of')`) // the same link in the new element
 	if err := h.node.Host().Names().Remove(t.Context(), "joe"); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestAgentPageIsLive(t *testing.T) {
 	}
 	b.reads("#holds li", "note")
 	b.reads("#log li:first-child summary", "NameBound")
-	b.until(`document.querySelectorAll('#log details[open]').length === 1 && !document.querySelector('#log details').open`) // that which was opened
+	b.until(`document.querySelectorAll('#log details[open]').length === 1 && !document.querySelector('#log details').open`) // the one that was opened
 	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
 	b.reads("#rules li", "shell")
 	b.click(`#holds li[data-part=note] summary`)
@@ -232,7 +232,7 @@ func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fae.Names().Store(t.Context(), "note", `"kept"`); err != nil { // before or after the page is back
+	if err := fae.Names().Store(t.Context(), "note", `"kept"`); err != nil { // before or after the page reconnects
 		t.Fatal(err)
 	}
 	b.reads("#holds li", "note")

@@ -13,7 +13,7 @@ import (
 	"parley/events"
 )
 
-// everyType is a form with a field of each type.
+// everyType returns a field of each type.
 func everyType() []events.Field {
 	colours := []events.Option{{Value: "red", Label: "Red"}, {Value: "green", Label: "Green", Description: "as grass"}, {Value: "blue"}}
 	return []events.Field{
@@ -40,7 +40,7 @@ func TestEachFieldTypeIsAnswered(t *testing.T) {
 	b.open("/")
 	b.fill(fieldAt(0)+" input", "my-app")
 	b.fill(fieldAt(1)+" textarea", "two\nlines")
-	b.fill(fieldAt(2)+" input", "9007199254740993") // more than a script's number can tell
+	b.fill(fieldAt(2)+" input", "9007199254740993") // beyond the exact range of numbers
 	b.click(fieldAt(3) + " input")
 	b.set(fieldAt(4)+" select", "green")
 	b.click(fieldAt(5) + " label:nth-of-type(1)")
@@ -87,7 +87,7 @@ func TestRefusedAnswerShowsFieldErrors(t *testing.T) {
 	b.open("/")
 	b.fill(fieldAt(1)+" input", "eighty")
 	b.click(answerButton)
-	b.reads(fieldAt(0)+" .wrong", "Required") // by the page itself
+	b.reads(fieldAt(0)+" .wrong", "Required") // from the page
 	b.reads(fieldAt(1)+" .wrong", "Want a number")
 	b.until(`document.activeElement.name === 'f0' && document.activeElement.getAttribute('aria-invalid') === 'true'`)
 	b.fill(fieldAt(0)+" input", "x")
@@ -96,7 +96,7 @@ func TestRefusedAnswerShowsFieldErrors(t *testing.T) {
 	b.fill(fieldAt(1)+" input", "80")
 	b.fill(fieldAt(2)+" input", "12")
 	b.click(answerButton)
-	b.reads(fieldAt(2)+" .wrong", "Does not match") // by the node
+	b.reads(fieldAt(2)+" .wrong", "Does not match") // from the node
 	b.until(`!document.querySelector('button.primary').disabled`)
 	b.fill(fieldAt(2)+" input", "12345")
 	b.click(answerButton)
@@ -135,7 +135,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	b.open("/questions")
 	b.reads("#empty", "No questions right now.")
 	lone := h.ask(actors.Ask{Description: "What is your name?", Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
-	b.until(`document.activeElement.name === 'f0'`) // nothing was being typed
+	b.until(`document.activeElement.name === 'f0'`) // the person was not typing
 	b.until(`document.title.startsWith('(1) ') && document.getElementById('count').textContent === '1'`)
 	b.press("Ada" + kb.Enter)
 	b.reads(".state", "Answered by HOST")
@@ -148,11 +148,11 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	late := h.ask(actors.Ask{Description: "Do not disturb", Fields: []events.Field{{Name: "a", Label: "A"}}})
 	b.reads("#questions", "Do not disturb")
 	b.until(`document.activeElement.closest('li').innerText.includes('And more')`)
-	b.press("x" + kb.Escape) // something was typed: it asks
+	b.press("x" + kb.Escape) // with input it asks
 	b.reads("dialog[open]", "Leave this form?")
-	b.press(kb.Escape) // stays
+	b.press(kb.Escape) // Escape means stay
 	b.until(`!document.querySelector('dialog') && document.activeElement.name === 'f0'`)
-	b.enter() // on to the next field
+	b.enter() // moves to the next field
 	b.until(`document.activeElement.name === 'f1'`)
 	b.press("y")
 	b.press(kb.Enter, chromedp.ModifierCtrl) // Ctrl
@@ -175,7 +175,7 @@ func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/questions")
 	b.reads(".context.input", `{"command":"rm -r <b>"}`)
-	b.until(`document.activeElement.tagName === 'TEXTAREA'`) // on no button: a key meant for something else decides nothing
+	b.until(`document.activeElement.tagName === 'TEXTAREA'`) // never a button: a key press meant for something else must not decide
 	b.press("only today")
 	b.click(`button[value=once]`)
 	b.reads(".state", "✓ Allowed once · by HOST")

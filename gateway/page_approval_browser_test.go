@@ -13,7 +13,7 @@ import (
 	"parley/capabilities"
 )
 
-// permitted reports what was decided on an approval.
+// permitted reports whether an approval was allowed.
 func (h *pageServer) permitted(p view.Permission) bool {
 	h.t.Helper()
 	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), capabilities.FormID(p.Form))
@@ -23,7 +23,7 @@ func (h *pageServer) permitted(p view.Permission) bool {
 	return allowed
 }
 
-// asking is the selector of the message that asks for a permission.
+// asking returns the selector of an approval's message.
 func asking(p view.Permission) string {
 	return fmt.Sprintf("li.message[data-id=%q]", p.Form.String())
 }
@@ -59,8 +59,8 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestRuleIsChosenByDescription: what the Always button says is what is made, and what is said of it afterwards. Without a
-// choice that is the very call.
+// TestRuleIsChosenByDescription checks that the Always button names the rule that it adds, and that the page shows that rule
+// afterwards. Without a choice the rule covers the exact call.
 func TestRuleIsChosenByDescription(t *testing.T) {
 	h := openPageServer(t)
 	const shop, wider = "/srv/shop", "git push to origin, any branches or tags, without options, in /srv/shop"
@@ -96,7 +96,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestRuleIsChosenWithoutScript sends what a plain form does.
+// TestRuleIsChosenWithoutScript sends a plain HTML form.
 func TestRuleIsChosenWithoutScript(t *testing.T) {
 	h := openPageServer(t)
 	p := h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"a","new_string":"b"}`)
@@ -144,8 +144,7 @@ func TestRuleIsRemovedOnAgentPage(t *testing.T) {
 	}
 }
 
-// TestRemovedRuleIsReported has the rule end while the page's wish to end it is on its way: the page shows what is,
-// so that there would be nothing to press any more.
+// TestRemovedRuleIsReported removes the rule while the page's own call to remove it is under way.
 func TestRemovedRuleIsReported(t *testing.T) {
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"ls"}`), "never")
@@ -210,7 +209,7 @@ func TestNewApprovalIsShownOnTop(t *testing.T) {
 	b.until(`document.getElementById("count").textContent === "3"`)
 	b.press("because")
 	b.click(onTop + "button[value=once]")
-	b.reads(onTop+".context.input", "make install") // the next, once this is decided
+	b.reads(onTop+".context.input", "make install") // the next approval, after the decision
 	if !h.permitted(first) {
 		t.Error("once is no leave")
 	}
@@ -250,7 +249,7 @@ func TestApprovalDecidedElsewhereIsRemoved(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// live waits until the page has been told what waits: what comes from then on is new.
+// live waits until the page knows the open questions. Later ones are new.
 func (b *tab) live() {
 	b.t.Helper()
 	b.until(`document.documentElement.dataset.told`)

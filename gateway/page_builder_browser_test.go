@@ -113,7 +113,7 @@ func TestBuilderShowsErrorsAtTheirFields(t *testing.T) {
 	b.paste(in(1, "name"), "a\u202eb")
 	marked("name", "bidi")
 	b.fill(in(1, "name"), "host")
-	b.until(`!document.querySelector('.part [aria-invalid]')`) // it is said as long as it is so
+	b.until(`!document.querySelector('.part [aria-invalid]')`) // the error is shown until it is corrected
 	b.unfold(1)
 	b.fill(in(1, "pattern"), `{"pattern":`)
 	marked("pattern", "the pattern is not JSON")
@@ -165,7 +165,7 @@ func TestPatternMatchesItsRules(t *testing.T) {
 	b.fill(pattern, `{"maxLength": `)
 	b.until(fmt.Sprintf(`document.querySelector(%q).disabled`, rule("maxLength")))
 	b.fill(pattern, `{"maxLength": 7, "not": {"const": "x"}}`)
-	b.choose(part(1, "[name=type]"), "number") // the rules of text are none of numbers
+	b.choose(part(1, "[name=type]"), "number") // rules of text do not apply to numbers
 	reads(`{"not":{"const":"x"}}`)
 	b.click(rule("integer"))
 	b.fill(rule("minimum"), "0.5")
@@ -180,7 +180,7 @@ func TestFormIsBuiltByKeyboard(t *testing.T) {
 	b.openBuilder("/form fae")
 	b.until(`document.activeElement.name === 'description'`)
 	b.press("Two things")
-	walk := func(name string, back ...chromedp.Modifier) { // with Tab, until it is there
+	walk := func(name string, back ...chromedp.Modifier) { // presses Tab until the control has the focus
 		t.Helper()
 		for range 40 {
 			b.press(kb.Tab, back...)
@@ -192,7 +192,7 @@ func TestFormIsBuiltByKeyboard(t *testing.T) {
 	}
 	walk("name")
 	b.press("one")
-	b.enter() // nothing is sent half-made
+	b.enter() // Enter does not send the form
 	walk("add")
 	b.press(kb.Enter)
 	b.until(`document.activeElement.name === 'name' && document.querySelectorAll('.parts > li').length === 2`)
@@ -221,7 +221,7 @@ func TestFormIsBuiltByKeyboard(t *testing.T) {
 	b.until(`document.activeElement.name === 'down' && document.activeElement.closest('.parts > li').matches(':first-child')`)
 	walk("remove")
 	walk("remove")
-	b.press(kb.Enter) // an option
+	b.press(kb.Enter) // adds an option
 	b.reads(".builder output", "Option 1 removed")
 	b.until(`document.querySelectorAll('.options li .option').length === 2 && document.activeElement.name === 'value'`)
 	b.press(kb.Enter, chromedp.ModifierCtrl)
@@ -239,7 +239,7 @@ func TestBuilderKeepsDraftUntilSentOrDiscarded(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/")
 	b.openBuilder("/form fae")
-	b.press(kb.Escape) // nothing was typed, and nothing is asked
+	b.press(kb.Escape) // without input it does not ask
 	b.until(`!document.querySelector('dialog') && document.activeElement.id === 'line' && document.getElementById('line').value === '/form fae'`)
 
 	b.openBuilder("/form fae")
@@ -310,7 +310,7 @@ func TestBuilderShowsHostileTextAsText(t *testing.T) {
 func TestPreviewSendsNothing(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/?as=fae") // the guest asks, by the host's hand
+	b.open("/?as=fae") // the host acts as the guest
 	b.openBuilder("/form HOST What?")
 	b.build(1, events.Field{Name: "port", Type: events.Number, Required: true})
 	b.reads(".preview .heading", "What?")

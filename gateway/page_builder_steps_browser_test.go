@@ -14,7 +14,7 @@ import (
 	"parley/events"
 )
 
-// openBuilder opens the builder as a person does: with a command.
+// openBuilder opens the builder by a command, as a person does.
 func (b *tab) openBuilder(line string) {
 	b.t.Helper()
 	b.fill("#line", line)
@@ -22,29 +22,29 @@ func (b *tab) openBuilder(line string) {
 	b.until(`document.querySelector('dialog.builder[open]')`)
 }
 
-// sendBuilt is the button that sends what was built. The preview has one that looks the same.
+// sendBuilt is the selector of the builder's send button. The preview has a similar one.
 const sendBuilt = ".builder > .acts .primary"
 
-// enterLine sends what stands in the message box.
+// enterLine sends the command line.
 func (b *tab) enterLine() {
 	b.t.Helper()
 	b.press(kb.Escape)
 	b.press(kb.Enter)
 }
 
-// part is the selector of what is in a field of the builder, by its place from 1.
+// part returns a selector within a field of the builder, by its position from 1.
 func part(i int, within string) string {
 	return fmt.Sprintf(".parts > li:nth-child(%d) %s", i, within)
 }
 
-// unfold opens the part of a field that is not shown at first.
+// unfold opens the details of a field.
 func (b *tab) unfold(i int) {
 	b.t.Helper()
 	b.click(part(i, "summary"))
 	b.until(fmt.Sprintf(`document.querySelector(%q).open`, part(i, "details")))
 }
 
-// paste puts text into an input at once, with characters that no keyboard has.
+// paste inserts text that may have characters without a key.
 func (b *tab) paste(selector, text string) {
 	b.t.Helper()
 	b.fill(selector, "")
@@ -53,13 +53,13 @@ func (b *tab) paste(selector, text string) {
 	}
 }
 
-// choose chooses in a menu as a person does, so that the page hears of it.
+// choose selects an option of a menu, and fires the events of a person's choice.
 func (b *tab) choose(selector, value string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`((e) => { if (!e) return false; e.value = %q; e.dispatchEvent(new Event('input', { bubbles: true })); return true })(document.querySelector(%q))`, value, selector))
 }
 
-// built are fields of each type, with everything that a field may have.
+// built returns fields of each type, with all members that a field may have.
 func built() []events.Field {
 	options := []events.Option{{Value: "a", Label: "The first", Description: "as it was"}, {Value: "b"}}
 	text := capabilities.String
@@ -81,7 +81,7 @@ func built() []events.Field {
 	}
 }
 
-// build makes up a field, the way it would be typed.
+// build enters a field into the builder.
 func (b *tab) build(i int, f events.Field) {
 	b.t.Helper()
 	in := func(name string) string { return part(i, "[name="+name+"]") }
@@ -142,7 +142,7 @@ func (b *tab) buildDefault(i int, f events.Field) {
 	}
 }
 
-// buildPattern sets the rules that there are for a pattern, and types it itself where there is none.
+// buildPattern sets the rules of a pattern, and types the pattern where no rule fits.
 func (b *tab) buildPattern(i int, f events.Field) {
 	b.t.Helper()
 	if len(f.Pattern) == 0 {
@@ -170,7 +170,7 @@ func (b *tab) shootIfAsked(name string) {
 	}
 }
 
-// buildScene has a form half-built, with what is wrong said at its fields.
+// buildScene enters an unfinished form with errors at its fields.
 func (b *tab) buildScene() {
 	b.t.Helper()
 	b.openBuilder("/form fae")
@@ -184,7 +184,7 @@ func (b *tab) buildScene() {
 	b.reads(".part .wrong", "A name is required")
 }
 
-// jsonOf gives a field as JSON that compares: with the keys of its pattern in order.
+// jsonOf returns a field as comparable JSON, with the keys of its pattern in order.
 func jsonOf(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)

@@ -17,7 +17,7 @@ import (
 	"parley/mailbox/form"
 )
 
-// command types a line into the message box, sends it and waits for what is said of it.
+// command types a command line, sends it and waits for its result.
 func (b *tab) command(line, says string) {
 	b.t.Helper()
 	b.text(`document.querySelector('.said').textContent = ''`)
@@ -26,7 +26,7 @@ func (b *tab) command(line, says string) {
 	b.reads(".said", says)
 }
 
-// mail is one message in an agent's mailbox.
+// mail returns one message of an agent's mailbox.
 func (h *pageServer) mail(of *actors.Agent, which string) view.Message {
 	h.t.Helper()
 	e, err := of.Message(h.t.Context(), mustRef(which))
@@ -36,7 +36,7 @@ func (h *pageServer) mail(of *actors.Agent, which string) view.Message {
 	return e
 }
 
-// status is how a message of the host's ended, and what was said about it.
+// status returns the outcome of a message to the host, with its reason.
 func (h *pageServer) status(which string) string {
 	h.t.Helper()
 	o := h.mail(h.node.Host(), which).Outcome
@@ -73,7 +73,7 @@ func TestEachSlashCommand(t *testing.T) {
 	b.open("/")
 	for _, c := range []struct {
 		line, says string
-		came       func() string // what came of it, told by the mailboxes
+		came       func() string // the result, read from the mailboxes
 		want       string
 	}{
 		{`/respond-form 0 a:b:c`, "Done.", func() string { return h.outcome(asked).Values.Text() }, `{"a":"b:c"}`},
@@ -150,18 +150,18 @@ func TestRefusedCommandKeepsItsText(t *testing.T) {
 		b.command(line, says)
 		b.until(fmt.Sprintf(`document.querySelector('.said.failed') && document.getElementById('line').value === %q && document.getElementById('line').getAttribute('aria-invalid')`, line))
 	}
-	b.command(`/send fae @a:fae @a:HOST`, "give each an edge name of its own") // the hint
+	b.command(`/send fae @a:fae @a:HOST`, "give each an edge name of its own") // with its hint
 	b.checkNoFaults()
 }
 
-// offers waits until the message box offers words, and no others, for what is typed.
+// offers types a text, and waits until exactly these words are offered.
 func (b *tab) offers(typed string, words ...string) {
 	b.t.Helper()
 	b.fill("#line", typed)
 	b.until(fmt.Sprintf(`[...document.querySelectorAll('parley-command .suggestions b')].map((e) => e.textContent).join('\n') === %q`, strings.Join(words, "\n")))
 }
 
-// takes waits until the message box has a line.
+// takes waits until the command line has a text.
 func (b *tab) takes(line string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`document.getElementById('line').value === %q`, line))
@@ -256,7 +256,7 @@ func TestCommandLineShowsHostileTextAsText(t *testing.T) {
 	b.open("/")
 	b.offers("/send <", `<b>\u{202e}joe`)
 	b.press(kb.Tab)
-	b.takes("/send <b>\u202ejoe ") // what is taken is the name itself
+	b.takes("/send <b>\u202ejoe ") // the inserted word is the unescaped name
 	b.offers("/decline ", "0")
 	b.reads(".suggestions", shown)
 	b.offers("/respond-form 0 ", "<i>:")
@@ -271,7 +271,7 @@ func TestCommandLineShowsHostileTextAsText(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestPageValidatesAsTheNode holds the page's check to the node's own.
+// TestPageValidatesAsTheNode compares the page's validation with the node's.
 func TestPageValidatesAsTheNode(t *testing.T) {
 	options := []events.Option{{Value: "a"}, {Value: "b"}, {Value: strings.Repeat("x", 50)}}
 	fields := []events.Field{

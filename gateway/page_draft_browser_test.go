@@ -34,7 +34,7 @@ func TestReloadKeepsDraftWithoutSecrets(t *testing.T) {
 	b.until(`document.querySelector('[name=f0]').value === 'half' && document.querySelectorAll('[name=f2]')[1].checked && !document.querySelector('[name=f1]').value`)
 	b.click(answerButton)
 	b.reads(".state", "Answered")
-	b.until(`Object.keys(localStorage).join() === 'parley.home'`) // the draft goes when the answer is known to have been taken
+	b.until(`Object.keys(localStorage).join() === 'parley.home'`) // the draft is deleted once the answer is accepted
 	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"many":["b"],"name":"half"}` {
 		t.Error(got)

@@ -23,7 +23,7 @@ func TestElementsAreAccessible(t *testing.T) {
 		b.run(`document.body.replaceChildren(element.parentElement); element.parentElement.role = 'main'; element.parentElement.insertAdjacentHTML('afterbegin', '<h1>An app</h1>')`)
 		const forms = `[...(window.element?.shadowRoot.querySelectorAll('parley-form') ?? []), ...document.querySelectorAll('parley-form')].map((f) => f.shadowRoot)`
 		b.until(forms + `.length === 6 && ` + forms + `.every((r) => r.querySelector('article'))`)
-		b.run(forms + `.filter((r) => r.querySelector('.select')).forEach((r) => r.querySelector('button.primary').click())`) // with what is wrong
+		b.run(forms + `.filter((r) => r.querySelector('.select')).forEach((r) => r.querySelector('button.primary').click())`) // shows the errors
 		b.until(forms + `.some((r) => r.activeElement?.getAttribute('aria-invalid') === 'true')`)
 		b.run(forms + `.forEach((r) => r.querySelectorAll('details').forEach((d) => { d.open = true }))`)
 		if got := b.text(`document.documentElement.scrollWidth`); got != "320" {

@@ -19,13 +19,13 @@ import (
 	"parley/gateway/web"
 )
 
-// openEmpty opens a page of the node's that has its policy and none of its scripts, as one of an app behind the same
-// proxy would be, and puts an element of the module there. What the element fires is in window.heard.
+// openEmpty opens a page with the node's policy and none of its scripts, like a page of an app behind the same proxy. It
+// inserts an element of the module, and records the element's events in window.fired.
 func (b *tab) openEmpty(element string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(b.url+"/forms/77"), chromedp.WaitReady("main.refusal"))
-	b.run(fmt.Sprintf(`window.heard = [];
-		addEventListener('securitypolicyviolation', (e) => heard.push('violation ' + e.violatedDirective));
+	b.run(fmt.Sprintf(`window.fired = [];
+		addEventListener('securitypolicyviolation', (e) => fired.push('violation ' + e.violatedDirective));
 		import(%q).then((m) => {
 			window.parley = m;
 			const holder = document.createElement('div');
@@ -33,14 +33,14 @@ func (b *tab) openEmpty(element string) {
 			window.element = holder.firstElementChild;
 			for (const one of holder.children) for (const name of ['submit', 'cancel', 'settled']) one.addEventListener(name, (e) => {
 				const { values, reason, outcome } = e.detail;
-				heard.push(name + ' ' + JSON.stringify(values ?? reason ?? outcome.status, (_, v) => typeof v === "bigint" ? String(v) : v));
+				fired.push(name + ' ' + JSON.stringify(values ?? reason ?? outcome.status, (_, v) => typeof v === "bigint" ? String(v) : v));
 				if (window.prevents) e.preventDefault();
 			});
 			document.body.append(holder);
 		});`, b.path(web.ElementsPath), element))
 }
 
-// within is an element of what is shown in the module's element.
+// within returns an expression for an element in the shadow tree.
 func within(selector string) string {
 	return fmt.Sprintf("window.element?.shadowRoot.querySelector(%q)", selector)
 }
@@ -94,15 +94,15 @@ func TestElementsShowFormInAnotherPage(t *testing.T) {
 	b.press("my-app")
 	b.run(`element.shadowRoot.querySelector('[name=f2][value=Yes]').click(); element.shadowRoot.querySelectorAll('[name=f3]')[1].click();`)
 	b.run(`window.prevents = true; ` + answer)
-	if got, want := b.text(`heard.join('; ')`), `submit {"name":"my-app","port":"9007199254740993","sure":"Yes","several":["blue"],"agree":true}`; got != want {
+	if got, want := b.text(`fired.join('; ')`), `submit {"name":"my-app","port":"9007199254740993","sure":"Yes","several":["blue"],"agree":true}`; got != want {
 		t.Errorf("fired %s, want %s", got, want)
 	}
 	b.run(`window.prevents = false; ` + answer)
-	b.until(`heard.length === 3 && element.shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
-	if got := b.text(`heard.at(-1)`); got != `settled "answered"` {
+	b.until(`fired.length === 3 && element.shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
+	if got := b.text(`fired.at(-1)`); got != `settled "answered"` {
 		t.Errorf("the last it fired is %s", got)
 	}
-	if got := b.text(`heard.length`); got != "3" {
+	if got := b.text(`fired.length`); got != "3" {
 		t.Errorf("it fired %s times", got)
 	}
 	b.checkNoFaults()
@@ -120,12 +120,12 @@ func TestElementsShowOpenQuestions(t *testing.T) {
 	const forms = `[...(window.element?.shadowRoot.querySelectorAll('[part=question] > *') ?? [])].map((f) => f.shadowRoot)`
 	b.until(forms + `[0]?.querySelector('[part~=answer]')`)
 	second := h.ask(actors.Ask{Title: "Second", Fields: decide})
-	b.until(forms + `[1]?.querySelector('[part=decline]')`) // it came while the page was open
+	b.until(forms + `[1]?.querySelector('[part=decline]')`) // it arrived while the page was open
 	b.run(forms + `[0].querySelector('[part~=answer][value=Yes]').click()`)
 	b.until(forms + `.length === 1`)
 	b.run(forms + `[0].querySelector('[part=decline]').click()`)
 	b.until(forms + `.length === 0 && element.shadowRoot.textContent === 'No questions right now.'`)
-	if got, want := b.text(`heard.join('; ')`), `submit {"go":"Yes"}; settled "answered"; cancel ""; settled "declined"`; got != want {
+	if got, want := b.text(`fired.join('; ')`), `submit {"go":"Yes"}; settled "answered"; cancel ""; settled "declined"`; got != want {
 		t.Errorf("fired %s, want %s", got, want)
 	}
 	if got := b.text(`JSON.stringify(parley.validateValues([{ name: 'a', required: true }], {}))`); got != `{"a":"required"}` {
@@ -140,7 +140,7 @@ func TestElementsShowOpenQuestions(t *testing.T) {
 	}
 }
 
-// appPage is what an app of another maker serves, with a strict policy of its own.
+// appPage is a page of another app, with a strict policy of its own.
 const appPage = `<!doctype html><title>An app</title><script type="module" src="/parley/elements.js"></script>
 <parley-form base="/parley" form="0"></parley-form>`
 
@@ -160,10 +160,10 @@ func TestElementsAnswerBehindAProxy(t *testing.T) {
 	app.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; connect-src 'self'")
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(appPage)) // who has gone away does not miss it
+		_, _ = w.Write([]byte(appPage)) // the client may have gone away
 	})
 	proxy := httptest.NewServer(app)
-	t.Cleanup(func() { proxy.CloseClientConnections(); proxy.Close() }) // after the browser, which follows the mail
+	t.Cleanup(func() { proxy.CloseClientConnections(); proxy.Close() }) // after the browser, whose streams end first
 	b := h.openBrowser()
 	b.do(chromedp.Navigate(proxy.URL + "/"))
 	b.until(`document.querySelector('parley-form').shadowRoot?.querySelector('input')`)

@@ -24,7 +24,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 	b.openEmpty(`<parley-form form="0"></parley-form>`)
 	b.typeWithin("[name=f0]", "my-app")
 	b.typeWithin("[name=f1]", "two\nlines")
-	b.typeWithin("[name=f2]", "9007199254740993") // more than a script's number can tell
+	b.typeWithin("[name=f2]", "9007199254740993") // beyond the exact range of numbers
 	b.clickWithin("[name=f3]")
 	b.setWithin("[name=f4]", "green")
 	b.clickWithin("[name=f5][value=red]")
@@ -34,7 +34,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 	b.clickWithin("[name=f8][value=Yes]")
 	b.setWithin("[name=f9]", "2026-01-31")
 	b.typeWithin("[name=f10]", "sk-1234")
-	b.until(within("#names option[value=joe]") + ` && ` + within("[name=f11]") + `.list.id === 'names'`) // what there is to pick
+	b.until(within("#names option[value=joe]") + ` && ` + within("[name=f11]") + `.list.id === 'names'`) // the names to choose from
 	b.typeWithin("[name=f11]", "joe")
 	if got := b.text(within("[part=description]") + ".innerHTML"); !strings.Contains(got, "<strong>at once</strong>") || !strings.Contains(got, "<li>one</li>") || strings.Contains(got, "<img") {
 		t.Errorf("the context is %s", got)
@@ -71,14 +71,14 @@ func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 	b := h.openBrowser()
 	b.openEmpty(`<parley-form form="0"></parley-form>`)
 	b.typeWithin("[name=f1]", "12")
-	b.run(`const send = fetch; let count = 0; const held = []; // what goes to the node waits for its turn
+	b.run(`const send = fetch; let count = 0; const held = []; // delays each call to the node
 		window.fetch = (to, how) => (!String(to).includes('respond_form') ? send(to, how) : new Promise((go) => { count++; held.push(() => go(send(to, how))); }));
 		window.sent = () => count;
 		window.release = () => held.shift()();`)
 	b.clickWithin(answerPart)
 	b.until(`sent() === 1`)
 	b.run(within("form") + `.requestSubmit(); ` + within("[part=decline]") + `.click()`)
-	if got := b.text(`heard.length + ' ' + sent() + ' ' + [...element.shadowRoot.querySelectorAll('button')].every((e) => e.disabled)`); got != "1 1 true" {
+	if got := b.text(`fired.length + ' ' + sent() + ' ' + [...element.shadowRoot.querySelectorAll('button')].every((e) => e.disabled)`); got != "1 1 true" {
 		t.Errorf("while it is on its way: %s", got)
 	}
 	b.run(`release()`)
@@ -98,14 +98,14 @@ func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 	}
 }
 
-// TestElementsWorkBesideThePage has a form of the node's own page answered by the module's element beside it.
+// TestElementsWorkBesideThePage answers a form of the node's own page by the module's element beside it.
 func TestElementsWorkBesideThePage(t *testing.T) {
 	h := openPageServer(t)
 	first := h.ask(actors.Ask{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	second := h.ask(actors.Ask{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/")
-	b.run(`import('` + b.path(web.ElementsPath) + `').then((m) => { // parley-ask is the page's, and parley-form is not
+	b.run(`import('` + b.path(web.ElementsPath) + `').then((m) => { // the page defines parley-ask, the module parley-form
 		for (const number of [0, 1]) {
 			const form = document.createElement('parley-form');
 			form.form = String(number);
@@ -135,9 +135,9 @@ func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 	two := []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}
 	declined, cancelled := h.ask(actors.Ask{Fields: two}), h.ask(actors.Ask{Fields: two})
 	b := h.openBrowser()
-	h.ask(actors.Ask{Fields: two, Deadline: capabilities.At(time.Now().Add(4 * time.Second))}) // it may have expired before it is shown
+	h.ask(actors.Ask{Fields: two, Deadline: capabilities.At(time.Now().Add(4 * time.Second))}) // it may expire before it is shown
 	b.openEmpty(`<parley-form form="0"></parley-form><parley-form form="1"></parley-form><parley-form form="2"></parley-form>`)
-	b.until(`[...document.querySelectorAll('parley-form')].filter((f) => f.shadowRoot?.querySelector('form')).length >= 2`) // several in one page
+	b.until(`[...document.querySelectorAll('parley-form')].filter((f) => f.shadowRoot?.querySelector('form')).length >= 2`) // several forms in one page
 	b.typeWithin("[name=f0]", "half")
 	if _, err := h.node.Host().Decline(ctx, capabilities.FormID(declined.Form), "<i>no</i>"); err != nil {
 		t.Fatal(err)
@@ -145,14 +145,14 @@ func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 	if _, err := h.fae.Cancel(ctx, capabilities.FormID(cancelled.Form), ""); err != nil {
 		t.Fatal(err)
 	}
-	b.until(`heard.length === 3`)
-	if got := b.text(`heard.sort().join('; ')`); got != `settled "cancelled"; settled "declined"; settled "expired"` {
+	b.until(`fired.length === 3`)
+	if got := b.text(`fired.sort().join('; ')`); got != `settled "cancelled"; settled "declined"; settled "expired"` {
 		t.Errorf("fired %s", got)
 	}
 	b.readsWithin("[part=state]", "Declined by HOST")
 	b.readsWithin("[part=note]", "<i>no</i>")
 	b.readsWithin("[part=unsent]", "not sent")
-	b.until(`element.shadowRoot.activeElement?.dataset.status === 'declined'`) // the focus is not lost
+	b.until(`element.shadowRoot.activeElement?.dataset.status === 'declined'`) // the focus is kept
 	b.readsWithin("[role=status]", "Declined by HOST")
 	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]').innerText.includes('Cancelled by fae')`)
 	b.until(`document.querySelectorAll('parley-form')[2].shadowRoot.querySelector('[part=state]').innerText.includes('Expired without an answer')`)
@@ -163,7 +163,7 @@ func TestElementsKeepDraftUnlessDisabled(t *testing.T) {
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name"}, {Name: "key", Label: "Key", Type: events.Secret}}})
 	b := h.openBrowser()
-	for range 2 { // over a reload
+	for range 2 { // before and after a reload
 		b.openEmpty(`<parley-form form="0"></parley-form>`)
 		b.until(within("[name=f0]"))
 		if b.text(`localStorage.length`) == "0" {
@@ -204,7 +204,7 @@ func TestElementsSurviveNodeRestart(t *testing.T) {
 	b.openEmpty(`<parley-form form="0"></parley-form>`)
 	b.typeWithin("[name=f0]", "half")
 	k.stop()
-	b.readsWithin("[part=failure]:not(form *)", "cannot be reached") // it notices without being touched
+	b.readsWithin("[part=failure]:not(form *)", "cannot be reached") // it notices by itself
 	b.clickWithin(answerPart)
 	b.readsWithin("form [part=failure]", "cannot be reached")
 
@@ -236,7 +236,7 @@ func TestElementsForwardWherePermitted(t *testing.T) {
 			t.Errorf("%s: %q", part, got)
 		}
 	}
-	b.clickWithin("[part=forward]") // to nobody
+	b.clickWithin("[part=forward]") // without a recipient
 	b.until(within("form [part=failure]") + `.textContent && !` + within("[part=forward]") + `.disabled`)
 	b.setWithin("[name=to]", "joe")
 	b.clickWithin("[part=forward]")
@@ -265,14 +265,14 @@ func TestElementsReportWhyTheyAreEmpty(t *testing.T) {
 	b.run(`element.form = '0'; element.base = ''`)
 	b.readsWithin("[part=failure]", "without a token: parley token create")
 	b.run(`element.token = ` + "`" + makeToken(t, h.fae, "read") + "`")
-	b.readsWithin("[part=state]", "Waits for an answer") // it is fae's own
+	b.readsWithin("[part=state]", "Waits for an answer") // a form from fae
 	if strings.Contains(b.text(`element.outerHTML`), "token") {
 		t.Error("the token stands in the document")
 	}
 	b.checkNoFaults()
 }
 
-// TestElementsValidateAsThePage: what the page checks is held to the node's own check, and this is the same.
+// TestElementsValidateAsThePage checks that the module exports the page's validation, which another test compares with the node's.
 func TestElementsValidateAsThePage(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()

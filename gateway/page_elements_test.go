@@ -24,7 +24,7 @@ func TestElementsAreServedWithTheirTypes(t *testing.T) {
 	}
 }
 
-// TestElementTypesMatchModule has the TypeScript compiler hold elements.d.ts to the module, and a usage to both.
+// TestElementTypesMatchModule runs the TypeScript compiler on elements.d.ts, the module and a usage of both.
 func TestElementTypesMatchModule(t *testing.T) {
 	compiler := os.Getenv("PARLEY_TSC")
 	if compiler == "" {
@@ -34,7 +34,7 @@ func TestElementTypesMatchModule(t *testing.T) {
 		t.Skip("the types of the elements are NOT checked: PARLEY_TSC names no TypeScript compiler")
 	}
 	folder := t.TempDir()
-	copies := map[string]string{"testdata/elements/*": "", "web/assets/static/elements.d.ts": "", "web/assets/static/*.js": "module"} // where no types are beside it
+	copies := map[string]string{"testdata/elements/*": "", "web/assets/static/elements.d.ts": "", "web/assets/static/*.js": "module"} // without the types beside it
 	for from, to := range copies {
 		files, err := filepath.Glob(from)
 		if err != nil || len(files) == 0 {

@@ -10,8 +10,8 @@ import (
 	"parley/events"
 )
 
-// TestQuestionIsDrawnAtOnce measures from the ask to the drawn question, in an inbox of 1,000 other messages. The
-// bound leaves room for a machine that is busy with other tests.
+// TestQuestionIsDrawnAtOnce measures the time from the ask to the drawn question, in an inbox of 1,000 other messages. The bound
+// allows for a machine that is busy with other tests.
 func TestQuestionIsDrawnAtOnce(t *testing.T) {
 	h := openPageServer(t)
 	h.sendMany(1000)

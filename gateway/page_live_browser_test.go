@@ -28,13 +28,13 @@ func (h *pageServer) tabs(many int, path string) []*tab {
 	return all
 }
 
-// streams waits until the node serves a number of streams and other waits.
+// streams waits until the node serves a number of streams.
 func (h *pageServer) streams(want int64) {
 	h.t.Helper()
 	eventually.Holds(h.t, fmt.Sprintf("the node serves %d streams", want), func() bool { return h.server.now(api.KindStreams) == want })
 }
 
-// keep has the page note each message that it is shown, so that one shown twice is seen to be.
+// keep records each message that the page draws, to detect duplicates.
 const keep = `window.come = []; new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) window.come.push(n.querySelector('.text')?.textContent ?? n.id) })
 	.observe(document.getElementById('stream'), { childList: true })`
 
@@ -89,12 +89,12 @@ func TestTabsShareOneStream(t *testing.T) {
 	send("the fourth")
 	all[0].until(`window.come.at(-1) === "the fourth" && window.come.length === 4`)
 	all[0].do(chromedp.Navigate("about:blank"))
-	h.streams(0) // the last tab has gone
+	h.streams(0) // the last tab was closed
 }
 
 func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 	h := openPageServer(t)
-	const many = 8 // more than the connections that a browser has
+	const many = 8 // more than a browser has connections
 	guests := make([]*actors.Agent, many)
 	all := []*tab{h.openBrowser()}
 	for i := range many {
@@ -119,9 +119,9 @@ func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 	if err := h.node.Host().Names().Remove(t.Context(), "guest 3: ü"); err != nil {
 		t.Fatal(err)
 	}
-	late := h.tab(all[0].ctx) // has everything asked for anew
+	late := h.tab(all[0].ctx) // reopens the stream for all tabs
 	late.open("/")
-	all[3].until(`document.getElementById('connection').textContent !== ''`) // its agent is not held any more
+	all[3].until(`document.getElementById('connection').textContent !== ''`) // the host does not hold its agent any more
 	if _, err := guests[4].Send(t.Context(), "@self", "and more"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestLateTabMissesNothing(t *testing.T) {
 	first.open("/")
 	first.live()
 	b := h.tab(first.ctx)
-	b.do(chromedp.Navigate(b.url + "/assets/none.js")) // a page of the node's that follows nothing
+	b.do(chromedp.Navigate(b.url + "/assets/none.js")) // a page of the node without a stream
 	for i := range 3 {
 		if _, err := h.fae.Send(t.Context(), "HOST", fmt.Sprintf("word %d", i)); err != nil {
 			t.Fatal(err)
@@ -142,22 +142,22 @@ func TestLateTabMissesNothing(t *testing.T) {
 	}
 	first.until(`document.querySelectorAll('#stream > li').length === 3`)
 	first.run(keep)
-	// As a page that was drawn before them: it joins with the cursor that it was drawn with.
+	// Like a page that was drawn before the messages, it joins with its old cursor.
 	module := h.path(h.server.site.Assets.URL("stream.js"))
-	b.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; window.heard = []; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' },
-		{ messages: (what) => window.heard.push(...what.messages.map((m) => m.number)) }))`, module, h.node.Host().ID()))
-	b.until(`window.heard.join() === '0,1,2'`)
+	b.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; window.received = []; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' },
+		{ messages: (what) => window.received.push(...what.messages.map((m) => m.number)) }))`, module, h.node.Host().ID()))
+	b.until(`window.received.join() === '0,1,2'`)
 	if _, err := h.fae.Send(t.Context(), "HOST", "word 3"); err != nil {
 		t.Fatal(err)
 	}
-	b.until(`window.heard.join() === '0,1,2,3'`)
+	b.until(`window.received.join() === '0,1,2,3'`)
 	first.until(`window.come.join() === 'word 3'`)
 	h.streams(1)
 	first.checkNoFaults()
 	b.checkNoFaults()
 }
 
-// closeWorker has the browser end what its tabs share.
+// closeWorker ends the shared worker of the tabs.
 func (h *pageServer) closeWorker(b *tab) {
 	h.t.Helper()
 	list, err := chromedp.CallBrowser(b.ctx, target.GetTargets, target.GetTargetsParams{})
@@ -208,10 +208,10 @@ func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
 	if status, _, body := h.get("/events?reader="+host, ""); status != 403 {
 		t.Errorf("%d %s", status, body)
 	}
-	other := h.tab(b.ctx) // signs the browser in as another
+	other := h.tab(b.ctx) // signs the browser in as another agent
 	other.open("/")
 	other.live()
-	h.streams(2) // that of the first began with its own session
+	h.streams(2) // the first tab's stream began with its own session
 	if _, err := h.fae.Send(t.Context(), "HOST", "between the two"); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestRestoredPageMissesNothing(t *testing.T) {
 	b.live()
 	b.run(keep)
 	h.streams(1)
-	b.run(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`) // as the browser says it of a page that it keeps
+	b.run(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`) // as for a page that the browser keeps in memory
 	h.streams(0)
 	send := func(text string) {
 		t.Helper()

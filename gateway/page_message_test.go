@@ -25,7 +25,7 @@ func TestFormsShowMarkdown(t *testing.T) {
 	}
 }
 
-// TestAskersPageShowsPermission: what another than the host decided is no permission, and does not look like one.
+// TestAskersPageShowsPermission checks that a decision of another agent than the host is shown as no permission.
 func TestAskersPageShowsPermission(t *testing.T) {
 	h := openPageServer(t)
 	fae := h.fae

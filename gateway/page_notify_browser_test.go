@@ -15,13 +15,13 @@ import (
 	"parley/internal/eventually"
 )
 
-// told is a notification as the page made it.
+// notification is a notification that the page has shown.
 type notification struct {
 	Title, Body, Tag string
 	Closed           bool
 }
 
-// mayNotify lets the pages of the browser show notifications, which each tab notes.
+// mayNotify grants the permission for notifications, and records those of each tab.
 func (h *pageServer) mayNotify(all ...*tab) {
 	h.t.Helper()
 	_, err := chromedp.CallBrowser(all[0].ctx, browser.SetPermission, browser.SetPermissionParams{
@@ -32,23 +32,23 @@ func (h *pageServer) mayNotify(all ...*tab) {
 		h.t.Fatal(err)
 	}
 	for _, b := range all {
-		b.run(`window.told = []; { const Real = Notification; window.Notification = class extends Real {
-			constructor(title, o) { super(title, o); this.note = { title, body: o.body, tag: o.tag, closed: false }; window.told.push(this.note); window.newest = this; }
+		b.run(`window.shown = []; { const Real = Notification; window.Notification = class extends Real {
+			constructor(title, o) { super(title, o); this.note = { title, body: o.body, tag: o.tag, closed: false }; window.shown.push(this.note); window.newest = this; }
 			close() { super.close(); this.note.closed = true; } } }`)
 	}
 }
 
-// told gives the notifications of a tab.
+// notifications returns the notifications of a tab.
 func (b *tab) notifications() []notification {
 	b.t.Helper()
 	var all []notification
-	if err := json.Unmarshal([]byte(b.text(`JSON.stringify(window.told)`)), &all); err != nil {
+	if err := json.Unmarshal([]byte(b.text(`JSON.stringify(window.shown)`)), &all); err != nil {
 		b.t.Fatal(err)
 	}
 	return all
 }
 
-// hide puts a tab's window away, or brings it back: nobody looks at the page then, or somebody does.
+// hide minimizes a tab's window, or restores it.
 func (b *tab) hide(away bool) {
 	b.t.Helper()
 	id := chromedp.FromContext(b.ctx).Target.TargetID
@@ -69,13 +69,13 @@ func (b *tab) hide(away bool) {
 	b.comes(fmt.Sprintf(`document.hidden === %t`, away))
 }
 
-// comes waits until an expression holds, also in a page that is hidden: nothing is drawn there.
+// comes waits until an expression holds, also in a hidden page, which draws no frames.
 func (b *tab) comes(expression string) {
 	b.t.Helper()
 	eventually.Holds(b.t, expression, func() bool { return b.text("Boolean("+expression+")") == "true" })
 }
 
-// gathered has a page ask for a while: longer than what comes is gathered.
+// waitGathered waits longer than the page gathers questions for a notification.
 func (b *tab) waitGathered() {
 	b.t.Helper()
 	b.run(`window.over = false; setTimeout(() => { window.over = true; }, 3500)`)
@@ -83,7 +83,7 @@ func (b *tab) waitGathered() {
 }
 
 func TestHiddenTabsShowOneNotification(t *testing.T) {
-	t.Parallel() // it waits for most of its time
+	t.Parallel() // it mostly waits
 	h := openPageServer(t)
 	all := h.tabs(2, "/")
 	h.mayNotify(all...)
@@ -101,14 +101,14 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(2), ""); err != nil {
 		t.Fatal(err)
 	}
-	all[0].comes(`window.told.length === 1`)
+	all[0].comes(`window.shown.length === 1`)
 	got := all[0].notifications()[0]
 	want := notification{Title: "1 approval and 2 questions wait", Body: `shell, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	h.ask(actors.Ask{Title: "One more", Fields: field})
-	all[0].comes(`window.told.length === 2 && window.told[0].closed`)
+	all[0].comes(`window.shown.length === 2 && window.shown[0].closed`)
 	if got := all[0].notifications()[1]; got.Title != "1 approval and 3 questions wait" || !strings.HasSuffix(got.Body, "and 1 more") {
 		t.Errorf("%+v", got)
 	}
@@ -117,13 +117,13 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	}
 	all[0].run(`window.newest.onclick()`)
 	all[0].comes(`document.activeElement.closest('li')?.textContent.includes('shell')`)
-	all[0].comes(`window.told.every((n) => n.closed)`)
+	all[0].comes(`window.shown.every((n) => n.closed)`)
 	all[0].checkNoFaults()
 	all[1].checkNoFaults()
 }
 
 func TestVisibleOrDisabledTabsShowNoNotification(t *testing.T) {
-	t.Parallel() // it waits for most of its time
+	t.Parallel() // it mostly waits
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/questions")
@@ -148,14 +148,14 @@ func TestVisibleOrDisabledTabsShowNoNotification(t *testing.T) {
 	}
 	looked.hide(true)
 	ask("now")
-	b.comes(`window.told.length === 1`)
+	b.comes(`window.shown.length === 1`)
 	if got := b.notifications()[0]; got.Body != "now" || got.Title != "1 question waits" {
 		t.Errorf("%+v", got)
 	}
 	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(2), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
-	b.comes(`window.told[0].closed`) // it is answered
+	b.comes(`window.shown[0].closed`) // its question was answered
 	ask("answered before it is said")
 	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(3), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
@@ -171,14 +171,14 @@ func TestDeniedNotificationPermissionIsReported(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
-	b.click("#notify") // a browser without a window denies what nobody can allow
+	b.click("#notify") // a browser without a window denies the permission
 	b.reads("#notify", "Blocked by the browser")
 	b.until(`document.getElementById('notify').getAttribute('aria-pressed') === 'false'`)
 	b.checkNoFaults()
 }
 
 func TestApprovalBehindManyQuestionsIsShown(t *testing.T) {
-	t.Parallel() // it waits for most of its time
+	t.Parallel() // it mostly waits
 	h := openPageServer(t)
 	for range firstPaint + 10 {
 		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
@@ -189,7 +189,7 @@ func TestApprovalBehindManyQuestionsIsShown(t *testing.T) {
 	all[0].hide(true)
 	all[1].hide(true)
 	h.approve("shell", `{"command":"make"}`)
-	all[0].comes(`window.told.length === 1`)
+	all[0].comes(`window.shown.length === 1`)
 	if got := all[0].notifications()[0]; got.Title != "1 approval waits" || got.Body != "shell" {
 		t.Errorf("%+v", got)
 	}

@@ -12,7 +12,7 @@ import (
 	"parley/gateway/web"
 )
 
-// postJSON calls as the page does.
+// postJSON posts JSON as the page does.
 func (h *pageServer) postJSON(path, body, token string) (int, string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.url+path, strings.NewReader(body))

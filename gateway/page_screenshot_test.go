@@ -65,11 +65,11 @@ func TestScreenshots(t *testing.T) {
 // shoot takes a picture of the whole page.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
-	b.grow() // a window as high as the page: what is out of sight is not drawn
+	b.grow() // a window as high as the page: hidden parts are not drawn
 	b.shot(name)
 }
 
-// shot takes a picture of what can be seen.
+// shot takes a picture of the visible part.
 func (b *tab) shot(name string) {
 	b.t.Helper()
 	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -91,7 +91,7 @@ func (b *tab) grow() {
 	b.until(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
 
-// fillScene has a day's mail in the inbox.
+// fillScene fills the inbox with a day's mail.
 func (h *pageServer) fillScene() {
 	h.t.Helper()
 	must := func(err error) {

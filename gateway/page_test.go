@@ -17,7 +17,7 @@ import (
 	"parley/events"
 )
 
-// Bounds of the pages, as package web has them.
+// Bounds of the pages, the same as in package web.
 const (
 	firstPaint   = 50    // messages of the inbox at first
 	newestEvents = 100   // events of a log at once
@@ -215,7 +215,7 @@ func TestQuestionsOfAllAgentsAreSortedByAge(t *testing.T) {
 		}
 	}
 	ask(h.fae, "HOST", "the first")
-	if err := h.node.Host().Names().Copy(t.Context(), "joe", "helper", capabilities.Facet{}); err != nil { // a second name for one
+	if err := h.node.Host().Names().Copy(t.Context(), "joe", "helper", capabilities.Facet{}); err != nil { // a second name for the same agent
 		t.Fatal(err)
 	}
 	ask(joe, "@self", "the second")
@@ -241,8 +241,8 @@ func TestFirstPaintCostIsIndependentOfInboxSize(t *testing.T) {
 	}
 }
 
-// firstPaint gets the inbox, which has more messages than are shown at first, and gives the fewest allocations of some
-// times. What else the node does meanwhile counts among them.
+// firstPaint gets the inbox, which has more messages than are shown at first, several times. It returns the fewest
+// allocations, because other work of the node counts too.
 func (h *pageServer) firstPaint() uint64 {
 	h.t.Helper()
 	fewest := ^uint64(0)

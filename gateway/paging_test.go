@@ -54,7 +54,7 @@ func TestLargeMailboxIsListedWholeOverEveryEdge(t *testing.T) {
 		count++
 	}
 	followed := 0
-	for m, err := range own.Follow(t.Context(), client.View{}, "1") { // after the making of the mailbox
+	for m, err := range own.Follow(t.Context(), client.View{}, "1") { // after the mailbox's creation
 		if err != nil || m.Number != uint64(followed) {
 			t.Fatalf("%d: %v", m.Number, err)
 		}
@@ -76,7 +76,7 @@ func TestLargeMailboxIsListedWholeOverEveryEdge(t *testing.T) {
 	}
 }
 
-// A follower that is cut off anywhere within a page goes on with what came after.
+// A follower that is cut off within a page resumes after the last message.
 func TestFollowerResumesWithinAPage(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
@@ -114,7 +114,7 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 	h.open(func(s *Server) { s.bodies.Slowest = 2 * time.Second })
 	h.guest("fae")
 	h.guest("bob")
-	h.fillMailbox(64, 100<<10) // 6 MiB, of which all listings would hold 1 GiB
+	h.fillMailbox(64, 100<<10) // 6 MiB: all listings together would take 1 GiB
 	before := heapInUse()
 	stop, watched := make(chan struct{}), make(chan uint64)
 	go func() {

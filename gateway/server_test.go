@@ -28,7 +28,7 @@ type testServer struct {
 	tokens  map[string]string // by agent
 	clients map[string]*wsClient
 	limits  api.Limits
-	listen  string // "" is on TCP too
+	listen  string // "" means TCP too
 	shut    bool
 }
 
@@ -48,7 +48,7 @@ func openTestServer(t *testing.T) *testServer {
 	return h
 }
 
-// open starts the node and its server; change, if any, may change the server before it serves.
+// open starts the node and its server. change, if given, changes the server before it serves.
 func (h *testServer) open(change func(*Server)) {
 	h.t.Helper()
 	node, err := actors.Open(context.Background(), actors.Options{Folder: h.folder, Name: "test"})
@@ -169,12 +169,12 @@ func want(t *testing.T, frame string, texts ...string) {
 	}
 }
 
-// serverOp adds an operation that is not in the table.
+// serverOp adds an operation outside the table.
 func serverOp[Req interface{ Actor() string }, Resp any](s *Server, name string, needs api.Scope, perform func(context.Context, Req) (Resp, error)) {
 	backend.Add(s.backend, api.Operation{Name: name, Scope: needs}, perform)
 }
 
-// nodeOp adds an operation of the whole node that is not in the table.
+// nodeOp adds an operation of the whole node outside the table.
 func nodeOp[Req interface{ Actor() string }, Resp any](s *Server, name string, needs api.Scope, perform func(context.Context, Req) (Resp, error)) {
 	backend.Add(s.backend, api.Operation{Name: name, Scope: needs, OfNode: true}, perform)
 }

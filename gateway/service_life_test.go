@@ -138,7 +138,7 @@ func TestServiceLimitsCallsPerAgent(t *testing.T) {
 	h.call("host", "list_names", `{}`, nil)
 	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.Calls() == 0 })
 	want := map[string]string{"hold": `{"ended":1,"failed":0`, "panic": `{"ended":1,"failed":1`, "list_names": `{"ended":3,"failed":1`}
-	eventually.Holds(t, fmt.Sprint("the statistics say ", want), func() bool { // a call is counted when it was answered
+	eventually.Holds(t, fmt.Sprint("the statistics say ", want), func() bool { // a call is counted after its response
 		counted := map[string]string{}
 		m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)
 		if err != nil {
@@ -161,7 +161,7 @@ func TestServiceIgnoresCallsWithoutReplyInbox(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	fae := h.guest("fae")
-	heard, err := h.conn.SubscribeSync("$JS.API.>")
+	sent, err := h.conn.SubscribeSync("$JS.API.>")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +173,11 @@ func TestServiceIgnoresCallsWithoutReplyInbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.call("fae", "send", `{"recipient":"HOST","text":"the last"}`, nil) // on the same subject, and so after them
+	h.call("fae", "send", `{"recipient":"HOST","text":"the last"}`, nil) // handled after them, because it has the same subject
 	if in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("what could not be answered was done: %v %v", in.Messages, err)
 	}
-	if n, _, err := heard.Pending(); err != nil || n != 0 {
+	if n, _, err := sent.Pending(); err != nil || n != 0 {
 		t.Errorf("%d answers went to the NATS system itself, %v", n, err)
 	}
 }

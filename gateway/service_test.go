@@ -28,7 +28,7 @@ type natsTestServer struct {
 	conn *nats.Conn
 }
 
-// openNATSTestServer starts a server on the NATS system at url, after which change may change its server.
+// openNATSTestServer starts a server on the NATS system at url. change, if given, changes the server before it serves.
 func openNATSTestServer(t *testing.T, url string, change func(*Server)) *natsTestServer {
 	t.Helper()
 	return openLimitedNATSTestServer(t, url, nil, change)
@@ -61,7 +61,7 @@ func openLimitedNATSTestServer(t *testing.T, url string, limits api.Limits, chan
 	return h
 }
 
-// runNATS runs a NATS server until the function that it gives is called, or the test ends.
+// runNATS runs a NATS server until stop is called or the test ends.
 func runNATS(t *testing.T, port int, maxPayload int32) (s *natsserver.Server, stop func()) {
 	t.Helper()
 	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: port, MaxPayload: maxPayload, NoSigs: true, NoLog: true})
@@ -92,7 +92,7 @@ func (h *natsTestServer) ask(operation, authorization, body string) (*nats.Msg, 
 	return h.conn.RequestMsg(m, 20*time.Second)
 }
 
-// call calls an operation for an agent, which must go well.
+// call calls an operation for an agent, and fails the test on an error.
 func (h *natsTestServer) call(agent, operation, body string, into any) {
 	h.t.Helper()
 	m, err := h.ask(operation, "Bearer "+h.tokens[agent], body)
@@ -190,7 +190,7 @@ func TestAskIsAnsweredOverNATS(t *testing.T) {
 	want(t, <-followed, `"cursor"`, "And which host?")
 }
 
-// What one edge refuses, another does: with the same status, and the same words.
+// All edges refuse the same calls, with the same status and text.
 func TestServiceRefusesAsHTTP(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 8<<20)
 	h := openNATSTestServer(t, s.ClientURL(), nil)

@@ -127,7 +127,7 @@ func TestLinkToAnotherPortRevealsNoSession(t *testing.T) {
 			}
 		}
 	}
-	for _, got := range (replay{cookie: cookie, at: web.SessionsPath + key}).everywhere(t, h.server.Address()) { // so that the tries above are good
+	for _, got := range (replay{cookie: cookie, at: web.SessionsPath + key}).everywhere(t, h.server.Address()) { // shows that the requests above were well-formed
 		if got.status == http.StatusUnauthorized && got.what != "POST /mcp" {
 			t.Errorf("with both halves, %s: %d", got.what, got.status)
 		}

@@ -128,10 +128,10 @@ func TestTokenEndEndsWaits(t *testing.T) {
 		status int
 		body   string
 	}
-	heard := make(chan response, 1)
+	responses := make(chan response, 1)
 	go func() {
 		s, b := tokenClient{t, h.server}.call("await", child, `{"id":"`+asked.Form.String()+`"}`)
-		heard <- response{s, b}
+		responses <- response{s, b}
 	}()
 	stream := make(chan error, 1)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+web.EventsPath+"?cursor=0", nil)
@@ -153,7 +153,7 @@ func TestTokenEndEndsWaits(t *testing.T) {
 	if err := h.node.Host().Tokens().Revoke(t.Context(), parent.ID); err != nil { // of which it is a child, in another mailbox
 		t.Fatal(err)
 	}
-	got := <-heard
+	got := <-responses
 	if got.status != 401 || !strings.Contains(got.body, "UNAUTHENTICATED") {
 		t.Errorf("the call that waits: %d %s", got.status, got.body)
 	}

@@ -16,18 +16,18 @@ import (
 // acpAgent is the name under which scripts run the test binary as an agent that speaks the Agent Client Protocol.
 const acpAgent = "acp-agent"
 
-// scriptedAgent is an agent whose prompts are scripts: steps, with the word then between them. It says what came of
-// each. The protocol is the library's part, and the agent does what it is told: what it may not do, the node prevents.
+// scriptedAgent is an agent whose prompts are scripts: steps, separated by the word then. It reports the result of each
+// step. It attempts everything that it is told to: the node prevents forbidden steps.
 //
-// What it asks it waits for however long that takes: also when it is told to cancel it hears what has become of that.
+// It waits for its requests without a time limit, and gets their outcomes also after a cancel.
 type scriptedAgent struct {
-	acp.Agent // of the rest of the protocol it knows nothing
+	acp.Agent // the rest of the protocol
 	conn      *acp.AgentSideConnection
 	session   acp.SessionId
 	calls     int
 }
 
-// playACPAgent notes its process in the file agents, so that scripts see which were there and which are.
+// playACPAgent runs the agent. It appends its process to the file agents, so that scripts can count processes.
 func playACPAgent() {
 	a := &scriptedAgent{}
 	noted, err := os.OpenFile("agents", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -93,7 +93,7 @@ func (a *scriptedAgent) say(line string) error {
 	return a.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: a.session, Update: acp.UpdateAgentMessageText(line + "\n")})
 }
 
-// call asks for permission to call a tool, as in call TOOL INPUT, and gives the kind of the option that was chosen.
+// call asks for permission to call a tool, as in call TOOL INPUT, and returns the kind of the chosen option.
 func (a *scriptedAgent) call(rest string) (string, error) {
 	tool, input, _ := strings.Cut(rest, " ")
 	a.calls++
@@ -122,7 +122,7 @@ func (a *scriptedAgent) call(rest string) (string, error) {
 	return did + " " + string(meta), err
 }
 
-// ask asks for a port, and says how that ended.
+// ask sends a form for a port and returns its outcome.
 func (a *scriptedAgent) ask(message string) (string, error) {
 	got, err := a.conn.UnstableCreateElicitation(context.Background(), acp.UnstableCreateElicitationRequest{Form: &acp.UnstableCreateElicitationForm{
 		Mode: "form", Message: message,
@@ -138,7 +138,7 @@ func (a *scriptedAgent) ask(message string) (string, error) {
 	return string(answer), err
 }
 
-// inFolder gives the absolute path that the protocol wants.
+// inFolder returns an absolute path, which the protocol requires.
 func inFolder(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -159,7 +159,7 @@ func (a *scriptedAgent) write(rest string) (string, error) {
 	return path, err
 }
 
-// run runs a shell command in a terminal of the node's, and gives what it put out.
+// run runs a shell command in a terminal of the node, and returns its output.
 func (a *scriptedAgent) run(command string) (string, error) {
 	made, err := a.conn.CreateTerminal(context.Background(), acp.CreateTerminalRequest{SessionId: a.session, Command: "sh", Args: []string{"-c", command}})
 	if err != nil {

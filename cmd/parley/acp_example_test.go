@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLibraryExampleAgentRuns has an agent that nobody wrote for Parley work for a person at the command line.
+// TestLibraryExampleAgentRuns runs the library's example, an agent that was not written for Parley.
 func TestLibraryExampleAgentRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is built first, and takes its time")

@@ -19,15 +19,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// lists is where agents are listed because a list is what is wanted, by file and function. Whoever wants one agent passes on
-// what it is called by, and the node finds it.
+// lists are the functions that may list agents, by file. To find one agent, clients send its name to the node, which
+// resolves it.
 var lists = map[string][]string{
 	"cmd/parley/agents.go":         {"lsCommand"},
 	"gateway/backend/operation.go": {"handlers"},
 	"gateway/api/operation.go":     {"Operations"}, // the table
 	"gateway/mcp/agents.go":        {"listAgents"},
 	"gateway/client/agent.go":      {"Agents"},
-	"gateway/client/update.go":     {"FollowAgents"}, // which tells of those that went while nobody listened
+	"gateway/client/update.go":     {"FollowAgents"}, // reports agents that were removed during an interruption
 
 	"gateway/client/typescript/agents.js":     nil,
 	"gateway/client/typescript/client.js":     nil,
@@ -76,7 +76,7 @@ func TestClientsListAgentsOnlyForLists(t *testing.T) {
 	}
 }
 
-// listing gives the functions of a file in which the operation's name stands.
+// listing returns the functions of a file that contain the operation's name.
 func listing(t *testing.T, path string) []string {
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -98,7 +98,7 @@ func listing(t *testing.T, path string) []string {
 	return found
 }
 
-// called checks whether an operation was called since the node of the script's state folder began: called OPERATION.
+// called checks that an operation was called since the node of the script's state folder started: called OPERATION.
 func called(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: called OPERATION")

@@ -21,7 +21,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// takeOver is how long a node may be away when its process is killed.
+// takeOver bounds the interruption after a node's process is killed.
 const takeOver = 10 * time.Second
 
 func median(d []time.Duration) time.Duration {
@@ -29,8 +29,8 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// TestStandbyTakesOverOnACluster kills the process that runs a node, under load, again and again. Its standby
-// takes over within its time with all that was acknowledged, and what was killed comes back as the standby.
+// TestStandbyTakesOverOnACluster repeatedly kills the process that runs a node, under load. The standby takes over in
+// time with all acknowledged events, and the killed process returns as the standby.
 func TestStandbyTakesOverOnACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -54,8 +54,8 @@ func TestStandbyTakesOverOnACluster(t *testing.T) {
 	}
 }
 
-// TestStandbyTakesOverFromLostMachine kills, with the node's process, the server that leads its journal, as when
-// both were on one machine. What is left has leaders to elect before the standby can begin.
+// TestStandbyTakesOverFromLostMachine kills the node's process together with the server that leads its journal, as if
+// both were on one machine. The other servers elect leaders before the standby can begin.
 func TestStandbyTakesOverFromLostMachine(t *testing.T) {
 	if os.Getenv("PARLEY_NIGHTLY") == "" {
 		t.Skip("by night")
@@ -88,8 +88,7 @@ func TestStandbyTakesOverFromLostMachine(t *testing.T) {
 	t.Logf("%d acknowledged, none lost; taken over after %v, median %v", l.acks.Load(), took, median(took))
 }
 
-// TestNodeSurvivesLossOfJournalLeader kills the server itself. The node takes nothing for a while and
-// then goes on by itself.
+// TestNodeSurvivesLossOfJournalLeader kills the server alone. The node accepts nothing for a while and then continues.
 func TestNodeSurvivesLossOfJournalLeader(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -114,8 +113,8 @@ func TestNodeSurvivesLossOfJournalLeader(t *testing.T) {
 	t.Logf("%d acknowledged, none lost; read-only for %v, median %v", l.acks.Load(), gaps, median(gaps))
 }
 
-// TestExpiredLeaseHolderIsRefused stops a process for longer than its lease, so that there are two when it goes
-// on. Whether the other has written or not, it has come too late.
+// TestExpiredLeaseHolderIsRefused pauses a process for longer than its lease, so that there are two when it resumes. It
+// is refused whether the other has written or not.
 func TestExpiredLeaseHolderIsRefused(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -161,7 +160,7 @@ func overtake(t *testing.T, c *cluster, busy bool) {
 	standby.kill()
 }
 
-// post leaves a request at the node's socket, whether the process goes on or not.
+// post writes a request to the node's socket, even while the process is paused.
 func (n *clusterNode) post(t *testing.T, operation string, req any) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", filepath.Join(n.folder, socketFile))
@@ -186,8 +185,8 @@ func (n *clusterNode) post(t *testing.T, operation string, req any) net.Conn {
 	return conn
 }
 
-// TestNodesConnectThroughTheirCluster has two nodes that know each other only by way of the cluster. One of them fails
-// over to its standby, and the mail between them still flows.
+// TestNodesConnectThroughTheirCluster connects two nodes through the cluster only. One of them fails over to its standby,
+// and mail is still delivered.
 func TestNodesConnectThroughTheirCluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -227,7 +226,7 @@ func TestNodesConnectThroughTheirCluster(t *testing.T) {
 	t.Logf("answered from the standby, on another node, after %v, median %v", took, median(took))
 }
 
-// ask has a node's host ask the other's, who is ben unless it is said.
+// ask sends a form from a node's host to the other node's, ben by default.
 func ask(t *testing.T, n *clusterNode, what string, whom ...string) (form string) {
 	t.Helper()
 	req := formRequest("", append(whom, "ben")[0], what)
@@ -239,7 +238,7 @@ func ask(t *testing.T, n *clusterNode, what string, whom ...string) (form string
 	return asked.Form.String()
 }
 
-// pendingOf gives the form in which a node's host is asked something.
+// pendingOf waits for a form to a node's host and returns it.
 func pending(t *testing.T, n *clusterNode, what string) string {
 	t.Helper()
 	for form, e := range n.inbox(t, "") {

@@ -20,16 +20,16 @@ import (
 
 const (
 	loadGuests  = 4
-	loadRetry   = 10 * time.Millisecond // between two attempts at what was not acknowledged
-	loadAttempt = 2 * time.Second       // for one attempt: then whether it was done is not known
+	loadRetry   = 10 * time.Millisecond // between two attempts at a call
+	loadAttempt = 2 * time.Second       // time limit of an attempt, whose result is then unknown
 )
 
-// load is programs that use a node: guests ask and its host answers. What is not acknowledged they say again,
-// with the same key, wherever the node is now.
+// load is programs that use a node: guests ask and its host answers. They repeat unacknowledged calls with the same key,
+// wherever the node runs.
 type load struct {
 	t       *testing.T
-	nodes   []*clusterNode // where the node may be
-	current atomic.Int64   // which of them took it last
+	nodes   []*clusterNode // that may run the node
+	current atomic.Int64   // the index of the last that acknowledged
 	stop    chan struct{}
 	tasks   sync.WaitGroup
 	ended   sync.Once
@@ -37,13 +37,13 @@ type load struct {
 	acks atomic.Int64
 
 	mu       sync.Mutex
-	latest   time.Time         // when the last of them came
-	longest  time.Duration     // between two of them
-	asked    map[string]string // by form: its key
-	answered map[string]string // by form: the answer
+	latest   time.Time         // of the last acknowledgement
+	longest  time.Duration     // between two acknowledgements
+	asked    map[string]string // key by form
+	answered map[string]string // answer by form
 }
 
-// startLoad makes the guests and sets them to work until stopped is called.
+// startLoad makes the guests, which work until stopped is called.
 func startLoad(t *testing.T, nodes ...*clusterNode) *load {
 	t.Helper()
 	l := &load{t: t, nodes: nodes, stop: make(chan struct{}), asked: map[string]string{}, answered: map[string]string{}}
@@ -59,7 +59,7 @@ func startLoad(t *testing.T, nodes ...*clusterNode) *load {
 	return l
 }
 
-// end lets each guest end what it is about.
+// end waits until each guest has finished its present form.
 func (l *load) end() {
 	l.ended.Do(func() { close(l.stop) })
 	l.tasks.Wait()
@@ -117,7 +117,7 @@ func (l *load) answer(name, form, value string) bool {
 		if parley.CodeOf(err) != parley.AlreadyAnswered {
 			return err
 		}
-		var got view.Outcome // of an attempt before, of which nothing was heard
+		var got view.Outcome // of an earlier attempt without a response
 		if err := c.Call(ctx, "await", api.AwaitRequest{Acting: api.Acting{As: name}, FormRef: api.RefTo(form)}, &got); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func answerText(value string) string {
 	return capabilities.Record(map[string]capabilities.Value{"a": capabilities.String(value)}).Text()
 }
 
-// acknowledged notes what the node has promised to keep.
+// acknowledged records an acknowledged form or answer.
 func (l *load) acknowledged(kept map[string]string, form, what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *load) acknowledged(kept map[string]string, form, what string) {
 	l.acks.Add(1)
 }
 
-// attempt does something at one node after another until it is acknowledged, or refused for good.
+// attempt repeats a call at each node in turn until it is acknowledged or finally refused.
 func (l *load) attempt(do func(context.Context, *client.Client) error) error {
 	tick := time.NewTicker(loadRetry)
 	defer tick.Stop()
@@ -171,28 +171,27 @@ func (l *load) attempt(do func(context.Context, *client.Client) error) error {
 	}
 }
 
-// more waits until so many more acknowledgements have come.
+// more waits for a number of further acknowledgements.
 func (l *load) more(t *testing.T, n int64) {
 	t.Helper()
 	want := l.acks.Load() + n
 	eventually.Holds(t, "the load is acknowledged", func() bool { return l.acks.Load() >= want || t.Failed() })
 }
 
-// gap does something that interrupts the load, and gives for how long nothing was acknowledged.
+// gap interrupts the load by a function, and returns the time without acknowledgements.
 func (l *load) gap(t *testing.T, interrupt func()) time.Duration {
 	t.Helper()
 	l.mu.Lock()
 	l.longest = 0
 	l.mu.Unlock()
 	interrupt()
-	l.more(t, 2*loadGuests) // each guest may have had one on its way
+	l.more(t, 2*loadGuests) // each guest may have one under way
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.longest
 }
 
-// check compares what a node has with what was acknowledged: all of that is there, once, and both sides of
-// each form agree.
+// check compares a node's state with the acknowledgements: each event is there, once, and both sides of each form agree.
 func (l *load) check(t *testing.T, n *clusterNode) {
 	t.Helper()
 	l.mu.Lock()
@@ -245,7 +244,7 @@ func (l *load) agree(t *testing.T, n *clusterNode, host map[string]view.Message)
 	return count == len(host)
 }
 
-// inbox gives all messages of an agent, and fails if one stands twice or a number is missing.
+// inbox returns all messages of an agent, and fails if one is repeated or a number is missing.
 func (n *clusterNode) inbox(t *testing.T, as string) map[string]view.Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -278,7 +277,7 @@ func answerOf(e view.Message) string {
 	return e.Outcome.Values.Text()
 }
 
-// nightly is how many rounds there are, by day and by night.
+// nightly returns the number of rounds: by day, or by night.
 func nightly(day, night int) int {
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		return night

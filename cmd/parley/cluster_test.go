@@ -26,21 +26,21 @@ import (
 	"parley/internal/eventually"
 )
 
-// A cluster of NATS servers and the nodes on it, each a process of its own, so that any of them can be killed.
+// The tests of clusters run NATS servers and nodes as processes, so that each can be killed.
 
-// clusterServer is the command as which this test's binary is a server of the cluster.
+// clusterServer is the command under which the test binary runs a server of the cluster.
 const clusterServer = "parley-test-nats"
 
 const clusterSize = 3
 
-// serverOptions are what a server is told on its command line.
+// serverOptions are the options of a server, passed on its command line.
 type serverOptions struct {
 	Name, Store   string
 	Port, Cluster int
 	Routes        []int
 }
 
-// serveCluster runs a server until it is killed, or until the test that has started it is no more.
+// serveCluster runs a server until it is killed or the test process ends.
 func serveCluster() {
 	var o serverOptions
 	if err := json.Unmarshal([]byte(os.Args[1]), &o); err != nil {
@@ -64,21 +64,20 @@ func serveCluster() {
 	os.Exit(1)
 }
 
-// process is one that can be killed.
+// process is a child process that can be killed.
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
-// startProcess starts a command of this test's binary. What it says goes to the end of a log, which is shown
-// if the test fails.
+// startProcess starts a command of the test binary. It appends the output to a log, which is shown if the test fails.
 func startProcess(t *testing.T, log, command string, args ...string) *process {
 	t.Helper()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close() //nolint:errcheck // the process has it open by itself
+	defer out.Close() //nolint:errcheck // the process has its own copy
 	p := &process{cmd: exec.Command(command, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stdout, p.cmd.Stderr = out, out
@@ -90,7 +89,7 @@ func startProcess(t *testing.T, log, command string, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // how it ended is in its state
+		_ = p.cmd.Wait() // the state has the result
 		_ = life.Close()
 		close(p.ended)
 	}()
@@ -117,7 +116,7 @@ type cluster struct {
 	js      jetstream.JetStream
 }
 
-// startCluster starts the servers and returns once they keep what they are given.
+// startCluster starts the servers and returns once they store messages.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{}
@@ -137,7 +136,7 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// freePorts gives ports on which nobody listens.
+// freePorts returns unused ports.
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range n {
@@ -160,7 +159,7 @@ func (c *cluster) start(t *testing.T, i int) {
 	c.servers[i] = startProcess(t, c.options[i].Store+".out", clusterServer, string(o))
 }
 
-// URL is where the cluster is, as a node is told.
+// URL returns the address of the cluster for nodes.
 func (c *cluster) URL() string {
 	urls := make([]string, clusterSize)
 	for i, o := range c.options {
@@ -181,7 +180,7 @@ func (c *cluster) connect(t *testing.T) {
 	}
 }
 
-// leader gives the server that leads a stream.
+// leader returns the server that leads a stream.
 func (c *cluster) leader(t *testing.T, stream string) (leader int) {
 	t.Helper()
 	eventually.Holds(t, "the stream has a leader", attempt(t, func(ctx context.Context) bool {
@@ -200,7 +199,7 @@ func (c *cluster) leader(t *testing.T, stream string) (leader int) {
 	return leader
 }
 
-// clusterNode is a state folder of a node whose journal is on the cluster, and the process that runs on it.
+// clusterNode is a state folder of a node whose journal is on the cluster, and the process that uses it.
 type clusterNode struct {
 	*process
 	cluster *cluster
@@ -208,7 +207,7 @@ type clusterNode struct {
 	client  *client.Client
 }
 
-// onceClient gives a client of the node on a folder, which makes a call once.
+// onceClient returns a client of the node that does not repeat calls.
 func onceClient(t *testing.T, folder string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{Socket: filepath.Join(folder, socketFile), Patience: -1})
@@ -219,7 +218,7 @@ func onceClient(t *testing.T, folder string) *client.Client {
 	return c
 }
 
-// folderOf makes a state folder for a node. twin, if any, is one whose node it is to be.
+// folderOf makes a state folder for a node. If twin is given, it is for twin's node.
 func (c *cluster) folderOf(t *testing.T, twin *clusterNode) *clusterNode {
 	t.Helper()
 	n := &clusterNode{cluster: c, folder: t.TempDir()}
@@ -247,7 +246,7 @@ func (n *clusterNode) start(t *testing.T) {
 		"--nats", n.cluster.URL(), "--replicas", fmt.Sprint(clusterSize))
 }
 
-// logged is what the processes on the folder have said.
+// logged returns the log of the folder's processes.
 func (n *clusterNode) logged() string {
 	text, err := os.ReadFile(filepath.Join(n.folder, logFile))
 	if err != nil {
@@ -274,7 +273,7 @@ func (n *clusterNode) runs(t *testing.T) api.StatusResponse {
 	return status
 }
 
-// waits waits until this process is a standby, and says so.
+// waits waits until this process reports that it is a standby.
 func (n *clusterNode) waits(t *testing.T) {
 	t.Helper()
 	eventually.Holds(t, "the process is a standby", func() bool {
@@ -293,7 +292,7 @@ func (n *clusterNode) isAlive(t *testing.T) {
 	}
 }
 
-// must runs a command on the node's folder and gives what it prints.
+// must runs a command on the node's folder and returns its output.
 func (n *clusterNode) must(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	out, errs, exit := runTest(t.Context(), n.folder, strings.NewReader(stdin), args...)
@@ -303,7 +302,7 @@ func (n *clusterNode) must(t *testing.T, stdin string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// verify checks that the log is whole, once the servers that have it can be reached.
+// verify checks the log, once the servers that store it can be reached.
 func (n *clusterNode) verify(t *testing.T) {
 	t.Helper()
 	eventually.Holds(t, "the log is read", func() bool {
@@ -337,7 +336,7 @@ func attempt(t *testing.T, holds func(context.Context) bool) func() bool {
 	}
 }
 
-// stoppedLoudly checks that a process ended by itself, not well, and said why.
+// stoppedLoudly checks that a process ended by itself with an error, and logged the reason.
 func (n *clusterNode) stoppedLoudly(t *testing.T) {
 	t.Helper()
 	eventually.Holds(t, "the process ends", func() bool {
@@ -356,7 +355,7 @@ func (n *clusterNode) stoppedLoudly(t *testing.T) {
 	}
 }
 
-// isWhole reports whether every server has all of a node's journal.
+// isWhole reports whether every server has the whole journal of a node.
 func (c *cluster) isWhole(ctx context.Context, status api.StatusResponse) bool {
 	s, err := c.js.Stream(ctx, "PARLEY_"+status.Node.String())
 	if err != nil || s.CachedInfo().Cluster == nil || len(s.CachedInfo().Cluster.Replicas) != clusterSize-1 {

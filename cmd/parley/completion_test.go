@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// hostileWords are what somebody else may have named something, to have a shell run it.
+// hostileWords are names with shell syntax, as others may choose them.
 var hostileWords = []string{
 	"$(touch pwned)one", "$(touch pwned)two", "`touch pwned`", "'; touch pwned; '", `"; touch pwned; "`, "a b", `back\slash`, "x;touch pwned", "x&touch pwned&",
 	"(touch pwned)", "{touch,pwned}", "~root", "*", "?", "!!", "${IFS}", "$HOME", "a=$(touch pwned)=b", "k:$(touch pwned)", "k:(touch pwned)", ">pwned", "größe",
 }
 
-// shellScript is the completion script of a shell, in a folder that has a parley which completes to words.
+// shellScript returns the completion script of a shell, in a folder with a parley that completes to words.
 func shellScript(t *testing.T, name string, words []string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -42,7 +42,7 @@ func shellScript(t *testing.T, name string, words []string) (folder string) {
 	return folder
 }
 
-// runShell runs text in a shell, and returns what it prints. Nothing may have been run of what is hostile.
+// runShell runs text in a shell, and returns its output. It fails if a hostile word was run.
 func runShell(t *testing.T, folder, text string, shell ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(shell[0]); err != nil {
@@ -60,7 +60,7 @@ func runShell(t *testing.T, folder, text string, shell ...string) string {
 	return string(out)
 }
 
-// completeInBash prints what bash would put on the command line after typed: all candidates, one a line.
+// completeInBash prints the candidates of bash after typed, one a line.
 const completeInBash = `
 _get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]}; words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; }
 source ./script
@@ -84,13 +84,13 @@ func TestBashCompletionRunsNoCommand(t *testing.T) {
 			t.Errorf("%s stands for %q, want %q", word, said, hostileWords[i])
 		}
 	}
-	// Two of them begin alike: that is put on the command line, and completed again, in either way.
+	// Two words have a common prefix: it is inserted and completed again, in both modes.
 	for _, kind := range []string{"9", "63", "33", "37"} {
 		both := strings.Split(strings.TrimSpace(runShell(t, folder, completeInBash+"complete_with "+kind+` show '\$\(touch\ pwned'`, "bash", "--norc")), "\n")
 		if len(both) != 2 {
 			t.Errorf("of type %s: %q", kind, both)
 		}
-		if kind == "63" { // they are only listed
+		if kind == "63" { // a listing only
 			continue
 		}
 		prefix := both[0]
@@ -128,7 +128,7 @@ func TestZshCompletionRunsNoCommand(t *testing.T) {
 		t.Run(word, func(t *testing.T) {
 			t.Parallel()
 			folder := shellScript(t, "zsh", []string{word})
-			// A terminal of its own in which keys are pressed: TAB, a blank, TAB. After each, ^X writes the line to a file.
+			// A terminal in which TAB, a blank and TAB are pressed. After each, ^X writes the line to a file.
 			out := runShell(t, folder, `
 zmodload zsh/zpty
 zpty -b z 'TERM=dumb zsh -f -i'

@@ -16,14 +16,14 @@ import (
 	"parley/internal/eventually"
 )
 
-// person is who sits at a client that shows forms.
+// person answers the elicitations of a client.
 func person(does func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error)) *sdk.ClientOptions {
 	return &sdk.ClientOptions{ElicitationHandler: func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		return does(ctx, r.Params)
 	}}
 }
 
-// nobody is a person who must not be asked.
+// nobody returns options of a client whose person must not be asked.
 func nobody(t *testing.T) *sdk.ClientOptions {
 	return person(func(_ context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 		t.Errorf("a client was asked: %q", p.Message)
@@ -145,7 +145,7 @@ func TestAnswerOnThePageEndsElicitation(t *testing.T) {
 		shown, gone := make(chan struct{}), make(chan struct{})
 		m := h.connect(w, person(func(ctx context.Context, _ *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 			close(shown)
-			if w.transport == "stdio" && w.version < "2026-07-28" { // it is told that nobody needs the answer; over HTTP it may not listen
+			if w.transport == "stdio" && w.version < "2026-07-28" { // over HTTP the client may have no stream for the notice
 				<-ctx.Done()
 			} else {
 				<-gone
@@ -202,7 +202,7 @@ func TestClientWithoutElicitationGetsLink(t *testing.T) {
 		if got.Status != "pending" || got.Link != "http://"+h.listen+"/forms/"+got.Handle+"?as=fae" {
 			t.Fatal(got.raw)
 		}
-		for _, tool := range []string{"answer_form", "decline_form"} { // the model is not the person
+		for _, tool := range []string{"answer_form", "decline_form"} { // a model must not answer for the person
 			a := arguments{"form": got.Handle}
 			if tool == "answer_form" {
 				a["values"] = arguments{"day": "2026-01-01"}
@@ -218,7 +218,7 @@ func TestClientWithoutElicitationGetsLink(t *testing.T) {
 	})
 }
 
-// pageAnswers answers a form of one field on the page, as the host who is signed in.
+// pageAnswers answers a form of one field on the page, as the signed-in host.
 func (h *modelServer) pageAnswers(link, value string) {
 	h.t.Helper()
 	made, err := h.node.Host().Tokens().Make(h.t.Context(), actors.NewToken{Scopes: []string{"read", "answer"}})
@@ -265,7 +265,7 @@ func TestSecretsAreAnsweredByLink(t *testing.T) {
 	})
 }
 
-// ask calls a tool and gives the result as it is, also one that asks something.
+// ask calls a tool and returns the result unchanged, which may request input.
 func (m *model) ask(p *sdk.CallToolParams) *sdk.CallToolResult {
 	m.t.Helper()
 	r, err := m.session.CallTool(m.t.Context(), p)
@@ -327,7 +327,7 @@ func TestClientStateIsGoodOnceForItsAgent(t *testing.T) {
 			if got := retry(m, first.RequestState, "2026-01-01"); !strings.Contains(got, "NOT_PERMITTED") || !strings.Contains(got, "was used") {
 				t.Errorf("replayed: %s", got)
 			}
-			if transport == "http" { // what is sealed by the node outlives its process
+			if transport == "http" { // sealed state survives the node's process
 				h.close()
 				h.open()
 			}
@@ -356,7 +356,7 @@ func TestDisconnectKeepsFormsOpen(t *testing.T) {
 				close(shown)
 				select {
 				case <-ctx.Done():
-				case <-over: // who leaves may not hear that the form has ended
+				case <-over: // a cancelled call may get no notice of the form's end
 				}
 				return &sdk.ElicitResult{Action: "cancel"}, nil
 			}))

@@ -20,7 +20,7 @@ import (
 	"parley/gateway"
 )
 
-// modelServer is a node in this process, with an agent whose tools a model has.
+// modelServer is a node in this process, with an agent for a model.
 type modelServer struct {
 	t      *testing.T
 	folder string
@@ -83,7 +83,7 @@ func (h *modelServer) guest(name string, scopes ...string) string {
 	return made.Text
 }
 
-// agent gives the agent that the host holds under a name.
+// agent returns the agent that the host holds under a name.
 func (h *modelServer) agent(name string) *actors.Agent {
 	h.t.Helper()
 	a, err := h.node.ActAs(h.t.Context(), name)
@@ -118,13 +118,13 @@ func onEveryTransport(t *testing.T, test func(*testing.T, *modelServer, toolTran
 	}
 }
 
-// model is the official client.
+// model is a session of the official client.
 type model struct {
 	t       *testing.T
 	session *sdk.ClientSession
 }
 
-// bearer shows a token with every request.
+// bearer adds a token to each request.
 type bearer string
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -133,13 +133,13 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect connects a client for fae. elicit, if any, is the person at it.
+// connect connects a client for fae. elicit, if given, answers elicitations.
 func (h *modelServer) connect(w toolTransport, o *sdk.ClientOptions) *model {
 	h.t.Helper()
 	var transport sdk.Transport
 	if w.transport == "stdio" {
 		c := exec.Command("parley", "--state", h.folder, "--as", "fae", "mcp")
-		c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else it takes a second more under -race
+		c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // saves a second under -race
 		transport = &sdk.CommandTransport{Command: c}
 	} else {
 		transport = &sdk.StreamableClientTransport{Endpoint: "http://" + h.listen + "/mcp", HTTPClient: &http.Client{Transport: bearer(h.token)}}
@@ -153,7 +153,7 @@ func (h *modelServer) connect(w toolTransport, o *sdk.ClientOptions) *model {
 	return &model{h.t, session}
 }
 
-// told is what a tool's result has, as a model reads it.
+// told is a tool's result, as a model reads it.
 type told struct {
 	Status   string
 	Handle   string
@@ -210,7 +210,7 @@ func (m *model) call(ctx context.Context, tool string, arguments any) (told, err
 	return got, nil
 }
 
-// arguments of a tool.
+// arguments are those of a tool.
 type arguments map[string]any
 
 func portForm(more arguments) arguments {
@@ -221,7 +221,7 @@ func portForm(more arguments) arguments {
 	return a
 }
 
-// awaitForm waits for a form that an agent is to answer.
+// awaitForm waits for an open form to an agent.
 func awaitForm(t *testing.T, a *actors.Agent) view.Message {
 	t.Helper()
 	for e, err := range a.Mail().Follow(t.Context(), view.MessageFilter{Pending: true}, 0) {
@@ -248,7 +248,7 @@ func answer(t *testing.T, a *actors.Agent, which string, texts ...string) {
 	}
 }
 
-// mustRef is capabilities.ParseFormRef for text that names a form.
+// mustRef parses a reference to a form, and panics if it is malformed.
 func mustRef(s string) capabilities.FormRef {
 	ref, err := capabilities.ParseFormRef(s)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fakeNode starts a server that gives each operation a fixed answer, and returns its state folder.
+// fakeNode starts a server with a fixed response for each operation, and returns its state folder.
 func fakeNode(t *testing.T, says map[string]string) string {
 	t.Helper()
 	state := t.TempDir()
@@ -20,9 +20,9 @@ func fakeNode(t *testing.T, says map[string]string) string {
 		t.Fatal(err)
 	}
 	node := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte(says[path.Base(r.URL.Path)])) // who has gone away does not miss it
+		_, _ = w.Write([]byte(says[path.Base(r.URL.Path)])) // the client may have gone away
 	}))
-	_ = node.Listener.Close() // it has one of its own, which nobody uses
+	_ = node.Listener.Close() // replaced by the node's socket
 	node.Listener = socket
 	node.Start()
 	t.Cleanup(node.Close)

@@ -9,7 +9,7 @@ import (
 	"parley/gateway/client"
 )
 
-// A list that has several pages is printed whole.
+// TestListsOfSeveralPagesArePrintedWhole lists more items than a page has.
 func TestListsOfSeveralPagesArePrintedWhole(t *testing.T) {
 	t.Parallel()
 	state := nodeTest(t)
@@ -23,7 +23,7 @@ func TestListsOfSeveralPagesArePrintedWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const messages = 15 // of 100 KiB, some five of which are a page
+	const messages = 15 // of 100 KiB, about five of which fit a page
 	for range messages {
 		if _, err := c.Send(t.Context(), "fae", strings.Repeat("x", 100<<10)); err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestListsOfSeveralPagesArePrintedWhole(t *testing.T) {
 	}
 	lines(names+3, "names") // with fae, @self and @host
 	lines(messages, "inbox", "--as", "fae")
-	lines(messages+1, "log", "--agent", "fae", "--json") // and its making
+	lines(messages+1, "log", "--agent", "fae", "--json") // and the agent's creation
 	held, err := c.Names(t.Context(), "")
 	if err != nil || len(held) < names {
 		t.Errorf("%d names: %v", len(held), err)

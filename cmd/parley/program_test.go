@@ -32,7 +32,7 @@ func runTest(ctx context.Context, state string, stdin io.Reader, args ...string)
 	return stdout.String(), stderr.String(), exit
 }
 
-// nodeTest runs a node in this process and gives its state folder.
+// nodeTest runs a node in this process and returns its state folder.
 func nodeTest(t *testing.T) string {
 	t.Helper()
 	state := t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestMain runs more tests at once than there are processors, unless -parallel says how many: most of them wait.
+// TestMain runs more tests at once than there are processors, because most of them wait. -parallel overrides the number.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"parley": main, clusterServer: serveCluster, acpAgent: playACPAgent})
 }
 
-// TestScripts runs the conversations in testdata/script: what a person types and what they see.
+// TestScripts runs the scripts in testdata/script: commands and their output.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PARLEY_STATE", "state")
 			env.Setenv("PARLEY_LISTEN", "off")
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second under -race
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // saves a second for each command under -race
 			readme, err := filepath.Abs(filepath.Join("..", "..", "README.md"))
 			if err != nil {
 				return err
@@ -62,7 +62,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// until runs a command again and again until what it prints matches: until REGEXP COMMAND…
+// until repeats a command until its output matches: until REGEXP COMMAND…
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until REGEXP COMMAND…")
@@ -80,7 +80,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// exits runs a command that must end with a code: exits CODE COMMAND…
+// exits runs a command and checks its exit code: exits CODE COMMAND…
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND…")
@@ -97,11 +97,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// killNodes ends the nodes that a script has left running: those that hold a lock below its folder.
+// killNodes kills the nodes that a script has left running: those that hold a lock below its folder.
 func killNodes(t *testing.T, work string) {
 	err := filepath.WalkDir(work, func(path string, _ os.DirEntry, err error) error {
 		if err != nil || filepath.Base(path) != lockFile {
-			return nil //nolint:nilerr // what a node has removed meanwhile holds no lock
+			return nil //nolint:nilerr // a file removed meanwhile holds no lock
 		}
 		env := &environment{options: options{state: stateFolder(filepath.Dir(path))}}
 		if pid, locked, err := env.options.state.holder(); err == nil && locked && pid > 0 {

@@ -31,7 +31,7 @@ func TestServeUsesNATSOption(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan string, 1)
 	go func() {
-		p := &program{ // as it is told in the environment
+		p := &program{ // configured by the environment
 			environment: environment{
 				stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
 				lookup: func(name string) (string, bool) { return "nats://ann:secret@" + where, name == "PARLEY_SERVICE" },

@@ -10,7 +10,7 @@ import (
 	"parley/capabilities"
 )
 
-// testAccount counts the places that are taken of it, and refuses more of a kind than its limit.
+// testAccount counts its places in use, and refuses more of a kind than its limit.
 type testAccount struct {
 	limit    map[Kind]int64
 	taken    [Kinds]int64
@@ -54,7 +54,7 @@ type testPrincipal struct {
 func (p testPrincipal) Account() Account    { return p.account }
 func (p testPrincipal) ID() capabilities.ID { return capabilities.ID{} }
 
-// callerFunc performs operations by a function.
+// callerFunc adapts a function to a caller.
 type callerFunc func(operation string, r Request) (any, error)
 
 func (f callerFunc) Call(_ context.Context, _ Principal, operation string, r Request) (any, error) {
@@ -105,7 +105,7 @@ func TestServeReleasesPlaces(t *testing.T) {
 				t.Errorf("%d bytes are charged, and %d taken, want %d", held.Bytes(), account.taken[KindMemory], x.charged)
 			}
 			held.Release()
-			held.Release() // again it does nothing
+			held.Release() // a second call does nothing
 			if account.taken != [Kinds]int64{} {
 				t.Errorf("%v stay taken", account.taken)
 			}

@@ -10,7 +10,7 @@ import (
 	"parley/events"
 )
 
-// unparsed is a parse of Fields that must not be called.
+// unparsed returns a parser of fields that fails the test when called.
 func unparsed(t *testing.T) func([]byte) ([]events.Field, error) {
 	return func(text []byte) ([]events.Field, error) {
 		t.Helper()

@@ -87,7 +87,7 @@ func TestLimitsHaveDefaults(t *testing.T) {
 	}
 }
 
-// One agent must never be able to take all that guests share, or it would keep the others out.
+// One agent must never take all places that guests share, or it would block the others.
 func TestResourcesLeaveRoomForOthers(t *testing.T) {
 	for k, r := range Resources() {
 		if r.Key == "" || r.What == "" || r.Host < 1 {

@@ -28,7 +28,7 @@ func TestLoadRefusesAboveItsBounds(t *testing.T) {
 	second()
 	admit(KindCalls, room, parley.RateLimited)         // the connection's room
 	admit(KindCalls, 2*BodyFree+1, parley.RateLimited) // the account's
-	large := admit(KindCalls, BodyFree+1, "")          // and a refusal has kept nothing of either
+	large := admit(KindCalls, BodyFree+1, "")          // a refusal keeps no room of either
 	if account.taken[KindMemory] != BodyFree+1 {
 		t.Errorf("%d bytes are charged", account.taken[KindMemory])
 	}

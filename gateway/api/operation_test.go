@@ -28,7 +28,7 @@ func TestOperationsNeedAKnownScope(t *testing.T) {
 		if !slices.Contains([]Scope{ScopeRead, ScopeAsk, ScopeAnswer, ScopeAdmin}, o.Scope) {
 			t.Errorf("%s needs the scope %q", o.Name, o.Scope)
 		}
-		// A call that waits is cut off and made again, and one that lists is charged only once its response is there.
+		// A waiting call is cut off and repeated, and a listing call is charged once its response is known.
 		if (o.Waits || o.Lists) && o.Scope != ScopeRead {
 			t.Errorf("%s needs the scope %s: it must change nothing", o.Name, o.Scope)
 		}
@@ -68,7 +68,7 @@ func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	return t.FieldByName(name)
 }
 
-// Members of requests and responses must differ in more than case: encoding/json takes one for the other.
+// Members of requests and responses must differ in more than case: encoding/json ignores case.
 func TestMembersAreUnambiguous(t *testing.T) {
 	member := regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 	for _, o := range Operations() {
@@ -141,7 +141,7 @@ func TestPagingJSON(t *testing.T) {
 		`{}`:                       {},
 		`{"after":"x","limit":7}`:  {After: "x", Limit: 7},
 		`{"after":null,"limit":0}`: {},
-		`{"limit":-1}`:             {Limit: -1}, // the handler takes it for none
+		`{"limit":-1}`:             {Limit: -1}, // the handler treats it as no limit
 	} {
 		var got Paging
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {

@@ -18,7 +18,7 @@ func TestRefTo(t *testing.T) {
 		"-1":                     {ID: "-1"},
 		"1.5":                    {ID: "1.5"},
 		"01HZ":                   {ID: "01HZ"},
-		"٣":                      {ID: "٣"}, // a digit, but none of a number
+		"٣":                      {ID: "٣"}, // a digit outside ASCII
 		"1\n":                    {ID: "1\n"},
 		"01J0000000000000000000": {ID: "01J0000000000000000000"},
 	} {
@@ -33,13 +33,13 @@ func TestFormRefJSON(t *testing.T) {
 		`{}`:                               {},
 		`{"number":7}`:                     {Number: "7"},
 		`{"number":"7"}`:                   {Number: "7"},
-		`{"number":9007199254740993}`:      {Number: "9007199254740993"}, // more than a float64 holds
+		`{"number":9007199254740993}`:      {Number: "9007199254740993"}, // beyond the exact range of float64
 		`{"number":99999999999999999999}`:  {Number: "99999999999999999999"},
 		`{"number":null,"id":null}`:        {},
 		`{"id":"\u0030\u0031"}`:            {ID: "01"},
 		`{"id":"a\"b"}`:                    {ID: `a"b`},
 		`{"id":""}`:                        {},
-		`{"number":-1}`:                    {Number: "-1"}, // whoever looks it up refuses it
+		`{"number":-1}`:                    {Number: "-1"}, // the lookup refuses it
 		`{"number":1.5}`:                   {Number: "1.5"},
 		`{"number":1e400}`:                 {Number: "1e400"},
 		`{"id":"x","number":1,"number":2}`: {Number: "2", ID: "x"},

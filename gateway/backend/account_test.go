@@ -8,7 +8,7 @@ import (
 	"parley/gateway/api"
 )
 
-// However many others take all that they can, whoever comes finds a place.
+// A new account gets a place however many others take all that they can.
 func TestNewAccountAlwaysGetsAPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPool("agents", api.Limits{"waits.all": 1024, "waits": 1024}, ".all")

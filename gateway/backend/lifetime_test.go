@@ -10,7 +10,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestTokenRevokedBeforeUseEndsTheUse revokes a token between the look at it and the beginning of its use.
+// TestTokenRevokedBeforeUseEndsTheUse revokes a token between its check and the beginning of its use.
 func TestTokenRevokedBeforeUseEndsTheUse(t *testing.T) {
 	node, err := actors.Open(t.Context(), actors.Options{Folder: t.TempDir()})
 	if err != nil {
@@ -40,7 +40,7 @@ func TestTokenRevokedBeforeUseEndsTheUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "the revocation has been seen", func() bool {
-		if b.uses.now() == 0 { // the watch may have begun just now: revoke again
+		if b.uses.now() == 0 { // the watch may have just begun: revoke again
 			again, err := tokens.Make(t.Context(), actors.NewToken{Scopes: []string{"read"}})
 			if err != nil {
 				t.Fatal(err)

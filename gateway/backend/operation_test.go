@@ -9,7 +9,7 @@ import (
 	"parley/gateway/api"
 )
 
-// The names of INTERFACE's sections on mail and agents, and those that the command line needs besides.
+// The names in INTERFACE's sections on mail and agents, and the others that the command line needs.
 const promised = `make_agent form request await respond_form decline_form cancel_form forward_form resolve reject send reply
 adopt dismiss list_messages follow_messages get_message list_names lookup locate store_name rename_name remove_name copy_name
 list_grants revoke read_log invite uninvite list_invitations accept list_nodes status verify stop complete

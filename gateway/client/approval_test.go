@@ -9,7 +9,7 @@ import (
 	"parley/gateway/client"
 )
 
-// TestApprovalReportsWhetherItIsAttended has nobody follow the host's mail, and then somebody.
+// TestApprovalReportsWhetherItIsAttended asks first without a follower of the host's mail, and then with one.
 func TestApprovalReportsWhetherItIsAttended(t *testing.T) {
 	_, host, fae := openTest(t)
 	approval := client.Approval{Tool: "shell", Input: []byte(`{"command":"ls"}`), Key: "one", Attended: true}
@@ -31,7 +31,7 @@ func TestApprovalReportsWhetherItIsAttended(t *testing.T) {
 			seen <- m.ID()
 		}
 	}()
-	for p.Unattended && ctx.Err() == nil { // somebody has come, soon
+	for p.Unattended && ctx.Err() == nil { // until the follower is known
 		if p, err = fae.Approve(ctx, approval); err != nil {
 			t.Fatal(err)
 		}

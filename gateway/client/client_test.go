@@ -29,7 +29,7 @@ func TestClientImportsNoNode(t *testing.T) {
 	}
 }
 
-// TestAskArrivesOnce cuts the connection when the node has accepted, again and again.
+// TestAskArrivesOnce repeatedly cuts the connection after the node has accepted the form.
 func TestAskArrivesOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := tokenOf(t, host)
@@ -111,7 +111,7 @@ func listed(t *testing.T, c *client.Client, v client.View) []client.Message {
 	return all
 }
 
-// TestWaitSurvivesNodeRestart kills the node while a form is awaited and while the next is asked.
+// TestWaitSurvivesNodeRestart kills the node during a wait and during the next ask.
 func TestWaitSurvivesNodeRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	asked, err := fae.Ask(t.Context(), client.Form{To: "HOST", Description: "D", Fields: oneField()})
@@ -156,8 +156,7 @@ func TestWaitSurvivesNodeRestart(t *testing.T) {
 	}
 }
 
-// TestFollowResumesFromEveryCursor follows a mailbox whose messages changed together, cut off after each message in turn, while
-// some of them change.
+// TestFollowResumesFromEveryCursor follows a mailbox with concurrent changes, and resumes after each message in turn.
 func TestFollowResumesFromEveryCursor(t *testing.T) {
 	h, host, fae := openTest(t)
 	const before, after = 6, 3
@@ -183,7 +182,7 @@ func TestFollowResumesFromEveryCursor(t *testing.T) {
 		}
 	}
 	for told, cursor := range cursors {
-		want := map[uint64]bool{1: true} // which was answered
+		want := map[uint64]bool{1: true} // the answered one
 		for n := told + 1; n < before+after; n++ {
 			want[uint64(n)] = true
 		}
@@ -209,7 +208,7 @@ func TestFollowResumesFromEveryCursor(t *testing.T) {
 	}
 }
 
-// TestFollowReadsMailboxByPages has messages change, told or not, and one come, when some pages were read.
+// TestFollowReadsMailboxByPages changes messages of read and unread pages, and sends one, while it reads the pages.
 func TestFollowReadsMailboxByPages(t *testing.T) {
 	_, host, fae := openTest(t)
 	host.ReadPagesOf(2)
@@ -225,7 +224,7 @@ func TestFollowReadsMailboxByPages(t *testing.T) {
 	var told []string
 	var cursors []client.Cursor
 	for m := range follow(t, host, "", 9) {
-		if m.Number == 2 && m.Outcome == nil { // the first of the second page
+		if m.Number == 2 && m.Outcome == nil { // the second page's first
 			for _, n := range []uint64{1, 5} {
 				if _, err := host.Answer(t.Context(), client.Number(n), map[string]string{"a": "x"}); err != nil {
 					t.Fatal(err)
@@ -239,7 +238,7 @@ func TestFollowReadsMailboxByPages(t *testing.T) {
 		t.Fatalf("got %v, want %v", told, want)
 	}
 	for i, cursor := range cursors[:len(cursors)-1] {
-		want := slices.DeleteFunc(slices.Clone(told[i+1:]), func(s string) bool { return s == "1 open" }) // it is not open any more
+		want := slices.DeleteFunc(slices.Clone(told[i+1:]), func(s string) bool { return s == "1 open" }) // it has ended
 		var rest []string
 		for m := range follow(t, host, cursor, len(want)) {
 			rest = append(rest, said(m))
@@ -257,7 +256,7 @@ func said(m client.Message) string {
 	return m.Description + " " + m.Outcome.Status
 }
 
-// follow gives the first so many messages after a cursor, and fails if another follows at once.
+// follow returns a number of messages after a cursor, and fails if another follows at once.
 func follow(t *testing.T, c *client.Client, from client.Cursor, count int) func(func(client.Message) bool) {
 	return func(yield func(client.Message) bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -268,7 +267,7 @@ func follow(t *testing.T, c *client.Client, from client.Cursor, count int) func(
 				t.Errorf("after %s: %v, with %d to come", from, err, count)
 				return
 			}
-			if count == 0 { // a moment in which what should not come would
+			if count == 0 { // leaves time for an unexpected message
 				short, stop := context.WithTimeout(ctx, pause)
 				defer stop()
 				for m, err := range c.Follow(short, client.View{}, m.Cursor) {
@@ -381,7 +380,7 @@ func TestNamesAndReferences(t *testing.T) {
 	}
 }
 
-// TestConnectionServesSeveralAgents asks as two agents, and goes on after the node has restarted.
+// TestConnectionServesSeveralAgents asks as two agents, before and after a restart of the node.
 func TestConnectionServesSeveralAgents(t *testing.T) {
 	h, host, _ := openTest(t)
 	for _, name := range []string{"ann", "ben"} {
@@ -400,7 +399,7 @@ func TestConnectionServesSeveralAgents(t *testing.T) {
 			}
 			done <- err
 		}()
-		if name == "ben" { // the outcome that was on its way is asked for again
+		if name == "ben" { // the outcome under way is requested again
 			h.kill()
 			if err := h.start(); err != nil {
 				t.Fatal(err)
@@ -415,7 +414,7 @@ func TestConnectionServesSeveralAgents(t *testing.T) {
 	}
 }
 
-// TestLargeCallsShareAConnection makes many large calls at once: more than one message of a connection may have.
+// TestLargeCallsShareAConnection makes many large calls at once, together larger than one message of a connection.
 func TestLargeCallsShareAConnection(t *testing.T) {
 	_, host, _ := openTest(t)
 	if _, err := host.Make(t.Context(), client.NewAgent{Name: "ann"}); err != nil {

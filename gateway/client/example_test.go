@@ -13,8 +13,8 @@ import (
 	"parley/gateway/client"
 )
 
-// withNode runs an example with a node in a process of its own, of which fae is a guest: host is on its socket, and fae has
-// a URL and a token.
+// withNode runs an example with a node in a process of its own. host connects to its socket, and the guest fae has a URL
+// and a token.
 func withNode(do func(ctx context.Context, h *testServer, host, fae client.Options)) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -50,7 +50,7 @@ func Example() {
 			return
 		}
 
-		host, err := client.Connect(ctx, hostOptions) // it may be any program that may open the socket, at any time
+		host, err := client.Connect(ctx, hostOptions) // any program that may open the socket, at any time
 		if err != nil {
 			log.Print(err)
 			return
@@ -77,7 +77,7 @@ func Example() {
 			Port   int
 			Public bool
 		}
-		if err := outcome.Decode(&answer); err != nil { // also if it was declined, cancelled, or has expired
+		if err := outcome.Decode(&answer); err != nil { // an error also if it was declined, cancelled or expired
 			log.Print(err)
 			return
 		}
@@ -88,7 +88,7 @@ func Example() {
 	// HOST says: 443 true
 }
 
-// A wrong answer says of each field what is wrong, and leaves the form open.
+// A refused answer has an error for each wrong field, and leaves the form open.
 func ExampleClient_Answer() {
 	withNode(func(ctx context.Context, _ *testServer, hostOptions, faeOptions client.Options) {
 		fae, err := client.Connect(ctx, faeOptions)
@@ -129,7 +129,7 @@ func ExampleClient_Answer() {
 	// DECLINED
 }
 
-// Whoever comes back with the last cursor goes on where they were, also when the node was killed meanwhile.
+// A follower resumes with its last cursor, also after the node was killed.
 func ExampleClient_Follow() {
 	withNode(func(ctx context.Context, h *testServer, hostOptions, faeOptions client.Options) {
 		host, err := client.Connect(ctx, hostOptions)
@@ -159,7 +159,7 @@ func ExampleClient_Follow() {
 			}
 			fmt.Println(m.FromName, "said", m.Text)
 			if last = m.Cursor; m.Text == "two" {
-				break // the program ends here, and keeps the cursor
+				break // the program ends here and keeps the cursor
 			}
 		}
 
@@ -225,7 +225,7 @@ func ExampleClient_Approve() {
 	// true <nil>
 }
 
-// A program gives an agent something to work on, and waits until that is done.
+// A program sends a prompt to an agent, and waits until the agent has finished.
 func ExampleClient_Prompt() {
 	withNode(func(ctx context.Context, _ *testServer, hostOptions, _ client.Options) {
 		host, err := client.Connect(ctx, hostOptions)
@@ -234,7 +234,7 @@ func ExampleClient_Prompt() {
 			return
 		}
 		defer host.Close()
-		// As parley run does. Programs are given to a node on its own socket alone; all that follows goes over a URL too.
+		// As parley run does. Programs are added on the node's own socket only; the calls below work by URL too.
 		err = host.Call(ctx, "run_agent", map[string]any{
 			"name": "counter", "labels": map[string]string{"job": "count"}, "wait": true,
 			"command": []string{"sh", "-c", "read message; echo one; echo two"}, "folder": os.TempDir(),
@@ -253,7 +253,7 @@ func ExampleClient_Prompt() {
 		defer cancel()
 		status, agent, err := host.WaitForAgent(ctx, string(got.Agent))
 		switch {
-		case err != nil: // with the code TIMEOUT it goes on
+		case err != nil: // with the code TIMEOUT the agent continues
 			log.Print(err)
 			return
 		case status == client.NeedsPermission:

@@ -1,4 +1,4 @@
 package client
 
-// ReadPagesOf has the client read mailboxes in pages of so many messages.
+// ReadPagesOf sets the number of messages in a page of a mailbox.
 func (c *Client) ReadPagesOf(messages int) { c.pageSize = messages }

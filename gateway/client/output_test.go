@@ -10,7 +10,7 @@ import (
 	"parley/gateway/client"
 )
 
-// putOut gives what an agent's program has put out after a cursor.
+// putOut returns the output of an agent's program after a cursor.
 func putOut(t *testing.T, c *client.Client, agent string, after uint64) string {
 	t.Helper()
 	var all strings.Builder
@@ -23,7 +23,7 @@ func putOut(t *testing.T, c *client.Client, agent string, after uint64) string {
 	return all.String()
 }
 
-// TestFollowOutputSurvivesRestart follows what a program says in three runs, cuts connections, and kills the node in between.
+// TestFollowOutputSurvivesRestart follows the output of three runs over cut connections and a killed node.
 func TestFollowOutputSurvivesRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	id := worker(t, host, newWorker{Name: "w"}, `read prompt; case "$prompt" in *oops*) echo oops >&2; exit 1;; esac; for i in 1 2 3; do echo "$i"; sleep 0.1; done`)
@@ -85,7 +85,7 @@ func TestFollowOutputSurvivesRestart(t *testing.T) {
 	if got := putOut(t, host, string(id), 0); got != want {
 		t.Errorf("it put out %q", got)
 	}
-	for i, piece := range e.pieces { // who comes back with a cursor goes on there
+	for i, piece := range e.pieces { // a follower resumes at its cursor
 		var rest strings.Builder
 		for _, later := range e.pieces[i+1:] {
 			rest.WriteString(later.Text)

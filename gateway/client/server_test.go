@@ -18,7 +18,7 @@ import (
 	"parley/gateway/client"
 )
 
-// nodeFolder is the variable that makes this program a node, which is a process of its own that can be killed.
+// nodeFolder is the variable that makes the test binary run a node, so that tests can kill it.
 const (
 	nodeFolder  = "PARLEY_CLIENT_TEST_FOLDER"
 	nodeAddress = "PARLEY_CLIENT_TEST_ADDRESS"
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve runs a node until its standard input ends, and prints where it listens.
+// serve runs a node until its standard input ends, and prints its address.
 func serve(folder, address string) error {
 	ctx := context.Background()
 	node, err := actors.Open(ctx, actors.Options{Folder: folder, Name: "test"})
@@ -62,12 +62,12 @@ func serve(folder, address string) error {
 // testServer is a node in a process of its own.
 type testServer struct {
 	folder  string
-	address string // where it listens, also after a restart
+	address string // kept over a restart
 	process *exec.Cmd
 	stdin   io.WriteCloser
 }
 
-// openTestServer runs a node, on an address of its choice.
+// openTestServer runs a node on an address that the system chooses.
 func openTestServer() (*testServer, error) {
 	folder, err := os.MkdirTemp("", "parley-client-")
 	if err != nil {
@@ -101,13 +101,13 @@ func (h *testServer) start() error {
 
 // kill ends the node as a crash does.
 func (h *testServer) kill() {
-	_ = h.process.Process.Kill() // it is there
-	_ = h.process.Wait()         // it says that it was killed
+	_ = h.process.Process.Kill() // it runs
+	_ = h.process.Wait()         // the error is that it was killed
 }
 
 func (h *testServer) close() {
 	h.kill()
-	_ = os.RemoveAll(h.folder) // a folder left behind does no harm
+	_ = os.RemoveAll(h.folder) // a remaining folder does no harm
 }
 
 func (h *testServer) socket() string { return filepath.Join(h.folder, "parley.sock") }
@@ -135,10 +135,10 @@ func (h *testServer) token(ctx context.Context, name string) (string, error) {
 	return made.Token, err
 }
 
-// limit is within what a test ends.
+// limit is the longest time of one step of a test.
 const limit = 30 * time.Second
 
-// openTest runs a node for a test, and connects as its host, and by URL as a guest called fae.
+// openTest runs a node for a test, and connects as its host, and by URL as the guest fae.
 func openTest(t *testing.T) (h *testServer, host, fae *client.Client) {
 	t.Helper()
 	h, err := openTestServer()

@@ -10,7 +10,7 @@ import (
 	"parley/gateway/api/openapi"
 )
 
-// wireTypes are the types of an operation that are the client's own.
+// wireTypes are the client's own types of an operation.
 type wireTypes struct {
 	name              string
 	request, response reflect.Type // nil if it is the API's
@@ -27,7 +27,7 @@ func own[Req, Resp any](name string) wireTypes {
 	return w
 }
 
-// The client's IDs are texts, and its values JSON. The types that have them are held to the API's here.
+// The client's types have texts for IDs, and JSON for values. Their members must be those of the API's types.
 func TestClientTypesMatchAPI(t *testing.T) {
 	type same = any
 	ops := map[string]api.Operation{}
@@ -95,7 +95,7 @@ func TestReadCallsAreRepeated(t *testing.T) {
 	}
 }
 
-// unfolded returns the kind of JSON at each path of members within a type. It leaves out the patterns of texts.
+// unfolded returns the kind of JSON at each path of members within a type, without the patterns of texts.
 func unfolded(t *testing.T, of reflect.Type) map[string]string {
 	t.Helper()
 	made, all := openapi.Schemas{}, map[string]string{}
@@ -117,7 +117,7 @@ func unfold(s openapi.Schemas, of *openapi.Schema, path string, all map[string]s
 			kind = []byte(err.Error())
 		}
 		all[path] = string(kind)
-		if all[path] == `["string","integer"]` { // either will do
+		if all[path] == `["string","integer"]` { // both are accepted
 			all[path] = `"string"`
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"parley/gateway/client"
 )
 
-// script runs an example of the TypeScript client's, and gives what it prints when it has ended.
+// script is a running example of the TypeScript client.
 type script struct {
 	name   string
 	cmd    *exec.Cmd
@@ -28,7 +28,7 @@ type script struct {
 	lines  chan string
 }
 
-// maxLines is how many lines a script may print that nobody reads one by one.
+// maxLines is the number of lines that a script may print before they are read.
 const maxLines = 2000
 
 func startScript(t *testing.T, name, url, token string, args ...string) *script {
@@ -76,7 +76,7 @@ func startScript(t *testing.T, name, url, token string, args ...string) *script 
 	return s
 }
 
-// ends waits until the script has ended well, and gives what it printed.
+// ends waits until the script has ended without an error, and returns its output.
 func (s *script) ends(t *testing.T) string {
 	t.Helper()
 	if err := s.cmd.Wait(); err != nil {
@@ -137,7 +137,7 @@ answered { port: 443, public: true }
 	}
 }
 
-// TestTypeScriptAskArrivesOnce has the connection cut when the node has accepted, and the node killed while the answer is awaited.
+// TestTypeScriptAskArrivesOnce cuts the connection after the node has accepted the form, and kills the node during the wait.
 func TestTypeScriptAskArrivesOnce(t *testing.T) { overBoth(t, testTypeScriptAskArrivesOnce) }
 
 func testTypeScriptAskArrivesOnce(t *testing.T) {
@@ -169,7 +169,7 @@ func testTypeScriptAskArrivesOnce(t *testing.T) {
 	}
 }
 
-// TestTypeScriptFollowSurvivesRestart kills the node in the middle, and then the script is another.
+// TestTypeScriptFollowSurvivesRestart kills the node, and resumes in another script.
 func TestTypeScriptFollowSurvivesRestart(t *testing.T) {
 	overBoth(t, testTypeScriptFollowSurvivesRestart)
 }
@@ -246,9 +246,9 @@ func TestTypeScriptPromptsAgent(t *testing.T) {
 	}
 }
 
-// TestTypeScriptFollowAgentsSurvivesRestart kills the node in the middle, and has agents come, change and go before the script is back.
+// TestTypeScriptFollowAgentsSurvivesRestart kills the node, and adds, changes and removes agents before the script resumes.
 func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
-	t.Setenv("NODE_OPTIONS", "--experimental-websocket") // which Node 20 wants, and later ones have as it is
+	t.Setenv("NODE_OPTIONS", "--experimental-websocket") // needed by Node 20, and the default later
 	h, host, _ := openTest(t)
 	ui := map[string]string{"ui": "true"}
 	worker(t, host, newWorker{Name: "stays", Labels: ui}, "read prompt; echo begun; read more")
@@ -261,7 +261,7 @@ func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 			prompt(t, host, "stays", "go")
 		}
 		got := follow.line(t)
-		if i == 2 && got == prompted[0] { // with the prompt queued, for a moment
+		if i == 2 && got == prompted[0] { // an update with the prompt still queued
 			queued, got = 1, follow.line(t)
 		}
 		if got != want {
@@ -280,7 +280,7 @@ func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 	back, want := map[string]int{}, map[string]int{"upsert stays error": 1, "upsert comes idle": 1, "remove goes": 1}
 	for range 3 {
 		line := follow.line(t)
-		if strings.HasPrefix(line, "remove goes ") { // closed, if it is back already, or else as it was
+		if strings.HasPrefix(line, "remove goes ") { // with the status closed or the former one
 			line = "remove goes"
 		}
 		back[line]++
@@ -295,7 +295,7 @@ func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestTypeScriptFollowsLargeMailbox has it read more than a page, and go on within the second.
+// TestTypeScriptFollowsLargeMailbox reads more than one page, and resumes within the second.
 func TestTypeScriptFollowsLargeMailbox(t *testing.T) {
 	h, host, fae := openTest(t)
 	const messages, senders = 1100, 20
@@ -326,7 +326,7 @@ func TestTypeScriptFollowsLargeMailbox(t *testing.T) {
 	}
 }
 
-// texts gives what was said, of lines with cursors before it.
+// texts returns lines without the cursors before the texts.
 func texts(lines string) string {
 	var all []string
 	for line := range strings.Lines(lines) {
@@ -336,7 +336,7 @@ func texts(lines string) string {
 	return strings.Join(all, " ")
 }
 
-// TestTypeScriptTypesMatchScript has the compiler check the scripts and the typed example, and write the declarations.
+// TestTypeScriptTypesMatchScript runs the compiler on the scripts and the typed example, and compares the declarations that it writes.
 func TestTypeScriptTypesMatchScript(t *testing.T) {
 	compiler := os.Getenv("PARLEY_TSC")
 	if compiler == "" && os.Getenv("CI") == "" {
@@ -351,8 +351,8 @@ func TestTypeScriptTypesMatchScript(t *testing.T) {
 	}
 	names, rewrite := []string{"client", "error", "asked", "agents", "wire", "connection", "link", "frame", "msgpack", "follow", "cursor"}, flag.Lookup("rewrite").Value.String() == "true"
 	for _, name := range names {
-		if rewrite { // where there is a declaration, the compiler does not look at the script
-			_ = os.Remove(filepath.Join("typescript", name+".d.ts")) // it may be new, and have none yet
+		if rewrite { // the compiler skips a script that has a declaration
+			_ = os.Remove(filepath.Join("typescript", name+".d.ts")) // it may have none yet
 		}
 	}
 	compile()

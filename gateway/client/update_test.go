@@ -12,7 +12,7 @@ import (
 	"parley/gateway/client"
 )
 
-// watcher follows agents, and knows them by what it was told.
+// watcher follows agents, and records their state from the updates.
 type watcher struct {
 	t       *testing.T
 	updates chan client.AgentUpdate
@@ -42,7 +42,7 @@ func watch(t *testing.T, c *client.Client, s client.AgentSubscription) *watcher 
 	return w
 }
 
-// until takes updates until what is known will do. One that says nothing new fails the test.
+// until takes updates until a condition holds. An update without a change fails the test.
 func (w *watcher) until(what string, will func() bool) {
 	w.t.Helper()
 	end := time.After(limit)
@@ -59,7 +59,7 @@ func (w *watcher) until(what string, will func() bool) {
 				w.known[u.Agent.ID] = u.Agent
 			}
 		case err := <-w.ended:
-			w.ended <- err // the test's end waits for it too
+			w.ended <- err // the cleanup waits for it too
 			w.t.Fatalf("%s: following ended with %v", what, err)
 		case <-end:
 			w.t.Fatalf("%s: it is not told, and knows %v", what, w.names())
@@ -76,13 +76,13 @@ func (w *watcher) names() []string {
 	return all
 }
 
-// knows waits until just these are known, by name and status.
+// knows waits until exactly these agents are known, by name and status.
 func (w *watcher) knows(want ...string) {
 	w.t.Helper()
 	w.until(fmt.Sprint(want), func() bool { return slices.Equal(w.names(), want) })
 }
 
-// TestFollowAgentsSurvivesRestart kills the node, and has agents come, change and go before who follows is back.
+// TestFollowAgentsSurvivesRestart kills the node, and adds, changes and removes agents before the follower is back.
 func TestFollowAgentsSurvivesRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	ui := map[string]string{"ui": "true"}

@@ -38,7 +38,7 @@ func serve(t *testing.T, h http.HandlerFunc, tune ...func(*Options)) (*Server, f
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
-		_ = s.Drain(t.Context()) // has ended: nothing lingers
+		_ = s.Drain(t.Context()) // the context has ended: Drain does not wait
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
@@ -54,7 +54,7 @@ func serve(t *testing.T, h http.HandlerFunc, tune ...func(*Options)) (*Server, f
 	}
 }
 
-// echo answers with what it was asked.
+// echo responds with the path and the body.
 func echo(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/unread":
@@ -86,8 +86,8 @@ func TestServerSpeaksHTTP(t *testing.T) {
 	large := strings.Repeat("x", 2*maxUnread)
 	for _, x := range []struct {
 		name, send string
-		want       []string // in this order
-		ends       bool     // the connection, though the client has not ended it
+		want       []string // in order
+		ends       bool     // the server closes the connection
 		not        string
 	}{
 		{"one after the other", post("/a", "", "1") + post("/b", "", "2"), []string{"200 OK", "[/a 1]", "200 OK", "[/b 2]"}, false, closed},
@@ -114,13 +114,13 @@ func TestServerSpeaksHTTP(t *testing.T) {
 			_, connect := serve(t, echo)
 			conn := connect()
 			go func() {
-				_, _ = io.WriteString(conn, x.send) // the connection may be closed before it has all
+				_, _ = io.WriteString(conn, x.send) // the server may close the connection earlier
 				if !x.ends {
 					_ = conn.CloseWrite()
 				}
 			}()
 			got, err := io.ReadAll(conn)
-			if err != nil && !x.ends { // what the server did not read is a reset
+			if err != nil && !x.ends { // unread input causes a reset
 				t.Error(err)
 			}
 			rest := string(got)
@@ -177,7 +177,7 @@ func TestLargeResponsesStream(t *testing.T) {
 		for i := range pieces {
 			_, _ = w.Write(piece)
 			if i == pieces/8 && r.URL.Path == "/stream" {
-				<-more // the client has the beginning
+				<-more // after the client has read the beginning
 			}
 		}
 		if r.URL.Path != "/sized" {
@@ -209,8 +209,7 @@ func TestLargeResponsesStream(t *testing.T) {
 	}
 }
 
-// TestResponseIsWrittenUnchanged has a handler write, as a piece of its own, what net/http itself says when it refuses a
-// request.
+// TestResponseIsWrittenUnchanged writes the text of net/http's own refusal as a separate piece.
 func TestResponseIsWrittenUnchanged(t *testing.T) {
 	refusal := "HTTP/1.1 400 Bad Request" + plainError + "400 Bad Request"
 	text := strings.Repeat(refusal, 1+(64<<10)/len(refusal))
@@ -257,7 +256,7 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 	}
 }
 
-// A body may take its time: what is bounded is the wait for a header.
+// Only the wait for a header has a time limit, not the body.
 func TestSlowBodyIsAwaited(t *testing.T) {
 	_, connect := serve(t, echo, func(o *Options) { o.HeaderTime = 20 * time.Millisecond })
 	conn := connect()

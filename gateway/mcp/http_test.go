@@ -13,7 +13,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// guest is a Client with so many places for calls, which performs no operation.
+// guest is a Client with a number of places for calls. It performs no operation.
 type guest struct {
 	lone
 	name string
@@ -30,8 +30,8 @@ func (g *guest) Call(context.Context, string, any, any) error     { return nil }
 func (g *guest) May(string) error                                 { return nil }
 func (g *guest) Link(ctx context.Context, form string) (l string) { return "" }
 
-// TestGuestSessionsTakeNoOthersPlace begins more sessions than there is room for. Whoever has most loses its oldest;
-// the host loses none, and always finds a place.
+// TestGuestSessionsTakeNoOthersPlace begins more sessions than there are places. The agent with most sessions loses
+// its oldest. The host loses none, and always gets a place.
 func TestGuestSessionsTakeNoOthersPlace(t *testing.T) {
 	h, err := NewHTTP(Options{Key: make([]byte, 32), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -60,7 +60,7 @@ func TestGuestSessionsTakeNoOthersPlace(t *testing.T) {
 	}
 	has := func(want string) {
 		t.Helper()
-		eventually.Holds(t, "the sessions are "+want, func() bool { // a session has its name a moment after its client knows it
+		eventually.Holds(t, "the sessions are "+want, func() bool { // the name is set shortly after the client has the session
 			got := ""
 			h.sessions.mu.Lock()
 			defer h.sessions.mu.Unlock()
@@ -82,7 +82,7 @@ func TestGuestSessionsTakeNoOthersPlace(t *testing.T) {
 	has("host1 a1 b1 a2 a3 ")
 	begin("a", 4) // one agent has three at most
 	has("host1 b1 a2 a3 a4 ")
-	begin("host", 2) // the host's take no place of others
+	begin("host", 2) // the host's take no others' places
 	has("host1 b1 a2 a3 a4 host2 ")
 	begin("c", 1) // all four are taken: a has most
 	has("host1 b1 a3 a4 host2 c1 ")
@@ -92,7 +92,7 @@ func TestGuestSessionsTakeNoOthersPlace(t *testing.T) {
 	has("host1 a4 host2 c1 d1 e1 ")
 }
 
-// named is a transport that says for whom a request is.
+// named is a transport that adds the agent to each request.
 type named string
 
 func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -101,7 +101,7 @@ func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// withToken gives a request the bearer that the SDK looks for. Who serves agents has checked the real one.
+// withToken adds the bearer that the SDK requires. The server has checked the real token.
 func withToken(r *http.Request) *http.Request {
 	r.Header.Set("Authorization", "Bearer x")
 	return r

@@ -58,5 +58,5 @@ func TestToolPanicFailsOnlyItsCall(t *testing.T) {
 	if !strings.Contains(text.Text, `"INTERNAL"`) || strings.Contains(text.Text, "secret") || !strings.Contains(log.String(), "a secret") {
 		t.Errorf("%s, and in the log %s", text.Text, log)
 	}
-	s.close() // it would wait for a call that has not left
+	s.close() // close waits for all calls
 }

@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// TestHooksFollowTheirAgentsFormat reads inputs as both agents write them, and shows each response that they may get.
+// TestHooksFollowTheirAgentsFormat reads the inputs of both agents, and checks each response.
 func TestHooksFollowTheirAgentsFormat(t *testing.T) {
 	for _, agent := range Agents() {
 		datadriven.RunTest(t, filepath.Join("testdata", agent.Name+".txt"), func(t *testing.T, d *datadriven.TestData) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestSetupKeepsOtherSettings enters hooks and servers into all kinds of settings, and again into what became of them.
+// TestSetupKeepsOtherSettings adds hooks and servers to all kinds of settings, and again to the results.
 func TestSetupKeepsOtherSettings(t *testing.T) {
 	hook := ownHook("parley hook claude-code")
 	server := mcpServer{Type: "stdio", Command: "parley", Args: []string{"mcp", "--as", "fae"}}
@@ -26,7 +26,7 @@ func TestSetupKeepsOtherSettings(t *testing.T) {
 		},
 		"block": func(text string) (string, error) {
 			if text != "" {
-				text += "\n" // which the test file's reader takes away
+				text += "\n" // the reader of the test file removes it
 			}
 			is, err := withBlock([]byte(text), serverBlock(server))
 			return string(is), err

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestYAMLEscapesInvisibleText checks that YAML escapes what JSON and text escape, and means the same.
+// TestYAMLEscapesInvisibleText checks that YAML escapes the same characters as JSON and text, and keeps the meaning.
 func TestYAMLEscapesInvisibleText(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, doc any) {
 		text, err := json.Marshal(doc)

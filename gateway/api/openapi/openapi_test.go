@@ -90,7 +90,7 @@ func checkRefs(t *testing.T, node any, known Schemas) {
 	}
 }
 
-// A response's members stand beside these two in a frame of a WebSocket.
+// A response's members stand beside these two in a WebSocket frame.
 func TestResponseMembersDifferFromFrameMembers(t *testing.T) {
 	made := Schemas{}
 	for _, o := range api.Operations() {
