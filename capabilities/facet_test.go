@@ -63,7 +63,7 @@ func TestNarrowingIsIdempotentCommutativeAndAssociative(t *testing.T) {
 	})
 }
 
-func TestAFacetPermitsWhatItSays(t *testing.T) {
+func TestFacetPermits(t *testing.T) {
 	for _, c := range []struct {
 		facet Facet
 		use   Use
@@ -94,7 +94,7 @@ func TestAFacetPermitsWhatItSays(t *testing.T) {
 	}
 }
 
-func TestTheWiderOfTwoFacetsIsPreferred(t *testing.T) {
+func TestWiderOrdersFacets(t *testing.T) {
 	widest := []Facet{
 		{}, {Until: 9}, {Until: 5}, {Uses: 3}, {Uses: 3, Until: 9}, {Uses: 1}, {Mode: AskOnly}, {Mode: AskOnly, Uses: 2}, {Mode: ReadOnly}, {Mode: "everything"},
 	}
@@ -107,7 +107,7 @@ func TestTheWiderOfTwoFacetsIsPreferred(t *testing.T) {
 	}
 }
 
-func TestAFacetOfAnUnknownModePermitsNothing(t *testing.T) {
+func TestUnknownModePermitsNothing(t *testing.T) {
 	unknown := Facet{Mode: "everything"}
 	for _, f := range []Facet{unknown, unknown.Narrow(Facet{Mode: ReadOnly}), Facet{Mode: ReadOnly}.Narrow(unknown)} {
 		for _, use := range []Use{UseRead, UseAsk, UseSend, UseGive} {

@@ -15,7 +15,7 @@ func cutIDs(l *Ledger, id ID) []ID {
 	return ids
 }
 
-func TestCuttingAGrantCutsAllDerivedFromIt(t *testing.T) {
+func TestCutReturnsDerivedGrants(t *testing.T) {
 	var l Ledger
 	for _, pair := range [][2]byte{{1, 0}, {2, 1}, {3, 2}, {4, 1}, {5, 9}, {6, 3}, {7, 5}} { // grant, parent
 		g := Grant{ID: testID(pair[0]), Kind: KindAgent}
@@ -44,7 +44,7 @@ func TestCuttingAGrantCutsAllDerivedFromIt(t *testing.T) {
 	}
 }
 
-func TestALedgerKeepsWhatItWasToldFirst(t *testing.T) {
+func TestLedgerKeepsFirstGrant(t *testing.T) {
 	var l Ledger
 	l.Add(Grant{ID: testID(1), Name: "first"})
 	l.Add(Grant{ID: testID(1), Name: "second"})

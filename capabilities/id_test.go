@@ -46,7 +46,7 @@ func someID() *rapid.Generator[ID] {
 	})
 }
 
-func TestIDComesBackFromItsText(t *testing.T) {
+func TestIDTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := someID().Draw(t, "id")
 		got, err := ParseID(id.String())
@@ -60,7 +60,7 @@ func TestIDComesBackFromItsText(t *testing.T) {
 	})
 }
 
-func TestIDComesBackFromItsEncodings(t *testing.T) {
+func TestIDEncodingRoundTrip(t *testing.T) {
 	for _, id := range []ID{{}, testID(0), testID(255)} {
 		b, err := msgpack.Marshal(id)
 		if err != nil {

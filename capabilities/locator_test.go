@@ -12,7 +12,7 @@ import (
 
 const locatorText = "parley://" + nodeText + "/" + ulidText
 
-func TestLocatorComesBackFromItsText(t *testing.T) {
+func TestLocatorTextRoundTrip(t *testing.T) {
 	kinds := rapid.SampledFrom([]Kind{"", KindAgent, KindForm, KindMessage, KindPromise, KindResolver, KindGrant, KindBlob, KindNode})
 	rapid.Check(t, func(t *rapid.T) {
 		l := Locator{ID: someID().Draw(t, "id"), Kind: kinds.Draw(t, "kind")}

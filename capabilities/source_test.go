@@ -71,7 +71,7 @@ func TestIDsAreGreaterThanThoseBeforeARestart(t *testing.T) {
 	wantIncreasing(t, NewSource(testNode(), frozen, rand.Reader, ahead), 100, ahead)
 }
 
-func TestIDsIncreaseWhenAMillisecondIsUsedUp(t *testing.T) {
+func TestIDsIncreasePastFullMillisecond(t *testing.T) {
 	var full ulid.ULID
 	if err := full.SetTime(uint64(frozen().UnixMilli())); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestIDsAreUniqueAmongManyCallers(t *testing.T) {
 	}
 }
 
-func TestWithoutEntropyThereIsNoID(t *testing.T) {
+func TestNextFailsWithoutEntropy(t *testing.T) {
 	s := NewSource(testNode(), frozen, io.LimitReader(ones{}, 10), ulid.ULID{})
 	first := next(t, s)
 	if id, err := s.Next(); !errors.Is(err, io.EOF) {
@@ -139,7 +139,7 @@ func TestWithoutEntropyThereIsNoID(t *testing.T) {
 	wantIncreasing(t, s, 1, first.ULID)
 }
 
-func TestWhenULIDsRunOutThereIsNoID(t *testing.T) {
+func TestNextFailsAfterLastULID(t *testing.T) {
 	last := ulid.ULID{}
 	for i := range last {
 		last[i] = math.MaxUint8

@@ -11,7 +11,7 @@ import (
 	"parley"
 )
 
-func TestAValueComesBackFromItsJSON(t *testing.T) {
+func TestValueJSONRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := someValue(3).Draw(t, "value")
 		doc, err := json.Marshal(v)
@@ -25,7 +25,7 @@ func TestAValueComesBackFromItsJSON(t *testing.T) {
 	})
 }
 
-func TestWhatJSONLacksIsWrittenOut(t *testing.T) {
+func TestTypesWithoutJSONEquivalent(t *testing.T) {
 	ref := Ref{Target: testID(1), Kind: KindAgent, Facet: Facet{Mode: AskOnly, Until: 1000, Uses: 3}, Grant: testID(2)}
 	for want, v := range map[string]Value{
 		`9223372036854775807`:       Int(math.MaxInt64),
@@ -52,7 +52,7 @@ func TestWhatJSONLacksIsWrittenOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsSealedIsNeitherShownNorTaken(t *testing.T) {
+func TestSealedValuesAreHiddenAndRefused(t *testing.T) {
 	v := Record(map[string]Value{"password": Sealed([]byte("ciphertext"))})
 	doc, err := v.MarshalJSON()
 	if err != nil {

@@ -64,7 +64,7 @@ func encoded(t rapid.TB, v Value) []byte {
 	return b
 }
 
-func TestAValueComesBackFromItsEncoding(t *testing.T) {
+func TestValueEncodingRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := someValue(3).Draw(t, "value")
 		if rapid.Bool().Draw(t, "sealed") {
@@ -99,7 +99,7 @@ func TestEqualValuesHaveEqualEncodings(t *testing.T) {
 	})
 }
 
-func TestTheOrderOfKeysIsOfNoAccount(t *testing.T) {
+func TestKeyOrderDoesNotChangeEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.MapOfN(rapid.String(), someValue(1), 2, 8).Draw(t, "record")
 		keys := slices.Sorted(maps.Keys(m))
@@ -116,7 +116,7 @@ func TestTheOrderOfKeysIsOfNoAccount(t *testing.T) {
 
 // TestOtherSpellingsOfAValueAreRefused has for each encoding another of the same value that is longer or
 // in another order, and some that are no value at all.
-func TestOtherSpellingsOfAValueAreRefused(t *testing.T) {
+func TestNonCanonicalValuesAreRefused(t *testing.T) {
 	ref := encoded(t, Reference(Ref{Target: testID(1), Kind: KindAgent}))
 	for what, b := range map[string][]byte{
 		"nothing":                      {},
@@ -157,7 +157,7 @@ func TestOtherSpellingsOfAValueAreRefused(t *testing.T) {
 	}
 }
 
-func TestReferencesThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidReferencesAreRefused(t *testing.T) {
 	for what, r := range map[string]Ref{
 		"no target":        {Kind: KindAgent},
 		"no kind":          {Target: testID(1)},

@@ -9,7 +9,7 @@ import (
 
 // TestOwnEncodersWriteWhatReflectionWould compares the hand-written encoders with the library's, by way of
 // types without the methods.
-func TestOwnEncodersWriteWhatReflectionWould(t *testing.T) {
+func TestEncodersEqualReflection(t *testing.T) {
 	type (
 		requested FormRequested
 		answered  FormAnswered

@@ -45,7 +45,7 @@ func TestEqualEventsHaveEqualEncodings(t *testing.T) {
 	}
 }
 
-func TestEventsAreAppendedOneAfterAnother(t *testing.T) {
+func TestAppendConcatenatesEvents(t *testing.T) {
 	var one []byte
 	var all []Recorded
 	for i, name := range slices.Sorted(maps.Keys(samples())) {
@@ -67,7 +67,7 @@ func TestEventsAreAppendedOneAfterAnother(t *testing.T) {
 	}
 }
 
-func TestACountThatLiesIsRefused(t *testing.T) {
+func TestWrongCountIsRefused(t *testing.T) {
 	body := appended(t, Recorded{Event: &MessageDismissed{Number: 1}}, Recorded{Event: &MessageDismissed{Number: 2}})
 	if evs, err := Decode(body, 1); !errors.Is(err, errMalformed) || len(evs) != 1 {
 		t.Errorf("one of two: %v, %v", evs, err)
@@ -100,7 +100,7 @@ func TestMalformedEventsAreRefused(t *testing.T) {
 }
 
 // A length is a claim, not a reason to allocate: believing these would take more memory than there is.
-func TestAListThatClaimsTooMuchIsRefused(t *testing.T) {
+func TestOverlongListIsRefused(t *testing.T) {
 	claim := []byte{0xdd, 0xff, 0xff, 0xff, 0xff}
 	for what, c := range map[string]struct {
 		kind    Kind
@@ -119,7 +119,7 @@ func TestAListThatClaimsTooMuchIsRefused(t *testing.T) {
 
 // Every change to an event is a new version with an upcast. What has another number of fields than its version
 // is refused, never a guess.
-func TestAnEventOfAnotherNumberOfFieldsIsRefused(t *testing.T) {
+func TestWrongNumberOfFieldsIsRefused(t *testing.T) {
 	id := testID(1)
 	for what, payload := range map[string][]byte{
 		"a field less": mustMarshal(t, struct{ By, To *capabilities.ID }{&id, &id}),
@@ -141,7 +141,7 @@ func TestAnEventOfAnotherNumberOfFieldsIsRefused(t *testing.T) {
 }
 
 // What is decoded is well formed, or refused. DecodeValue does so; a value within an event is not looked at.
-func TestAValueWithinAnEventIsWellFormedOrRefused(t *testing.T) {
+func TestMalformedValueInEventIsRefused(t *testing.T) {
 	for what, value := range map[string]msgpack.RawMessage{
 		"NaN":             {0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 1},
 		"not UTF-8":       {0xa1, 0xff},
@@ -156,7 +156,7 @@ func TestAValueWithinAnEventIsWellFormedOrRefused(t *testing.T) {
 }
 
 // An event of nine bytes takes 4 GiB: the library's DecodeBytes allocates what the length claims.
-func TestAPayloadThatClaimsTooMuchIsRefusedAtOnce(t *testing.T) {
+func TestOverlongPayloadAllocatesLittle(t *testing.T) {
 	body := rawEvent(t, kindNameUnbound, 1, nil)
 	body = append(body[:len(body)-1], 0xc6, 0x10, 0, 0, 0) // 256 MiB, in place of nil
 	var before, after runtime.MemStats

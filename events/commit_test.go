@@ -30,7 +30,7 @@ func testCommit(t testing.TB) *Commit {
 	}}
 }
 
-func TestFrameComesBackWhole(t *testing.T) {
+func TestFrameRoundTrip(t *testing.T) {
 	c := testCommit(t)
 	frame, hash, err := c.Encode(nil)
 	if err != nil {

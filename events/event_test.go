@@ -10,7 +10,7 @@ import (
 
 // before2 and before3 are what MessageDismissed might have been: its number as text, and before that the
 // text within a record.
-func before2(payload []byte) ([]byte, error) {
+func upcastFrom1(payload []byte) ([]byte, error) {
 	var old struct{ Which map[string]string }
 	if err := unmarshalArray(payload, &old); err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func before2(payload []byte) ([]byte, error) {
 	return marshalArray(struct{ Which string }{old.Which["number"]})
 }
 
-func before3(payload []byte) ([]byte, error) {
+func upcastFrom2(payload []byte) ([]byte, error) {
 	var old struct{ Which string }
 	if err := unmarshalArray(payload, &old); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func mustMarshal(t testing.TB, x any) []byte {
 	return b
 }
 
-func same(payload []byte) ([]byte, error) { return payload, nil }
+func upcastNothing(payload []byte) ([]byte, error) { return payload, nil }
 
 // history is a private list of schemas with one event at version 3.
 func history(upcasts map[uint8]upcast) map[Kind]schema {
@@ -55,7 +55,7 @@ func history(upcasts map[uint8]upcast) map[Kind]schema {
 }
 
 func TestOlderVersionsAreUpcastStepByStep(t *testing.T) {
-	known := history(map[uint8]upcast{1: before2, 2: before3})
+	known := history(map[uint8]upcast{1: upcastFrom1, 2: upcastFrom2})
 	for version, payload := range map[uint8][]byte{
 		1: mustMarshal(t, struct{ Which map[string]string }{map[string]string{"number": "xxxxx"}}),
 		2: mustMarshal(t, struct{ Which string }{"xxxxx"}),
@@ -71,7 +71,7 @@ func TestOlderVersionsAreUpcastStepByStep(t *testing.T) {
 	}
 }
 
-func TestEventsOfANewerProgramAreUnknownNeverAGuess(t *testing.T) {
+func TestNewerEventsAreUnknown(t *testing.T) {
 	payload := mustMarshal(t, struct{ Number int }{5})
 	for what, c := range map[string]struct {
 		known   map[Kind]schema
@@ -83,7 +83,7 @@ func TestEventsOfANewerProgramAreUnknownNeverAGuess(t *testing.T) {
 		"version 0":                {schemas, kindMessageDismissed, 0},
 		"kind 0":                   {schemas, 0, 1},
 		"a kind of the future":     {schemas, 200, 1},
-		"a step that is not there": {history(map[uint8]upcast{1: same}), kindMessageDismissed, 1},
+		"a step that is not there": {history(map[uint8]upcast{1: upcastNothing}), kindMessageDismissed, 1},
 		"no steps at all":          {history(nil), kindMessageDismissed, 2},
 	} {
 		before := rawEvent(t, kindMessageDismissed, known(c.known), payload)
@@ -100,7 +100,7 @@ func TestEventsOfANewerProgramAreUnknownNeverAGuess(t *testing.T) {
 
 func known(all map[Kind]schema) uint8 { return all[kindMessageDismissed].version }
 
-func TestAnUpcastThatFailsSaysWhich(t *testing.T) {
+func TestUpcastErrorNamesVersion(t *testing.T) {
 	broken := errors.New("broken")
 	evs, err := decodeAs(history(map[uint8]upcast{2: func([]byte) ([]byte, error) { return nil, broken }}),
 		rawEvent(t, kindMessageDismissed, 2, []byte{0x90}), 1)
@@ -109,7 +109,7 @@ func TestAnUpcastThatFailsSaysWhich(t *testing.T) {
 	}
 }
 
-func TestSchemasAreWhatTheySay(t *testing.T) {
+func TestSchemasMatchTheirEvents(t *testing.T) {
 	names := map[string]bool{}
 	for kind, s := range schemas {
 		e := s.make()

@@ -35,7 +35,7 @@ func forgedFrame(t testing.TB, bodies []byte, header ...any) []byte {
 	return buf.Bytes()
 }
 
-func TestAnEmptyCommitComesBack(t *testing.T) {
+func TestEmptyCommitRoundTrip(t *testing.T) {
 	c := &Commit{Number: 1, At: goldenAt, Sections: []Section{}}
 	frame, hash, err := c.Encode(nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestAnEmptyCommitComesBack(t *testing.T) {
 	}
 }
 
-func TestNumbersOfAnySizeComeBack(t *testing.T) {
+func TestCommitNumbersRoundTrip(t *testing.T) {
 	c := &Commit{Number: math.MaxUint64, At: math.MinInt64, Sections: []Section{{
 		First: math.MaxUint64, Count: math.MaxUint32, Summary: Summary{Open: math.MaxUint32, Outbox: math.MaxUint32, Deadline: math.MaxInt64}, Body: []byte{},
 	}, {Summary: Summary{Deadline: math.MinInt64}, Body: []byte{1}}}}
@@ -70,7 +70,7 @@ func TestFrameOfANewerFormatIsUnknown(t *testing.T) {
 }
 
 // A writer with a bug makes frames whose hash is right. They are damaged all the same.
-func TestFrameThatLiesIsRefused(t *testing.T) {
+func TestForgedFrameIsDamaged(t *testing.T) {
 	hash, node := make([]byte, 32), make([]byte, 32)
 	table := func(cells ...any) []any {
 		return append([]any{1, 1, hash, capabilities.Time(1), node}, cells...)

@@ -251,7 +251,7 @@ func updateGolden(t *testing.T) {
 	addGolden(t, "frame.v1.again.json", commitJSON(t, c, hash))
 }
 
-func TestWhatWasEverWrittenDecodesForEver(t *testing.T) {
+func TestGoldenFilesDecode(t *testing.T) {
 	if *update {
 		updateGolden(t)
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/mailbox/form"
 )
 
-func TestFormOfBeforeTheBoundsIsStillAnswered(t *testing.T) {
+func TestFormOverLaterBoundsIsAnswerable(t *testing.T) {
 	fields := make([]events.Field, 20)
 	for i := range fields {
 		fields[i] = events.Field{Name: fmt.Sprintf("f%d", i), Type: events.Text, Pattern: []byte(`{"pattern":"^\\pL{200}$"}`)}

@@ -10,7 +10,7 @@ import (
 	"parley/events"
 )
 
-func TestTextsAreParted(t *testing.T) {
+func TestParseText(t *testing.T) {
 	words := func(s string) TextPart { return TextPart{Words: s} }
 	ref := func(edge, path string) TextPart { return TextPart{Edge: edge, Path: path} }
 	for text, want := range map[string][]TextPart{
@@ -64,7 +64,7 @@ func TestTextsAreParted(t *testing.T) {
 	}
 }
 
-func TestAnEdgeStandsForOneValue(t *testing.T) {
+func TestEdgeNamesOneValue(t *testing.T) {
 	var many strings.Builder
 	for n := range maxEdges {
 		fmt.Fprintf(&many, "@e%d ", n)
@@ -97,7 +97,7 @@ func FuzzParseText(f *testing.F) {
 		for _, m := range parts {
 			if m.Edge == "" {
 				plain.WriteString(m.Words)
-				rest = afterWords(t, rest, m.Words)
+				rest = trimWords(t, rest, m.Words)
 				continue
 			}
 			long, okLong := strings.CutPrefix(rest, "@"+m.Edge+":"+m.Path)
@@ -127,7 +127,7 @@ func FuzzParseText(f *testing.F) {
 }
 
 // afterWords removes words from the front of a text, in which each "@" may be escaped.
-func afterWords(t *testing.T, text, words string) string {
+func trimWords(t *testing.T, text, words string) string {
 	t.Helper()
 	for i := range len(words) {
 		if words[i] == '@' {
@@ -141,7 +141,7 @@ func afterWords(t *testing.T, text, words string) string {
 	return text
 }
 
-func TestAnEdgeMayStandAgainAfterSixtyFour(t *testing.T) {
+func TestRepeatedEdgeIsNotCounted(t *testing.T) {
 	s := ""
 	for n := range maxEdges {
 		s += fmt.Sprintf("@e%d ", n)

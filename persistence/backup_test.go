@@ -9,7 +9,7 @@ import (
 )
 
 // backedUp gives a backup, made while the journal was written to, and what was in it at least.
-func backedUp(t *testing.T) ([]byte, writer) {
+func newBackup(t *testing.T) ([]byte, writer) {
 	t.Helper()
 	j := open(t, testOptions(t))
 	w := make(writer)
@@ -42,25 +42,25 @@ func backedUp(t *testing.T) ([]byte, writer) {
 	return b.Bytes(), sure
 }
 
-func TestBackupBecomesTheSameJournal(t *testing.T) {
-	b, w := backedUp(t)
+func TestRestoredBackupEqualsJournal(t *testing.T) {
+	b, w := newBackup(t)
 	o := testOptions(t)
 	if err := Restore(t.Context(), o, bytes.NewReader(b)); err != nil {
 		t.Fatal(err)
 	}
 	j := open(t, o)
-	if m, ok := j.Mailbox(mailbox(9)); ok {
+	if m, ok := j.Mailbox(mailboxID(9)); ok {
 		w[9] = m.Version
 	}
-	w.holds(t, j)
+	w.check(t, j)
 	w.write(t, j, 2, 3)
-	w.holds(t, j)
+	w.check(t, j)
 	closeJournal(t, j)
 	wantCode(t, Restore(t.Context(), o, bytes.NewReader(b)), parley.InvalidArgument)
 }
 
-func TestDamagedBackupIsRefusedAndLeavesNoJournal(t *testing.T) {
-	b, w := backedUp(t)
+func TestDamagedBackupIsRefused(t *testing.T) {
+	b, w := newBackup(t)
 	o := testOptions(t)
 	flip := func(at int) []byte {
 		c := bytes.Clone(b)
@@ -86,14 +86,14 @@ func TestDamagedBackupIsRefusedAndLeavesNoJournal(t *testing.T) {
 	j := open(t, o)
 	delete(w, 9)
 	for nth, v := range w {
-		if m, _ := j.Mailbox(mailbox(nth)); m.Version != v {
+		if m, _ := j.Mailbox(mailboxID(nth)); m.Version != v {
 			t.Fatalf("mailbox %d is %+v, want version %d", nth, m, v)
 		}
 	}
 }
 
 func TestUnfinishedRestoreDoesNotOpen(t *testing.T) {
-	b, _ := backedUp(t)
+	b, _ := newBackup(t)
 	o, err := testOptions(t).withDefaults()
 	if err != nil {
 		t.Fatal(err)
@@ -106,14 +106,14 @@ func TestUnfinishedRestoreDoesNotOpen(t *testing.T) {
 	wantCode(t, Restore(t.Context(), o, bytes.NewReader(b)), parley.InvalidArgument)
 }
 
-func TestBackupGoesToAnExternalServer(t *testing.T) {
-	b, w := backedUp(t)
+func TestRestoreToExternalServer(t *testing.T) {
+	b, w := newBackup(t)
 	e := startExternal(t)
 	o := e.options(t)
 	eventually.Holds(t, "the backup is restored", func() bool { return Restore(t.Context(), o, bytes.NewReader(b)) == nil })
-	j := openSoon(t, o)
-	if m, ok := j.Mailbox(mailbox(9)); ok {
+	j := openEventually(t, o)
+	if m, ok := j.Mailbox(mailboxID(9)); ok {
 		w[9] = m.Version
 	}
-	w.holds(t, j)
+	w.check(t, j)
 }

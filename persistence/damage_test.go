@@ -15,7 +15,7 @@ import (
 )
 
 // damaged makes a journal of 300 commits, closes it and hands its folder and its first block to do.
-func damaged(t *testing.T, do func(o *Options, block string)) Options {
+func newClosedJournal(t *testing.T, do func(o *Options, block string)) Options {
 	t.Helper()
 	o := testOptions(t)
 	j, err := Open(t.Context(), o)
@@ -45,7 +45,7 @@ func damaged(t *testing.T, do func(o *Options, block string)) Options {
 }
 
 // copyOf copies a closed journal to a folder of its own.
-func copyOf(t *testing.T, base Options) Options {
+func copyJournal(t *testing.T, base Options) Options {
 	t.Helper()
 	o, err := base.withDefaults()
 	if err != nil {
@@ -70,14 +70,14 @@ func rewrite(t *testing.T, path string, change func([]byte) []byte) {
 }
 
 // forgetState removes the server's own index of the stream, so that it reads the blocks.
-func forgetState(t *testing.T, o *Options) {
+func removeServerIndex(t *testing.T, o *Options) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(blockFolder(o), "index.db")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestDamageIsNeverPassedOver(t *testing.T) {
+func TestDamageIsDetectedAtOpen(t *testing.T) {
 	flip := func(share float64) func(*testing.T, string) {
 		return func(t *testing.T, block string) {
 			rewrite(t, block, func(b []byte) []byte { b[int(float64(len(b)-1)*share)] ^= 0x10; return b })
@@ -110,14 +110,14 @@ func TestDamageIsNeverPassedOver(t *testing.T) {
 			})
 		},
 	}
-	base := damaged(t, func(*Options, string) {})
+	base := newClosedJournal(t, func(*Options, string) {})
 	for name, do := range cases {
 		for _, kept := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: ", state kept", false: ", state lost"}[kept], func(t *testing.T) {
-				o := copyOf(t, base)
+				o := copyJournal(t, base)
 				do(t, filepath.Join(blockFolder(&o), "1.blk"))
 				if !kept {
-					forgetState(t, &o)
+					removeServerIndex(t, &o)
 				}
 				j, err := Open(t.Context(), o)
 				if err == nil {
@@ -131,8 +131,8 @@ func TestDamageIsNeverPassedOver(t *testing.T) {
 	}
 }
 
-func TestLogWithoutItsDescriptionIsNotANewOne(t *testing.T) {
-	o := damaged(t, func(o *Options, block string) {
+func TestMissingDescriptionIsDamage(t *testing.T) {
+	o := newClosedJournal(t, func(o *Options, block string) {
 		if err := os.Remove(filepath.Join(filepath.Dir(filepath.Dir(block)), "meta.inf")); err != nil {
 			t.Fatal(err)
 		}
@@ -144,8 +144,8 @@ func TestLogWithoutItsDescriptionIsNotANewOne(t *testing.T) {
 	wantCode(t, err, parley.CorruptLog)
 }
 
-func TestLostTailIsFoundByTheHighWaterMark(t *testing.T) {
-	o := damaged(t, func(o *Options, block string) {
+func TestHighWaterMarkDetectsLostTail(t *testing.T) {
+	o := newClosedJournal(t, func(o *Options, block string) {
 		mark, err := os.ReadFile(filepath.Join(o.Folder, "high-water"))
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLostTailIsFoundByTheHighWaterMark(t *testing.T) {
 	}
 }
 
-func TestHighWaterMarkOutlivesATornWrite(t *testing.T) {
+func TestHighWaterMarkSurvivesTornWrite(t *testing.T) {
 	folder := t.TempDir()
 	for n := uint64(1); n <= 3; n++ {
 		h, err := openHighWater(folder, testNode(1))
@@ -201,8 +201,8 @@ func TestHighWaterMarkOutlivesATornWrite(t *testing.T) {
 	wantCode(t, err, parley.CorruptLog)
 }
 
-func TestDamageBehindTheIndexIsFoundInTheBackground(t *testing.T) {
-	o := filled(t, freshCommits+5_000, 1)
+func TestBackgroundCheckDetectsDamage(t *testing.T) {
+	o := filledJournal(t, freshCommits+5_000, 1)
 	j := open(t, o)
 	eventually.Holds(t, "the background check ends", func() bool { return j.Err() == nil }) // whole so far
 	closeJournal(t, j)
@@ -221,8 +221,8 @@ func TestDamageBehindTheIndexIsFoundInTheBackground(t *testing.T) {
 	wantCode(t, err, parley.CorruptLog)
 }
 
-func TestDamageInAnyFileIsFound(t *testing.T) {
-	filledOnce := filled(t, 750, 600) // some 20 MiB in three blocks
+func TestDamageInAnyBlockIsDetected(t *testing.T) {
+	filledOnce := filledJournal(t, 750, 600) // some 20 MiB in three blocks
 	for _, block := range []string{"1", "2", "last"} {
 		for _, kept := range []bool{true, false} {
 			for how, do := range map[string]func(path string) error{
@@ -237,7 +237,7 @@ func TestDamageInAnyFileIsFound(t *testing.T) {
 				},
 			} {
 				t.Run(how+" "+block, func(t *testing.T) {
-					o := copyOf(t, filledOnce)
+					o := copyJournal(t, filledOnce)
 					all, err := filepath.Glob(filepath.Join(blockFolder(&o), "*.blk"))
 					if err != nil || len(all) < 3 {
 						t.Fatalf("%d blocks, %v", len(all), err)
@@ -250,7 +250,7 @@ func TestDamageInAnyFileIsFound(t *testing.T) {
 						t.Fatal(err)
 					}
 					if !kept {
-						forgetState(t, &o)
+						removeServerIndex(t, &o)
 					}
 					j, err := Open(t.Context(), o)
 					if err == nil {
@@ -263,20 +263,20 @@ func TestDamageInAnyFileIsFound(t *testing.T) {
 	}
 }
 
-func TestEventThatCannotBeReadStopsOnlyItsMailbox(t *testing.T) {
+func TestUnreadableEventAffectsOneMailbox(t *testing.T) {
 	j := open(t, testOptions(t))
 	w := make(writer)
 	w.write(t, j, 1, 2)
-	bad := events.Section{Mailbox: mailbox(2), First: 1, Count: 1, Body: []byte{200, 1, 2}}
+	bad := events.Section{Mailbox: mailboxID(2), First: 1, Count: 1, Body: []byte{200, 1, 2}}
 	if err := await(t, j, j.Append(w.section(t, 1, 1), bad, w.section(t, 3, 1))); err != nil {
 		t.Fatal(err)
 	}
-	_, err := j.Load(t.Context(), mailbox(2))
-	if e := wantCode(t, err, parley.CorruptLog); !strings.Contains(e.Message, "commit 3: an event of mailbox "+mailbox(2).ULID.String()) {
+	_, err := j.Load(t.Context(), mailboxID(2))
+	if e := wantCode(t, err, parley.CorruptLog); !strings.Contains(e.Message, "commit 3: an event of mailbox "+mailboxID(2).ULID.String()) {
 		t.Fatal(e.Message)
 	}
 	for _, nth := range []int{1, 3} {
-		if l, err := j.Load(t.Context(), mailbox(nth)); err != nil || uint64(len(l.Events)) != w[nth] {
+		if l, err := j.Load(t.Context(), mailboxID(nth)); err != nil || uint64(len(l.Events)) != w[nth] {
 			t.Fatalf("mailbox %d: %d events, %v", nth, len(l.Events), err)
 		}
 	}
@@ -287,8 +287,8 @@ func TestEventThatCannotBeReadStopsOnlyItsMailbox(t *testing.T) {
 	}
 }
 
-func TestDamageUnderARunningJournalIsFoundByItsReader(t *testing.T) {
-	o := filled(t, 600, 600)
+func TestReaderDetectsDamageWhileRunning(t *testing.T) {
+	o := filledJournal(t, 600, 600)
 	j := open(t, o)
 	full, err := o.withDefaults()
 	if err != nil {
@@ -303,7 +303,7 @@ func TestDamageUnderARunningJournalIsFoundByItsReader(t *testing.T) {
 }
 
 // TestAnEmptyBlockIsNoJournal: a process that is killed while it makes its journal leaves a block with nothing in it.
-func TestAnEmptyBlockIsNoJournal(t *testing.T) {
+func TestEmptyBlockIsReplaced(t *testing.T) {
 	o, err := testOptions(t).withDefaults()
 	if err != nil {
 		t.Fatal(err)

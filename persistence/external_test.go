@@ -37,19 +37,19 @@ func serveAsChild(port, folder string) {
 }
 
 // external is a NATS server in a process of its own.
-type external struct {
+type externalServer struct {
 	port   int
 	folder string
 	cmd    *exec.Cmd
 }
 
-func startExternal(t testing.TB) *external {
+func startExternal(t testing.TB) *externalServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &external{port: l.Addr().(*net.TCPAddr).Port, folder: t.TempDir()}
+	e := &externalServer{port: l.Addr().(*net.TCPAddr).Port, folder: t.TempDir()}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func startExternal(t testing.TB) *external {
 	return e
 }
 
-func (e *external) start(t testing.TB) {
+func (e *externalServer) start(t testing.TB) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -79,18 +79,18 @@ func (e *external) start(t testing.TB) {
 }
 
 // kill ends the server as kill -9 does.
-func (e *external) kill() {
+func (e *externalServer) kill() {
 	_ = e.cmd.Process.Kill()
 	_ = e.cmd.Wait()
 }
 
-func (e *external) options(t testing.TB) Options {
+func (e *externalServer) options(t testing.TB) Options {
 	o := testOptions(t)
 	o.URL = fmt.Sprintf("nats://127.0.0.1:%d", e.port)
 	return o
 }
 
-func TestExternalServerMayBeKilledAndStartedAgain(t *testing.T) {
+func TestJournalReopensAfterServerKill(t *testing.T) {
 	e := startExternal(t)
 	o := e.options(t)
 	var j *Journal
@@ -113,12 +113,12 @@ func TestExternalServerMayBeKilledAndStartedAgain(t *testing.T) {
 	e.start(t)
 	reopen(t, j)
 	w.write(t, j, 1, 20)
-	w.holds(t, j)
+	w.check(t, j)
 }
 
-func TestKilledServerBetweenCommitsIsNotNoticed(t *testing.T) {
+func TestServerRestartBetweenCommits(t *testing.T) {
 	e := startExternal(t)
-	j := openSoon(t, e.options(t))
+	j := openEventually(t, e.options(t))
 	w := make(writer)
 	w.write(t, j, 1, 5)
 	e.kill()
@@ -130,10 +130,10 @@ func TestKilledServerBetweenCommitsIsNotNoticed(t *testing.T) {
 		reopen(t, j)
 	}
 	w.write(t, j, 1, 5)
-	w.holds(t, j)
+	w.check(t, j)
 }
 
-func openSoon(t testing.TB, o Options) (j *Journal) {
+func openEventually(t testing.TB, o Options) (j *Journal) {
 	t.Helper()
 	eventually.Holds(t, "the journal opens", func() bool {
 		var err error
@@ -160,10 +160,10 @@ func reopen(t testing.TB, j *Journal) {
 
 func TestSecondWriterIsFenced(t *testing.T) {
 	e := startExternal(t)
-	first := openSoon(t, e.options(t))
+	first := openEventually(t, e.options(t))
 	w := make(writer)
 	w.write(t, first, 1, 3)
-	second := openSoon(t, e.options(t)) // in a folder of its own
+	second := openEventually(t, e.options(t)) // in a folder of its own
 	w.write(t, second, 1, 1)
 	changed := first.Changed()
 	behind := writer{1: 3}
@@ -174,7 +174,7 @@ func TestSecondWriterIsFenced(t *testing.T) {
 	}
 	wantCode(t, first.Reopen(t.Context()), parley.ReadOnly)
 	w.write(t, second, 1, 3)
-	w.holds(t, second)
+	w.check(t, second)
 }
 
 func TestSecondProcessOfAFolderIsRefused(t *testing.T) {

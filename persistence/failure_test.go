@@ -38,7 +38,7 @@ func (f *failpoint) set(fail map[string]int) {
 
 // TestFailureAtAnyStepLosesNothingAcknowledged lets appends run while a step fails, and reopens when it
 // must. What was acknowledged is in the log, once, in order; what is in the log was appended.
-func TestFailureAtAnyStepLosesNothingAcknowledged(t *testing.T) {
+func TestAcknowledgedAppendsSurviveFailures(t *testing.T) {
 	cases := map[string]map[string]int{
 		"before publish":                     {"before publish": 1},
 		"after publish":                      {"after publish": 1},
@@ -56,7 +56,7 @@ func TestFailureAtAnyStepLosesNothingAcknowledged(t *testing.T) {
 			f := new(failpoint)
 			o.Failpoint = f.step
 			j := open(t, o)
-			survive(t, j, func() { f.set(fail) })
+			appendAndReopen(t, j, func() { f.set(fail) })
 			closeJournal(t, j)
 			o.Failpoint = nil
 			j = open(t, o)
@@ -69,7 +69,7 @@ func TestFailureAtAnyStepLosesNothingAcknowledged(t *testing.T) {
 
 // survive appends one by one, strikes in the middle, and does as a node does: it reopens the journal and
 // rebuilds the mailbox from the log when an append is lost.
-func survive(t *testing.T, j *Journal, strike func()) {
+func appendAndReopen(t *testing.T, j *Journal, strike func()) {
 	t.Helper()
 	w := make(writer)
 	acknowledged, told := uint64(0), 0
@@ -78,7 +78,7 @@ func survive(t *testing.T, j *Journal, strike func()) {
 			strike()
 		}
 		if i == 20 {
-			if err := j.SaveSnapshot(t.Context(), mailbox(1), acknowledged, []byte("state")); err != nil {
+			if err := j.SaveSnapshot(t.Context(), mailboxID(1), acknowledged, []byte("state")); err != nil {
 				wantCode(t, err, parley.ReadOnly)
 			}
 		}
@@ -96,7 +96,7 @@ func survive(t *testing.T, j *Journal, strike func()) {
 		wantCode(t, j.Err(), parley.ReadOnly)
 		reopen(t, j)
 		for nth := 1; nth <= 2; nth++ {
-			m, _ := j.Mailbox(mailbox(nth))
+			m, _ := j.Mailbox(mailboxID(nth))
 			w[nth] = m.Version
 		}
 		if w[1] < acknowledged || w[1] > version {
@@ -109,13 +109,13 @@ func survive(t *testing.T, j *Journal, strike func()) {
 	if err := j.Err(); err != nil {
 		t.Fatal(err)
 	}
-	evs, err := j.Events(t.Context(), mailbox(1), 0, 0)
+	evs, err := j.Events(t.Context(), mailboxID(1), 0, 0)
 	if err != nil || uint64(len(evs)) != w[1] {
 		t.Fatalf("%d events, want %d: %v", len(evs), w[1], err)
 	}
 }
 
-func TestEverythingAfterAFailedCommitFailsOnce(t *testing.T) {
+func TestAppendsAfterFailedCommitFailOnce(t *testing.T) {
 	o := testOptions(t)
 	f := new(failpoint)
 	o.Failpoint = f.step
@@ -150,10 +150,10 @@ func TestEverythingAfterAFailedCommitFailsOnce(t *testing.T) {
 	if j.Stats().Backlog != 0 {
 		t.Error(j.Stats())
 	}
-	w.holds(t, j)
+	w.check(t, j)
 }
 
-func TestAppendThatDoesNotFollowTheLogIsRefused(t *testing.T) {
+func TestAppendWithStaleVersionIsRefused(t *testing.T) {
 	j := open(t, testOptions(t))
 	w := make(writer)
 	w.write(t, j, 1, 3)
@@ -161,7 +161,7 @@ func TestAppendThatDoesNotFollowTheLogIsRefused(t *testing.T) {
 	wantCode(t, await(t, j, j.Append(stale.section(t, 1, 1))), parley.ReadOnly)
 	reopen(t, j)
 	w.write(t, j, 1, 1)
-	w.holds(t, j)
+	w.check(t, j)
 }
 
 func TestCommitTimesNeverGoBack(t *testing.T) {
@@ -189,7 +189,7 @@ func TestCommitTimesNeverGoBack(t *testing.T) {
 	}
 }
 
-func TestServerThatCannotStartSaysWhyAtOnce(t *testing.T) {
+func TestServerStartErrorIsReported(t *testing.T) {
 	o := testOptions(t)
 	if err := os.MkdirAll(journalFolder(o.Folder), 0o700); err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestServerThatCannotStartSaysWhyAtOnce(t *testing.T) {
 }
 
 // TestWhatWasDecidedBeforeAFailureIsLost appends, after a failure, what was decided before it.
-func TestWhatWasDecidedBeforeAFailureIsLost(t *testing.T) {
+func TestAppendSinceEarlierFailureIsLost(t *testing.T) {
 	o := testOptions(t)
 	f := new(failpoint)
 	o.Failpoint = f.step
@@ -233,5 +233,5 @@ func TestWhatWasDecidedBeforeAFailureIsLost(t *testing.T) {
 	if j.Failures() != decided+1 {
 		t.Errorf("it failed %d times", j.Failures())
 	}
-	w.holds(t, j)
+	w.check(t, j)
 }

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 func testNode(n byte) capabilities.NodeID { return capabilities.NodeID{31: n} }
 
-func mailbox(n int) capabilities.ID {
+func mailboxID(n int) capabilities.ID {
 	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: testNode(1)}
 }
 
@@ -88,7 +88,7 @@ func (w writer) section(t testing.TB, nth, count int) events.Section {
 	}
 	first := w[nth] + 1
 	w[nth] += uint64(count)
-	return events.Section{Mailbox: mailbox(nth), First: first, Count: uint32(count), Body: body,
+	return events.Section{Mailbox: mailboxID(nth), First: first, Count: uint32(count), Body: body,
 		Summary: events.Summary{Open: uint32(w[nth])}}
 }
 
@@ -117,10 +117,10 @@ func (w writer) write(t testing.TB, j *Journal, nth, count int) {
 }
 
 // holds checks that a journal has exactly what w wrote.
-func (w writer) holds(t testing.TB, j *Journal) {
+func (w writer) check(t testing.TB, j *Journal) {
 	t.Helper()
 	for nth, version := range w {
-		l, err := j.Load(t.Context(), mailbox(nth))
+		l, err := j.Load(t.Context(), mailboxID(nth))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func (w writer) holds(t testing.TB, j *Journal) {
 				t.Fatalf("mailbox %d: event %d is %+v", nth, n, e)
 			}
 		}
-		m, ok := j.Mailbox(mailbox(nth))
+		m, ok := j.Mailbox(mailboxID(nth))
 		if !ok && version > 0 || m.Version != version || uint64(m.Summary.Open) != version {
 			t.Fatalf("mailbox %d is %+v, want version %d", nth, m, version)
 		}

@@ -79,7 +79,7 @@ func BenchmarkAppendAndRelease(b *testing.B) {
 }
 
 // filled makes a journal with commits of per events each, and gives where.
-func filled(b testing.TB, commits, per int) Options {
+func filledJournal(b testing.TB, commits, per int) Options {
 	b.Helper()
 	o := testOptions(b)
 	full, err := o.withDefaults()
@@ -122,13 +122,13 @@ func filled(b testing.TB, commits, per int) Options {
 }
 
 func BenchmarkReplay(b *testing.B) {
-	o := filled(b, 100_000, 3)
+	o := filledJournal(b, 100_000, 3)
 	for _, with := range []string{"whole", "index"} {
 		b.Run(with, func(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				if with == "whole" {
-					forgetIndex(b, o)
+					removeIndexSnapshot(b, o)
 				}
 				b.StartTimer()
 				j, err := Open(b.Context(), o)
@@ -144,7 +144,7 @@ func BenchmarkReplay(b *testing.B) {
 }
 
 // forgetIndex removes the index snapshot.
-func forgetIndex(t testing.TB, o Options) {
+func removeIndexSnapshot(t testing.TB, o Options) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(o.Folder, indexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)

@@ -55,10 +55,10 @@ func TestReleaseFollowsTheOrderOfAppends(t *testing.T) {
 	if last != n || len(got) != n {
 		t.Fatalf("%d released of %d", len(got), last)
 	}
-	w.holds(t, j)
+	w.check(t, j)
 }
 
-func TestWhatWasWrittenIsThereAgain(t *testing.T) {
+func TestReopenedJournalHasAllAppends(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
@@ -66,14 +66,14 @@ func TestWhatWasWrittenIsThereAgain(t *testing.T) {
 	if err := await(t, j, j.Append(w.section(t, 2, 3), w.section(t, 1, 2), w.section(t, 2, 1))); err != nil {
 		t.Fatal(err)
 	}
-	w.holds(t, j)
+	w.check(t, j)
 	before := j.Stats()
 	closeJournal(t, j)
 	j = open(t, o)
-	w.holds(t, j)
+	w.check(t, j)
 	if after := j.Stats(); after != before {
 		t.Fatalf("got %+v, want %+v", after, before)
 	}
 	w.write(t, j, 3, 5)
-	w.holds(t, j)
+	w.check(t, j)
 }

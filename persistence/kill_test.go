@@ -22,13 +22,13 @@ func writeAsChild(folder string) {
 	if err != nil {
 		panic(err)
 	}
-	m, _ := j.Mailbox(mailbox(1))
+	m, _ := j.Mailbox(mailboxID(1))
 	for version := m.Version + 1; ; version++ {
 		body, err := events.Append(nil, events.Recorded{At: 1, Event: &events.NameBound{Name: "n", Value: capabilities.Int(int64(version))}})
 		if err != nil {
 			panic(err)
 		}
-		pos := j.Append(events.Section{Mailbox: mailbox(1), First: version, Count: 1, Body: body, Summary: events.Summary{Open: uint32(version)}})
+		pos := j.Append(events.Section{Mailbox: mailboxID(1), First: version, Count: 1, Body: body, Summary: events.Summary{Open: uint32(version)}})
 		released := make(chan struct{})
 		j.Release(pos, func(err error) {
 			if err == nil {
@@ -42,7 +42,7 @@ func writeAsChild(folder string) {
 	}
 }
 
-func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
+func TestAcknowledgedAppendsSurviveKill(t *testing.T) {
 	o := testOptions(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -71,11 +71,11 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		j := open(t, o)
-		m, _ := j.Mailbox(mailbox(1))
+		m, _ := j.Mailbox(mailboxID(1))
 		if m.Version < acknowledged || acknowledged == 0 {
 			t.Fatalf("round %d: log has version %d, acknowledged %d", round, m.Version, acknowledged)
 		}
-		writer{1: m.Version}.holds(t, j)
+		writer{1: m.Version}.check(t, j)
 		t.Logf("round %d: %d in the log, %d acknowledged", round, m.Version, acknowledged)
 		closeJournal(t, j)
 	}

@@ -22,14 +22,14 @@ func acquire(t *testing.T, o Options, waiting func()) *Lease {
 	return l
 }
 
-func giveUp(t *testing.T, l *Lease) {
+func closeLease(t *testing.T, l *Lease) {
 	t.Helper()
 	if err := l.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestStandbyWaitsUntilTheLeaseIsGivenUp(t *testing.T) {
+func TestStandbyWaitsForReleasedLease(t *testing.T) {
 	e := startExternal(t)
 	first := acquire(t, e.options(t), nil)
 	waiting, got := make(chan struct{}), make(chan *Lease)
@@ -46,11 +46,11 @@ func TestStandbyWaitsUntilTheLeaseIsGivenUp(t *testing.T) {
 		t.Fatal("two hold it")
 	case <-time.After(2 * leaseRenew): // it is renewed meanwhile
 	}
-	giveUp(t, first)
-	giveUp(t, <-got)
+	closeLease(t, first)
+	closeLease(t, <-got)
 }
 
-func TestLeaseOfOneThatDiedRunsOut(t *testing.T) {
+func TestLeaseOfDeadHolderExpires(t *testing.T) {
 	e := startExternal(t)
 	dead := acquire(t, e.options(t), nil)
 	dead.quiet() // as if killed: it renews nothing, and gives nothing up
@@ -61,10 +61,10 @@ func TestLeaseOfOneThatDiedRunsOut(t *testing.T) {
 	if took := time.Since(start); took < leaseTime/2 {
 		t.Errorf("after %v", took)
 	}
-	giveUp(t, l)
+	closeLease(t, l)
 }
 
-func TestLeaseOfTheSameFolderIsTakenUpAtOnce(t *testing.T) {
+func TestLeaseOfSameFolderIsReacquired(t *testing.T) {
 	e := startExternal(t)
 	o := e.options(t)
 	dead := acquire(t, o, nil)
@@ -72,10 +72,10 @@ func TestLeaseOfTheSameFolderIsTakenUpAtOnce(t *testing.T) {
 	dead.tasks.Wait()
 	dead.conn.Close()
 	l := acquire(t, o, func() { t.Error("it waits for itself") })
-	giveUp(t, l)
+	closeLease(t, l)
 }
 
-func TestHolderLearnsThatItWasOvertaken(t *testing.T) {
+func TestLostLeaseIsReported(t *testing.T) {
 	e := startExternal(t)
 	l := acquire(t, e.options(t), nil)
 	if _, err := l.kv.Put(t.Context(), leaseKey, []byte("another")); err != nil {
@@ -86,13 +86,13 @@ func TestHolderLearnsThatItWasOvertaken(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("it does not notice")
 	}
-	giveUp(t, l)
+	closeLease(t, l)
 }
 
 // readLate is a bucket in which a value ends just before it is read.
-type readLate struct{ jetstream.KeyValue }
+type expiringBucket struct{ jetstream.KeyValue }
 
-func (kv readLate) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+func (kv expiringBucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
 	if err := kv.Purge(ctx, key); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (kv readLate) Get(ctx context.Context, key string) (jetstream.KeyValueEntry
 
 // TestLeaseThatEndsWhileItIsTakenIsNotLost has a lease expire between the attempt to take it, which fails, and the
 // look at its holder, as when the server that kept it died and another one leads.
-func TestLeaseThatEndsWhileItIsTakenIsNotLost(t *testing.T) {
+func TestExpiringLeaseIsNotReportedLost(t *testing.T) {
 	e := startExternal(t)
 	l := acquire(t, e.options(t), nil)
 	l.quiet()
@@ -110,7 +110,7 @@ func TestLeaseThatEndsWhileItIsTakenIsNotLost(t *testing.T) {
 	if _, err := kv.Put(t.Context(), leaseKey, []byte("an earlier holder")); err != nil {
 		t.Fatal(err)
 	}
-	l.kv = readLate{kv}
+	l.kv = expiringBucket{kv}
 	if err := l.take(t.Context()); !errors.Is(err, errNotFree) || l.rev != rev {
 		t.Errorf("got %v and revision %d, want %v and %d", err, l.rev, errNotFree, rev)
 	}
@@ -118,7 +118,7 @@ func TestLeaseThatEndsWhileItIsTakenIsNotLost(t *testing.T) {
 	if err := l.take(t.Context()); err != nil {
 		t.Errorf("take what is free: %v", err)
 	}
-	giveUp(t, l)
+	closeLease(t, l)
 }
 
 // TestLeaseIsNotLostToAnEarlierHolder has the server show a holder from before this process was it.

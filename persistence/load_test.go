@@ -35,13 +35,13 @@ func TestEventsAtReturnsTheWantedVersions(t *testing.T) {
 						want = append(want, v)
 					}
 				}
-				got, err := j.EventsAt(t.Context(), mailbox(n), want)
+				got, err := j.EventsAt(t.Context(), mailboxID(n), want)
 				if err != nil || len(got) != len(want) {
 					t.Fatalf("%d events, %v; want %d", len(got), err, len(want))
 				}
 				for i, e := range got {
 					value, _ := e.Event.(*events.NameBound).Value.AsInt()
-					if number, err := j.commitOf(mailbox(n), want[i]); e.Version != want[i] || uint64(value) != want[i] || e.Commit != number || err != nil {
+					if number, err := j.commitOf(mailboxID(n), want[i]); e.Version != want[i] || uint64(value) != want[i] || e.Commit != number || err != nil {
 						t.Fatalf("mailbox %d: version %d is %+v of commit %d, %v", n, want[i], e, number, err)
 					}
 				}
@@ -55,9 +55,9 @@ func TestEventsAtRefusesVersionsThatAreNotThere(t *testing.T) {
 	w := make(writer)
 	w.write(t, j, 1, 5)
 	for _, versions := range [][]uint64{{0}, {6}, {1, 6}, {2, 1}, {3, 3}} {
-		_, err := j.EventsAt(t.Context(), mailbox(1), versions)
+		_, err := j.EventsAt(t.Context(), mailboxID(1), versions)
 		wantCode(t, err, parley.InvalidArgument)
 	}
-	_, err := j.EventsAt(t.Context(), mailbox(2), []uint64{1})
+	_, err := j.EventsAt(t.Context(), mailboxID(2), []uint64{1})
 	wantCode(t, err, parley.InvalidArgument)
 }

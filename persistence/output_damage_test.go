@@ -12,13 +12,13 @@ import (
 
 // TestLostOutputIsMissed damages the store of programs' output in many places. The node opens, takes more, and wherever
 // pieces are gone a reader is told so, once.
-func TestLostOutputIsMissed(t *testing.T) {
+func TestLostOutputIsReported(t *testing.T) {
 	const many = 60
 	base := testOptions(t)
 	j := open(t, base)
 	note := func(j *Journal, agent, n int) {
 		t.Helper()
-		if _, err := j.AppendOutput(t.Context(), mailbox(agent), []byte(fmt.Sprintf("%d of agent %d %200d", n, agent, n))); err != nil {
+		if _, err := j.AppendOutput(t.Context(), mailboxID(agent), []byte(fmt.Sprintf("%d of agent %d %200d", n, agent, n))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,7 +30,7 @@ func TestLostOutputIsMissed(t *testing.T) {
 	silent := 0
 	for i := range 15 {
 		for _, how := range []string{"flipped", "cut", "flipped, state lost", "cut, state lost"} {
-			o := copyOf(t, base)
+			o := copyJournal(t, base)
 			folder := blockFolderOf(&o, o.outputName())
 			rewrite(t, filepath.Join(folder, "1.blk"), func(b []byte) []byte {
 				at := (2*i + 1) * len(b) / 30
@@ -58,7 +58,7 @@ func TestLostOutputIsMissed(t *testing.T) {
 			}
 			for _, agent := range []int{1, 2} {
 				note(j, agent, many)
-				all, err := j.Output(ctx, mailbox(agent), 0, 1000)
+				all, err := j.Output(ctx, mailboxID(agent), 0, 1000)
 				if err != nil {
 					t.Errorf("%s %d: %v", how, i, err)
 				}

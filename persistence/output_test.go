@@ -7,7 +7,7 @@ import (
 )
 
 // texts gives what stands in pieces, which must follow each other.
-func texts(t *testing.T, pieces []OutputPiece, err error) []string {
+func textsOf(t *testing.T, pieces []OutputPiece, err error) []string {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -22,9 +22,9 @@ func texts(t *testing.T, pieces []OutputPiece, err error) []string {
 	return got
 }
 
-func TestATimelineIsReadFromItsEnd(t *testing.T) {
+func TestLatestOutput(t *testing.T) {
 	j := open(t, testOptions(t))
-	if pieces, cursor, err := j.LatestOutput(t.Context(), mailbox(1), 10); len(pieces) > 0 || cursor != 0 || err != nil {
+	if pieces, cursor, err := j.LatestOutput(t.Context(), mailboxID(1), 10); len(pieces) > 0 || cursor != 0 || err != nil {
 		t.Fatalf("of nobody: %v, %d, %v", pieces, cursor, err)
 	}
 	last := map[int]uint64{}
@@ -38,28 +38,28 @@ func TestATimelineIsReadFromItsEnd(t *testing.T) {
 			agent = 3
 		}
 		text := fmt.Sprint(i)
-		cursor, err := j.AppendOutput(t.Context(), mailbox(agent), []byte(text))
+		cursor, err := j.AppendOutput(t.Context(), mailboxID(agent), []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		last[agent], want[agent] = cursor, append(want[agent], text)
 	}
-	if pieces, cursor, err := j.LatestOutput(t.Context(), mailbox(4), 10); len(pieces) > 0 || cursor != 0 || err != nil {
+	if pieces, cursor, err := j.LatestOutput(t.Context(), mailboxID(4), 10); len(pieces) > 0 || cursor != 0 || err != nil {
 		t.Fatalf("of one that put out nothing: %v, %d, %v", pieces, cursor, err)
 	}
 	for agent, all := range want {
-		whole, err := j.Output(t.Context(), mailbox(agent), 0, 1000)
-		if got := texts(t, whole, err); !slices.Equal(got, all) {
+		whole, err := j.Output(t.Context(), mailboxID(agent), 0, 1000)
+		if got := textsOf(t, whole, err); !slices.Equal(got, all) {
 			t.Errorf("agent %d: got %v", agent, got)
 		}
 		for _, limit := range []int{0, 1, 2, 3, 10, 11, 12, 388, 1000} {
-			pieces, cursor, err := j.LatestOutput(t.Context(), mailbox(agent), limit)
-			if got := texts(t, pieces, err); !slices.Equal(got, all[max(0, len(all)-limit):]) || cursor != last[agent] {
+			pieces, cursor, err := j.LatestOutput(t.Context(), mailboxID(agent), limit)
+			if got := textsOf(t, pieces, err); !slices.Equal(got, all[max(0, len(all)-limit):]) || cursor != last[agent] {
 				t.Errorf("the last %d of agent %d: got %v up to %d, want up to %d", limit, agent, got, cursor, last[agent])
 			}
 		}
-		after, err := j.Output(t.Context(), mailbox(agent), last[agent], 10)
-		if got := texts(t, after, err); len(got) > 0 {
+		after, err := j.Output(t.Context(), mailboxID(agent), last[agent], 10)
+		if got := textsOf(t, after, err); len(got) > 0 {
 			t.Errorf("agent %d: %v comes after the end", agent, got)
 		}
 	}

@@ -35,7 +35,7 @@ func restoreParts(ctx context.Context, o Options, folder string) error {
 
 // TestPartsBecomeTheSameJournal backs up to a folder again and again. Each part has what is new, and all of them
 // together restore the journal.
-func TestPartsBecomeTheSameJournal(t *testing.T) {
+func TestRestoredPartsEqualJournal(t *testing.T) {
 	j := open(t, testOptions(t))
 	folder := filepath.Join(t.TempDir(), "backup")
 	w := make(writer)
@@ -63,7 +63,7 @@ func TestPartsBecomeTheSameJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := open(t, o)
-	w.holds(t, again)
+	w.check(t, again)
 	if _, err := again.Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestPartsBecomeTheSameJournal(t *testing.T) {
 }
 
 // TestAPartIsThereWholeOrNotAtAll fails while a part is written, and damages parts.
-func TestAPartIsThereWholeOrNotAtAll(t *testing.T) {
+func TestPartIsWrittenAtomically(t *testing.T) {
 	j := open(t, testOptions(t))
 	folder := t.TempDir()
 	w := make(writer)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestASlowDiskIsWaitedFor holds up a write, and then a flush, for several times as long as the server has to answer.
-func TestASlowDiskIsWaitedFor(t *testing.T) {
+func TestJournalWaitsForSlowDisk(t *testing.T) {
 	for name, hook := range map[string]func(d *disktest.Disk, slow func(name string)){
 		"writing": func(d *disktest.Disk, slow func(name string)) { d.OnWrite(slow) },
 		"flushing": func(d *disktest.Disk, slow func(name string)) {
@@ -59,7 +59,7 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 }
 
 // TestOutputIsReadOnceItIsOnDisk holds up the flush of a piece.
-func TestOutputIsReadOnceItIsOnDisk(t *testing.T) {
+func TestOutputIsReadOnceDurable(t *testing.T) {
 	d := disktest.Mount(t)
 	o := testOptions(t)
 	o.Folder = filepath.Join(d.Path(), "state")
@@ -67,7 +67,7 @@ func TestOutputIsReadOnceItIsOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := open(t, o)
-	first, err := j.AppendOutput(t.Context(), mailbox(1), []byte("first"))
+	first, err := j.AppendOutput(t.Context(), mailboxID(1), []byte("first"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,18 +82,18 @@ func TestOutputIsReadOnceItIsOnDisk(t *testing.T) {
 	})
 	stored := make(chan error, 1)
 	go func() {
-		_, err := j.AppendOutput(t.Context(), mailbox(1), []byte("second"))
+		_, err := j.AppendOutput(t.Context(), mailboxID(1), []byte("second"))
 		stored <- err
 	}()
 	<-held
 	shows := func(end uint64, want ...string) {
 		t.Helper()
-		pieces, err := j.Output(t.Context(), mailbox(1), 0, 10)
-		if got := texts(t, pieces, err); !slices.Equal(got, want) {
+		pieces, err := j.Output(t.Context(), mailboxID(1), 0, 10)
+		if got := textsOf(t, pieces, err); !slices.Equal(got, want) {
 			t.Errorf("the output shows %v, want %v", got, want)
 		}
-		pieces, cursor, err := j.LatestOutput(t.Context(), mailbox(1), 10)
-		if got := texts(t, pieces, err); !slices.Equal(got, want) || cursor != end {
+		pieces, cursor, err := j.LatestOutput(t.Context(), mailboxID(1), 10)
+		if got := textsOf(t, pieces, err); !slices.Equal(got, want) || cursor != end {
 			t.Errorf("the latest output shows %v up to %d, want %v up to %d", got, cursor, want, end)
 		}
 	}

@@ -10,13 +10,13 @@ import (
 
 // TestDamagedSnapshotsStopNothing damages the store of snapshots in many places. The journal opens all the same, with
 // all that is in it, takes new ones, and opens at once the next time.
-func TestDamagedSnapshotsStopNothing(t *testing.T) {
+func TestJournalOpensWithDamagedSnapshots(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
 	for nth := range 3 {
 		w.write(t, j, nth, 5)
-		if err := j.SaveSnapshot(t.Context(), mailbox(nth), 4, make([]byte, 300_000)); err != nil {
+		if err := j.SaveSnapshot(t.Context(), mailboxID(nth), 4, make([]byte, 300_000)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestDamagedSnapshotsStopNothing(t *testing.T) {
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
-			d := copyOf(t, o)
+			d := copyJournal(t, o)
 			damage(t, blockFolderOf(&d, "OBJ_"+d.bucketName()))
 			for range 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -65,8 +65,8 @@ func TestDamagedSnapshotsStopNothing(t *testing.T) {
 				if took := time.Since(began); took > 2*listing {
 					t.Errorf("opening took %s", took)
 				}
-				w.holds(t, j)
-				if err := j.SaveSnapshot(t.Context(), mailbox(1), 5, []byte("state")); err != nil {
+				w.check(t, j)
+				if err := j.SaveSnapshot(t.Context(), mailboxID(1), 5, []byte("state")); err != nil {
 					t.Error(err)
 				}
 				closeJournal(t, j)

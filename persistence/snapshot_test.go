@@ -14,7 +14,7 @@ import (
 	"parley"
 )
 
-func TestLoadBeginsWithTheNewestSnapshot(t *testing.T) {
+func TestLoadBeginsWithNewestSnapshot(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
@@ -22,36 +22,36 @@ func TestLoadBeginsWithTheNewestSnapshot(t *testing.T) {
 	w.write(t, j, 2, 2)
 	big := bytes.Repeat([]byte("state"), 100_000)
 	for _, version := range []uint64{4, 7} {
-		if err := j.SaveSnapshot(t.Context(), mailbox(1), version, big[:version*50_000]); err != nil {
+		if err := j.SaveSnapshot(t.Context(), mailboxID(1), version, big[:version*50_000]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantCode(t, j.SaveSnapshot(t.Context(), mailbox(1), 11, nil), parley.InvalidArgument)
+	wantCode(t, j.SaveSnapshot(t.Context(), mailboxID(1), 11, nil), parley.InvalidArgument)
 	for range 2 {
-		l, err := j.Load(t.Context(), mailbox(1))
+		l, err := j.Load(t.Context(), mailboxID(1))
 		if err != nil || l.SnapshotVersion != 7 || !bytes.Equal(l.Snapshot, big[:350_000]) || len(l.Events) != 3 {
 			t.Fatalf("version %d, %d bytes, %d events: %v", l.SnapshotVersion, len(l.Snapshot), len(l.Events), err)
 		}
-		if m, _ := j.Mailbox(mailbox(1)); m.Snapshot != 7 {
+		if m, _ := j.Mailbox(mailboxID(1)); m.Snapshot != 7 {
 			t.Fatalf("%+v", m)
 		}
-		w.holds(t, j)
+		w.check(t, j)
 		closeJournal(t, j)
 		j = open(t, o)
 	}
-	evs, err := j.Events(t.Context(), mailbox(1), 2, 3)
+	evs, err := j.Events(t.Context(), mailboxID(1), 2, 3)
 	if err != nil || len(evs) != 3 || evs[0].Version != 3 || evs[2].Version != 5 {
 		t.Fatalf("%+v, %v", evs, err)
 	}
 }
 
 // TestBadSnapshotOnlyCostsTime puts what is no snapshot in the place of each.
-func TestBadSnapshotOnlyCostsTime(t *testing.T) {
+func TestInvalidSnapshotsAreDiscarded(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
 	w.write(t, j, 1, 10)
-	if err := j.SaveSnapshot(t.Context(), mailbox(1), 7, []byte("state")); err != nil {
+	if err := j.SaveSnapshot(t.Context(), mailboxID(1), 7, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
 	good := sealSnapshot(7, mark{number: 7}, []byte("state"))
@@ -61,7 +61,7 @@ func TestBadSnapshotOnlyCostsTime(t *testing.T) {
 		"empty": nil, "short": good[:50], "cut": good[:len(good)-1], "flipped": flipped,
 		"of another log": good, "newer than the log": sealSnapshot(11, mark{number: 11}, []byte("state")),
 	} {
-		for _, object := range []string{mailbox(1).ULID.String(), indexObject} {
+		for _, object := range []string{mailboxID(1).ULID.String(), indexObject} {
 			meta := jetstream.ObjectMeta{Name: object, Metadata: map[string]string{versionKey: "7"}}
 			if err := j.connection().putObject(t.Context(), meta, bad); err != nil {
 				t.Fatal(err)
@@ -70,7 +70,7 @@ func TestBadSnapshotOnlyCostsTime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if l, err := j.Load(t.Context(), mailbox(1)); err != nil || l.Snapshot != nil || len(l.Events) != 10 {
+		if l, err := j.Load(t.Context(), mailboxID(1)); err != nil || l.Snapshot != nil || len(l.Events) != 10 {
 			t.Fatalf("%s: %+v, %v", name, l, err)
 		}
 		if x, n := j.loadIndex(t.Context(), 10); n != 0 || len(x.entries) != 0 {
@@ -80,10 +80,10 @@ func TestBadSnapshotOnlyCostsTime(t *testing.T) {
 	if n := j.DiscardedSnapshots(); n != 12 {
 		t.Errorf("%d were discarded", n)
 	}
-	w.holds(t, j)
+	w.check(t, j)
 }
 
-func TestIndexSnapshotIsTheIndex(t *testing.T) {
+func TestIndexSnapshotRoundTrip(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
@@ -108,11 +108,11 @@ func TestIndexSnapshotIsTheIndex(t *testing.T) {
 			t.Fatalf("byte %d was changed, and nobody noticed", at)
 		}
 	}
-	w.holds(t, j)
+	w.check(t, j)
 }
 
 func TestLongMailboxLoadsQuickly(t *testing.T) {
-	o := filled(t, 3_000, 1)
+	o := filledJournal(t, 3_000, 1)
 	j := open(t, o)
 	w := writer{3_001: 0}
 	var last Position
@@ -125,7 +125,7 @@ func TestLongMailboxLoadsQuickly(t *testing.T) {
 	closeJournal(t, j)
 	j = open(t, o)
 	start := time.Now()
-	l, err := j.Load(context.Background(), mailbox(3_001))
+	l, err := j.Load(context.Background(), mailboxID(3_001))
 	if took := time.Since(start); err != nil || len(l.Events) != 1_000 || took > time.Second {
 		t.Fatalf("%d events in %v: %v", len(l.Events), took, err)
 	} else {

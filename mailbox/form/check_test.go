@@ -21,7 +21,7 @@ func TestAnswersOfEachType(t *testing.T) {
 	var (
 		text  = capabilities.String
 		whole = capabilities.Int
-		ref   = capabilities.Reference(aRef(t))
+		ref   = capabilities.Reference(testRef(t))
 		eu    = choices("eu", "us")
 	)
 	for _, c := range []struct {
@@ -110,7 +110,7 @@ func TestEmptyIsMissing(t *testing.T) {
 	}
 }
 
-func TestDefaultsStandInForWhatIsMissing(t *testing.T) {
+func TestDefaultsReplaceMissingValues(t *testing.T) {
 	c := compiled(t,
 		field("tier", events.Select, choices("standard", "fast"), defaulting(capabilities.String("standard")), required),
 		field("n", events.Number, defaulting(capabilities.Int(0))),
@@ -128,7 +128,7 @@ func TestDefaultsStandInForWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestAnAnswerNamesEveryWrongField(t *testing.T) {
+func TestCheckNamesEveryWrongField(t *testing.T) {
 	c := compiled(t,
 		field("service", events.Text, required),
 		field("port", events.Number, required, patterned(`{"type":"integer","minimum":1,"maximum":65535}`)),
@@ -174,7 +174,7 @@ func TestLargeAnswersAreRefused(t *testing.T) {
 	}
 }
 
-func TestAValueTooLargeForItsPatternIsRefusedAtOnce(t *testing.T) {
+func TestCostlyChecksAreRefusedEarly(t *testing.T) {
 	longList := capabilities.List(slices.Repeat([]capabilities.Value{capabilities.Int(7)}, 25_000)...)
 	numbers := strings.TrimSuffix(strings.Repeat("1,", 4000), ",")
 	for name, c := range map[string]struct {
@@ -196,7 +196,7 @@ func TestAValueTooLargeForItsPatternIsRefusedAtOnce(t *testing.T) {
 	answer := values{}
 	for i := range 50 {
 		name := fmt.Sprintf("f%02d", i)
-		fields = append(fields, field(name, "", patterned(bomb(6))))
+		fields = append(fields, field(name, "", patterned(doublingPattern(6))))
 		answer[name] = capabilities.List(slices.Repeat([]capabilities.Value{capabilities.Int(7)}, 200)...)
 	}
 	_, err := compiled(t, fields...).Check(answer)
@@ -208,7 +208,7 @@ func TestAValueTooLargeForItsPatternIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestReasonsArePlain(t *testing.T) {
+func TestPatternErrors(t *testing.T) {
 	person := `{"type":"object","required":["name","age"],"properties":{"name":{"type":"string"},"age":{"type":"integer"}},"additionalProperties":false}`
 	for _, c := range []struct{ pattern, json, want string }{
 		{`{"type":"integer"}`, `1.5`, "want a whole number"},
@@ -264,7 +264,7 @@ func TestReasonsArePlain(t *testing.T) {
 	}
 }
 
-func TestAReasonIsShort(t *testing.T) {
+func TestErrorsAreBounded(t *testing.T) {
 	var options []string
 	for i := range 50 {
 		options = append(options, fmt.Sprintf("%d-%s", i, strings.Repeat("x", 100)))

@@ -20,7 +20,7 @@ func regexps(n int, pattern string) []events.Field {
 	return fields
 }
 
-func TestPatternsOfAFormAreBoundedTogether(t *testing.T) {
+func TestPatternsOfFormShareOneBudget(t *testing.T) {
 	schemas := `{"allOf":[{}` + strings.Repeat(",{}", 900) + `]}`
 	long := `{"description":"` + strings.Repeat("x", 15<<10) + `"}`
 	for name, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestPatternsOfAFormAreBoundedTogether(t *testing.T) {
 	compiled(t, regexps(MaxFields, `{"type":"string","minLength":1,"pattern":"^[a-z][a-z0-9-]+$"}`)...) // an honest one
 }
 
-func TestEffortGrowsWithTheWork(t *testing.T) {
+func TestEffortGrowsWithWork(t *testing.T) {
 	small := compiled(t, regexps(1, `{"maxLength":10}`)...)
 	large := compiled(t, regexps(4, `{"pattern":"^\\pL{200}$"}`)...)
 	if s, l := small.CompileEffort(), large.CompileEffort(); s <= 0 || l < 20*s {

@@ -46,7 +46,7 @@ func TestFieldsAreReadFromJSON(t *testing.T) {
 	}
 }
 
-func TestFieldsThatCannotBeReadAreNamed(t *testing.T) {
+func TestInvalidFieldsAreNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		json string
 		want map[string]string
@@ -79,7 +79,7 @@ func TestFieldsThatCannotBeReadAreNamed(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatAreNoListOfFieldsAreRefused(t *testing.T) {
+func TestInvalidDocumentsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		json string
 		want parley.Code

@@ -71,7 +71,7 @@ func wantFields(t testing.TB, err error, code parley.Code, want map[string]strin
 	}
 }
 
-func aRef(t testing.TB) capabilities.Ref {
+func testRef(t testing.TB) capabilities.Ref {
 	t.Helper()
 	id := capabilities.ID{}
 	id.ULID[0], id.Node[0] = 1, 1
@@ -87,7 +87,7 @@ func nested(depth int) capabilities.Value {
 	return v
 }
 
-func TestFormsThatMakeSenseCompile(t *testing.T) {
+func TestValidFieldsCompile(t *testing.T) {
 	for name, f := range map[string]events.Field{
 		"untyped":             field("a", ""),
 		"spaces within":       field("two words", events.Text),
@@ -117,7 +117,7 @@ func TestFormsThatMakeSenseCompile(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfAFormAreMadePlain(t *testing.T) {
+func TestCompileNormalizesFields(t *testing.T) {
 	given := []events.Field{field("a", events.Confirm), field("b", "", patterned("null"), defaulting(capabilities.String("")))}
 	c := compiled(t, given...)
 	got := c.Fields()
@@ -132,7 +132,7 @@ func TestDefaultsOfAFormAreMadePlain(t *testing.T) {
 	}
 }
 
-func TestEveryWrongFieldIsNamed(t *testing.T) {
+func TestCompileNamesEveryWrongField(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	text := capabilities.String
 	for name, c := range map[string]struct {
@@ -180,11 +180,11 @@ func TestEveryWrongFieldIsNamed(t *testing.T) {
 		"default type":        {field("a", events.Number, defaulting(text("5"))), "default: want a number"},
 		"default pattern":     {field("a", events.Number, patterned(`{"minimum":5}`), defaulting(capabilities.Int(4))), "default: at least 5"},
 		"default sealed":      {field("a", events.Text, defaulting(capabilities.Sealed([]byte("x")))), "default: only a secret"},
-		"default reference":   {field("a", "", patterned("true"), defaulting(capabilities.Reference(aRef(t)))), "default: it holds a capability"},
+		"default reference":   {field("a", "", patterned("true"), defaulting(capabilities.Reference(testRef(t)))), "default: it holds a capability"},
 		"default deep":        {field("a", "", patterned("true"), defaulting(nested(64))), "nested more than"},
-		"example reference":   {field("a", "", func(f *events.Field) { f.Example = capabilities.List(capabilities.Reference(aRef(t))) }), "example: it holds a capability"},
+		"example reference":   {field("a", "", func(f *events.Field) { f.Example = capabilities.List(capabilities.Reference(testRef(t))) }), "example: it holds a capability"},
 		"secret default":      {field("a", events.Secret, defaulting(text("y"))), "a secret field has no default"},
-		"capability default":  {field("a", events.Capability, defaulting(capabilities.Reference(aRef(t)))), "a capability field has no default"},
+		"capability default":  {field("a", events.Capability, defaulting(capabilities.Reference(testRef(t)))), "a capability field has no default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Compile([]events.Field{field("good", ""), c.field})
@@ -235,7 +235,7 @@ func deepPattern(depth int) string {
 }
 
 // bomb gives a schema of few bytes that doubles with each of its levels.
-func bomb(levels int) string {
+func doublingPattern(levels int) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/0","$defs":{`)
 	for i := range levels {
@@ -279,7 +279,7 @@ var badPatterns = []struct{ name, pattern, want string }{
 	{"dynamic circle", `{"$dynamicAnchor":"x","items":{"$dynamicRef":"#x"}}`, "circle"},
 	{"long", `{"title":"` + strings.Repeat("x", MaxPattern) + `"}`, "over the limit of 16384"},
 	{"deep", deepPattern(80), "nested more than 64 deep"},
-	{"bomb", bomb(30), "too much work"},
+	{"bomb", doublingPattern(30), "too much work"},
 	{"flat bomb", `{"allOf":[` + strings.Repeat("true,", 1500) + `true]}`, "too much work"},
 	{"many schemas", `{"allOf":[` + strings.Repeat("{},", 1500) + `{}]}`, "too much work"},
 	{"repetition", `{"pattern":"(a{1000}){9}"}`, "not a regular expression"},
@@ -303,9 +303,9 @@ func TestBadPatternsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAPatternOfTenLevelsOfReferencesIsCounted(t *testing.T) {
-	compiled(t, field("a", "", patterned(bomb(6))))
-	if _, err := Compile([]events.Field{field("a", "", patterned(bomb(10)))}); parley.CodeOf(err) != parley.InvalidForm {
+func TestNestedReferencesAreCounted(t *testing.T) {
+	compiled(t, field("a", "", patterned(doublingPattern(6))))
+	if _, err := Compile([]events.Field{field("a", "", patterned(doublingPattern(10)))}); parley.CodeOf(err) != parley.InvalidForm {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"parley/events"
 )
 
-func TestSplitAtTheFirstColon(t *testing.T) {
+func TestSplitAtFirstColon(t *testing.T) {
 	for arg, want := range map[string]events.FieldText{
 		"a:b":          {Name: "a", Text: "b"},
 		"a:":           {Name: "a", Text: ""},
@@ -52,7 +52,7 @@ func lookupIn(names values) finder {
 }
 
 func TestTextsAreReadByType(t *testing.T) {
-	ref := capabilities.Reference(aRef(t))
+	ref := capabilities.Reference(testRef(t))
 	names := lookupIn(values{"bob": ref, "team/bob": ref})
 	texts := func(ts ...string) []string { return ts }
 	eu := choices("eu", "us")
@@ -102,7 +102,7 @@ func TestTextsAreReadByType(t *testing.T) {
 		for _, text := range c.texts {
 			given = append(given, events.FieldText{Name: "a", Text: text})
 		}
-		got, err := readOnly([]events.Field{c.field}, given, names)
+		got, err := readUnchecked([]events.Field{c.field}, given, names)
 		if c.wrong != "" {
 			wantFields(t, err, parley.InvalidAnswer, map[string]string{"a": c.wrong})
 			continue
@@ -114,16 +114,16 @@ func TestTextsAreReadByType(t *testing.T) {
 }
 
 // readOnly reads texts and does not check the values.
-func readOnly(fields []events.Field, texts []events.FieldText, lookup finder) (map[string]capabilities.Value, error) {
+func readUnchecked(fields []events.Field, texts []events.FieldText, lookup finder) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	got := readTexts(fields, texts, lookup, &w)
 	w.sort((&Schema{fields: fields}).find)
 	return got, w.err(parley.InvalidAnswer)
 }
 
-func TestReadingNamesEveryWrongText(t *testing.T) {
+func TestReadNamesEveryWrongText(t *testing.T) {
 	fields := []events.Field{field("port", events.Number, required), field("ok", events.Checkbox), field("who", events.Capability), field("x", "", required)}
-	_, err := readOnly(fields, []events.FieldText{{Name: "who", Text: "eve"}, {Name: "bogus", Text: "1"}, {Name: "port", Text: "eighty"}, {Name: "ok", Text: "maybe"}}, nil)
+	_, err := readUnchecked(fields, []events.FieldText{{Name: "who", Text: "eve"}, {Name: "bogus", Text: "1"}, {Name: "port", Text: "eighty"}, {Name: "ok", Text: "maybe"}}, nil)
 	wantFields(t, err, parley.InvalidAnswer, map[string]string{
 		"port": "want a number", "ok": "want true or false", "who": "no names are known here", "bogus": "no such field",
 	})
@@ -132,8 +132,8 @@ func TestReadingNamesEveryWrongText(t *testing.T) {
 	}
 }
 
-func TestReadingAndCheckingTellAllAtOnce(t *testing.T) {
-	ref := capabilities.Reference(aRef(t))
+func TestReadAndCheckReportsAllErrors(t *testing.T) {
+	ref := capabilities.Reference(testRef(t))
 	names := lookupIn(values{"bob": ref, "note": capabilities.String("x")})
 	c := compiled(t,
 		field("service", events.Text, required), field("port", events.Number, required),
@@ -210,7 +210,7 @@ func FuzzReadAndCheck(f *testing.F) {
 		f.Add(seed.Name, seed.Text, "select", "eu")
 	}
 	c := everyType(f)
-	ref := capabilities.Reference(aRef(f))
+	ref := capabilities.Reference(testRef(f))
 	f.Fuzz(func(t *testing.T, name, text, name2, text2 string) {
 		got, err := c.ReadAndCheck([]events.FieldText{{Name: name, Text: text}, {Name: name2, Text: text2}}, nil, lookupIn(values{"bob": ref}))
 		if err != nil {

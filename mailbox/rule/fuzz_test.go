@@ -80,7 +80,7 @@ func checkCovered(t *testing.T, made, other string) {
 				t.Fatalf("a rule of %q covers %q, with the option %q", made, other, w)
 			case !strings.HasPrefix(w, "-") && !text && (slices.Contains(strings.Split(w, "/"), "..") || strings.Contains(w, ":") || strings.HasPrefix(w, "+")):
 				t.Fatalf("a rule of %q covers %q, with the operand %q", made, other, w)
-			case !strings.HasPrefix(w, "-") && !text && strings.HasPrefix(w, "/") && w != shop && !strings.HasPrefix(w, shop+"/"):
+			case !strings.HasPrefix(w, "-") && !text && strings.HasPrefix(w, "/") && w != testFolder && !strings.HasPrefix(w, testFolder+"/"):
 				t.Fatalf("a rule of %q covers %q, with the path %q", made, other, w)
 			}
 		}
@@ -93,7 +93,7 @@ func FuzzInputs(f *testing.F) {
 		for _, input := range []string{
 			`{"command":"git push origin main","description":"x"}`, `{"file_path":"src/a.go","content":"x"}`, `{"content":[{"type":"diff","path":"a"}],"rawInput":{"path":"a"}}`, `[]`, `{"command":{}}`,
 		} {
-			f.Add(tool, input, shop)
+			f.Add(tool, input, testFolder)
 		}
 	}
 	f.Fuzz(func(t *testing.T, tool, input, folder string) {

@@ -9,18 +9,18 @@ import (
 	"parley/events"
 )
 
-const shop = "/home/fae/shop"
+const testFolder = "/home/fae/shop"
 
 // command is the call of a command line in the shop.
 func commandCall(line string) Call {
 	input, _ := json.Marshal(map[string]string{"command": line})
-	return Call{Tool: "Bash", Input: string(input), Folder: shop}
+	return Call{Tool: "Bash", Input: string(input), Folder: testFolder}
 }
 
 // edit is the edit of a file in the shop.
 func editCall(file string) Call {
 	input, _ := json.Marshal(map[string]string{"file_path": file, "old_string": "a", "new_string": "b"})
-	return Call{Tool: "Edit", Input: string(input), Folder: shop}
+	return Call{Tool: "Edit", Input: string(input), Folder: testFolder}
 }
 
 // allOf returns every rule that may be made of a call.
@@ -41,7 +41,7 @@ func allows(rules []Standing, c Call) bool {
 
 // TestNoRuleOfOneCallCoversAnother has the calls of the report, all rules that may be made of one at once, and what
 // none of them covers.
-func TestNoRuleOfOneCallCoversAnother(t *testing.T) {
+func TestRulesCoverNoOtherCall(t *testing.T) {
 	for line, others := range map[string][]string{
 		"docker run hello-world": {
 			"docker run --privileged -v /:/host alpine chroot /host", "docker run alpine", "docker run hello-world sh", "docker ps",
@@ -133,7 +133,7 @@ func TestOffersOfCommands(t *testing.T) {
 	}
 }
 
-func TestLinesThatAreUnderstood(t *testing.T) {
+func TestParseLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"ls":                          "ls",
 		"  ls \t -la ":                "ls,-la",
@@ -209,7 +209,7 @@ func TestLinesThatAreUnderstood(t *testing.T) {
 	}
 }
 
-func TestTheVeryCall(t *testing.T) {
+func TestExactRule(t *testing.T) {
 	for _, test := range []struct {
 		tool, a, b string
 		same       bool
@@ -228,9 +228,9 @@ func TestTheVeryCall(t *testing.T) {
 		{"create", `{"path":"x"}`, `{"path":"y"}`, false},
 		{"create", `"x"`, `"x"`, true},
 	} {
-		exact := Read(Call{Tool: test.tool, Input: test.a, Folder: shop}).Exact()
+		exact := Read(Call{Tool: test.tool, Input: test.a, Folder: testFolder}).Exact()
 		rules := []Standing{{Covers: &exact, Allow: true}}
-		if got := allows(rules, Call{Tool: test.tool, Input: test.b, Folder: shop}); got != test.same {
+		if got := allows(rules, Call{Tool: test.tool, Input: test.b, Folder: testFolder}); got != test.same {
 			t.Errorf("%s: %s and %s are the same call: %t", test.tool, test.a, test.b, got)
 		}
 		if allows(rules, Call{Tool: test.tool, Input: test.a, Folder: "/elsewhere"}) {
@@ -239,26 +239,26 @@ func TestTheVeryCall(t *testing.T) {
 	}
 }
 
-func TestWiderRulesAreForTheFolderAndNothingBesideTheCommand(t *testing.T) {
+func TestWiderRulesRequireSameFolderAndOptions(t *testing.T) {
 	rules := allOf(commandCall("git log"))
 	for _, c := range []Call{
 		{Tool: "Bash", Input: `{"command":"git log -5"}`, Folder: "/home/fae"},
 		{Tool: "Bash", Input: `{"command":"git log -5"}`},
-		{Tool: "Bash", Input: `{"command":"git log -5","workdir":"/tmp"}`, Folder: shop},
-		{Tool: "Bash", Input: `{"command":"git log -5","run_in_background":true}`, Folder: shop},
-		{Tool: "Bash", Input: `{"command":"git log -5","dangerouslyDisableSandbox":true}`, Folder: shop},
-		{Tool: "Bash", Input: `{"command":"git log -5","timeout":"x"}`, Folder: shop},
-		{Tool: "Bash", Input: `{"Command":"git log -5"}`, Folder: shop},
-		{Tool: "db", Input: `{"command":"git log -5"}`, Folder: shop},
+		{Tool: "Bash", Input: `{"command":"git log -5","workdir":"/tmp"}`, Folder: testFolder},
+		{Tool: "Bash", Input: `{"command":"git log -5","run_in_background":true}`, Folder: testFolder},
+		{Tool: "Bash", Input: `{"command":"git log -5","dangerouslyDisableSandbox":true}`, Folder: testFolder},
+		{Tool: "Bash", Input: `{"command":"git log -5","timeout":"x"}`, Folder: testFolder},
+		{Tool: "Bash", Input: `{"Command":"git log -5"}`, Folder: testFolder},
+		{Tool: "db", Input: `{"command":"git log -5"}`, Folder: testFolder},
 	} {
 		if allows(rules, c) {
 			t.Errorf("a rule covers %+v", c)
 		}
 	}
-	if !allows(rules, Call{Tool: "Bash", Input: `{"command":"git log -5","timeout":5000,"description":"x"}`, Folder: shop}) {
+	if !allows(rules, Call{Tool: "Bash", Input: `{"command":"git log -5","timeout":5000,"description":"x"}`, Folder: testFolder}) {
 		t.Error("a timeout and a description make it another command")
 	}
-	if len(Read(Call{Tool: "db", Input: `{"command":"git log"}`, Folder: shop}).Offers()) > 0 {
+	if len(Read(Call{Tool: "db", Input: `{"command":"git log"}`, Folder: testFolder}).Offers()) > 0 {
 		t.Error("a wider rule is offered for a tool that nobody knows to run command lines")
 	}
 	if len(Read(Call{Tool: "Bash", Input: `{"command":"cat x"}`}).Offers()) > 0 {
@@ -266,7 +266,7 @@ func TestWiderRulesAreForTheFolderAndNothingBesideTheCommand(t *testing.T) {
 	}
 }
 
-func TestEveryCommandOfALineIsCovered(t *testing.T) {
+func TestEveryCommandOfLineMustBeCovered(t *testing.T) {
 	rules := append(allOf(commandCall("git status")), allOf(commandCall("git diff"))...)
 	for line, want := range map[string]bool{
 		"git status && git diff --stat": true, "git status; git diff | git status": true, "git status && make": false, "make && git status": false,
@@ -282,7 +282,7 @@ func TestEveryCommandOfALineIsCovered(t *testing.T) {
 	}
 }
 
-func TestDenialsGoFirst(t *testing.T) {
+func TestDenialsPrecedeAllowances(t *testing.T) {
 	rules := allOf(commandCall("git log -5"))
 	never := Read(commandCall("git log")).Offers()[0]
 	rules = append(rules, Standing{Covers: &never})
@@ -298,21 +298,21 @@ func TestDenialsGoFirst(t *testing.T) {
 
 func TestOffersOfFiles(t *testing.T) {
 	for file, want := range map[string][]string{
-		shop + "/src/a.go":  {"src/a.go", "src/**/*.go", "src/**", "**/*.go", "**"},
-		"src/a.go":          {"src/a.go", "src/**/*.go", "src/**", "**/*.go", "**"},
-		"Makefile":          {"Makefile", "**"},
-		"app/[id]/page.tsx": {"app/[id]/page.tsx", `app/\[id\]/**/*.tsx`, `app/\[id\]/**`, "**/*.tsx", "**"},
-		".envrc":            {".envrc"},
-		".git/hooks/x":      {".git/hooks/x"},
-		"/etc/passwd":       nil,
-		"../x":              nil,
-		shop + "/../x":      nil,
-		shop + "2/x":        nil,
-		shop:                nil,
-		"a\u200b.go":        nil,
-		"git~1/config":      nil,
-		`src\a.go`:          nil,
-		"a.go:stream":       nil,
+		testFolder + "/src/a.go": {"src/a.go", "src/**/*.go", "src/**", "**/*.go", "**"},
+		"src/a.go":               {"src/a.go", "src/**/*.go", "src/**", "**/*.go", "**"},
+		"Makefile":               {"Makefile", "**"},
+		"app/[id]/page.tsx":      {"app/[id]/page.tsx", `app/\[id\]/**/*.tsx`, `app/\[id\]/**`, "**/*.tsx", "**"},
+		".envrc":                 {".envrc"},
+		".git/hooks/x":           {".git/hooks/x"},
+		"/etc/passwd":            nil,
+		"../x":                   nil,
+		testFolder + "/../x":     nil,
+		testFolder + "2/x":       nil,
+		testFolder:               nil,
+		"a\u200b.go":             nil,
+		"git~1/config":           nil,
+		`src\a.go`:               nil,
+		"a.go:stream":            nil,
 	} {
 		var got []string
 		for _, o := range Read(editCall(file)).Offers() {
@@ -332,7 +332,7 @@ func TestRulesForFiles(t *testing.T) {
 		file   string
 		covers bool
 	}{
-		{"src/a.go", 0, "src/a.go", in}, {"src/a.go", 0, shop + "/src/a.go", in}, {"src/a.go", 0, "src/b.go", out}, {"src/a.go", 0, "src/a.go/x", out},
+		{"src/a.go", 0, "src/a.go", in}, {"src/a.go", 0, testFolder + "/src/a.go", in}, {"src/a.go", 0, "src/b.go", out}, {"src/a.go", 0, "src/a.go/x", out},
 		{"src/a.go", 1, "src/b.go", in}, {"src/a.go", 1, "src/x/y/b.go", in}, {"src/a.go", 1, "src/b.txt", out}, {"src/a.go", 1, "b.go", out}, {"src/a.go", 1, "src/.x/b.go", out},
 		{"src/a.go", 2, "src/b.txt", in}, {"src/a.go", 2, "src/.env", out}, {"src/a.go", 2, "src2/b", out}, {"src/a.go", 2, "src/../b", out}, {"src/a.go", 2, "src/x/../../b", out},
 		{"src/a.go", 4, "b.txt", in}, {"src/a.go", 4, ".git/config", out}, {"src/a.go", 4, ".git/hooks/pre-commit", out}, {"src/a.go", 4, "x/.git/config", out}, {"src/a.go", 4, ".envrc", out},
@@ -351,7 +351,7 @@ func TestRulesForFiles(t *testing.T) {
 	for _, input := range []string{
 		`{"file_path":"a.go","command":"x"}`, `{"path":"a.go"}`, `{"file_path":["a.go"]}`, `{"notebook_path":"a.go"}`, `"a.go"`,
 	} {
-		if allows(rules, Call{Tool: "Edit", Input: input, Folder: shop}) {
+		if allows(rules, Call{Tool: "Edit", Input: input, Folder: testFolder}) {
 			t.Errorf("a rule for a file covers %s", input)
 		}
 	}
@@ -361,7 +361,7 @@ func TestRulesForFiles(t *testing.T) {
 }
 
 func TestEditsOfTheAgentClientProtocol(t *testing.T) {
-	call := func(input string) Call { return Call{Tool: EditTool, Input: input, Folder: shop} }
+	call := func(input string) Call { return Call{Tool: EditTool, Input: input, Folder: testFolder} }
 	const diff = `{"title":"Edit a","content":[{"type":"diff","path":"/home/fae/shop/a.go","newText":"x"}]`
 	o := Read(call(diff + "}")).Offers()
 	if len(o) == 0 || Words(&o[0]) != "any input for the file a.go, in /home/fae/shop" {
@@ -384,7 +384,7 @@ func TestEditsOfTheAgentClientProtocol(t *testing.T) {
 }
 
 // TestRulesOfBefore has the shapes that logs hold.
-func TestRulesOfBefore(t *testing.T) {
+func TestShapesOfOldLogs(t *testing.T) {
 	for _, test := range []struct {
 		shape  string
 		call   Call
@@ -404,7 +404,7 @@ func TestRulesOfBefore(t *testing.T) {
 		{"command: git push …", commandCall("git push --force"), false, true},
 		{"command: git push …", commandCall("git pull"), false, false},
 		{"command: git push …", commandCall("git push; rm x"), false, false},
-		{`exactly: {"path":"x"}`, Call{Tool: "Bash", Input: `{"path":"x"}`, Folder: shop}, true, false},
+		{`exactly: {"path":"x"}`, Call{Tool: "Bash", Input: `{"path":"x"}`, Folder: testFolder}, true, false},
 		{`exactly: {"path":"x"}`, Call{Tool: "Bash", Input: `{"path": "x"}`}, false, false},
 	} {
 		d := Read(test.call).Decide([]Standing{{Shape: test.shape, Allow: true}})
@@ -421,7 +421,7 @@ func TestRulesOfBefore(t *testing.T) {
 	}
 }
 
-func TestKeysThatStandTwiceAreRefused(t *testing.T) {
+func TestDuplicateKeysAreRefused(t *testing.T) {
 	for input, fine := range map[string]bool{
 		`{"command":"ls","command":"rm"}`: false, `{"a":{"b":1,"b":2}}`: false, `[{"a":1},{"a":1,"\u0061":2}]`: false, `{"a":[{"b":1,"b":1}]}`: false,
 		`{"a":{"a":{"a":1}}}`: true, `{"a":"a","b":["a","a"]}`: true, `[1,2,{"a":null}]`: true, `"x"`: true, `null`: true, `1`: true, `{}`: true, `{"a":1,"b":{"a":2},"c":3}`: true,
@@ -438,7 +438,7 @@ func TestKeysThatStandTwiceAreRefused(t *testing.T) {
 	}
 }
 
-func TestWordsOfWhatIsOdd(t *testing.T) {
+func TestWordsOfUnusualRules(t *testing.T) {
 	if got := VeryCall("/a\u202eb"); got != `exactly this call, in "/a\u202eb"` {
 		t.Error(got)
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestCrowdSurvivesFailures has many mailboxes write at once while commits fail at random, reopened by one
 // who watches, as a node does.
-func TestCrowdSurvivesFailures(t *testing.T) {
+func TestConcurrentWritersSurviveFailures(t *testing.T) {
 	o := testOptions(t)
 	o.Log = nil
 	var mu sync.Mutex
@@ -60,13 +60,13 @@ func TestCrowdSurvivesFailures(t *testing.T) {
 	t.Logf("%d failures, %d commits", failures, j.Stats().Commits)
 	w := make(writer)
 	for nth, acknowledged := range last {
-		m, _ := j.Mailbox(mailbox(nth))
+		m, _ := j.Mailbox(mailboxID(nth))
 		if m.Version < acknowledged {
 			t.Errorf("mailbox %d has version %d, acknowledged %d", nth, m.Version, acknowledged)
 		}
 		w[nth] = m.Version
 	}
-	w.holds(t, j)
+	w.check(t, j)
 }
 
 // writeThrough appends until count appends are acknowledged, and gives the last version that is.
@@ -85,13 +85,13 @@ func writeThrough(t *testing.T, j *Journal, nth, count int) (acknowledged uint64
 			return acknowledged
 		}
 		eventually.Holds(t, "the journal works", func() bool { return j.Err() == nil })
-		m, _ := j.Mailbox(mailbox(nth))
+		m, _ := j.Mailbox(mailboxID(nth))
 		w[nth] = m.Version
 	}
 	return acknowledged
 }
 
-func TestLargeAppendsAreSplitIntoCommitsAndNeverDivided(t *testing.T) {
+func TestLargeBatchesAreSplitBetweenAppends(t *testing.T) {
 	o := testOptions(t)
 	o.MaxFrame = 10_000
 	gate := make(chan struct{})
@@ -117,15 +117,15 @@ func TestLargeAppendsAreSplitIntoCommitsAndNeverDivided(t *testing.T) {
 	if n := j.Stats().Commits; n < 3 || n > 5 {
 		t.Errorf("%d commits", n)
 	}
-	w.holds(t, j)
-	huge := events.Section{Mailbox: mailbox(4), First: 1, Count: 1, Body: make([]byte, j.MaxAppend()+frameOverhead)}
+	w.check(t, j)
+	huge := events.Section{Mailbox: mailboxID(4), First: 1, Count: 1, Body: make([]byte, j.MaxAppend()+frameOverhead)}
 	wantCode(t, await(t, j, j.Append(huge)), parley.ReadOnly)
 	reopen(t, j)
 	w.write(t, j, 1, 1)
-	w.holds(t, j)
+	w.check(t, j)
 }
 
-func TestClosedJournalTakesNothingAndForgetsNobody(t *testing.T) {
+func TestCloseReleasesAppendsAndRefusesNewOnes(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
@@ -141,8 +141,8 @@ func TestClosedJournalTakesNothingAndForgetsNobody(t *testing.T) {
 	}
 	wantCode(t, await(t, j, j.Append(writer{1: 100}.section(t, 1, 1))), parley.ReadOnly)
 	wantCode(t, j.Reopen(t.Context()), parley.ReadOnly)
-	if _, err := j.Load(t.Context(), mailbox(1)); err != nil {
+	if _, err := j.Load(t.Context(), mailboxID(1)); err != nil {
 		wantCode(t, err, parley.ReadOnly)
 	}
-	w.holds(t, open(t, o))
+	w.check(t, open(t, o))
 }

@@ -33,44 +33,44 @@ func readAsChild(folder string) {
 }
 
 // place is a byte of a block, and what it belongs to.
-type place struct {
+type recordByte struct {
 	name string
 	at   int
 }
 
 // lengthsOf gives bytes of the fields that say how long a record's parts are, and of those that say which it is.
-func lengthsOf(block []byte, record int) (all []place) {
+func recordBytes(block []byte, record int) (all []recordByte) {
 	at := 0
 	for range record {
 		at += int(binary.LittleEndian.Uint32(block[at:]) & recordLength)
 	}
 	subject := int(binary.LittleEndian.Uint16(block[at+20:]))
 	for i := range 8 {
-		all = append(all, place{fmt.Sprintf("byte %d of the number", i), at + 4 + i})
+		all = append(all, recordByte{fmt.Sprintf("byte %d of the number", i), at + 4 + i})
 	}
-	return append(all, place{"the length", at + 1}, place{"the length", at + 3}, place{"the subject's length", at + 21},
-		place{"the headers' length", at + recordHead + subject + 1}, place{"the headers' length", at + recordHead + subject + 3})
+	return append(all, recordByte{"the length", at + 1}, recordByte{"the length", at + 3}, recordByte{"the subject's length", at + 21},
+		recordByte{"the headers' length", at + recordHead + subject + 1}, recordByte{"the headers' length", at + recordHead + subject + 3})
 }
 
 // TestAChangedLengthTakesNoMemory changes the fields of a journal's records that say how long something is, or which it
 // is, one after another, and opens the journal in a process of its own.
-func TestAChangedLengthTakesNoMemory(t *testing.T) {
+func TestChangedLengthsDoNotExhaustMemory(t *testing.T) {
 	const most = 128 << 10 // KiB
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := damaged(t, func(*Options, string) {})
+	base := newClosedJournal(t, func(*Options, string) {})
 	block, err := os.ReadFile(filepath.Join(blockFolder(&base), "1.blk"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range lengthsOf(block, 50) {
+	for _, f := range recordBytes(block, 50) {
 		for _, kept := range []bool{true, false} {
-			o := copyOf(t, base)
+			o := copyJournal(t, base)
 			rewrite(t, filepath.Join(blockFolder(&o), "1.blk"), func(b []byte) []byte { b[f.at] ^= 0x55; return b })
 			if !kept {
-				forgetState(t, &o)
+				removeServerIndex(t, &o)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			cmd := exec.CommandContext(ctx, self)

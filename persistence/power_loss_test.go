@@ -12,7 +12,7 @@ import (
 
 // TestAStrictDiskKeepsWhatWasAcknowledged cuts the power of a disk that has the name of a new file only once its folder
 // was flushed: of a new journal after each of its first commits, and whenever another block begins.
-func TestAStrictDiskKeepsWhatWasAcknowledged(t *testing.T) {
+func TestAcknowledgedCommitsSurvivePowerLoss(t *testing.T) {
 	d := disktest.Mount(t)
 	o := testOptions(t)
 	o.Folder = filepath.Join(d.Path(), "above", "state")
@@ -22,7 +22,7 @@ func TestAStrictDiskKeepsWhatWasAcknowledged(t *testing.T) {
 	j := open(t, o)
 	blocks, cuts := 0, 0
 	for version := uint64(1); blocks < 3; version++ {
-		if err := await(t, j, j.Append(bulky(t, version))); err != nil {
+		if err := await(t, j, j.Append(largeSection(t, version))); err != nil {
 			t.Fatal(err)
 		}
 		all, err := filepath.Glob(filepath.Join(blockFolder(&j.o), "*.blk"))
@@ -34,7 +34,7 @@ func TestAStrictDiskKeepsWhatWasAcknowledged(t *testing.T) {
 		}
 		blocks = len(all)
 		cuts++
-		afterCut(t, d, o, version)
+		checkAfterPowerLoss(t, d, o, version)
 	}
 	closeJournal(t, j)
 	if cuts < 5 {
@@ -43,17 +43,17 @@ func TestAStrictDiskKeepsWhatWasAcknowledged(t *testing.T) {
 }
 
 // bulky makes a section of mailbox 1 of some hundred KiB.
-func bulky(t *testing.T, version uint64) events.Section {
+func largeSection(t *testing.T, version uint64) events.Section {
 	t.Helper()
 	body, err := events.Append(nil, events.Recorded{At: 1, Event: &events.NameBound{Name: "n", Value: capabilities.Bytes(make([]byte, 600<<10))}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return events.Section{Mailbox: mailbox(1), First: version, Count: 1, Body: body}
+	return events.Section{Mailbox: mailboxID(1), First: version, Count: 1, Body: body}
 }
 
 // afterCut opens what the disk would have, and looks for the commits that were acknowledged.
-func afterCut(t *testing.T, d *disktest.Disk, o Options, version uint64) {
+func checkAfterPowerLoss(t *testing.T, d *disktest.Disk, o Options, version uint64) {
 	t.Helper()
 	under, err := filepath.Rel(d.Path(), o.Folder)
 	if err != nil {
@@ -69,13 +69,13 @@ func afterCut(t *testing.T, d *disktest.Disk, o Options, version uint64) {
 		t.Fatalf("after commit %d and a cut: %v", version, err)
 	}
 	defer closeJournal(t, j)
-	if m, _ := j.Mailbox(mailbox(1)); m.Version != version {
+	if m, _ := j.Mailbox(mailboxID(1)); m.Version != version {
 		t.Errorf("after commit %d and a cut there are %d", version, m.Version)
 	}
 }
 
 // TestAStrictDiskKeepsARestoredJournal cuts the power when a restore has said that it is done.
-func TestAStrictDiskKeepsARestoredJournal(t *testing.T) {
+func TestRestoredJournalSurvivesPowerLoss(t *testing.T) {
 	from := open(t, testOptions(t))
 	make(writer).write(t, from, 1, 5)
 	var backup bytes.Buffer
@@ -91,11 +91,11 @@ func TestAStrictDiskKeepsARestoredJournal(t *testing.T) {
 	if err := Restore(t.Context(), o, &backup); err != nil {
 		t.Fatal(err)
 	}
-	afterCut(t, d, o, 5)
+	checkAfterPowerLoss(t, d, o, 5)
 }
 
 // TestAStrictDiskKeepsWhatProgramsPutOut cuts the power after a piece of output was stored.
-func TestAStrictDiskKeepsWhatProgramsPutOut(t *testing.T) {
+func TestOutputSurvivesPowerLoss(t *testing.T) {
 	d := disktest.Mount(t)
 	o := testOptions(t)
 	o.Folder = filepath.Join(d.Path(), "state")
@@ -106,7 +106,7 @@ func TestAStrictDiskKeepsWhatProgramsPutOut(t *testing.T) {
 	pieces := 0
 	put := func(n int) {
 		for range n {
-			if _, err := j.AppendOutput(t.Context(), mailbox(1), make([]byte, MaxOutputPiece)); err != nil {
+			if _, err := j.AppendOutput(t.Context(), mailboxID(1), make([]byte, MaxOutputPiece)); err != nil {
 				t.Fatal(err)
 			}
 			pieces++
@@ -121,7 +121,7 @@ func TestAStrictDiskKeepsWhatProgramsPutOut(t *testing.T) {
 		cut := o
 		cut.Folder = filepath.Join(left, "state")
 		k := open(t, cut)
-		all, err := k.Output(t.Context(), mailbox(1), 0, 1000)
+		all, err := k.Output(t.Context(), mailboxID(1), 0, 1000)
 		if err != nil || len(all) != pieces {
 			t.Errorf("after %d pieces and a cut there are %d, %v", pieces, len(all), err)
 		}

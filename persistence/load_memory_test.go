@@ -16,7 +16,7 @@ import (
 
 // TestALogIsReadWithLittleGarbage reads a mailbox of many large messages after a start, with the runtime's collector
 // made lazy, so that the bound is on what the journal does. Without that the heap is seven times what is read.
-func TestALogIsReadWithLittleGarbage(t *testing.T) {
+func TestLoadBoundsGarbage(t *testing.T) {
 	const count, size = 400, 120 << 10
 	o := testOptions(t)
 	j := open(t, o)
@@ -27,7 +27,7 @@ func TestALogIsReadWithLittleGarbage(t *testing.T) {
 	before := heapNow()
 	peak := watchHeap(t)
 	j = open(t, o)
-	l, err := j.Load(t.Context(), mailbox(1))
+	l, err := j.Load(t.Context(), mailboxID(1))
 	if err != nil || len(l.Events) != count {
 		t.Fatalf("%d events, %v", len(l.Events), err)
 	}
@@ -44,12 +44,12 @@ func writeLarge(t *testing.T, j *Journal, count, size int) {
 	t.Helper()
 	for i := range count {
 		text := []events.Span{{Words: strings.Repeat(string(rune('a'+i%26)), size)}}
-		e := &events.MessagePosted{Number: uint64(i), Message: mailbox(1000 + i), From: mailbox(2), To: mailbox(1), Text: text, Date: capabilities.Time(i + 1)}
+		e := &events.MessagePosted{Number: uint64(i), Message: mailboxID(1000 + i), From: mailboxID(2), To: mailboxID(1), Text: text, Date: capabilities.Time(i + 1)}
 		body, err := events.Append(nil, events.Recorded{At: 1, Event: e})
 		if err != nil {
 			t.Fatal(err)
 		}
-		pos := j.Append(events.Section{Mailbox: mailbox(1), First: uint64(i + 1), Count: 1, Body: body})
+		pos := j.Append(events.Section{Mailbox: mailboxID(1), First: uint64(i + 1), Count: 1, Body: body})
 		if i%20 == 19 {
 			if err := await(t, j, pos); err != nil {
 				t.Fatal(err)

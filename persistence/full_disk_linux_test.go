@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-func TestFullDiskStopsWritingUntilThereIsRoom(t *testing.T) {
+func TestFullDiskMakesJournalReadOnly(t *testing.T) {
 	o := testOptions(t)
 	o.Folder = filepath.Join(o.Folder, "small")
 	if err := os.Mkdir(o.Folder, 0o700); err != nil {
@@ -33,7 +33,7 @@ func TestFullDiskStopsWritingUntilThereIsRoom(t *testing.T) {
 		}
 		wantCode(t, failed, parley.ReadOnly)
 		t.Logf("round %d: %v after %v", round, failed, time.Since(start))
-		m, _ := j.Mailbox(mailbox(1))
+		m, _ := j.Mailbox(mailboxID(1))
 		if w[1]-m.Version != 5 {
 			t.Fatalf("log has %d, appended %d", m.Version, w[1])
 		}
@@ -41,23 +41,23 @@ func TestFullDiskStopsWritingUntilThereIsRoom(t *testing.T) {
 			if err = j.Reopen(t.Context()); err == nil {
 				w[1] = m.Version
 				err = await(t, j, j.Append(w.section(t, 1, 5)))
-				m, _ = j.Mailbox(mailbox(1))
+				m, _ = j.Mailbox(mailboxID(1))
 			}
 		}
-		if _, err := j.Load(t.Context(), mailbox(1)); err != nil {
+		if _, err := j.Load(t.Context(), mailboxID(1)); err != nil {
 			t.Logf("while full: %v", err)
 		}
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}
 		reopen(t, j)
-		m, _ = j.Mailbox(mailbox(1))
+		m, _ = j.Mailbox(mailboxID(1))
 		w[1] = m.Version
 		w.write(t, j, 1, 20)
-		w.holds(t, j)
+		w.check(t, j)
 	}
 	closeJournal(t, j)
-	w.holds(t, open(t, o))
+	w.check(t, open(t, o))
 }
 
 // fill writes a file until the disk is full.
