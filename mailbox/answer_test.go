@@ -12,7 +12,7 @@ import (
 
 // twoAnswers returns a Harness in which one agent has drafted two answers to a form of another node. Each has its own
 // ID, and the first gives bob.
-func twoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.ID, first, second mailbox.SettleForm) {
+func draftTwoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.ID, first, second mailbox.SettleForm) {
 	t.Helper()
 	v = mailboxtest.New(t)
 	for _, name := range []string{"fae@A", "host@B", "bob@B"} {
@@ -37,16 +37,16 @@ func twoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.ID, fi
 }
 
 // arrive decides a settlement at its home, as if it came from another node. It returns the reason for a refusal.
-func arrive(v *mailboxtest.Harness, c mailbox.SettleForm) error {
+func settleRemotely(v *mailboxtest.Harness, c mailbox.SettleForm) error {
 	said := v.ToRemote("host@B", mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
 	_, err := v.Decide("fae@A", said)
 	return err
 }
 
-func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
-	v, asked, first, second := twoAnswers(t)
+func TestLosingAnswerGrantsNothing(t *testing.T) {
+	v, asked, first, second := draftTwoAnswers(t)
 	v.Must("host@B", mailbox.QueueAnswer{Answer: first})
-	if err := arrive(v, second); err != nil {
+	if err := settleRemotely(v, second); err != nil {
 		t.Fatal(err)
 	}
 	v.Deliver(false)
@@ -62,16 +62,16 @@ func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatComesAgainIsKnownByItsID(t *testing.T) {
-	v, asked, _, second := twoAnswers(t)
+func TestRepeatedAnswerIsRecognizedByID(t *testing.T) {
+	v, asked, _, second := draftTwoAnswers(t)
 	for range 2 { // the acknowledgement was lost
-		if err := arrive(v, second); err != nil {
+		if err := settleRemotely(v, second); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := second
 	other.Answer = v.IDsOf("host@B")()
-	if err := arrive(v, other); parley.CodeOf(err) != parley.AlreadyAnswered {
+	if err := settleRemotely(v, other); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Errorf("another that says the same: %v", err)
 	}
 	v.Deliver(false)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestWhatIsPostedCanBeReadAgain: a mailbox with an event that cannot be decoded is lost at the next start.
-func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
+func TestPostedValuesCanBeDecoded(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
@@ -41,7 +41,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 	}
 }
 
-func TestARepeatedAcknowledgementIsForOneItem(t *testing.T) {
+func TestRepeatedAckRemovesOneItem(t *testing.T) {
 	v := mailboxtest.New(t)
 	for _, name := range []string{"host", "fae", "bob", "eve"} {
 		v.Add(name)
@@ -68,8 +68,8 @@ func TestARepeatedAcknowledgementIsForOneItem(t *testing.T) {
 	}
 }
 
-func TestAnEmptyDeliveryIsRefused(t *testing.T) {
-	v := three(t, capabilities.Facet{})
+func TestEmptyDeliveryIsRefused(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
 	id := v.States["fae"].Mail.All()[1].ID()
 	for _, c := range []mailbox.Command{mailbox.RecordOutcome{Form: id}, mailbox.RemoteOutcome{RecordOutcome: mailbox.RecordOutcome{Form: id}}, mailbox.AcceptDelivery{}, mailbox.RemoteDelivery{}} {

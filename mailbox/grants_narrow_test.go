@@ -11,7 +11,7 @@ import (
 )
 
 // three returns a harness with host, fae and eve. Under the name eve, fae holds eve by a grant of host with a facet.
-func three(t *testing.T, facet capabilities.Facet) *mailboxtest.Harness {
+func newThreeAgents(t *testing.T, facet capabilities.Facet) *mailboxtest.Harness {
 	t.Helper()
 	v := mailboxtest.New(t)
 	for _, name := range []string{"host", "fae", "eve"} {
@@ -27,8 +27,8 @@ func three(t *testing.T, facet capabilities.Facet) *mailboxtest.Harness {
 
 var text = []events.Field{{Name: "f"}}
 
-func TestAnAskOnlyReferenceDoesNotGrowByReplying(t *testing.T) {
-	v := three(t, capabilities.Facet{Mode: capabilities.AskOnly})
+func TestReplyKeepsAskOnlyFacet(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{Mode: capabilities.AskOnly})
 	if _, err := v.Decide("fae", mailbox.PostMessage{To: "eve", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Fatal(err)
 	}
@@ -41,8 +41,8 @@ func TestAnAskOnlyReferenceDoesNotGrowByReplying(t *testing.T) {
 	}
 }
 
-func TestALimitedReferenceDoesNotGrowByAdoptingTo(t *testing.T) {
-	v := three(t, capabilities.Facet{Uses: 1, Until: 100})
+func TestAdoptedRecipientKeepsFacet(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{Uses: 1, Until: 100})
 	v.Must("fae", mailbox.PostMessage{To: "eve", Text: "the one"}) // fae's message 1
 	v.Must("fae", mailbox.AdoptName{Message: capabilities.FormNumber(1), Edge: "@to", Name: "more"})
 	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "more", Text: "and another"}); parley.CodeOf(err) != parley.NotPermitted {
@@ -50,8 +50,8 @@ func TestALimitedReferenceDoesNotGrowByAdoptingTo(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenInAnAnswerFallsWithWhatItCameFrom(t *testing.T) {
-	v := three(t, capabilities.Facet{})
+func TestRevocationCoversGrantsInAnswers(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
 	v.Add("bob")
 	v.Apply("bob", &events.NameBound{Name: "fae", Value: capabilities.Reference(mailbox.AgentRef(v.States["fae"].ID))})
 	v.Must("bob", mailbox.RequestForm{To: "fae", Description: "whom do you know?", Kind: events.Request, Result: "got"})
@@ -72,8 +72,8 @@ func TestWhatIsGivenInAnAnswerFallsWithWhatItCameFrom(t *testing.T) {
 	}
 }
 
-func TestDecideGivesTheSameEachTime(t *testing.T) {
-	v := three(t, capabilities.Facet{})
+func TestDecideIsDeterministic(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
 	v.Must("fae", mailbox.CopyName{From: "eve", To: "less", Facet: capabilities.Facet{Mode: capabilities.ReadOnly}})
 	eve := v.States["eve"].ID.String()
 	codes := map[parley.Code]int{}

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRevokingCutsWhatTheHolderGaveItself: a grant to oneself is derived like any other.
-func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
+func TestRevocationCoversGrantsToSelf(t *testing.T) {
 	v := mailboxtest.New(t)
 	for _, name := range []string{"host", "fae", "eve"} {
 		v.Add(name)

@@ -13,7 +13,7 @@ import (
 )
 
 func (m *model) ask(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	a := mailbox.RequestForm{
 		To: somePath.Draw(t, "to"), Description: "something", Fields: []events.Field{{Name: "f", Required: true}},
 		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key"), Result: rapid.SampledFrom([]string{"", "", "n", "c"}).Draw(t, "result"),
@@ -22,11 +22,11 @@ func (m *model) ask(t *rapid.T) {
 	if rapid.Bool().Draw(t, "for ever") {
 		a.Deadline = 0
 	}
-	to, want := p.reach(a.To)
+	to, want := p.resolve(a.To)
 	if a.Deadline == m.Now {
 		want = parley.InvalidArgument
 	}
-	known, code := m.again(p, a)
+	known, code := m.existing(p, a)
 	if known {
 		want = code
 	}
@@ -38,7 +38,7 @@ func (m *model) ask(t *rapid.T) {
 		return
 	}
 	f := &modelForm{
-		id: evs[0].(*events.FormRequested).ID, asker: p.name, holders: []string{to.agent}, deadline: a.Deadline, fixed: a.NoForward, key: a.Key, result: a.Result,
+		id: evs[0].(*events.FormRequested).ID, asker: p.name, holders: []string{to.agent}, deadline: a.Deadline, noForward: a.NoForward, key: a.Key, result: a.Result,
 	}
 	m.forms = append(m.forms, f)
 	p.mail = append(p.mail, modelMessage{id: f.id, form: f, from: p.name})
@@ -48,15 +48,15 @@ func (m *model) ask(t *rapid.T) {
 }
 
 // answerable returns the expected refusal of answering, declining and forwarding.
-func (p *person) answerable(t *rapid.T) (n capabilities.FormRef, f *modelForm, want parley.Code) {
+func (p *modelAgent) answerable(t *rapid.T) (n capabilities.FormRef, f *modelForm, want parley.Code) {
 	n, msg, want := p.pick(t, func(m modelMessage) bool {
-		return m.form != nil && p.seen(m.form) == "" && slices.Contains(m.form.holders, p.name)
+		return m.form != nil && p.knownOutcome(m.form) == "" && slices.Contains(m.form.holders, p.name)
 	})
 	if want != "" {
 		return n, nil, want
 	}
 	f = msg.form
-	if want = p.seen(f); want == "" && !slices.Contains(f.holders, p.name) {
+	if want = p.knownOutcome(f); want == "" && !slices.Contains(f.holders, p.name) {
 		want = parley.NotPermitted
 	}
 	return n, f, want
@@ -68,12 +68,12 @@ func (m *model) send(t *rapid.T, draft mailbox.Command, home capabilities.ID, er
 		t.Fatalf("drafting %+v: got %v, want %q", draft, err, want)
 	}
 	if err == nil {
-		m.way = append(m.way, delivery{m.Harness.NameOf[home], draft})
+		m.inTransit = append(m.inTransit, delivery{m.Harness.NameOf[home], draft})
 	}
 }
 
 func (m *model) answer(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	n, _, want := p.answerable(t)
 	text := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "text")
 	if want == "" && text == "" {
@@ -84,20 +84,20 @@ func (m *model) answer(t *rapid.T) {
 }
 
 func (m *model) decline(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	n, _, want := p.answerable(t)
 	c, home, err := m.States[p.name].DraftDecline(n, "no", m.NewID)
 	m.send(t, c, home, err, want)
 }
 
 func (m *model) forward(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	n, f, want := p.answerable(t)
 	to := somePath.Draw(t, "to")
-	if want == "" && f.fixed {
+	if want == "" && f.noForward {
 		want = parley.NotPermitted
 	}
-	if _, code := p.reach(to); want == "" {
+	if _, code := p.resolve(to); want == "" {
 		want = code
 	}
 	c, home, err := m.States[p.name].DraftForward(n, to, m.Now)
@@ -106,18 +106,18 @@ func (m *model) forward(t *rapid.T) {
 
 // arrive delivers a settlement or forward to its home. It may be delivered again later.
 func (m *model) arrive(t *rapid.T) {
-	if len(m.way) == 0 {
+	if len(m.inTransit) == 0 {
 		t.Skip("nothing on its way")
 	}
-	i := rapid.IntRange(0, len(m.way)-1).Draw(t, "delivery")
-	e := m.way[i]
+	i := rapid.IntRange(0, len(m.inTransit)-1).Draw(t, "delivery")
+	e := m.inTransit[i]
 	if !rapid.Bool().Draw(t, "again") {
-		m.way = slices.Delete(m.way, i, i+1)
+		m.inTransit = slices.Delete(m.inTransit, i, i+1)
 	}
 	switch c := e.command.(type) {
 	case mailbox.SettleForm:
 		f := m.form(c.Form)
-		want := f.end
+		want := f.outcome
 		if want == "" && f.deadline != 0 && m.Now >= f.deadline {
 			want = parley.AlreadyExpired
 		}
@@ -129,13 +129,13 @@ func (m *model) arrive(t *rapid.T) {
 		}
 	case mailbox.ForwardForm:
 		f, to := m.form(c.Form), m.Harness.NameOf[c.To]
-		want := f.end
-		if want == "" && (f.fixed || to == f.asker || slices.Contains(f.holders, to)) {
+		want := f.outcome
+		if want == "" && (f.noForward || to == f.asker || slices.Contains(f.holders, to)) {
 			want = parley.NotPermitted
 		}
 		if _, ok := m.do(t, e.to, c, want); ok {
 			f.holders = append(f.holders, to)
-			f.handed = append(f.handed, [2]string{m.Harness.NameOf[c.By], to})
+			f.forwards = append(f.forwards, [2]string{m.Harness.NameOf[c.By], to})
 		}
 	}
 }
@@ -146,21 +146,23 @@ func (m *model) form(id capabilities.ID) *modelForm {
 
 // ended settles a form in the model.
 func (m *model) ended(f *modelForm, end parley.Code, by, text string) {
-	home := m.person(f.asker)
-	f.end, f.by, f.text, home.learned[f] = end, by, text, true
+	home := m.agent(f.asker)
+	f.outcome, f.by, f.text, home.learned[f] = end, by, text, true
 	if f.result != "" && end == parley.AlreadyAnswered {
-		home.names[f.result] = thing{text: `{"f":"` + text + `"}`}
+		home.names[f.result] = modelValue{text: `{"f":"` + text + `"}`}
 	}
 }
 
 func (m *model) cancel(t *rapid.T) {
-	p := m.anyone(t)
-	n, msg, want := p.pick(t, func(msg modelMessage) bool { return msg.form != nil && msg.form.asker == p.name && msg.form.end == "" })
+	p := m.anyAgent(t)
+	n, msg, want := p.pick(t, func(msg modelMessage) bool {
+		return msg.form != nil && msg.form.asker == p.name && msg.form.outcome == ""
+	})
 	if want == "" && msg.form.asker != p.name {
 		want = parley.NotPermitted
 	}
 	if want == "" {
-		want = msg.form.end
+		want = msg.form.outcome
 	}
 	if _, ok := m.do(t, p.name, mailbox.CancelForm{Form: n}, want); ok {
 		m.ended(msg.form, parley.AlreadyCancelled, p.name, "")
@@ -172,10 +174,10 @@ func (m *model) wait(t *rapid.T) {
 }
 
 func (m *model) expire(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	evs, _ := m.do(t, p.name, mailbox.ExpireForms{}, "")
 	for _, f := range m.forms {
-		if f.asker == p.name && f.end == "" && f.deadline != 0 && f.deadline <= m.Now {
+		if f.asker == p.name && f.outcome == "" && f.deadline != 0 && f.deadline <= m.Now {
 			m.ended(f, parley.AlreadyExpired, "", "")
 			evs = slices.DeleteFunc(evs, func(e events.Event) bool { return e.(*events.FormCancelled).Form == f.id })
 		}
@@ -186,14 +188,14 @@ func (m *model) expire(t *rapid.T) {
 }
 
 func (m *model) post(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	to, edge := somePath.Draw(t, "to"), cmp.Or(rapid.SampledFrom([]string{"", "b", "n"}).Draw(t, "edge"), "SELF")
-	target, want := p.reach(to)
+	target, want := p.resolve(to)
 	value, ok := p.lookup(edge)
 	if want == "" && !ok {
 		want = parley.UnknownName
 	}
-	if want == "" && value.agent != "" && p.lost[value.grant] {
+	if want == "" && value.agent != "" && p.revoked[value.grant] {
 		want = parley.NotPermitted
 	}
 	key := rapid.SampledFrom([]string{"", "", "", "k1", "k2"}).Draw(t, "key")
@@ -223,18 +225,18 @@ func (m *model) post(t *rapid.T) {
 		if g.Parent != value.grant || m.Harness.NameOf[g.Target] != value.agent || m.Harness.NameOf[g.To] != target.agent || m.Harness.NameOf[g.By] != p.name {
 			t.Fatalf("%s gave %+v of %+v", p.name, g, value)
 		}
-		p.given, value.grant = append(p.given, g), g.ID
+		p.grants, value.grant = append(p.grants, g), g.ID
 	}
-	sent := modelMessage{id: posted.Message, from: p.name, edges: map[string]thing{"it": value}}
+	sent := modelMessage{id: posted.Message, from: p.name, edges: map[string]modelValue{"it": value}}
 	if target.agent == p.name {
-		p.gets(sent)
+		p.receive(sent)
 	} else {
 		p.mail = append(p.mail, sent)
 	}
 }
 
 func (m *model) adopt(t *rapid.T) {
-	p, name := m.anyone(t), someName.Draw(t, "name")
+	p, name := m.anyAgent(t), someName.Draw(t, "name")
 	n, msg, want := p.pick(t, func(msg modelMessage) bool { return msg.form == nil && msg.from != p.name })
 	if want == parley.NotAForm {
 		want = m.free(p, name)
@@ -247,14 +249,14 @@ func (m *model) adopt(t *rapid.T) {
 }
 
 func (m *model) store(t *rapid.T) {
-	p, name := m.anyone(t), someName.Draw(t, "name")
+	p, name := m.anyAgent(t), someName.Draw(t, "name")
 	if _, ok := m.do(t, p.name, mailbox.BindName{Name: name, Value: "5"}, m.free(p, name)); ok {
-		p.names[name] = thing{text: "5"}
+		p.names[name] = modelValue{text: "5"}
 	}
 }
 
 func (m *model) rename(t *rapid.T) {
-	p, from, to := m.anyone(t), someName.Draw(t, "from"), someName.Draw(t, "to")
+	p, from, to := m.anyAgent(t), someName.Draw(t, "from"), someName.Draw(t, "to")
 	want := m.free(p, to)
 	if _, bound := p.names[from]; !bound {
 		want = parley.UnknownName
@@ -266,7 +268,7 @@ func (m *model) rename(t *rapid.T) {
 }
 
 func (m *model) remove(t *rapid.T) {
-	p, name := m.anyone(t), someName.Draw(t, "name")
+	p, name := m.anyAgent(t), someName.Draw(t, "name")
 	want := parley.UnknownName
 	if _, bound := p.names[name]; bound {
 		want = ""
@@ -277,32 +279,32 @@ func (m *model) remove(t *rapid.T) {
 }
 
 func (m *model) dismiss(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	n, msg, want := p.pick(t, func(modelMessage) bool { return true })
 	if want == parley.NotAForm {
 		want = ""
 	}
-	if _, ok := m.do(t, p.name, mailbox.DismissMessage{Message: n}, want); ok && p.job != nil {
-		p.job.waiting = slices.DeleteFunc(p.job.waiting, func(id capabilities.ID) bool { return id == msg.id })
+	if _, ok := m.do(t, p.name, mailbox.DismissMessage{Message: n}, want); ok && p.program != nil {
+		p.program.waiting = slices.DeleteFunc(p.program.waiting, func(id capabilities.ID) bool { return id == msg.id })
 	}
 }
 
 func (m *model) revoke(t *rapid.T) {
-	p := m.anyone(t)
-	if len(p.given) == 0 {
+	p := m.anyAgent(t)
+	if len(p.grants) == 0 {
 		t.Skip("it gave nothing")
 	}
-	g := rapid.SampledFrom(p.given).Draw(t, "grant")
+	g := rapid.SampledFrom(p.grants).Draw(t, "grant")
 	m.do(t, p.name, mailbox.RevokeCapability{Grant: g.ID}, "")
-	p.lose(g.ID)
+	p.revoke(g.ID)
 }
 
 // lose records in the model that a grant is revoked, with everything that the person gave by it.
-func (p *person) lose(id capabilities.ID) {
-	p.lost[id] = true
-	for _, g := range p.given {
-		if p.lost[g.Parent] && !p.lost[g.ID] {
-			p.lose(g.ID)
+func (p *modelAgent) revoke(id capabilities.ID) {
+	p.revoked[id] = true
+	for _, g := range p.grants {
+		if p.revoked[g.Parent] && !p.revoked[g.ID] {
+			p.revoke(g.ID)
 		}
 	}
 }

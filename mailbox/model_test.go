@@ -14,19 +14,19 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-func TestMailboxesFollowTheModel(t *testing.T) {
+func TestMailboxesMatchModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		actions := map[string]func(*rapid.T){
 			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "forward too": m.forward, "arrive": m.arrive, "arrive too": m.arrive,
 			"cancel": m.cancel, "wait": m.wait, "expire": m.expire, "post": m.post, "adopt": m.adopt, "store": m.store, "rename": m.rename,
-			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "deliver one": m.deliverOne, "deliver another": m.deliverOne, "come again": m.comeAgain, "restart": m.restart,
+			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "deliver one": m.deliverOne, "deliver another": m.deliverOne, "come again": m.redeliver, "restart": m.restart,
 			"run": m.run, "run ends": m.runEnds, "interrupt": m.interrupt,
 		}
 		for range 4 { // days
 			t.Repeat(actions)
 		}
-		m.settleDown(t)
+		m.deliverAll(t)
 	})
 }
 
@@ -34,10 +34,10 @@ func TestMailboxesFollowTheModel(t *testing.T) {
 // and settlements are on their way, and what each agent has learned.
 type model struct {
 	*mailboxtest.Harness
-	who   []*person
-	forms []*modelForm
-	way   []delivery // settlements and forwards on their way to a form's home, in any order
-	echo  []delivery // commands that were delivered, and may be delivered again
+	agents    []*modelAgent
+	forms     []*modelForm
+	inTransit []delivery // settlements and forwards on their way to a form's home, in any order
+	delivered []delivery // commands that were delivered, and may be delivered again
 }
 
 type delivery struct {
@@ -51,23 +51,23 @@ type modelForm struct {
 	asker       string
 	holders     []string
 	deadline    capabilities.Time
-	fixed       bool // not to be forwarded
+	noForward   bool // not to be forwarded
 	key, result string
-	end         parley.Code // "" while it is open
+	outcome     parley.Code // "" while it is open
 	by, text    string
-	handed      [][2]string // from and to
+	forwards    [][2]string // from and to
 }
 
-type person struct {
+type modelAgent struct {
 	name    string
 	mail    []modelMessage
-	names   map[string]thing
+	names   map[string]modelValue
 	keys    map[string]*modelForm
 	learned map[*modelForm]bool // forms whose end it knows
-	lost    map[capabilities.ID]bool
-	given   []capabilities.Grant
+	revoked map[capabilities.ID]bool
+	grants  []capabilities.Grant
 	posted  map[string]modelPost // by key
-	job     *modelJob            // nil if it has no program
+	program *modelProgram        // nil if it has no program
 }
 
 // modelMessage is a form, or a message with values.
@@ -75,17 +75,17 @@ type modelMessage struct {
 	id    capabilities.ID
 	form  *modelForm
 	from  string
-	edges map[string]thing
+	edges map[string]modelValue
 }
 
 // modelPost is the recipient of a message, and the value in it.
 type modelPost struct {
 	to    string
-	value thing
+	value modelValue
 }
 
 // thing is the value of a name: an agent by a grant, or text.
-type thing struct {
+type modelValue struct {
 	agent string
 	grant capabilities.ID
 	text  string
@@ -95,23 +95,23 @@ func newModel(t *rapid.T) *model {
 	m := &model{Harness: mailboxtest.New(t)}
 	for _, name := range []string{"a", "b", "c"} {
 		m.Add(name)
-		m.who = append(m.who, &person{
-			name: name, names: map[string]thing{}, keys: map[string]*modelForm{}, learned: map[*modelForm]bool{}, lost: map[capabilities.ID]bool{},
+		m.agents = append(m.agents, &modelAgent{
+			name: name, names: map[string]modelValue{}, keys: map[string]*modelForm{}, learned: map[*modelForm]bool{}, revoked: map[capabilities.ID]bool{},
 			posted: map[string]modelPost{},
 		})
 	}
 	m.Apply("c", &events.ProgramSet{Runtime: "exec", Command: []string{"true"}})
-	m.person("c").job = &modelJob{status: mailbox.Idle}
+	m.agent("c").program = &modelProgram{status: mailbox.Idle}
 	for _, pair := range [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}, {"c", "b"}} { // all know each other
 		m.Apply(pair[0], &events.NameBound{Name: pair[1], Value: capabilities.Reference(mailbox.AgentRef(m.States[pair[1]].ID))})
-		m.person(pair[0]).names[pair[1]] = thing{agent: pair[1]}
+		m.agent(pair[0]).names[pair[1]] = modelValue{agent: pair[1]}
 	}
 	return m
 }
 
-func (m *model) person(name string) *person { return m.who[slices.Index(m.Agents, name)] }
+func (m *model) agent(name string) *modelAgent { return m.agents[slices.Index(m.Agents, name)] }
 
-func (m *model) anyone(t *rapid.T) *person { return rapid.SampledFrom(m.who).Draw(t, "who") }
+func (m *model) anyAgent(t *rapid.T) *modelAgent { return rapid.SampledFrom(m.agents).Draw(t, "who") }
 
 var (
 	someName = rapid.SampledFrom([]string{"b", "c", "n"})
@@ -119,33 +119,33 @@ var (
 )
 
 // lookup returns the expected value of a path of one name.
-func (p *person) lookup(path string) (thing, bool) {
+func (p *modelAgent) lookup(path string) (modelValue, bool) {
 	switch path {
 	case "HOST":
-		return thing{agent: "a"}, true
+		return modelValue{agent: "a"}, true
 	case "SELF":
-		return thing{agent: p.name}, true
+		return modelValue{agent: p.name}, true
 	}
 	got, ok := p.names[path]
 	return got, ok
 }
 
 // reach returns the expected agent at a path, or the expected refusal.
-func (p *person) reach(path string) (thing, parley.Code) {
+func (p *modelAgent) resolve(path string) (modelValue, parley.Code) {
 	got, ok := p.lookup(path)
 	switch {
 	case !ok || got.agent == "":
 		return got, parley.UnknownRecipient
-	case p.lost[got.grant]:
+	case p.revoked[got.grant]:
 		return got, parley.NotPermitted
 	}
 	return got, ""
 }
 
 // again returns the expected result of a form with a used key or name: the earlier form, or a refusal.
-func (m *model) again(p *person, a mailbox.RequestForm) (known bool, code parley.Code) {
+func (m *model) existing(p *modelAgent, a mailbox.RequestForm) (known bool, code parley.Code) {
 	f, keyed := p.keys[a.Key]
-	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == a.Result }); !keyed && a.Result != "" {
+	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.outcome == "" && f.result == a.Result }); !keyed && a.Result != "" {
 		if _, bound := p.names[a.Result]; bound {
 			return true, ""
 		}
@@ -159,20 +159,20 @@ func (m *model) again(p *person, a mailbox.RequestForm) (known bool, code parley
 		return false, ""
 	case !found || to.agent == "":
 		return true, parley.UnknownRecipient
-	case to.agent != f.holders[0] || a.NoForward != f.fixed || a.Result != "" && a.Result != f.result:
+	case to.agent != f.holders[0] || a.NoForward != f.noForward || a.Result != "" && a.Result != f.result:
 		return true, parley.InvalidArgument
 	}
 	return true, ""
 }
 
 // awaits reports whether the answer of an open form will have the name.
-func (m *model) awaits(p *person, name string) bool {
-	return slices.ContainsFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == name })
+func (m *model) isReserved(p *modelAgent, name string) bool {
+	return slices.ContainsFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.outcome == "" && f.result == name })
 }
 
 // free returns the expected refusal of binding a name.
-func (m *model) free(p *person, name string) parley.Code {
-	if _, taken := p.names[name]; taken || m.awaits(p, name) {
+func (m *model) free(p *modelAgent, name string) parley.Code {
+	if _, taken := p.names[name]; taken || m.isReserved(p, name) {
 		return parley.NameTaken
 	}
 	return ""
@@ -190,7 +190,7 @@ func (m *model) do(t *rapid.T, who string, c mailbox.Command, want parley.Code) 
 
 // pick draws the number of a message: mostly of a suitable one, sometimes of any, or one that does not exist. It
 // returns the expected refusal of FindForm.
-func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n capabilities.FormRef, msg modelMessage, code parley.Code) {
+func (p *modelAgent) pick(t *rapid.T, fit func(modelMessage) bool) (n capabilities.FormRef, msg modelMessage, code parley.Code) {
 	i := rapid.IntRange(0, len(p.mail)).Draw(t, "number")
 	var fits []int
 	for j, msg := range p.mail {
@@ -212,9 +212,9 @@ func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n capabilities.F
 }
 
 // seen returns the end of the form as a person knows it.
-func (p *person) seen(f *modelForm) parley.Code {
+func (p *modelAgent) knownOutcome(f *modelForm) parley.Code {
 	if p.learned[f] {
-		return f.end
+		return f.outcome
 	}
 	return ""
 }
@@ -222,7 +222,7 @@ func (p *person) seen(f *modelForm) parley.Code {
 // deliverOne delivers the first item of one person for another. If its acknowledgement is lost, it is delivered again.
 func (m *model) deliverOne(t *rapid.T) {
 	var ways []string // from and to
-	for _, p := range m.who {
+	for _, p := range m.agents {
 		for _, o := range m.States[p.name].Outbox.Items() {
 			if way := p.name + m.Harness.NameOf[o.To]; !slices.Contains(ways, way) {
 				ways = append(ways, way)
@@ -233,33 +233,33 @@ func (m *model) deliverOne(t *rapid.T) {
 		t.Skip("nothing to deliver")
 	}
 	way := rapid.SampledFrom(ways).Draw(t, "way")
-	p := m.person(way[:1])
+	p := m.agent(way[:1])
 	s := m.States[p.name]
 	i := slices.IndexFunc(s.Outbox.Items(), func(o mailbox.OutboxItem) bool { return m.Harness.NameOf[o.To] == way[1:] })
-	m.hand(t, p, s.Outbox.Items()[i], rapid.IntRange(0, 3).Draw(t, "ack") != 3)
+	m.deliverItem(t, p, s.Outbox.Items()[i], rapid.IntRange(0, 3).Draw(t, "ack") != 3)
 }
 
-func (m *model) hand(t *rapid.T, p *person, o mailbox.OutboxItem, ack bool) {
+func (m *model) deliverItem(t *rapid.T, p *modelAgent, o mailbox.OutboxItem, ack bool) {
 	c, err := m.States[p.name].CommandFor(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := m.person(m.Harness.NameOf[o.To])
+	to := m.agent(m.Harness.NameOf[o.To])
 	m.do(t, to.name, c, "")
-	m.echo = append(m.echo, delivery{to.name, c})
+	m.delivered = append(m.delivered, delivery{to.name, c})
 	switch c := c.(type) {
 	case mailbox.AcceptDelivery:
 		id := o.Subject
 		if here := slices.ContainsFunc(to.mail, func(msg modelMessage) bool { return msg.id == id }); !here {
 			msg := p.mail[slices.IndexFunc(p.mail, func(msg modelMessage) bool { return msg.id == id })]
-			to.gets(msg)
+			to.receive(msg)
 		}
 	case mailbox.RecordOutcome:
 		if c.Forwarded == nil {
 			to.learned[m.form(o.Subject)] = true
 		}
 	case mailbox.RecordRevocation:
-		to.lose(c.Grant)
+		to.revoke(c.Grant)
 	}
 	if ack {
 		m.do(t, p.name, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{o}}, "")
@@ -267,11 +267,11 @@ func (m *model) hand(t *rapid.T, p *person, o mailbox.OutboxItem, ack bool) {
 }
 
 // comeAgain delivers an earlier command again, which has no effect.
-func (m *model) comeAgain(t *rapid.T) {
-	if len(m.echo) == 0 {
+func (m *model) redeliver(t *rapid.T) {
+	if len(m.delivered) == 0 {
 		t.Skip("nothing came")
 	}
-	e := rapid.SampledFrom(m.echo).Draw(t, "echo")
+	e := rapid.SampledFrom(m.delivered).Draw(t, "echo")
 	if evs, _ := m.do(t, e.to, e.command, ""); len(evs) != 0 {
 		t.Fatalf("%T, come twice, makes %v", e.command, evs)
 	}
@@ -279,7 +279,7 @@ func (m *model) comeAgain(t *rapid.T) {
 
 // restart goes on with a state made from the log, or from a snapshot.
 func (m *model) restart(t *rapid.T) {
-	p := m.anyone(t)
+	p := m.anyAgent(t)
 	before := m.Snapshot(p.name)
 	defer func() {
 		if m.Snapshot(p.name) != before {
@@ -305,7 +305,7 @@ func (m *model) restart(t *rapid.T) {
 
 // check compares all mailboxes with the model.
 func (m *model) check(t *rapid.T) {
-	for _, p := range m.who {
+	for _, p := range m.agents {
 		s := m.States[p.name]
 		if len(s.Mail.All()) != len(p.mail) {
 			t.Fatalf("%s has %d messages, want %d", p.name, len(s.Mail.All()), len(p.mail))
@@ -317,7 +317,7 @@ func (m *model) check(t *rapid.T) {
 			}
 			if f := p.mail[n].form; f != nil {
 				m.checkForm(t, p, f, msg.Form)
-				if f.asker == p.name && f.end == "" {
+				if f.asker == p.name && f.outcome == "" {
 					want.Open++
 					if f.deadline != 0 && (want.Deadline == 0 || f.deadline < want.Deadline) {
 						want.Deadline = f.deadline
@@ -343,16 +343,16 @@ func (m *model) check(t *rapid.T) {
 }
 
 // checkForm compares one copy of a form with the knowledge of its holder.
-func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *mailbox.Form) {
-	end := p.seen(f)
+func (m *model) checkForm(t *rapid.T, p *modelAgent, f *modelForm, got *mailbox.Form) {
+	end := p.knownOutcome(f)
 	if got.IsOpen() != (end == "") || got.Answered != nil && got.Ended != nil {
 		t.Fatalf("%s: form %s open: %t, want %q", p.name, f.id, got.IsOpen(), end)
 	}
 	if end == "" {
 		return
 	}
-	if code := parley.CodeOf(got.EndedForOthers()); code != f.end {
-		t.Fatalf("%s: form %s is %s, want %s", p.name, f.id, code, f.end)
+	if code := parley.CodeOf(got.EndedForOthers()); code != f.outcome {
+		t.Fatalf("%s: form %s is %s, want %s", p.name, f.id, code, f.outcome)
 	}
 	if a := got.Answered; a != nil {
 		mine := p.name == f.asker || p.name == f.by
@@ -369,20 +369,20 @@ func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *mailbox.Form
 }
 
 // settleDown delivers everything, and checks that all agents know everything.
-func (m *model) settleDown(t *rapid.T) {
+func (m *model) deliverAll(t *rapid.T) {
 	for again := true; again; {
 		again = false
-		for _, p := range m.who {
+		for _, p := range m.agents {
 			for len(m.States[p.name].Outbox.Items()) > 0 {
 				again = true
-				m.hand(t, p, m.States[p.name].Outbox.Items()[0], true)
+				m.deliverItem(t, p, m.States[p.name].Outbox.Items()[0], true)
 			}
 		}
 	}
 	for _, f := range m.forms {
-		m.checkHanded(t, f)
+		m.checkForwards(t, f)
 		for _, h := range append(slices.Clone(f.holders), f.asker) {
-			if f.end != "" && !m.person(h).learned[f] {
+			if f.outcome != "" && !m.agent(h).learned[f] {
 				t.Fatalf("%s never learned what became of %s", h, f.id)
 			}
 		}
@@ -393,8 +393,8 @@ func (m *model) settleDown(t *rapid.T) {
 }
 
 // checkHanded checks that a form's home knows all forwards, and each agent its own.
-func (m *model) checkHanded(t *rapid.T, f *modelForm) {
-	for _, p := range m.who {
+func (m *model) checkForwards(t *rapid.T, f *modelForm) {
+	for _, p := range m.agents {
 		msg, err := m.States[p.name].Mail.FindFormID(f.id)
 		if err != nil {
 			continue
@@ -403,7 +403,7 @@ func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 		for _, h := range msg.Form.Forwarded {
 			got = append(got, [2]string{m.Harness.NameOf[h.By], m.Harness.NameOf[h.To]})
 		}
-		for _, h := range f.handed {
+		for _, h := range f.forwards {
 			if p.name == f.asker || p.name == h[0] {
 				want = append(want, h)
 			}
@@ -418,8 +418,8 @@ func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 func (m *model) checkRevoked(t *rapid.T) {
 	var all []capabilities.Grant
 	ended := map[capabilities.ID]bool{}
-	for _, p := range m.who {
-		all = append(all, p.given...)
+	for _, p := range m.agents {
+		all = append(all, p.grants...)
 		for _, g := range m.States[p.name].Grants.All() {
 			ended[g.ID] = ended[g.ID] || g.Revoked != 0
 		}
@@ -428,7 +428,7 @@ func (m *model) checkRevoked(t *rapid.T) {
 	for _, g := range all {
 		ended[g.ID] = ended[g.ID] || ended[g.Parent]
 	}
-	for _, p := range m.who {
+	for _, p := range m.agents {
 		for name, held := range p.names {
 			if ended[held.grant] {
 				m.do(t, p.name, mailbox.PostMessage{To: name, Text: "hello"}, parley.NotPermitted)

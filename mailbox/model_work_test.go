@@ -12,7 +12,7 @@ import (
 )
 
 // modelJob is the program of an agent: one run at a time, each for the message that has waited longest.
-type modelJob struct {
+type modelProgram struct {
 	status  string
 	waiting []capabilities.ID
 	run     capabilities.ID
@@ -20,30 +20,30 @@ type modelJob struct {
 }
 
 // gets adds a received message, which gets a run.
-func (p *person) gets(msg modelMessage) {
+func (p *modelAgent) receive(msg modelMessage) {
 	p.mail = append(p.mail, msg)
-	if p.job != nil && msg.form == nil {
-		p.job.waiting = append(p.job.waiting, msg.id)
+	if p.program != nil && msg.form == nil {
+		p.program.waiting = append(p.program.waiting, msg.id)
 	}
 }
 
 // atWork draws an agent, mostly one with a program.
-func (m *model) atWork(t *rapid.T) (*person, *modelJob) {
-	p := m.person("c")
+func (m *model) agentWithProgram(t *rapid.T) (*modelAgent, *modelProgram) {
+	p := m.agent("c")
 	if rapid.IntRange(0, 7).Draw(t, "who") == 7 {
-		p = m.anyone(t)
+		p = m.anyAgent(t)
 	}
-	if p.job == nil {
-		return p, &modelJob{}
+	if p.program == nil {
+		return p, &modelProgram{}
 	}
-	return p, p.job
+	return p, p.program
 }
 
 func (m *model) run(t *rapid.T) {
-	p, j := m.atWork(t)
+	p, j := m.agentWithProgram(t)
 	c := mailbox.StartRun{Unprompted: rapid.Bool().Draw(t, "unprompted")}
 	evs, _ := m.do(t, p.name, c, "")
-	if p.job == nil || !j.run.IsZero() || len(j.waiting) == 0 && !c.Unprompted {
+	if p.program == nil || !j.run.IsZero() || len(j.waiting) == 0 && !c.Unprompted {
 		if len(evs) != 0 {
 			t.Fatalf("%s, with nothing to begin: %v", p.name, evs)
 		}
@@ -61,7 +61,7 @@ func (m *model) run(t *rapid.T) {
 }
 
 func (m *model) runEnds(t *rapid.T) {
-	p, j := m.atWork(t)
+	p, j := m.agentWithProgram(t)
 	end := mailbox.EndRun{Run: j.run, Error: rapid.SampledFrom([]string{"", "broken", mailbox.Interrupted}).Draw(t, "error")}
 	stale := rapid.IntRange(0, 3).Draw(t, "stale") == 3
 	if stale {
@@ -82,7 +82,7 @@ func (m *model) runEnds(t *rapid.T) {
 
 // interrupt ends a run, its forms, and some earlier ones.
 func (m *model) interrupt(t *rapid.T) {
-	p, j := m.atWork(t)
+	p, j := m.agentWithProgram(t)
 	var also []capabilities.ID
 	for _, f := range m.forms {
 		if f.asker == p.name && rapid.IntRange(0, 3).Draw(t, "also") == 0 {
@@ -99,18 +99,18 @@ func (m *model) interrupt(t *rapid.T) {
 	j.run, j.status = capabilities.ID{}, mailbox.Idle
 	for i, msg := range p.mail {
 		f := msg.form
-		if f != nil && f.asker == p.name && f.end == "" && (i >= j.first || slices.Contains(also, f.id)) {
+		if f != nil && f.asker == p.name && f.outcome == "" && (i >= j.first || slices.Contains(also, f.id)) {
 			m.ended(f, parley.AlreadyCancelled, p.name, "")
 		}
 	}
 }
 
 // checkJob compares the runs of a mailbox with the model, and their number.
-func (m *model) checkJob(t *rapid.T, p *person) (inHand int) {
+func (m *model) checkJob(t *rapid.T, p *modelAgent) (inHand int) {
 	s := m.States[p.name]
-	j := p.job
+	j := p.program
 	if j == nil {
-		j = &modelJob{status: mailbox.Idle}
+		j = &modelProgram{status: mailbox.Idle}
 	}
 	var waiting []capabilities.ID
 	for _, msg := range s.Runs.Prompts() {

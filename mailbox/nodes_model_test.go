@@ -15,13 +15,13 @@ import (
 
 // TestNodesAgreeWhateverTheMailDoes delays, repeats and drops deliveries between three nodes. Each form is settled
 // once, with the same outcome for all. No agent is reached without a grant. A revocation holds on all nodes.
-func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
+func TestNodesAgreeDespiteDeliveryFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
+		w := newCluster(t)
 		actions := map[string]func(*rapid.T){
 			"ask": w.ask, "answer": w.answer, "answer too": w.answer, "forward": w.forward, "cancel": w.cancel, "send": w.send, "send too": w.send,
 			"adopt": w.adopt, "revoke": w.revoke, "wait": w.wait, "deliver one": w.deliverOne, "deliver again": w.deliverOne, "deliver more": w.deliverOne,
-			"come again": w.comeAgain, "restart": w.restart, "go away": w.goAway,
+			"come again": w.redeliver, "restart": w.restart, "go away": w.disconnect,
 		}
 		t.Repeat(actions)
 		w.Offline = nil
@@ -31,7 +31,7 @@ func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 			w.Must(name, mailbox.ExpireForms{})
 		}
 		w.Deliver(true)
-		w.comeAgain(t)
+		w.redeliver(t)
 		w.checkForms(t)
 		w.checkGrants(t)
 		w.CheckReplay()
@@ -39,15 +39,15 @@ func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 }
 
 // world is a Harness on three nodes, with a simple record of all deliveries.
-type world struct {
+type cluster struct {
 	*mailboxtest.Harness
-	echo  []func()           // deliveries to another node, to be repeated
-	mayBe map[[2]string]bool // by agent and node: whether the node may reach the agent
-	seen  map[string]int     // by agent: number of events checked
+	delivered []func()           // deliveries to another node, to be repeated
+	mayReach  map[[2]string]bool // by agent and node: whether the node may reach the agent
+	checked   map[string]int     // by agent: number of events checked
 }
 
-func newWorld(t *rapid.T) *world {
-	w := &world{Harness: mailboxtest.New(t), mayBe: map[[2]string]bool{}, seen: map[string]int{}}
+func newCluster(t *rapid.T) *cluster {
+	w := &cluster{Harness: mailboxtest.New(t), mayReach: map[[2]string]bool{}, checked: map[string]int{}}
 	w.SkipChecksums = true
 	w.OnRefusal = func(string, string, string) {}
 	for _, name := range []string{"h@A", "a@A", "h@B", "b@B", "h@C", "c@C"} {
@@ -56,14 +56,14 @@ func newWorld(t *rapid.T) *world {
 	w.NameAgents()
 	w.Introduce("h@A", "h@B")
 	w.Introduce("h@B", "h@C")
-	w.look(t)
+	w.checkNewEvents(t)
 	return w
 }
 
-func (w *world) anyone(t *rapid.T) string { return rapid.SampledFrom(w.Agents).Draw(t, "who") }
+func (w *cluster) anyAgent(t *rapid.T) string { return rapid.SampledFrom(w.Agents).Draw(t, "who") }
 
 // path draws the path of a name of an agent, or of a value in its mail.
-func (w *world) path(t *rapid.T, who string) string {
+func (w *cluster) path(t *rapid.T, who string) string {
 	names := []string{"HOST", "SELF", "A", "B", "C", "a", "b", "c", "x", "y"}
 	if n := len(w.States[who].Mail.All()); n > 0 {
 		names = append(names, "@mail/"+rapid.SampledFrom(numbersTo(n)).Draw(t, "message")+"/@from")
@@ -79,17 +79,17 @@ func numbersTo(n int) (all []string) {
 }
 
 // try runs a command that may be refused. An internal error fails the test.
-func (w *world) try(t *rapid.T, who string, c mailbox.Command) ([]events.Event, bool) {
+func (w *cluster) try(t *rapid.T, who string, c mailbox.Command) ([]events.Event, bool) {
 	evs, err := w.Decide(who, c)
 	if code := parley.CodeOf(err); code == parley.Internal {
 		t.Fatalf("%s, %+v: %v", who, c, err)
 	}
-	w.look(t)
+	w.checkNewEvents(t)
 	return evs, err == nil
 }
 
-func (w *world) ask(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) ask(t *rapid.T) {
+	who := w.anyAgent(t)
 	a := mailbox.RequestForm{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}
 	if rapid.IntRange(0, 3).Draw(t, "deadline") == 0 {
 		a.Deadline = w.Now + 20
@@ -98,7 +98,7 @@ func (w *world) ask(t *rapid.T) {
 }
 
 // form draws a form of an agent.
-func (w *world) form(t *rapid.T, who string) capabilities.FormRef {
+func (w *cluster) form(t *rapid.T, who string) capabilities.FormRef {
 	var forms []capabilities.FormRef
 	for _, m := range w.States[who].Mail.All() {
 		if m.Form != nil && (m.Form.IsOpen() || rapid.IntRange(0, 9).Draw(t, "old") == 0) {
@@ -111,8 +111,8 @@ func (w *world) form(t *rapid.T, who string) capabilities.FormRef {
 	return rapid.SampledFrom(forms).Draw(t, "form")
 }
 
-func (w *world) answer(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) answer(t *rapid.T) {
+	who := w.anyAgent(t)
 	which := w.form(t, who)
 	s := w.States[who]
 	var c mailbox.SettleForm
@@ -134,14 +134,14 @@ func (w *world) answer(t *rapid.T) {
 	case len(c.Grants) == 0 && rapid.Bool().Draw(t, "at once"):
 		said := w.ToRemote(who, mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
 		w.try(t, w.NameOf[home], said)
-		w.echo = append(w.echo, func() { w.try(t, w.NameOf[home], said) })
+		w.delivered = append(w.delivered, func() { w.try(t, w.NameOf[home], said) })
 	default:
 		w.try(t, who, mailbox.QueueAnswer{Answer: c})
 	}
 }
 
-func (w *world) forward(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) forward(t *rapid.T) {
+	who := w.anyAgent(t)
 	form, to := w.form(t, who), w.path(t, who)
 	c, home, err := w.States[who].DraftForward(form, to, w.Now)
 	switch {
@@ -153,19 +153,19 @@ func (w *world) forward(t *rapid.T) {
 	}
 }
 
-func (w *world) cancel(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) cancel(t *rapid.T) {
+	who := w.anyAgent(t)
 	w.try(t, who, mailbox.CancelForm{Form: w.form(t, who)})
 }
 
-func (w *world) send(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) send(t *rapid.T) {
+	who := w.anyAgent(t)
 	to, value := w.path(t, who), w.path(t, who)
 	w.try(t, who, mailbox.PostMessage{To: to, Text: "take @it:" + value})
 }
 
-func (w *world) adopt(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) adopt(t *rapid.T) {
+	who := w.anyAgent(t)
 	name := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name")
 	n := len(w.States[who].Mail.All())
 	if n == 0 {
@@ -177,26 +177,26 @@ func (w *world) adopt(t *rapid.T) {
 	w.try(t, who, mailbox.AdoptName{Message: mailboxtest.MustRef(rapid.SampledFrom(numbersTo(n)).Draw(t, "message")), Edge: "it", Name: name})
 }
 
-func (w *world) revoke(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) revoke(t *rapid.T) {
+	who := w.anyAgent(t)
 	if all := w.States[who].Grants.All(); len(all) > 0 {
 		w.try(t, who, mailbox.RevokeCapability{Grant: rapid.SampledFrom(all).Draw(t, "grant").ID})
 	}
 }
 
-func (w *world) wait(t *rapid.T) {
+func (w *cluster) wait(t *rapid.T) {
 	w.Now += 10
-	w.try(t, w.anyone(t), mailbox.ExpireForms{})
+	w.try(t, w.anyAgent(t), mailbox.ExpireForms{})
 }
 
-func (w *world) goAway(t *rapid.T) {
+func (w *cluster) disconnect(t *rapid.T) {
 	node := rapid.SampledFrom([]string{"A", "B", "C", ""}).Draw(t, "node")
 	w.Offline = map[string]bool{node: node != ""}
 }
 
 // deliverOne delivers the first item of one mailbox for another, if it can go. Its acknowledgement may be lost.
-func (w *world) deliverOne(t *rapid.T) {
-	from := w.anyone(t)
+func (w *cluster) deliverOne(t *rapid.T) {
+	from := w.anyAgent(t)
 	firsts := map[capabilities.ID]bool{}
 	all := slices.DeleteFunc(w.Outgoing(from), func(p mailbox.OutboxItem) bool {
 		was := firsts[p.To]
@@ -214,10 +214,10 @@ func (w *world) deliverOne(t *rapid.T) {
 	to := w.NameOf[p.To]
 	if p.To.Node != w.States[from].ID.Node {
 		c = w.ToRemote(from, p, c)
-		w.echo = append(w.echo, func() { w.try(t, to, c) })
+		w.delivered = append(w.delivered, func() { w.try(t, to, c) })
 	}
 	_, err = w.Decide(to, c)
-	w.look(t)
+	w.checkNewEvents(t)
 	refused := ""
 	if err != nil {
 		refused = string(parley.CodeOf(err))
@@ -228,14 +228,14 @@ func (w *world) deliverOne(t *rapid.T) {
 }
 
 // comeAgain repeats old deliveries, in any order.
-func (w *world) comeAgain(t *rapid.T) {
-	for range min(3, len(w.echo)) {
-		rapid.SampledFrom(w.echo).Draw(t, "echo")()
+func (w *cluster) redeliver(t *rapid.T) {
+	for range min(3, len(w.delivered)) {
+		rapid.SampledFrom(w.delivered).Draw(t, "echo")()
 	}
 }
 
-func (w *world) restart(t *rapid.T) {
-	who := w.anyone(t)
+func (w *cluster) restart(t *rapid.T) {
+	who := w.anyAgent(t)
 	s, err := mailbox.Restore(w.States[who].ID, []byte(w.Snapshot(who)))
 	if err != nil {
 		t.Fatal(err)
@@ -244,26 +244,26 @@ func (w *world) restart(t *rapid.T) {
 }
 
 // look checks the events since its last call. Each event from another node needs a grant that was made before.
-func (w *world) look(t *rapid.T) {
+func (w *cluster) checkNewEvents(t *rapid.T) {
 	for again := true; again; { // an event may justify one of another mailbox
 		again = false
 		for _, who := range w.Agents {
-			for ; w.seen[who] < len(w.Logs[who]); w.seen[who]++ {
+			for ; w.checked[who] < len(w.Logs[who]); w.checked[who]++ {
 				again = true
-				w.follow(t, who, w.Logs[who][w.seen[who]].Event)
+				w.checkEvent(t, who, w.Logs[who][w.checked[who]].Event)
 			}
 		}
 	}
 }
 
-func (w *world) follow(t *rapid.T, who string, e events.Event) {
+func (w *cluster) checkEvent(t *rapid.T, who string, e events.Event) {
 	node := mailboxtest.NodeOf(who)
 	came := func(from capabilities.ID) {
-		if at := mailboxtest.NodeOf(w.NameOf[from]); at != node && !w.mayBe[[2]string{who, at}] {
+		if at := mailboxtest.NodeOf(w.NameOf[from]); at != node && !w.mayReach[[2]string{who, at}] {
 			t.Fatalf("%s was reached from %s, which nobody gave it", who, at)
 		}
 	}
-	went := func(to capabilities.ID) { w.mayBe[[2]string{who, mailboxtest.NodeOf(w.NameOf[to])}] = true }
+	went := func(to capabilities.ID) { w.mayReach[[2]string{who, mailboxtest.NodeOf(w.NameOf[to])}] = true }
 	switch e := e.(type) {
 	case *events.FormRequested:
 		if e.From != w.States[who].ID {
@@ -282,26 +282,26 @@ func (w *world) follow(t *rapid.T, who string, e events.Event) {
 			went(e.To)
 		}
 	case *events.CapabilityGranted:
-		w.gave(t, who, e.Grant)
+		w.recordGrant(t, who, e.Grant)
 	case *events.CapabilityMinted:
-		if by := mailboxtest.NodeOf(w.NameOf[e.Grant.By]); by != node && !w.mayBe[[2]string{who, by}] {
+		if by := mailboxtest.NodeOf(w.NameOf[e.Grant.By]); by != node && !w.mayReach[[2]string{who, by}] {
 			t.Fatalf("%s was given by %s, which nobody gave it", who, by)
 		}
 	}
 }
 
 // gave records the nodes that may reach an agent by a grant, if its giver held the agent.
-func (w *world) gave(t *rapid.T, who string, g capabilities.Grant) {
+func (w *cluster) recordGrant(t *rapid.T, who string, g capabilities.Grant) {
 	target := w.NameOf[g.Target]
 	if target == "" {
 		t.Fatalf("%s gave %+v", who, g)
 	}
-	if by := mailboxtest.NodeOf(who); by == mailboxtest.NodeOf(target) || w.mayBe[[2]string{target, by}] {
-		w.mayBe[[2]string{target, mailboxtest.NodeOf(w.NameOf[g.To])}] = true
+	if by := mailboxtest.NodeOf(who); by == mailboxtest.NodeOf(target) || w.mayReach[[2]string{target, by}] {
+		w.mayReach[[2]string{target, mailboxtest.NodeOf(w.NameOf[g.To])}] = true
 	}
 }
 
-func (w *world) checkForms(t *rapid.T) {
+func (w *cluster) checkForms(t *rapid.T) {
 	for _, home := range w.Agents {
 		for _, m := range w.States[home].Mail.All() {
 			if m.Form == nil || m.Form.From != w.States[home].ID {
@@ -312,8 +312,8 @@ func (w *world) checkForms(t *rapid.T) {
 				if err != nil {
 					continue // it was refused
 				}
-				if end(c.Form) != end(m.Form) {
-					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), end(m.Form), w.NameOf[h], end(c.Form))
+				if outcomeText(c.Form) != outcomeText(m.Form) {
+					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), outcomeText(m.Form), w.NameOf[h], outcomeText(c.Form))
 				}
 				if len(c.Form.QueuedForwards) > 0 || c.Form.QueuedAnswer != nil {
 					t.Fatalf("%s still waits to say something to form %s", w.NameOf[h], m.ID())
@@ -324,7 +324,7 @@ func (w *world) checkForms(t *rapid.T) {
 }
 
 // end returns the end of a form as all see it.
-func end(f *mailbox.Form) string {
+func outcomeText(f *mailbox.Form) string {
 	switch {
 	case f.Answered != nil:
 		return "answered by " + f.Answered.By.String() + f.Answered.Date.String()
@@ -335,7 +335,7 @@ func end(f *mailbox.Form) string {
 }
 
 // checkGrants checks that no grant is live that was derived from a revoked one.
-func (w *world) checkGrants(t *rapid.T) {
+func (w *cluster) checkGrants(t *rapid.T) {
 	var all []capabilities.Grant
 	for _, who := range w.Agents {
 		all = append(all, w.States[who].Grants.All()...)

@@ -11,7 +11,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
+func TestFormsOfOriginAreIndexed(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
@@ -54,7 +54,7 @@ func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
 }
 
 // TestOriginInACommentIsRead: forms of earlier versions of the program have their origin in the comment of a pattern.
-func TestOriginInACommentIsRead(t *testing.T) {
+func TestOriginInCommentIsRead(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")

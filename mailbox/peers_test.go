@@ -12,7 +12,7 @@ import (
 
 // TestNobodyLeadsNearerThanTheyAre: an introduced node is dialled in no nearer network than its introducer, after any
 // number of introductions and updates. Nodes in old logs are not changed.
-func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
+func TestIntroducedPeerIsNoNearerThanIntroducer(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	node := func(n byte) capabilities.NodeID { return capabilities.NodeID{0: n, 31: 9} }
@@ -44,7 +44,7 @@ func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
 }
 
 // TestANodeIntroducesSoMany: a node cannot use up the places of others.
-func TestANodeIntroducesSoMany(t *testing.T) {
+func TestIntroductionsPerNodeAreLimited(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.SkipChecksums = true
 	v.Add("host")

@@ -27,7 +27,7 @@ func someForm(text string) mailbox.RequestForm {
 	return mailbox.RequestForm{To: "HOST", Description: "d" + text, Fields: []events.Field{{Name: "f"}}}
 }
 
-func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
+func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
 	for _, c := range []struct {
 		quota   mailbox.Quota
 		limit   int64
@@ -71,7 +71,7 @@ func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
 	}
 }
 
-func TestWhoHasTooMuchCanLetGo(t *testing.T) {
+func TestFullAccountCanRelease(t *testing.T) {
 	v := quotaHarness(t)
 	v.Must("fae", someForm("1"))
 	v.Must("fae", someForm("2"))
@@ -98,7 +98,7 @@ func TestWhoHasTooMuchCanLetGo(t *testing.T) {
 	v.CheckReplay()
 }
 
-func TestTheDailyQuotaBeginsAnewAtMidnight(t *testing.T) {
+func TestDailyQuotaResetsAtMidnight(t *testing.T) {
 	v := quotaHarness(t)
 	l := &mailbox.Limits{Quotas: mailbox.NoQuotas()}
 	l.Quotas[mailbox.QuotaDaily] = 2000
@@ -120,7 +120,7 @@ func TestTheDailyQuotaBeginsAnewAtMidnight(t *testing.T) {
 	v.CheckReplay()
 }
 
-func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
+func TestInboxQuotaIsPerSender(t *testing.T) {
 	v := quotaHarness(t)
 	v.Add("tom")
 	quotas := mailbox.NoQuotas()
@@ -158,7 +158,7 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 }
 
 // TestNoQuotaIsEverPassed runs random commands within quotas.
-func TestNoQuotaIsEverPassed(t *testing.T) {
+func TestQuotasAreNeverExceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := quotaHarness(t)
 		v.SkipChecksums = true
@@ -202,7 +202,7 @@ func TestNoQuotaIsEverPassed(t *testing.T) {
 	})
 }
 
-func TestQuotasAreReadAndShown(t *testing.T) {
+func TestQuotasAreParsedAndFormatted(t *testing.T) {
 	named, err := mailbox.ParseQuotas([]string{"forms=5", "daily=64MiB", "inbox=none", "bytes=0", "processor=10"})
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestQuotasAreReadAndShown(t *testing.T) {
 	}
 }
 
-func TestAnswersAndForwardsAreHeldToTheQuota(t *testing.T) {
+func TestAnswersAndForwardsAreWithinQuota(t *testing.T) {
 	v := quotaHarness(t)
 	v.Add("tom")
 	v.Apply("host", &events.NameBound{Name: "fae", Value: capabilities.Reference(mailbox.AgentRef(v.States["fae"].ID))})

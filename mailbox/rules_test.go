@@ -16,20 +16,20 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-const pushes = "git push to origin, any branches or tags, without options, in /srv/shop"
+const pushRule = "git push to origin, any branches or tags, without options, in /srv/shop"
 
 // push is a call for which a wider rule is offered.
-func push() mailbox.RequestApproval {
+func pushCall() mailbox.RequestApproval {
 	return mailbox.RequestApproval{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
 }
 
 // TestAnotherNodeOffersNoRules: an approval with offered rules or a remark is accepted from an agent of the same node.
 // From another node, only a plain approval is.
-func TestAnotherNodeOffersNoRules(t *testing.T) {
+func TestOffersFromAnotherNodeAreRefused(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
-	evs, err := v.States["fae"].Decide(push(), v.Now, v.NewID)
+	evs, err := v.States["fae"].Decide(pushCall(), v.Now, v.NewID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +75,11 @@ func TestAnotherNodeOffersNoRules(t *testing.T) {
 }
 
 // TestOfferedRulesAreInTheSnapshot answers an approval in a mailbox that was restored.
-func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
+func TestSnapshotHasOfferedRules(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
-	v.Must("fae", push())
+	v.Must("fae", pushCall())
 	snapshot, err := v.States["fae"].Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -96,21 +96,21 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 		values := map[string]capabilities.Value{mailbox.DecisionField: capabilities.String(mailbox.Always), mailbox.RuleField: capabilities.String(words)}
 		return fae.Decide(mailbox.RemoteAnswer{SettleForm: mailbox.SettleForm{Form: m.Form.ID, By: v.States["host"].ID, Values: values}}, v.Now, v.NewID)
 	}
-	if evs, err := answer(pushes + " or more"); parley.CodeOf(err) != parley.InvalidAnswer {
+	if evs, err := answer(pushRule + " or more"); parley.CodeOf(err) != parley.InvalidAnswer {
 		t.Errorf("a rule that is not offered: %v %v", evs, err)
 	}
-	evs, err := answer(pushes)
+	evs, err := answer(pushRule)
 	if err != nil || len(evs) != 2 {
 		t.Fatal(evs, err)
 	}
 	made := evs[1].(*events.RuleAdded)
-	if r := (mailbox.Rule{RuleAdded: *made}); r.Words() != pushes || made.Covers.Folder != "/srv/shop" || made.Shape != "" {
+	if r := (mailbox.Rule{RuleAdded: *made}); r.Words() != pushRule || made.Covers.Folder != "/srv/shop" || made.Shape != "" {
 		t.Errorf("made %q, %+v", r.Words(), made)
 	}
 }
 
 // TestARuleOfAnOldLogAsksAgain reads a rule in the bytes of version 1.
-func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
+func TestRuleOfOldLogAsksAgain(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
@@ -148,7 +148,7 @@ func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
 	if rules := fae.Rules.Valid(v.Now); len(rules) != 1 || rules[0].Stale() == "" || rules[0].Words() != "command: git push …" {
 		t.Fatalf("rules %+v", rules)
 	}
-	evs, err := fae.Decide(push(), v.Now, v.NewID)
+	evs, err := fae.Decide(pushCall(), v.Now, v.NewID)
 	if err != nil || len(evs) != 2 {
 		t.Fatal(evs, err)
 	}

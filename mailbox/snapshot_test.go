@@ -11,8 +11,8 @@ import (
 	"parley/mailbox"
 )
 
-func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
-	v := three(t, capabilities.Facet{})
+func TestRestoredStateExpiresInSameOrder(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
 	for n, at := range []capabilities.Time{10, 50, 20, 60, 70, 30, 40, 5, 6, 7} {
 		v.Must("fae", mailbox.RequestForm{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
 	}
@@ -39,8 +39,8 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 }
 
 // TestASnapshotThatClaimsMuchTakesLittle replaces every part of a snapshot by the head of a list of a million.
-func TestASnapshotThatClaimsMuchTakesLittle(t *testing.T) {
-	v := three(t, capabilities.Facet{})
+func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "one", Fields: text})
 	encoded := []byte(v.Snapshot("fae"))
 	var before, after runtime.MemStats
