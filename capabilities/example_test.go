@@ -24,7 +24,7 @@ func ExampleLocator() {
 
 func ExampleFacet_Narrow() {
 	given := capabilities.Facet{Mode: capabilities.AskOnly, Uses: 3}
-	passedOn := given.Narrow(capabilities.Facet{Uses: 100}) // attenuation only ever takes away
+	passedOn := given.Narrow(capabilities.Facet{Uses: 100}) // attenuation never adds rights
 	fmt.Println(passedOn.Mode, passedOn.Uses)
 	fmt.Println(passedOn.Permits(capabilities.UseAsk, 1, 2))
 	fmt.Println(passedOn.Permits(capabilities.UseSend, 1, 0))
@@ -51,17 +51,17 @@ func ExampleParseJSON() {
 }
 
 func ExampleLedger_Cut() {
-	give := func(n byte, parent capabilities.ID) capabilities.Grant {
+	grant := func(n byte, parent capabilities.ID) capabilities.Grant {
 		g := capabilities.Grant{Parent: parent}
 		g.ID.ULID[15] = n
 		return g
 	}
 	var l capabilities.Ledger
-	toBob := give(1, capabilities.ID{})
-	toCarol := give(2, toBob.ID)
+	toBob := grant(1, capabilities.ID{})
+	toCarol := grant(2, toBob.ID)
 	l.Add(toBob)
 	l.Add(toCarol)
-	l.Add(give(3, capabilities.ID{}))
-	fmt.Println(len(l.Cut(toBob.ID)), "fall,", l.Len(), "are on the books")
-	// Output: 2 fall, 3 are on the books
+	l.Add(grant(3, capabilities.ID{}))
+	fmt.Println(len(l.Cut(toBob.ID)), "of", l.Len(), "grants end")
+	// Output: 2 of 3 grants end
 }

@@ -18,8 +18,7 @@ func someFacet() *rapid.Generator[Facet] {
 	})
 }
 
-// permitted lists what a facet lets its holder do, over all uses, times and counts that can tell facets
-// of someFacet apart.
+// permitted returns the uses that a facet permits, over all kinds, times and counts in which facets of someFacet differ.
 func permitted(f Facet) (all [120]bool) {
 	i := 0
 	for _, use := range []Use{UseRead, UseAsk, UseSend, UseGive} {
@@ -50,7 +49,7 @@ func TestNarrowingIsIdempotentCommutativeAndAssociative(t *testing.T) {
 		f, g, h := someFacet().Draw(t, "f"), someFacet().Draw(t, "g"), someFacet().Draw(t, "h")
 		switch {
 		case f.Narrow(f) != f || f.Narrow(Facet{}) != f || (Facet{}).Narrow(f) != f:
-			t.Fatalf("%+v does not stay itself", f)
+			t.Fatalf("%+v is changed by itself or the full facet", f)
 		case f.Narrow(g).Narrow(g) != f.Narrow(g):
 			t.Fatalf("%+v narrowed twice by %+v", f, g)
 		case f.Narrow(g) != g.Narrow(f):
@@ -95,11 +94,11 @@ func TestFacetPermits(t *testing.T) {
 }
 
 func TestWiderOrdersFacets(t *testing.T) {
-	widest := []Facet{
+	ordered := []Facet{
 		{}, {Until: 9}, {Until: 5}, {Uses: 3}, {Uses: 3, Until: 9}, {Uses: 1}, {Mode: AskOnly}, {Mode: AskOnly, Uses: 2}, {Mode: ReadOnly}, {Mode: "everything"},
 	}
-	for i, f := range widest {
-		for j, g := range widest {
+	for i, f := range ordered {
+		for j, g := range ordered {
 			if f.Wider(g) != (i < j) {
 				t.Errorf("%+v before %+v: %t", f, g, f.Wider(g))
 			}

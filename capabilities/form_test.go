@@ -22,7 +22,7 @@ func TestParseFormRef(t *testing.T) {
 			t.Errorf("%s: %v %v", c.text, got, err)
 		}
 		if again, err := ParseFormRef(got.String()); err != nil || again != got {
-			t.Errorf("%s is not read back: %v %v", got, again, err)
+			t.Errorf("%s is parsed as %v, %v", got, again, err)
 		}
 	}
 	if n, ok := FormNumber(0).Number(); n != 0 || !ok || FormNumber(0).IsZero() {

@@ -31,7 +31,7 @@ func TestCutReturnsDerivedGrants(t *testing.T) {
 		{1, []ID{testID(1), testID(2), testID(3), testID(4), testID(6)}},
 		{2, []ID{testID(2), testID(3), testID(6)}},
 		{6, []ID{testID(6)}},
-		{9, []ID{testID(5), testID(7)}}, // given by another: only what came of it is here
+		{9, []ID{testID(5), testID(7)}}, // an unknown grant with derived ones
 		{8, nil},
 	} {
 		if got := cutIDs(&l, testID(c.cut)); !slices.Equal(got, c.want) {
@@ -56,18 +56,19 @@ func TestLedgerKeepsFirstGrant(t *testing.T) {
 		t.Fatalf("got %+v, %d", g, l.Len())
 	}
 	if !l.Any(func(g Grant) bool { return g.Name == "first" }) || l.Any(func(g Grant) bool { return g.Name == "second" }) {
-		t.Fatal("Any found what is not there, or not what is")
+		t.Fatal("Any found a missing grant, or missed one")
 	}
 	if g, ok := l.Get(testID(2)); ok {
-		t.Fatalf("got %+v, which was never given", g)
+		t.Fatalf("got %+v, which was never added", g)
 	}
-	l.All()[0].Name = "changed outside"
+	l.All()[0].Name = "changed by the caller"
 	if g, _ := l.Get(testID(1)); g.Name != "first" {
-		t.Fatal("All gave away the ledger's own")
+		t.Fatal("All returned the ledger's own slice")
 	}
 }
 
-// A grant ends exactly if the revoked one is among its ancestors, or is it.
+// TestCutIsTheClosureOfParents checks that Cut returns a grant if and only if the revoked grant is it or one of its
+// ancestors.
 func TestCutIsTheClosureOfParents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "grants")

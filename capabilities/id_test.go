@@ -14,7 +14,7 @@ import (
 	"parley"
 )
 
-// A node and a ULID in their text, and what is wrong with texts near them.
+// The texts of a node and of a ULID.
 const (
 	nodeText = "NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6CRG"
 	ulidText = "01JZ9GQ1ZMTXJ8PDD0R5Y4K2HV"
@@ -83,27 +83,27 @@ func TestIDEncodingRoundTrip(t *testing.T) {
 
 func TestMalformedIDsAreRefused(t *testing.T) {
 	if id, err := ParseID(ulidText + "@" + nodeText); err != nil || id.String() != ulidText+"@"+nodeText || id.Node != testNode() {
-		t.Fatalf("the good one: %v, %v", id, err)
+		t.Fatalf("a valid ID: %v, %v", id, err)
 	}
 	flipped := nodeText[:20] + "A" + nodeText[21:]
 	for what, s := range map[string]string{
-		"nothing":                "",
+		"empty":                  "",
 		"no node":                ulidText,
 		"an empty node":          ulidText + "@",
 		"an empty ULID":          "@" + nodeText,
 		"a ULID in lower case":   strings.ToLower(ulidText) + "@" + nodeText,
-		"a ULID a letter short":  ulidText[1:] + "@" + nodeText,
-		"a ULID a letter long":   "0" + ulidText + "@" + nodeText,
+		"a ULID with 25 letters": ulidText[1:] + "@" + nodeText,
+		"a ULID with 27 letters": "0" + ulidText + "@" + nodeText,
 		"a ULID with an I":       "01JZ9GQ1ZMTXJ8PDD0R5Y4K2HI@" + nodeText,
 		"a ULID that overflows":  "8" + strings.Repeat("Z", 25) + "@" + nodeText,
 		"a node in lower case":   ulidText + "@" + strings.ToLower(nodeText),
 		"a wrong checksum":       ulidText + "@" + flipped,
 		"a user's key":           ulidText + "@U" + nodeText[1:],
-		"a node a letter short":  ulidText + "@" + nodeText[:55],
+		"a node with 55 letters": ulidText + "@" + nodeText[:55],
 		"a node with a newline":  ulidText + "@" + nodeText[:55] + "\n",
 		"two nodes":              ulidText + "@" + nodeText + "@" + nodeText,
-		"a space in front":       " " + ulidText + "@" + nodeText,
-		"bytes that are no text": "\xff\xfe@" + nodeText,
+		"a leading space":        " " + ulidText + "@" + nodeText,
+		"invalid UTF-8":          "\xff\xfe@" + nodeText,
 		"a megabyte":             strings.Repeat("0", 1<<20) + "@" + nodeText,
 	} {
 		_, err := ParseID(s)
@@ -139,7 +139,7 @@ func TestIDsAreOrderedByULIDFirst(t *testing.T) {
 	}
 }
 
-// FuzzParseID checks that an ID has one spelling: what is read is written the same.
+// FuzzParseID checks that each ID has one text.
 func FuzzParseID(f *testing.F) {
 	f.Add(ulidText + "@" + nodeText)
 	f.Add("7ZZZZZZZZZZZZZZZZZZZZZZZZZ@" + nodeText)
@@ -148,7 +148,7 @@ func FuzzParseID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		id, err := ParseID(s)
 		if err == nil && id.String() != s {
-			t.Fatalf("%q is read as %s", s, id)
+			t.Fatalf("%q is parsed as %s", s, id)
 		}
 		if e, ok := errors.AsType[*parley.Error](err); err != nil && (!ok || e.Code != parley.InvalidArgument) {
 			t.Fatalf("%q: %v", s, err)

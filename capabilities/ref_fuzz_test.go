@@ -7,7 +7,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// FuzzRef checks that a reference that can be read is the same when it is written and read again.
+// FuzzRef checks that a decoded reference equals the one decoded from its encoding.
 func FuzzRef(f *testing.F) {
 	for _, r := range []Ref{
 		{Target: testID(1), Kind: KindAgent},
@@ -30,7 +30,7 @@ func FuzzRef(f *testing.F) {
 			t.Fatal(err)
 		}
 		if err := again.DecodeMsgpack(msgpack.NewDecoder(&buf)); err != nil || again != r {
-			t.Fatalf("%+v came back as %+v, %v", r, again, err)
+			t.Fatalf("%+v is decoded as %+v, %v", r, again, err)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// ones is an entropy reader of nothing but ones.
+// ones is an entropy reader whose bits are all 1.
 type ones struct{}
 
 func (ones) Read(p []byte) (int, error) {
@@ -35,7 +35,7 @@ func next(t testing.TB, s *Source) ID {
 	return id
 }
 
-// wantIncreasing makes n IDs and fails if one is not greater than the one before.
+// wantIncreasing makes n IDs and checks that each is greater than the one before.
 func wantIncreasing(t testing.TB, s *Source, n int, last ulid.ULID) {
 	t.Helper()
 	for i := range n {
@@ -67,8 +67,8 @@ func TestIDsIncreaseWhenTheClockStepsBack(t *testing.T) {
 }
 
 func TestIDsAreGreaterThanThoseBeforeARestart(t *testing.T) {
-	ahead := ulid.MustNew(uint64(frozen().UnixMilli())+60_000, rand.Reader)
-	wantIncreasing(t, NewSource(testNode(), frozen, rand.Reader, ahead), 100, ahead)
+	latest := ulid.MustNew(uint64(frozen().UnixMilli())+60_000, rand.Reader)
+	wantIncreasing(t, NewSource(testNode(), frozen, rand.Reader, latest), 100, latest)
 }
 
 func TestIDsIncreasePastFullMillisecond(t *testing.T) {
@@ -82,12 +82,12 @@ func TestIDsIncreasePastFullMillisecond(t *testing.T) {
 	s := NewSource(testNode(), frozen, ones{}, full)
 	wantIncreasing(t, s, 200_000, full)
 	if got := s.last.Time(); got != full.Time()+1 {
-		t.Fatalf("the IDs went on in millisecond %d, want %d", got, full.Time()+1)
+		t.Fatalf("the IDs continue in millisecond %d, want %d", got, full.Time()+1)
 	}
 	fresh := NewSource(testNode(), frozen, ones{}, ulid.ULID{})
-	wantIncreasing(t, fresh, 200_000, ulid.ULID{}) // the lower half runs over at every step
+	wantIncreasing(t, fresh, 200_000, ulid.ULID{}) // the lower half overflows at every step
 	if got := fresh.last.Time(); got != full.Time() {
-		t.Fatalf("a fresh millisecond had no room: at %d, want %d", got, full.Time())
+		t.Fatalf("the IDs continue in millisecond %d, want %d", got, full.Time())
 	}
 }
 
@@ -95,13 +95,13 @@ func TestIDsAreUniqueAmongManyCallers(t *testing.T) {
 	const callers, each = 8, 5000
 	var mu sync.Mutex
 	reads := 0
-	jumpy := func() time.Time { // called under the source's lock, but that is the source's to say
+	unsteady := func() time.Time { // its own lock does not rely on the source's
 		mu.Lock()
 		defer mu.Unlock()
 		reads++
 		return frozen().Add(time.Duration(reads%7-3) * time.Millisecond)
 	}
-	s := NewSource(testNode(), jumpy, rand.Reader, ulid.ULID{})
+	s := NewSource(testNode(), unsteady, rand.Reader, ulid.ULID{})
 	made := make([][]ID, callers)
 	var wg sync.WaitGroup
 	for c := range callers {
@@ -145,7 +145,7 @@ func TestNextFailsAfterLastULID(t *testing.T) {
 		last[i] = math.MaxUint8
 	}
 	if id, err := NewSource(testNode(), frozen, ones{}, last).Next(); err == nil {
-		t.Fatalf("got %s after the last of all", id)
+		t.Fatalf("got %s after the last ULID", id)
 	}
 }
 

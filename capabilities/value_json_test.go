@@ -90,7 +90,7 @@ func TestBadJSONIsRefused(t *testing.T) {
 		doc  string
 		code parley.Code
 	}{
-		"nothing":                      {"", parley.InvalidArgument},
+		"empty":                        {"", parley.InvalidArgument},
 		"white space":                  {" \n", parley.InvalidArgument},
 		"a word":                       {"hello", parley.InvalidArgument},
 		"NaN":                          {"NaN", parley.InvalidArgument},
@@ -102,7 +102,7 @@ func TestBadJSONIsRefused(t *testing.T) {
 		"a document and a bracket":     {"1]", parley.InvalidArgument},
 		"a list cut short":             {"[1,", parley.InvalidArgument},
 		"a list without end":           {"[1", parley.InvalidArgument},
-		"a list with a comma too many": {"[1,]", parley.InvalidArgument},
+		"a list with a last comma":     {"[1,]", parley.InvalidArgument},
 		"a list without commas":        {"[1 2]", parley.InvalidArgument},
 		"a list ended as a record":     {"[1}", parley.InvalidArgument},
 		"a record ended as a list":     {`{"a":1]`, parley.InvalidArgument},
@@ -110,7 +110,7 @@ func TestBadJSONIsRefused(t *testing.T) {
 		"a key that is no text":        {`{1:2}`, parley.InvalidArgument},
 		"a key twice":                  {`{"a":1,"b":2,"a":1}`, parley.InvalidArgument},
 		"a key twice, once escaped":    {`{"a":1,"\u0061":1}`, parley.InvalidArgument},
-		"a key twice, deep down":       {`[{"x":{"a":1,"a":2}}]`, parley.InvalidArgument},
+		"a key twice, nested":          {`[{"x":{"a":1,"a":2}}]`, parley.InvalidArgument},
 		"not UTF-8":                    {"\"\xff\"", parley.InvalidArgument},
 		"a key that is not UTF-8":      {"{\"\xc3\":1}", parley.InvalidArgument},
 		"64 deep":                      {strings.Repeat("[", 64) + strings.Repeat("]", 64), parley.TooLarge},
@@ -125,7 +125,7 @@ func TestBadJSONIsRefused(t *testing.T) {
 		"a reference to a number":      {`{"$cap":5,"kind":"agent"}`, parley.InvalidArgument},
 		"a reference of no kind":       {cap + `}`, parley.InvalidArgument},
 		"a reference of unknown kind":  {cap + `,"kind":"spaceship"}`, parley.InvalidArgument},
-		"a reference with a stranger":  {cap + `,"kind":"agent","more":1}`, parley.InvalidArgument},
+		"a reference with another key": {cap + `,"kind":"agent","more":1}`, parley.InvalidArgument},
 		"a reference of unknown facet": {cap + `,"kind":"agent","facet":{"mode":"everything"}}`, parley.InvalidArgument},
 		"a reference of -1 uses":       {cap + `,"kind":"agent","facet":{"uses":-1}}`, parley.InvalidArgument},
 	} {
@@ -137,7 +137,7 @@ func TestBadJSONIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzParseJSON checks that what is read is JSON, is well formed, and comes back from its JSON.
+// FuzzParseJSON checks that an accepted document is JSON, and that its value is well formed and equals that of its own JSON.
 func FuzzParseJSON(f *testing.F) {
 	for _, doc := range []string{
 		`null`, `-0.0`, `9223372036854775808`, `{"a":[1,2.0,"\u00e9"]}`, `{"$bytes":"AP8="}`, `{"$sealed":true}`, `{"$cap":null,"$bytes":1}`,
@@ -154,17 +154,17 @@ func FuzzParseJSON(f *testing.F) {
 			return
 		}
 		if !json.Valid(doc) {
-			t.Fatalf("%q is not JSON and is read as %s", doc, v.Text())
+			t.Fatalf("%q is not JSON and is parsed as %s", doc, v.Text())
 		}
 		if err := v.Check(); err != nil {
-			t.Fatalf("%q is read as what is not well formed: %v", doc, err)
+			t.Fatalf("%q is parsed as a malformed value: %v", doc, err)
 		}
 		text, err := v.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if again, err := ParseJSON(text); len(text) <= 2*MaxValueSize && (err != nil || !again.Equal(v)) {
-			t.Fatalf("%q, written as %s, is read as %s, %v", doc, text, again.Text(), err)
+			t.Fatalf("%q, written as %s, is parsed as %s, %v", doc, text, again.Text(), err)
 		}
 	})
 }

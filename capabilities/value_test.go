@@ -30,8 +30,8 @@ func someRef() *rapid.Generator[Ref] {
 	})
 }
 
-// someValue makes values that people may write: no sealed ones, and no record that in JSON stands for
-// something else.
+// someValue generates values that can be written in JSON: without sealed values, and without records that JSON reads as
+// another type.
 func someValue(depth int) *rapid.Generator[Value] {
 	leaves := []*rapid.Generator[Value]{
 		rapid.Just(Null()),
@@ -109,17 +109,16 @@ func TestKeyOrderDoesNotChangeEncoding(t *testing.T) {
 			other[k] = m[k]
 		}
 		if !bytes.Equal(encoded(t, Record(m)), encoded(t, Record(other))) {
-			t.Fatalf("order %q shows", order)
+			t.Fatalf("order %q changes the encoding", order)
 		}
 	})
 }
 
-// TestOtherSpellingsOfAValueAreRefused has for each encoding another of the same value that is longer or
-// in another order, and some that are no value at all.
+// TestNonCanonicalValuesAreRefused decodes longer or reordered encodings of values, and bytes that encode no value.
 func TestNonCanonicalValuesAreRefused(t *testing.T) {
 	ref := encoded(t, Reference(Ref{Target: testID(1), Kind: KindAgent}))
 	for what, b := range map[string][]byte{
-		"nothing":                      {},
+		"empty":                        {},
 		"an int in two bytes":          {0xcc, 5},
 		"an int in nine bytes":         {0xd3, 0, 0, 0, 0, 0, 0, 0, 5},
 		"an int beyond 64 bits":        {0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
@@ -194,7 +193,7 @@ func TestValuesAreBounded(t *testing.T) {
 		{"300 KiB sealed", Sealed([]byte(big)), parley.TooLarge},
 		{"300 KiB in a key", Record(map[string]Value{big: Null()}), parley.TooLarge},
 		{"300 KiB in parts", List(String(big[:100<<10]), List(String(big[:100<<10])), String(big[:100<<10])), parley.TooLarge},
-		{"many nothings", List(many...), parley.TooLarge},
+		{"many nulls", List(many...), parley.TooLarge},
 		{"200 KiB", String(big[:200<<10]), ""},
 		{"NaN", List(Float(math.NaN())), parley.InvalidArgument},
 		{"infinity", Record(map[string]Value{"a": Float(math.Inf(1))}), parley.InvalidArgument},
@@ -226,7 +225,7 @@ func TestRefsAreFoundInCanonicalOrder(t *testing.T) {
 	}
 }
 
-// FuzzDecodeValue checks that what decodes is well formed, has that one encoding, and can be shown.
+// FuzzDecodeValue checks that a decoded value is well formed, has one encoding, and can be written as JSON.
 func FuzzDecodeValue(f *testing.F) {
 	for _, v := range []Value{
 		Null(), Int(math.MinInt64), Float(-0.5), Bytes([]byte{1}), Sealed([]byte{1, 2}), nested(32), Strings("a", "é"),
@@ -243,13 +242,13 @@ func FuzzDecodeValue(f *testing.F) {
 			return
 		}
 		if err := v.Check(); err != nil {
-			t.Fatalf("%x decodes to what is not well formed: %v", b, err)
+			t.Fatalf("%x decodes to a malformed value: %v", b, err)
 		}
 		if again := encoded(t, v); !bytes.Equal(again, b) {
-			t.Fatalf("%x is written as %x", b, again)
+			t.Fatalf("%x is encoded as %x", b, again)
 		}
 		if doc, err := v.MarshalJSON(); err != nil || !json.Valid(doc) {
-			t.Fatalf("%x is shown as %s, %v", b, doc, err)
+			t.Fatalf("the JSON of %x is %s, %v", b, doc, err)
 		}
 	})
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// TestOwnEncodersWriteWhatReflectionWould compares the hand-written encoders with the library's, by way of
-// types without the methods.
+// TestEncodersEqualReflection compares the written encoders with the library's, which encodes types without their methods.
 func TestEncodersEqualReflection(t *testing.T) {
 	type (
 		requested FormRequested
@@ -28,7 +27,7 @@ func TestEncodersEqualReflection(t *testing.T) {
 			continue
 		}
 		if own, other := encoded(t, e), encoded(t, plain); !bytes.Equal(own, other) {
-			t.Errorf("%s:\nown   %x\nwould %x", name, own, other)
+			t.Errorf("%s:\nown     %x\nlibrary %x", name, own, other)
 		}
 	}
 	if !bytes.Equal(encoded(t, &FormRequested{}), encoded(t, &requested{})) {

@@ -31,16 +31,16 @@ func TestEqualEventsHaveEqualEncodings(t *testing.T) {
 	}
 	for name, e := range samples() {
 		first := appended(t, Recorded{At: goldenAt, Event: e})
-		for range 20 { // maps run in another order each time
+		for range 20 { // the order of maps changes each time
 			if !bytes.Equal(first, appended(t, Recorded{At: goldenAt, Event: samples()[name]})) {
-				t.Fatalf("%s is written in several ways", name)
+				t.Fatalf("%s has several encodings", name)
 			}
 		}
 	}
 	first := appended(t, Recorded{Event: &AgentCreated{Labels: labels}})
 	for range 20 {
 		if !bytes.Equal(first, appended(t, Recorded{Event: &AgentCreated{Labels: maps.Clone(labels)}})) {
-			t.Fatal("labels are written in several orders")
+			t.Fatal("labels have several orders")
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestAppendConcatenatesEvents(t *testing.T) {
 		one = append(one, appended(t, r)...)
 	}
 	if !bytes.Equal(one, appended(t, all...)) {
-		t.Fatal("together they are written otherwise than one by one")
+		t.Fatal("encoded together they differ from one by one")
 	}
 	got, err := Decode(one, len(all))
 	if err != nil || len(got) != len(all) {
@@ -99,7 +99,7 @@ func TestMalformedEventsAreRefused(t *testing.T) {
 	}
 }
 
-// A length is a claim, not a reason to allocate: believing these would take more memory than there is.
+// TestOverlongListIsRefused decodes lists that claim more elements than there are bytes.
 func TestOverlongListIsRefused(t *testing.T) {
 	claim := []byte{0xdd, 0xff, 0xff, 0xff, 0xff}
 	for what, c := range map[string]struct {
@@ -117,8 +117,8 @@ func TestOverlongListIsRefused(t *testing.T) {
 	}
 }
 
-// Every change to an event is a new version with an upcast. What has another number of fields than its version
-// is refused, never a guess.
+// TestWrongNumberOfFieldsIsRefused decodes events with another number of fields than their version has. A change to an event
+// needs a new version and an upcast.
 func TestWrongNumberOfFieldsIsRefused(t *testing.T) {
 	id := testID(1)
 	for what, payload := range map[string][]byte{
@@ -140,12 +140,12 @@ func TestWrongNumberOfFieldsIsRefused(t *testing.T) {
 	}
 }
 
-// What is decoded is well formed, or refused. DecodeValue does so; a value within an event is not looked at.
+// TestMalformedValueInEventIsRefused decodes events with malformed values.
 func TestMalformedValueInEventIsRefused(t *testing.T) {
 	for what, value := range map[string]msgpack.RawMessage{
 		"NaN":             {0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 1},
 		"not UTF-8":       {0xa1, 0xff},
-		"a key of no UTF": {0x81, 0xa1, 0xff, 0xc0},
+		"a malformed key": {0x81, 0xa1, 0xff, 0xc0},
 		"beyond int64":    {0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, // becomes -1
 	} {
 		payload := append([]byte{0x92, 0xa1, 'n'}, value...)
@@ -155,7 +155,7 @@ func TestMalformedValueInEventIsRefused(t *testing.T) {
 	}
 }
 
-// An event of nine bytes takes 4 GiB: the library's DecodeBytes allocates what the length claims.
+// TestOverlongPayloadAllocatesLittle decodes an event whose payload claims 256 MiB.
 func TestOverlongPayloadAllocatesLittle(t *testing.T) {
 	body := rawEvent(t, kindNameUnbound, 1, nil)
 	body = append(body[:len(body)-1], 0xc6, 0x10, 0, 0, 0) // 256 MiB, in place of nil
@@ -170,7 +170,7 @@ func TestOverlongPayloadAllocatesLittle(t *testing.T) {
 	}
 }
 
-// rawEvent writes an event with any kind, version and payload.
+// rawEvent encodes an event with any kind, version and payload.
 func rawEvent(t testing.TB, k Kind, version uint8, payload []byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -182,7 +182,7 @@ func rawEvent(t testing.TB, k Kind, version uint8, payload []byte) []byte {
 	return buf.Bytes()
 }
 
-// FuzzDecode checks that whatever decodes can be written again, and then has one encoding.
+// FuzzDecode checks that decoded events can be encoded, and then have one encoding.
 func FuzzDecode(f *testing.F) {
 	for _, e := range samples() {
 		f.Add(appended(f, Recorded{At: goldenAt, Event: e}), 1)
@@ -197,15 +197,15 @@ func FuzzDecode(f *testing.F) {
 		first := appended(t, evs...)
 		again, err := Decode(first, len(evs))
 		if err != nil {
-			t.Fatalf("what was written does not decode: %v", err)
+			t.Fatalf("the encoding does not decode: %v", err)
 		}
 		if second := appended(t, again...); !bytes.Equal(first, second) {
-			t.Fatalf("written as %x, then as %x", first, second)
+			t.Fatalf("encoded as %x, then as %x", first, second)
 		}
 	})
 }
 
-// fourFields is a form as agents ask them every day.
+// fourFields returns a typical form.
 func fourFields() Recorded {
 	f := &FormRequested{
 		Number: 12, ID: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Description: "Set up your server",

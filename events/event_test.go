@@ -8,8 +8,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// before2 and before3 are what MessageDismissed might have been: its number as text, and before that the
-// text within a record.
+// upcastFrom1 converts an invented version 1 of MessageDismissed, with its number as text in a record.
 func upcastFrom1(payload []byte) ([]byte, error) {
 	var old struct{ Which map[string]string }
 	if err := unmarshalArray(payload, &old); err != nil {
@@ -18,6 +17,7 @@ func upcastFrom1(payload []byte) ([]byte, error) {
 	return marshalArray(struct{ Which string }{old.Which["number"]})
 }
 
+// upcastFrom2 converts an invented version 2 of MessageDismissed, with its number as text.
 func upcastFrom2(payload []byte) ([]byte, error) {
 	var old struct{ Which string }
 	if err := unmarshalArray(payload, &old); err != nil {
@@ -47,7 +47,7 @@ func mustMarshal(t testing.TB, x any) []byte {
 
 func upcastNothing(payload []byte) ([]byte, error) { return payload, nil }
 
-// history is a private list of schemas with one event at version 3.
+// history returns schemas with one event at version 3.
 func history(upcasts map[uint8]upcast) map[Kind]schema {
 	return map[Kind]schema{kindMessageDismissed: {
 		name: "MessageDismissed", version: 3, make: func() Event { return new(MessageDismissed) }, upcast: upcasts,
@@ -78,13 +78,13 @@ func TestNewerEventsAreUnknown(t *testing.T) {
 		kind    Kind
 		version uint8
 	}{
-		"a version of the future":  {schemas, kindMessageDismissed, uint8(Version(&MessageDismissed{})) + 1},
-		"the last version of all":  {schemas, kindFormRequested, 255},
-		"version 0":                {schemas, kindMessageDismissed, 0},
-		"kind 0":                   {schemas, 0, 1},
-		"a kind of the future":     {schemas, 200, 1},
-		"a step that is not there": {history(map[uint8]upcast{1: upcastNothing}), kindMessageDismissed, 1},
-		"no steps at all":          {history(nil), kindMessageDismissed, 2},
+		"a later version":     {schemas, kindMessageDismissed, uint8(Version(&MessageDismissed{})) + 1},
+		"the largest version": {schemas, kindFormRequested, 255},
+		"version 0":           {schemas, kindMessageDismissed, 0},
+		"kind 0":              {schemas, 0, 1},
+		"an unknown kind":     {schemas, 200, 1},
+		"a missing upcast":    {history(map[uint8]upcast{1: upcastNothing}), kindMessageDismissed, 1},
+		"no upcasts":          {history(nil), kindMessageDismissed, 2},
 	} {
 		before := rawEvent(t, kindMessageDismissed, known(c.known), payload)
 		evs, err := decodeAs(c.known, append(before, rawEvent(t, c.kind, c.version, payload)...), 2)
@@ -93,7 +93,7 @@ func TestNewerEventsAreUnknown(t *testing.T) {
 			t.Errorf("%s: got %v, %v", what, evs, err)
 		}
 		if len(evs) != 1 {
-			t.Errorf("%s: the event before it is lost", what)
+			t.Errorf("%s: the earlier event is lost", what)
 		}
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"parley/capabilities"
 )
 
-// forgedFrame is a frame whose hash is right and whose content is anything: header and table cells as
-// msgpack, then the bodies.
+// forgedFrame returns a frame with a valid hash and any content: header and table cells as msgpack, then the bodies.
 func forgedFrame(t testing.TB, bodies []byte, header ...any) []byte {
 	t.Helper()
 	buf := bytes.NewBufferString(frameMagic)
@@ -69,27 +68,27 @@ func TestFrameOfANewerFormatIsUnknown(t *testing.T) {
 	}
 }
 
-// A writer with a bug makes frames whose hash is right. They are damaged all the same.
+// TestForgedFrameIsDamaged decodes frames with a valid hash and invalid content.
 func TestForgedFrameIsDamaged(t *testing.T) {
 	hash, node := make([]byte, 32), make([]byte, 32)
 	table := func(cells ...any) []any {
 		return append([]any{1, 1, hash, capabilities.Time(1), node}, cells...)
 	}
-	who := make([]byte, 16)
-	if _, _, err := DecodeCommit(forgedFrame(t, []byte("body"), table([]any{who, 1, 1, 4, 0, 0, 0})...)); err != nil {
-		t.Fatalf("the good one: %v", err)
+	id := make([]byte, 16)
+	if _, _, err := DecodeCommit(forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 4, 0, 0, 0})...)); err != nil {
+		t.Fatalf("a valid frame: %v", err)
 	}
 	for what, frame := range map[string][]byte{
-		"a body longer than there is":        forgedFrame(t, []byte("body"), table([]any{who, 1, 1, 5, 0, 0, 0})...),
-		"a body shorter than there is":       forgedFrame(t, []byte("body"), table([]any{who, 1, 1, 3, 0, 0, 0})...),
-		"a body of negative size":            forgedFrame(t, []byte("body"), table([]any{who, 1, 1, -1, 0, 0, 0})...),
-		"a body of 2^63":                     forgedFrame(t, []byte("body"), table([]any{who, 1, 1, uint64(1) << 63, 0, 0, 0})...),
-		"sizes that run over together":       forgedFrame(t, []byte("body"), table([]any{who, 1, 1, int64(math.MaxInt64), 0, 0, 0, who, 1, 1, int64(math.MaxInt64), 0, 0, 0})...),
+		"a body past the end":                forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 5, 0, 0, 0})...),
+		"a body before the end":              forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 3, 0, 0, 0})...),
+		"a body of negative size":            forgedFrame(t, []byte("body"), table([]any{id, 1, 1, -1, 0, 0, 0})...),
+		"a body of 2^63":                     forgedFrame(t, []byte("body"), table([]any{id, 1, 1, uint64(1) << 63, 0, 0, 0})...),
+		"sizes that overflow in sum":         forgedFrame(t, []byte("body"), table([]any{id, 1, 1, int64(math.MaxInt64), 0, 0, 0, id, 1, 1, int64(math.MaxInt64), 0, 0, 0})...),
 		"bodies without a table":             forgedFrame(t, []byte("body"), table([]any{})...),
-		"a table of half a section":          forgedFrame(t, nil, table([]any{who, 1, 1, 0})...),
+		"a table of half a section":          forgedFrame(t, nil, table([]any{id, 1, 1, 0})...),
 		"a table of 4 billion cells":         forgedFrame(t, nil, table(msgpack.RawMessage{0xdd, 0xff, 0xff, 0xff, 0xff})...),
 		"a table of 7 million cells":         forgedFrame(t, nil, table(msgpack.RawMessage{0xdd, 0, 0x6a, 0xcf, 0xc0})...),
-		"a mailbox that is too short":        forgedFrame(t, nil, table([]any{who[1:], 1, 1, 0, 0, 0, 0})...),
+		"a mailbox that is too short":        forgedFrame(t, nil, table([]any{id[1:], 1, 1, 0, 0, 0, 0})...),
 		"a mailbox that is a number":         forgedFrame(t, nil, table([]any{7, 1, 1, 0, 0, 0, 0})...),
 		"a hash that is too short":           forgedFrame(t, nil, 1, 1, hash[1:], capabilities.Time(1), node, []any{}),
 		"a node that is too long":            forgedFrame(t, nil, 1, 1, hash, capabilities.Time(1), append(node, 0), []any{}),
@@ -128,7 +127,7 @@ func TestEveryFrameHasItsOwnHash(t *testing.T) {
 	}
 }
 
-// FuzzDecodeCommit puts a right hash behind whatever comes, so that what is before it is looked at.
+// FuzzDecodeCommit appends a valid hash to any content, so that the content is decoded.
 func FuzzDecodeCommit(f *testing.F) {
 	for _, c := range []*Commit{testCommit(f), goldenFrame(f), {Number: 1}} {
 		frame, _, err := c.Encode(nil)

@@ -16,8 +16,8 @@ import (
 	"parley/capabilities"
 )
 
-// The corpus in testdata/golden is what programs before this one wrote. It decodes for ever: .hex files are
-// only ever added, by "go test ./events -update". The .json beside one is what it decodes to today.
+// The corpus in testdata/golden has events as earlier versions encoded them. They decode in all later versions. The flag
+// -update adds missing .hex files and changes none. The .json file of each has the decoded event.
 var update = flag.Bool("update", false, "write the golden files that are missing")
 
 const goldenAt capabilities.Time = 1_700_000_000_123
@@ -59,8 +59,7 @@ func goldenFormOfDialect() *FormRequested {
 	return f
 }
 
-// samples has the corpus as it is in memory, by the names of its files. An event type has several where
-// one could not show all its fields.
+// samples returns the corpus in memory by the names of its files. A type has several samples if one cannot have all fields.
 func samples() map[string]Event {
 	title := "New title"
 	return map[string]Event{
@@ -136,7 +135,7 @@ func goldenFrame(t testing.TB) *Commit {
 	return c
 }
 
-// goldenJSON is what stands beside an encoding, for people and for programs that come after this one.
+// goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {
 	t.Helper()
 	b, err := json.MarshalIndent(x, "", "  ")
@@ -182,7 +181,7 @@ func commitJSON(t testing.TB, c *Commit, h Hash) string {
 
 func goldenPath(name string) string { return filepath.Join("testdata", "golden", name) }
 
-// addGolden writes a golden file if there is none, and never over another.
+// addGolden writes a golden file if there is none. It never changes one.
 func addGolden(t testing.TB, name, content string) {
 	t.Helper()
 	old, err := os.ReadFile(goldenPath(name))
@@ -190,7 +189,7 @@ func addGolden(t testing.TB, name, content string) {
 	case err == nil && string(old) == content:
 		return
 	case err == nil:
-		t.Errorf("%s would change, and what was written once stays: raise the event's version and add its upcast, or add a sample of another name", name)
+		t.Errorf("%s would change: raise the event's version and add its upcast, or add a sample of another name", name)
 		return
 	case !errors.Is(err, fs.ErrNotExist):
 		t.Fatal(err)
@@ -220,7 +219,7 @@ func readGolden(t testing.TB, name string) (encoded []byte, beside string) {
 	return encoded, string(doc)
 }
 
-// hexText is hexadecimal in lines.
+// hexText returns hexadecimal text in lines.
 func hexText(b []byte) string {
 	var out strings.Builder
 	for len(b) > 0 {
@@ -293,13 +292,13 @@ func TestEveryEventAndVersionHasASample(t *testing.T) {
 			name := fmt.Sprintf("%s.v%d", s.name, v)
 			encoded, _ := readGolden(t, name)
 			if len(encoded) < 2 || encoded[0] != byte(kind) || encoded[1] != v {
-				t.Errorf("%s is not what its name says", name)
+				t.Errorf("%s has another kind or version than its name", name)
 			}
 		}
 	}
 }
 
-// A sample with a field left empty would not notice when that field is lost.
+// TestSamplesShowEveryField checks that every field is set in a sample, so that the loss of a field is noticed.
 func TestSamplesShowEveryField(t *testing.T) {
 	shown := map[string]bool{}
 	for _, e := range samples() {

@@ -10,8 +10,8 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// twoAnswers returns a Harness in which one agent has drafted two answers to a form of another node. Each has its own
-// ID, and the first gives bob.
+// draftTwoAnswers returns a Harness in which one agent has drafted two answers to a form of another node. Each has its own
+// ID, and the first has a reference to bob.
 func draftTwoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.ID, first, second mailbox.SettleForm) {
 	t.Helper()
 	v = mailboxtest.New(t)
@@ -36,10 +36,10 @@ func draftTwoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.I
 	return v, evs[0].(*events.FormRequested).ID, first, second
 }
 
-// arrive decides a settlement at its home, as if it came from another node. It returns the reason for a refusal.
+// settleRemotely decides a settlement at its home as an item of another node. It returns the error of a refusal.
 func settleRemotely(v *mailboxtest.Harness, c mailbox.SettleForm) error {
-	said := v.ToRemote("host@B", mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
-	_, err := v.Decide("fae@A", said)
+	remote := v.ToRemote("host@B", mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
+	_, err := v.Decide("fae@A", remote)
 	return err
 }
 
@@ -55,10 +55,10 @@ func TestLosingAnswerGrantsNothing(t *testing.T) {
 		t.Fatalf("the copy: %+v, %v", m.Form, err)
 	}
 	if g, ok := v.States["host@B"].Grants.Given(first.Grants[0].ID); !ok || g.Revoked == 0 {
-		t.Errorf("what the other answer would have given: %+v", g)
+		t.Errorf("the grant of the losing answer: %+v", g)
 	}
 	if _, err := v.Decide("host@B", mailbox.QueueAnswer{Answer: first}); parley.CodeOf(err) != parley.AlreadyAnswered {
-		t.Errorf("kept after it has lost: %v", err)
+		t.Errorf("queued after it has lost: %v", err)
 	}
 }
 
@@ -72,11 +72,11 @@ func TestRepeatedAnswerIsRecognizedByID(t *testing.T) {
 	other := second
 	other.Answer = v.IDsOf("host@B")()
 	if err := settleRemotely(v, other); parley.CodeOf(err) != parley.AlreadyAnswered {
-		t.Errorf("another that says the same: %v", err)
+		t.Errorf("an equal answer with another ID: %v", err)
 	}
 	v.Deliver(false)
 	if evs := v.Must("host@B", mailbox.QueueAnswer{Answer: second}); len(evs) != 0 {
-		t.Errorf("it is kept although it has arrived: %v", evs)
+		t.Errorf("it is queued although it has arrived: %v", evs)
 	}
 	if m, err := v.States["host@B"].Mail.FindFormID(asked); err != nil || !m.Form.EndedBy(second.Answer) {
 		t.Errorf("the copy: %+v, %v", m, err)

@@ -10,7 +10,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// benchmarkAsk is a form of four fields.
+// benchmarkAsk returns a form of four fields.
 func benchmarkAsk() mailbox.RequestForm {
 	return mailbox.RequestForm{To: "HOST", Description: "Set up your server", Fields: []events.Field{
 		{Name: "host", Label: "Host", Required: true}, {Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(80)},
@@ -19,7 +19,7 @@ func benchmarkAsk() mailbox.RequestForm {
 	}}
 }
 
-// busyHarness returns a harness with an agent fae of about n events: it asks its host, who answers.
+// busyHarness returns a harness whose agent fae has about n events. It asks forms that its host answers.
 func busyHarness(b *testing.B, n int) *mailboxtest.Harness {
 	b.Helper()
 	v := mailboxtest.New(b)

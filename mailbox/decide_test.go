@@ -9,7 +9,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestChecksumSeesUnexportedFields: the harness compares checksums before and after Decide.
+// TestChecksumSeesUnexportedFields checks the checksums by which the harness finds that Decide changes a state.
 func TestChecksumSeesUnexportedFields(t *testing.T) {
 	id := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeID{2}}
 	a, b := mailbox.New(id), mailbox.New(id)

@@ -9,7 +9,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestWhatIsPostedCanBeReadAgain: a mailbox with an event that cannot be decoded is lost at the next start.
+// TestPostedValuesCanBeDecoded posts a deeply nested value. A mailbox whose events cannot be decoded would not load again.
 func TestPostedValuesCanBeDecoded(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -37,7 +37,7 @@ func TestPostedValuesCanBeDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := events.Decode(body, 1); err != nil {
-		t.Errorf("decided and written, but: %v", err)
+		t.Errorf("a decided event cannot be decoded: %v", err)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestRepeatedAckRemovesOneItem(t *testing.T) {
 	v.NameAgents()
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
 	v.Deliver(false)
-	hand := func(to string) mailbox.OutboxItem {
+	forward := func(to string) mailbox.OutboxItem {
 		c, home, err := v.States["host"].DraftForward(capabilities.FormNumber(0), to, v.Now)
 		if err != nil {
 			t.Fatal(err)
@@ -57,9 +57,9 @@ func TestRepeatedAckRemovesOneItem(t *testing.T) {
 		v.Must(v.NameOf[home], c)
 		return mailbox.OutboxItem{Kind: events.OutboxForwarded, Subject: c.Form, To: v.States["host"].ID}
 	}
-	p := hand("bob")
+	p := forward("bob")
 	v.DeliverItem("fae", p) // its acknowledgement comes twice
-	hand("eve")
+	forward("eve")
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
 	v.Deliver(false)

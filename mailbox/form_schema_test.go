@@ -19,14 +19,15 @@ func TestFormOverLaterBoundsIsAnswerable(t *testing.T) {
 	f := &Form{FormRequested: &events.FormRequested{Fields: fields}}
 	c, err := f.Schema()
 	if err != nil {
-		t.Fatalf("a form that is in the log: %v", err)
+		t.Fatalf("a form of an old log: %v", err)
 	}
 	if _, err := c.Check(map[string]capabilities.Value{"f0": capabilities.String(strings.Repeat("é", 200))}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestStateKeepsNoSchemas: compiled patterns take many times the memory of their text.
+// TestStateKeepsNoSchemas checks that no type in State holds a compiled schema, which takes many times the memory of its
+// text.
 func TestStateKeepsNoSchemas(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var look func(path string, typ reflect.Type)

@@ -10,7 +10,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// three returns a harness with host, fae and eve. Under the name eve, fae holds eve by a grant of host with a facet.
+// newThreeAgents returns a harness with host, fae and eve. Agent fae has the name eve for a grant of the host with a facet.
 func newThreeAgents(t *testing.T, facet capabilities.Facet) *mailboxtest.Harness {
 	t.Helper()
 	v := mailboxtest.New(t)
@@ -34,7 +34,7 @@ func TestReplyKeepsAskOnlyFacet(t *testing.T) {
 	}
 	v.Must("fae", mailbox.RequestForm{To: "eve", Description: "d", Fields: text}) // fae's message 1
 	if evs, err := v.Decide("fae", mailbox.PostMessage{Reply: capabilities.FormNumber(1), Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
-		t.Errorf("sent all the same: %v, %v", evs, err)
+		t.Errorf("the reply is accepted: %v, %v", evs, err)
 	}
 	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "@mail/1/@to", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent by @mail/1/@to: %v, %v", evs, err)
@@ -43,9 +43,9 @@ func TestReplyKeepsAskOnlyFacet(t *testing.T) {
 
 func TestAdoptedRecipientKeepsFacet(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{Uses: 1, Until: 100})
-	v.Must("fae", mailbox.PostMessage{To: "eve", Text: "the one"}) // fae's message 1
+	v.Must("fae", mailbox.PostMessage{To: "eve", Text: "first"}) // fae's message 1
 	v.Must("fae", mailbox.AdoptName{Message: capabilities.FormNumber(1), Edge: "@to", Name: "more"})
-	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "more", Text: "and another"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "more", Text: "second"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("used twice: %v, %v", evs, err)
 	}
 }
@@ -54,18 +54,18 @@ func TestRevocationCoversGrantsInAnswers(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
 	v.Add("bob")
 	v.Apply("bob", &events.NameBound{Name: "fae", Value: capabilities.Reference(mailbox.AgentRef(v.States["fae"].ID))})
-	v.Must("bob", mailbox.RequestForm{To: "fae", Description: "whom do you know?", Kind: events.Request, Result: "got"})
+	v.Must("bob", mailbox.RequestForm{To: "fae", Description: "which agent?", Kind: events.Request, Result: "got"})
 	v.Deliver(false)
 	c, _, err := v.States["fae"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(1), Texts: []events.FieldText{{Name: "value", Text: "eve"}}}, v.Now, v.NewID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Must("bob", c) // fae does not know yet that its answer was accepted
+	v.Must("bob", c) // fae does not have the outcome yet
 	v.Must("host", mailbox.RevokeCapability{Grant: v.States["host"].Grants.All()[0].ID})
 	v.DeliverItem("host", v.States["host"].Outbox.Items()[0]) // the revocation comes before the outcome
 	v.Deliver(false)
 	if g := v.States["fae"].Grants.All(); len(g) != 1 || g[0].Revoked == 0 {
-		t.Errorf("fae's grant, derived from a revoked one, lives on: %+v", g)
+		t.Errorf("fae's grant, derived from a revoked one, is valid: %+v", g)
 	}
 	if evs, err := v.Decide("bob", mailbox.PostMessage{To: "got", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent by it: %v, %v", evs, err)

@@ -10,14 +10,14 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestRevokingCutsWhatTheHolderGaveItself: a grant to oneself is derived like any other.
+// TestRevocationCoversGrantsToSelf revokes a grant of which its holder has sent itself a derived one.
 func TestRevocationCoversGrantsToSelf(t *testing.T) {
 	v := mailboxtest.New(t)
 	for _, name := range []string{"host", "fae", "eve"} {
 		v.Add(name)
 	}
 	v.NameAgents()
-	v.Must("host", mailbox.PostMessage{To: "fae", Text: "meet @eve"})
+	v.Must("host", mailbox.PostMessage{To: "fae", Text: "this is @eve"})
 	v.Deliver(false)
 	v.Must("fae", mailbox.PostMessage{To: "SELF", Text: "remember @eve:@mail/0/eve"})
 	v.Must("fae", mailbox.AdoptName{Message: capabilities.FormNumber(1), Edge: "eve"})
@@ -25,7 +25,7 @@ func TestRevocationCoversGrantsToSelf(t *testing.T) {
 	v.Must("host", mailbox.RevokeCapability{Grant: v.States["host"].Grants.All()[0].ID})
 	v.Deliver(false)
 	for _, c := range []mailbox.Command{
-		mailbox.PostMessage{To: "eve", Text: "hello"}, mailbox.PostMessage{To: "@mail/0/eve", Text: "hello"}, mailbox.PostMessage{To: "HOST", Text: "meet @eve"},
+		mailbox.PostMessage{To: "eve", Text: "hello"}, mailbox.PostMessage{To: "@mail/0/eve", Text: "hello"}, mailbox.PostMessage{To: "HOST", Text: "this is @eve"},
 		mailbox.PostMessage{To: capabilities.Locator{ID: v.States["eve"].ID}.String(), Text: "hello"},
 		mailbox.BindName{Name: "again", Value: `{"$cap":"` + v.States["eve"].ID.String() + `","kind":"agent"}`},
 	} {

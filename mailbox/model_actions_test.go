@@ -17,9 +17,9 @@ func (m *model) ask(t *rapid.T) {
 	a := mailbox.RequestForm{
 		To: somePath.Draw(t, "to"), Description: "something", Fields: []events.Field{{Name: "f", Required: true}},
 		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key"), Result: rapid.SampledFrom([]string{"", "", "n", "c"}).Draw(t, "result"),
-		Deadline: m.Now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")), NoForward: rapid.IntRange(0, 3).Draw(t, "fixed") == 0,
+		Deadline: m.Now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")), NoForward: rapid.IntRange(0, 3).Draw(t, "no forward") == 0,
 	}
-	if rapid.Bool().Draw(t, "for ever") {
+	if rapid.Bool().Draw(t, "no deadline") {
 		a.Deadline = 0
 	}
 	to, want := p.resolve(a.To)
@@ -107,7 +107,7 @@ func (m *model) forward(t *rapid.T) {
 // arrive delivers a settlement or forward to its home. It may be delivered again later.
 func (m *model) arrive(t *rapid.T) {
 	if len(m.inTransit) == 0 {
-		t.Skip("nothing on its way")
+		t.Skip("nothing is in transit")
 	}
 	i := rapid.IntRange(0, len(m.inTransit)-1).Draw(t, "delivery")
 	e := m.inTransit[i]
@@ -223,7 +223,7 @@ func (m *model) post(t *rapid.T) {
 	if value.agent != "" {
 		g := evs[1].(*events.CapabilityGranted).Grant
 		if g.Parent != value.grant || m.Harness.NameOf[g.Target] != value.agent || m.Harness.NameOf[g.To] != target.agent || m.Harness.NameOf[g.By] != p.name {
-			t.Fatalf("%s gave %+v of %+v", p.name, g, value)
+			t.Fatalf("%s granted %+v of %+v", p.name, g, value)
 		}
 		p.grants, value.grant = append(p.grants, g), g.ID
 	}
@@ -292,14 +292,14 @@ func (m *model) dismiss(t *rapid.T) {
 func (m *model) revoke(t *rapid.T) {
 	p := m.anyAgent(t)
 	if len(p.grants) == 0 {
-		t.Skip("it gave nothing")
+		t.Skip("it has no grants")
 	}
 	g := rapid.SampledFrom(p.grants).Draw(t, "grant")
 	m.do(t, p.name, mailbox.RevokeCapability{Grant: g.ID}, "")
 	p.revoke(g.ID)
 }
 
-// lose records in the model that a grant is revoked, with everything that the person gave by it.
+// revoke records in the model that a grant is revoked, with all grants that the agent derived from it.
 func (p *modelAgent) revoke(id capabilities.ID) {
 	p.revoked[id] = true
 	for _, g := range p.grants {

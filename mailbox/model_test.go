@@ -18,9 +18,9 @@ func TestMailboxesMatchModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		actions := map[string]func(*rapid.T){
-			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "forward too": m.forward, "arrive": m.arrive, "arrive too": m.arrive,
+			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "forward more": m.forward, "arrive": m.arrive, "arrive more": m.arrive,
 			"cancel": m.cancel, "wait": m.wait, "expire": m.expire, "post": m.post, "adopt": m.adopt, "store": m.store, "rename": m.rename,
-			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "deliver one": m.deliverOne, "deliver another": m.deliverOne, "come again": m.redeliver, "restart": m.restart,
+			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "deliver one": m.deliverOne, "deliver another": m.deliverOne, "redeliver": m.redeliver, "restart": m.restart,
 			"run": m.run, "run ends": m.runEnds, "interrupt": m.interrupt,
 		}
 		for range 4 { // days
@@ -30,14 +30,14 @@ func TestMailboxesMatchModel(t *testing.T) {
 	})
 }
 
-// model is a simple model of a Harness with three agents. It predicts the code of every refusal. It knows which items
-// and settlements are on their way, and what each agent has learned.
+// model is a simple model of a Harness with three agents. It predicts the code of every refusal. It records undelivered
+// items and settlements, and the outcomes that each agent knows.
 type model struct {
 	*mailboxtest.Harness
 	agents    []*modelAgent
 	forms     []*modelForm
-	inTransit []delivery // settlements and forwards on their way to a form's home, in any order
-	delivered []delivery // commands that were delivered, and may be delivered again
+	inTransit []delivery // settlements and forwards to a form's home, delivered in any order
+	delivered []delivery // delivered commands, which may be delivered again
 }
 
 type delivery struct {
@@ -45,13 +45,13 @@ type delivery struct {
 	command mailbox.Command
 }
 
-// modelForm is a form as all its holders have to see it.
+// modelForm is the expected state of a form for all its holders.
 type modelForm struct {
 	id          capabilities.ID
 	asker       string
 	holders     []string
 	deadline    capabilities.Time
-	noForward   bool // not to be forwarded
+	noForward   bool // it must not be forwarded
 	key, result string
 	outcome     parley.Code // "" while it is open
 	by, text    string
@@ -63,7 +63,7 @@ type modelAgent struct {
 	mail    []modelMessage
 	names   map[string]modelValue
 	keys    map[string]*modelForm
-	learned map[*modelForm]bool // forms whose end it knows
+	learned map[*modelForm]bool // forms whose outcome it knows
 	revoked map[capabilities.ID]bool
 	grants  []capabilities.Grant
 	posted  map[string]modelPost // by key
@@ -84,7 +84,7 @@ type modelPost struct {
 	value modelValue
 }
 
-// thing is the value of a name: an agent by a grant, or text.
+// modelValue is the value of a name: an agent by a grant, or text.
 type modelValue struct {
 	agent string
 	grant capabilities.ID
@@ -102,7 +102,7 @@ func newModel(t *rapid.T) *model {
 	}
 	m.Apply("c", &events.ProgramSet{Runtime: "exec", Command: []string{"true"}})
 	m.agent("c").program = &modelProgram{status: mailbox.Idle}
-	for _, pair := range [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}, {"c", "b"}} { // all know each other
+	for _, pair := range [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}, {"c", "b"}} { // b and c know each other
 		m.Apply(pair[0], &events.NameBound{Name: pair[1], Value: capabilities.Reference(mailbox.AgentRef(m.States[pair[1]].ID))})
 		m.agent(pair[0]).names[pair[1]] = modelValue{agent: pair[1]}
 	}
@@ -130,7 +130,7 @@ func (p *modelAgent) lookup(path string) (modelValue, bool) {
 	return got, ok
 }
 
-// reach returns the expected agent at a path, or the expected refusal.
+// resolve returns the expected agent at a path, or the expected refusal.
 func (p *modelAgent) resolve(path string) (modelValue, parley.Code) {
 	got, ok := p.lookup(path)
 	switch {
@@ -142,7 +142,7 @@ func (p *modelAgent) resolve(path string) (modelValue, parley.Code) {
 	return got, ""
 }
 
-// again returns the expected result of a form with a used key or name: the earlier form, or a refusal.
+// existing returns the expected result of a form with a used key or name: the earlier form, or a refusal.
 func (m *model) existing(p *modelAgent, a mailbox.RequestForm) (known bool, code parley.Code) {
 	f, keyed := p.keys[a.Key]
 	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.outcome == "" && f.result == a.Result }); !keyed && a.Result != "" {
@@ -165,7 +165,7 @@ func (m *model) existing(p *modelAgent, a mailbox.RequestForm) (known bool, code
 	return true, ""
 }
 
-// awaits reports whether the answer of an open form will have the name.
+// isReserved reports whether the answer of an open form will have the name.
 func (m *model) isReserved(p *modelAgent, name string) bool {
 	return slices.ContainsFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.outcome == "" && f.result == name })
 }
@@ -211,7 +211,7 @@ func (p *modelAgent) pick(t *rapid.T, fit func(modelMessage) bool) (n capabiliti
 	return n, p.mail[i], ""
 }
 
-// seen returns the end of the form as a person knows it.
+// knownOutcome returns the outcome of the form as far as the agent knows it.
 func (p *modelAgent) knownOutcome(f *modelForm) parley.Code {
 	if p.learned[f] {
 		return f.outcome
@@ -219,23 +219,23 @@ func (p *modelAgent) knownOutcome(f *modelForm) parley.Code {
 	return ""
 }
 
-// deliverOne delivers the first item of one person for another. If its acknowledgement is lost, it is delivered again.
+// deliverOne delivers the first item of one agent for another. If its ack is lost, it is delivered again.
 func (m *model) deliverOne(t *rapid.T) {
-	var ways []string // from and to
+	var routes []string // from and to
 	for _, p := range m.agents {
 		for _, o := range m.States[p.name].Outbox.Items() {
-			if way := p.name + m.Harness.NameOf[o.To]; !slices.Contains(ways, way) {
-				ways = append(ways, way)
+			if route := p.name + m.Harness.NameOf[o.To]; !slices.Contains(routes, route) {
+				routes = append(routes, route)
 			}
 		}
 	}
-	if len(ways) == 0 {
+	if len(routes) == 0 {
 		t.Skip("nothing to deliver")
 	}
-	way := rapid.SampledFrom(ways).Draw(t, "way")
-	p := m.agent(way[:1])
+	route := rapid.SampledFrom(routes).Draw(t, "route")
+	p := m.agent(route[:1])
 	s := m.States[p.name]
-	i := slices.IndexFunc(s.Outbox.Items(), func(o mailbox.OutboxItem) bool { return m.Harness.NameOf[o.To] == way[1:] })
+	i := slices.IndexFunc(s.Outbox.Items(), func(o mailbox.OutboxItem) bool { return m.Harness.NameOf[o.To] == route[1:] })
 	m.deliverItem(t, p, s.Outbox.Items()[i], rapid.IntRange(0, 3).Draw(t, "ack") != 3)
 }
 

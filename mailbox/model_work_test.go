@@ -11,7 +11,7 @@ import (
 	"parley/mailbox"
 )
 
-// modelJob is the program of an agent: one run at a time, each for the message that has waited longest.
+// modelProgram is the program of an agent: one run at a time, each for the message that has waited longest.
 type modelProgram struct {
 	status  string
 	waiting []capabilities.ID
@@ -19,7 +19,7 @@ type modelProgram struct {
 	first   int // the first message of the run
 }
 
-// gets adds a received message, which gets a run.
+// receive adds a received message. If the agent has a program, the message gets a run.
 func (p *modelAgent) receive(msg modelMessage) {
 	p.mail = append(p.mail, msg)
 	if p.program != nil && msg.form == nil {
@@ -27,7 +27,7 @@ func (p *modelAgent) receive(msg modelMessage) {
 	}
 }
 
-// atWork draws an agent, mostly one with a program.
+// agentWithProgram draws an agent, mostly one with a program.
 func (m *model) agentWithProgram(t *rapid.T) (*modelAgent, *modelProgram) {
 	p := m.agent("c")
 	if rapid.IntRange(0, 7).Draw(t, "who") == 7 {
@@ -45,7 +45,7 @@ func (m *model) run(t *rapid.T) {
 	evs, _ := m.do(t, p.name, c, "")
 	if p.program == nil || !j.run.IsZero() || len(j.waiting) == 0 && !c.Unprompted {
 		if len(evs) != 0 {
-			t.Fatalf("%s, with nothing to begin: %v", p.name, evs)
+			t.Fatalf("%s, without a message: %v", p.name, evs)
 		}
 		return
 	}
@@ -70,7 +70,7 @@ func (m *model) runEnds(t *rapid.T) {
 	evs, _ := m.do(t, p.name, end, "")
 	if stale || j.run.IsZero() {
 		if len(evs) != 0 {
-			t.Fatalf("the end of what does not run: %v", evs)
+			t.Fatalf("the end of an unknown run: %v", evs)
 		}
 		return
 	}
@@ -92,7 +92,7 @@ func (m *model) interrupt(t *rapid.T) {
 	evs, _ := m.do(t, p.name, mailbox.InterruptRun{Also: also}, "")
 	if j.run.IsZero() {
 		if len(evs) != 0 {
-			t.Fatalf("nothing runs, and: %v", evs)
+			t.Fatalf("interrupted without a run: %v", evs)
 		}
 		return
 	}
@@ -105,8 +105,8 @@ func (m *model) interrupt(t *rapid.T) {
 	}
 }
 
-// checkJob compares the runs of a mailbox with the model, and their number.
-func (m *model) checkJob(t *rapid.T, p *modelAgent) (inHand int) {
+// checkJob compares the runs of a mailbox with the model. It returns the number of unfinished messages.
+func (m *model) checkJob(t *rapid.T, p *modelAgent) (unfinished int) {
 	s := m.States[p.name]
 	j := p.program
 	if j == nil {
@@ -118,15 +118,15 @@ func (m *model) checkJob(t *rapid.T, p *modelAgent) (inHand int) {
 	}
 	run, running := s.Runs.Current()
 	if !slices.Equal(waiting, j.waiting) || running != !j.run.IsZero() || run.Run != j.run || s.Profile.Status != j.status {
-		t.Fatalf("%s is %s, runs %v, %v wait; want %+v", p.name, s.Profile.Status, running, waiting, j)
+		t.Fatalf("%s is %s, running %v, %v queued; want %+v", p.name, s.Profile.Status, running, waiting, j)
 	}
-	inHand = len(waiting)
+	unfinished = len(waiting)
 	if running {
-		inHand++
+		unfinished++
 	}
 	status, over := s.Finish()
-	if over != (inHand == 0) || over && (status == mailbox.Failed) != (j.status == mailbox.Failed) {
+	if over != (unfinished == 0) || over && (status == mailbox.Failed) != (j.status == mailbox.Failed) {
 		t.Fatalf("%s has finished: %v, %s; want %+v", p.name, over, status, j)
 	}
-	return inHand
+	return unfinished
 }

@@ -19,14 +19,14 @@ func TestNodesAgreeDespiteDeliveryFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newCluster(t)
 		actions := map[string]func(*rapid.T){
-			"ask": w.ask, "answer": w.answer, "answer too": w.answer, "forward": w.forward, "cancel": w.cancel, "send": w.send, "send too": w.send,
+			"ask": w.ask, "answer": w.answer, "answer more": w.answer, "forward": w.forward, "cancel": w.cancel, "send": w.send, "send more": w.send,
 			"adopt": w.adopt, "revoke": w.revoke, "wait": w.wait, "deliver one": w.deliverOne, "deliver again": w.deliverOne, "deliver more": w.deliverOne,
-			"come again": w.redeliver, "restart": w.restart, "go away": w.disconnect,
+			"redeliver": w.redeliver, "restart": w.restart, "disconnect": w.disconnect,
 		}
 		t.Repeat(actions)
 		w.Offline = nil
 		w.Deliver(false)
-		for _, name := range w.Agents { // ends the forms that are overdue
+		for _, name := range w.Agents { // expires the forms whose deadline has passed
 			w.Now += 100
 			w.Must(name, mailbox.ExpireForms{})
 		}
@@ -38,10 +38,10 @@ func TestNodesAgreeDespiteDeliveryFaults(t *testing.T) {
 	})
 }
 
-// world is a Harness on three nodes, with a simple record of all deliveries.
+// cluster is a Harness on three nodes. It records all deliveries.
 type cluster struct {
 	*mailboxtest.Harness
-	delivered []func()           // deliveries to another node, to be repeated
+	delivered []func()           // repeats a delivery to another node
 	mayReach  map[[2]string]bool // by agent and node: whether the node may reach the agent
 	checked   map[string]int     // by agent: number of events checked
 }
@@ -132,9 +132,9 @@ func (w *cluster) answer(t *rapid.T) {
 	case home.Node == s.ID.Node:
 		w.try(t, w.NameOf[home], c)
 	case len(c.Grants) == 0 && rapid.Bool().Draw(t, "at once"):
-		said := w.ToRemote(who, mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
-		w.try(t, w.NameOf[home], said)
-		w.delivered = append(w.delivered, func() { w.try(t, w.NameOf[home], said) })
+		remote := w.ToRemote(who, mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
+		w.try(t, w.NameOf[home], remote)
+		w.delivered = append(w.delivered, func() { w.try(t, w.NameOf[home], remote) })
 	default:
 		w.try(t, who, mailbox.QueueAnswer{Answer: c})
 	}
@@ -194,7 +194,7 @@ func (w *cluster) disconnect(t *rapid.T) {
 	w.Offline = map[string]bool{node: node != ""}
 }
 
-// deliverOne delivers the first item of one mailbox for another, if it can go. Its acknowledgement may be lost.
+// deliverOne delivers the first item of one mailbox for another, if the nodes are reachable. Its ack may be lost.
 func (w *cluster) deliverOne(t *rapid.T) {
 	from := w.anyAgent(t)
 	firsts := map[capabilities.ID]bool{}
@@ -227,7 +227,7 @@ func (w *cluster) deliverOne(t *rapid.T) {
 	}
 }
 
-// comeAgain repeats old deliveries, in any order.
+// redeliver repeats earlier deliveries in any order.
 func (w *cluster) redeliver(t *rapid.T) {
 	for range min(3, len(w.delivered)) {
 		rapid.SampledFrom(w.delivered).Draw(t, "echo")()
@@ -243,7 +243,7 @@ func (w *cluster) restart(t *rapid.T) {
 	w.States[who] = s
 }
 
-// look checks the events since its last call. Each event from another node needs a grant that was made before.
+// checkNewEvents checks the events since its last call. Each event from another node needs an earlier grant.
 func (w *cluster) checkNewEvents(t *rapid.T) {
 	for again := true; again; { // an event may justify one of another mailbox
 		again = false
@@ -258,43 +258,43 @@ func (w *cluster) checkNewEvents(t *rapid.T) {
 
 func (w *cluster) checkEvent(t *rapid.T, who string, e events.Event) {
 	node := mailboxtest.NodeOf(who)
-	came := func(from capabilities.ID) {
+	received := func(from capabilities.ID) {
 		if at := mailboxtest.NodeOf(w.NameOf[from]); at != node && !w.mayReach[[2]string{who, at}] {
-			t.Fatalf("%s was reached from %s, which nobody gave it", who, at)
+			t.Fatalf("%s was reached from %s, which has no grant for it", who, at)
 		}
 	}
-	went := func(to capabilities.ID) { w.mayReach[[2]string{who, mailboxtest.NodeOf(w.NameOf[to])}] = true }
+	sent := func(to capabilities.ID) { w.mayReach[[2]string{who, mailboxtest.NodeOf(w.NameOf[to])}] = true }
 	switch e := e.(type) {
 	case *events.FormRequested:
 		if e.From != w.States[who].ID {
-			came(e.From)
+			received(e.From)
 			return
 		}
-		went(e.To)
+		sent(e.To)
 	case *events.MessagePosted:
 		if e.From != w.States[who].ID {
-			came(e.From)
+			received(e.From)
 			return
 		}
-		went(e.To)
+		sent(e.To)
 	case *events.FormForwarded:
 		if m, err := w.States[who].Mail.FindFormID(e.Form); err == nil && m.Form.From == w.States[who].ID {
-			went(e.To)
+			sent(e.To)
 		}
 	case *events.CapabilityGranted:
 		w.recordGrant(t, who, e.Grant)
 	case *events.CapabilityMinted:
 		if by := mailboxtest.NodeOf(w.NameOf[e.Grant.By]); by != node && !w.mayReach[[2]string{who, by}] {
-			t.Fatalf("%s was given by %s, which nobody gave it", who, by)
+			t.Fatalf("%s was granted by %s, which has no grant for it", who, by)
 		}
 	}
 }
 
-// gave records the nodes that may reach an agent by a grant, if its giver held the agent.
+// recordGrant records the node that may reach an agent by a grant, if the grantor's node may.
 func (w *cluster) recordGrant(t *rapid.T, who string, g capabilities.Grant) {
 	target := w.NameOf[g.Target]
 	if target == "" {
-		t.Fatalf("%s gave %+v", who, g)
+		t.Fatalf("%s granted %+v", who, g)
 	}
 	if by := mailboxtest.NodeOf(who); by == mailboxtest.NodeOf(target) || w.mayReach[[2]string{target, by}] {
 		w.mayReach[[2]string{target, mailboxtest.NodeOf(w.NameOf[g.To])}] = true
@@ -313,17 +313,17 @@ func (w *cluster) checkForms(t *rapid.T) {
 					continue // it was refused
 				}
 				if outcomeText(c.Form) != outcomeText(m.Form) {
-					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), outcomeText(m.Form), w.NameOf[h], outcomeText(c.Form))
+					t.Fatalf("%s: form %s has outcome %q, and for %s %q", home, m.ID(), outcomeText(m.Form), w.NameOf[h], outcomeText(c.Form))
 				}
 				if len(c.Form.QueuedForwards) > 0 || c.Form.QueuedAnswer != nil {
-					t.Fatalf("%s still waits to say something to form %s", w.NameOf[h], m.ID())
+					t.Fatalf("%s has a queued settlement of form %s", w.NameOf[h], m.ID())
 				}
 			}
 		}
 	}
 }
 
-// end returns the end of a form as all see it.
+// outcomeText returns the outcome of a form as all holders see it.
 func outcomeText(f *mailbox.Form) string {
 	switch {
 	case f.Answered != nil:
@@ -334,7 +334,7 @@ func outcomeText(f *mailbox.Form) string {
 	return "open"
 }
 
-// checkGrants checks that no grant is live that was derived from a revoked one.
+// checkGrants checks that no grant is valid that was derived from a revoked one.
 func (w *cluster) checkGrants(t *rapid.T) {
 	var all []capabilities.Grant
 	for _, who := range w.Agents {
@@ -345,13 +345,13 @@ func (w *cluster) checkGrants(t *rapid.T) {
 	for _, g := range all {
 		ended[g.ID] = g.Revoked != 0 || ended[g.Parent]
 		if ended[g.ID] && g.Revoked == 0 {
-			t.Fatalf("%s gives on what it has lost: %+v", w.NameOf[g.By], g)
+			t.Fatalf("%s has a valid grant of a revoked one: %+v", w.NameOf[g.By], g)
 		}
 	}
 	for _, who := range w.Agents {
 		for _, g := range w.States[who].Grants.Minted() {
 			if ended[g.ID] && g.Revoked == 0 {
-				t.Fatalf("%s can be reached by %s, which is revoked", who, g.ID)
+				t.Fatalf("%s can be reached by the revoked grant %s", who, g.ID)
 			}
 		}
 	}

@@ -48,12 +48,12 @@ func TestFormsOfOriginAreIndexed(t *testing.T) {
 	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(1)})
 	count("fae", 0)
 	if n := v.States["fae"].Mail.OriginKeys(); n != 1 {
-		t.Errorf("%d keys are left, want that of the other agent", n)
+		t.Errorf("%d keys remain, want 1 of the other agent", n)
 	}
 	v.CheckReplay()
 }
 
-// TestOriginInACommentIsRead: forms of earlier versions of the program have their origin in the comment of a pattern.
+// TestOriginInCommentIsRead finds forms of earlier versions, whose origin is in the comment of a pattern.
 func TestOriginInCommentIsRead(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -74,7 +74,7 @@ func TestOriginInCommentIsRead(t *testing.T) {
 	again := ask
 	again.Fields, again.Origin = []events.Field{{Name: "f"}}, &want
 	if known, ok, err := again.FindExisting(v.States["fae"]); err != nil || !ok || known.Message.Number != 0 {
-		t.Errorf("asked again with the field: %v %v %v", known, ok, err)
+		t.Errorf("asked again with Origin: %v %v %v", known, ok, err)
 	}
 	other := again
 	other.Origin = &events.Origin{Dialect: "question", ID: "q", Session: "t"}
@@ -91,7 +91,7 @@ func TestOriginsAreBounded(t *testing.T) {
 	for _, o := range []*events.Origin{{ID: "no dialect"}, {Dialect: "ask", ID: strings.Repeat("x", mailbox.MaxOrigin)}} {
 		c := mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}, Origin: o}
 		if _, err := v.Decide("fae", c); err == nil {
-			t.Errorf("an origin of %d bytes in dialect %q is taken", len(o.ID), o.Dialect)
+			t.Errorf("an origin of %d bytes in dialect %q is accepted", len(o.ID), o.Dialect)
 		}
 	}
 }

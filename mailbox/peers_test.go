@@ -10,8 +10,8 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestNobodyLeadsNearerThanTheyAre: an introduced node is dialled in no nearer network than its introducer, after any
-// number of introductions and updates. Nodes in old logs are not changed.
+// TestIntroducedPeerIsNoNearerThanIntroducer introduces and updates nodes. Each is dialed in no nearer network than its
+// introducer. Nodes of old logs are unchanged.
 func TestIntroducedPeerIsNoNearerThanIntroducer(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -38,12 +38,12 @@ func TestIntroducedPeerIsNoNearerThanIntroducer(t *testing.T) {
 	}
 	met(20, events.ThisMachine) // it was met, and no longer counts as introduced
 	if n := v.States["host"].Peers.IntroducedBy(node(2)); n != 1 {
-		t.Errorf("%d are introduced by way of 2", n)
+		t.Errorf("%d nodes are introduced by node 2", n)
 	}
 	v.CheckReplay()
 }
 
-// TestANodeIntroducesSoMany: a node cannot use up the places of others.
+// TestIntroductionsPerNodeAreLimited checks that a node, with the nodes it introduced, can introduce a limited number.
 func TestIntroductionsPerNodeAreLimited(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.SkipChecksums = true
@@ -56,12 +56,12 @@ func TestIntroductionsPerNodeAreLimited(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 	if _, err := v.Decide("host", mailbox.UpdatePeer{Node: node(mailbox.MaxIntroduced), By: node(7)}); parley.CodeOf(err) != parley.TooLarge {
-		t.Errorf("one too many, by one that it has introduced: %v", err)
+		t.Errorf("one too many, by a node that it has introduced: %v", err)
 	}
 	v.Must("host", mailbox.UpdatePeer{Node: node(mailbox.MaxIntroduced), By: node(-2)})
 	evs := v.Must("host", mailbox.UpdatePeer{Node: node(0), Hints: []string{"nats://own:1"}, Stamp: 1})
 	if len(evs) != 1 || evs[0].(*events.NodeMet).Hints[0] != "nats://own:1" {
-		t.Errorf("a node's own word did not go before another's: %v", evs)
+		t.Errorf("a node's own hints do not replace introduced ones: %v", evs)
 	}
 	v.CheckReplay()
 }

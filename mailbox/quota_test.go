@@ -79,7 +79,7 @@ func TestFullAccountCanRelease(t *testing.T) {
 	v.Deliver(false)
 	none := &mailbox.Limits{}
 	if err := v.DecideWithin("fae", none, someForm("3")); parley.CodeOf(err) != parley.QuotaExceeded {
-		t.Fatalf("with quotas of nothing: %v", err)
+		t.Fatalf("with quotas of 0: %v", err)
 	}
 	for _, c := range []mailbox.Command{mailbox.CancelForm{Form: capabilities.FormNumber(0), Reason: "r"}, mailbox.DismissMessage{Message: capabilities.FormNumber(1)}, mailbox.UnbindName{Name: "n"}} {
 		if err := v.DecideWithin("fae", none, c); err != nil {
@@ -89,11 +89,11 @@ func TestFullAccountCanRelease(t *testing.T) {
 	l := &mailbox.Limits{Quotas: mailbox.NoQuotas()}
 	l.Quotas[mailbox.QuotaForms] = 2
 	if err := v.DecideWithin("fae", l, someForm("3")); err != nil {
-		t.Errorf("in the place of one that was cancelled: %v", err)
+		t.Errorf("after a form was cancelled: %v", err)
 	}
 	l.Beside[mailbox.QuotaForms] = 1
 	if err := v.DecideWithin("fae", l, someForm("4")); parley.CodeOf(err) != parley.QuotaExceeded || !strings.Contains(err.Error(), "with those that it made") {
-		t.Errorf("with one of an agent that it made: %v", err)
+		t.Errorf("with a form of an agent that it made: %v", err)
 	}
 	v.CheckReplay()
 }
@@ -125,7 +125,7 @@ func TestInboxQuotaIsPerSender(t *testing.T) {
 	v.Add("tom")
 	quotas := mailbox.NoQuotas()
 	quotas[mailbox.QuotaInbox] = 4000
-	bring := func(from string) error {
+	deliver := func(from string) error {
 		v.Must(from, mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)})
 		s := v.States[from]
 		p := s.Outbox.Items()[len(s.Outbox.Items())-1]
@@ -140,19 +140,19 @@ func TestInboxQuotaIsPerSender(t *testing.T) {
 		return err
 	}
 	for i := range 2 {
-		if err := bring("fae"); err != nil {
+		if err := deliver("fae"); err != nil {
 			t.Fatalf("message %d: %v", i, err)
 		}
 	}
-	if err := bring("fae"); parley.CodeOf(err) != parley.QuotaExceeded {
+	if err := deliver("fae"); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Fatalf("the third: %v", err)
 	}
-	if err := bring("tom"); err != nil {
+	if err := deliver("tom"); err != nil {
 		t.Errorf("another sender: %v", err)
 	}
 	v.Must("host", mailbox.DismissMessage{Message: capabilities.FormNumber(0)})
-	if err := bring("fae"); err != nil {
-		t.Errorf("in the place of one that was dismissed: %v", err)
+	if err := deliver("fae"); err != nil {
+		t.Errorf("after a message was dismissed: %v", err)
 	}
 	v.CheckReplay()
 }
@@ -217,7 +217,7 @@ func TestQuotasAreParsedAndFormatted(t *testing.T) {
 	}
 	again := mailbox.PeerQuotas()
 	if err := json.Unmarshal(b, &again); err != nil || again != a {
-		t.Errorf("%s is read as %v, %v", b, again, err)
+		t.Errorf("%s is parsed as %v, %v", b, again, err)
 	}
 	for _, wrong := range []string{"forms", "forms=", "forms=-2", "forms=x", "what=1", "bytes=9999999999GiB", "forms=1.5"} {
 		if _, err := mailbox.ParseQuotas([]string{wrong}); parley.CodeOf(err) != parley.InvalidArgument {
@@ -260,9 +260,9 @@ func TestAnswersAndForwardsAreWithinQuota(t *testing.T) {
 	}
 	form := s.Mail.All()[0].ID()
 	if err := s.CheckForward(l, form, v.Now); parley.CodeOf(err) != parley.QuotaExceeded {
-		t.Errorf("handed on: %v", err)
+		t.Errorf("forwarded: %v", err)
 	}
 	if err := s.CheckForward(nil, form, v.Now); err != nil {
-		t.Errorf("handed on without limits: %v", err)
+		t.Errorf("forwarded without limits: %v", err)
 	}
 }

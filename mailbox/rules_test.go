@@ -18,13 +18,13 @@ import (
 
 const pushRule = "git push to origin, any branches or tags, without options, in /srv/shop"
 
-// push is a call for which a wider rule is offered.
+// pushCall returns a call for which a wider rule is offered.
 func pushCall() mailbox.RequestApproval {
 	return mailbox.RequestApproval{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
 }
 
-// TestAnotherNodeOffersNoRules: an approval with offered rules or a remark is accepted from an agent of the same node.
-// From another node, only a plain approval is.
+// TestOffersFromAnotherNodeAreRefused sends approvals with offered rules or a remark. They are accepted from an agent of the
+// same node only.
 func TestOffersFromAnotherNodeAreRefused(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -34,9 +34,9 @@ func TestOffersFromAnotherNodeAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := evs[0].(*events.FormRequested)
-	noted := *asked
-	noted.Fields = append([]events.Field{}, mailbox.ApprovalFields()...)
-	noted.Fields[0].Help = "Your rule covers it."
+	remarked := *asked
+	remarked.Fields = append([]events.Field{}, mailbox.ApprovalFields()...)
+	remarked.Fields[0].Help = "Your rule covers it."
 	plain := *asked
 	plain.Fields = mailbox.ApprovalFields()
 	for name, test := range map[string]struct {
@@ -44,8 +44,8 @@ func TestOffersFromAnotherNodeAreRefused(t *testing.T) {
 		outside bool
 		want    parley.Code
 	}{
-		"rules, from here": {asked, false, ""}, "rules, from elsewhere": {asked, true, parley.InvalidForm},
-		"a word, from here": {&noted, false, ""}, "a word, from elsewhere": {&noted, true, parley.InvalidForm}, "neither, from here": {&plain, false, ""},
+		"rules, same node": {asked, false, ""}, "rules, another node": {asked, true, parley.InvalidForm},
+		"a remark, same node": {&remarked, false, ""}, "a remark, another node": {&remarked, true, parley.InvalidForm}, "neither, same node": {&plain, false, ""},
 	} {
 		var c mailbox.Command = mailbox.AcceptDelivery{Form: new(*test.form)}
 		if test.outside {
@@ -59,7 +59,7 @@ func TestOffersFromAnotherNodeAreRefused(t *testing.T) {
 	twice := plain
 	twice.Description = `{"command":"ls","command":"rm"}`
 	if _, err := v.States["host"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Form: &twice}}, v.Now, v.NewID); parley.CodeOf(err) != parley.InvalidForm {
-		t.Errorf("an input with a key that stands twice is taken: %v", err)
+		t.Errorf("an input with a duplicate key is accepted: %v", err)
 	}
 	for name, fields := range map[string][]events.Field{
 		"required": {mailbox.ApprovalFields()[0], mailbox.ApprovalFields()[1], {Name: mailbox.RuleField, Type: events.Select, Required: true, Options: []events.Option{{Value: "x"}}}},
@@ -74,7 +74,7 @@ func TestOffersFromAnotherNodeAreRefused(t *testing.T) {
 	}
 }
 
-// TestOfferedRulesAreInTheSnapshot answers an approval in a mailbox that was restored.
+// TestSnapshotHasOfferedRules answers an approval in a restored mailbox.
 func TestSnapshotHasOfferedRules(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -109,7 +109,7 @@ func TestSnapshotHasOfferedRules(t *testing.T) {
 	}
 }
 
-// TestARuleOfAnOldLogAsksAgain reads a rule in the bytes of version 1.
+// TestRuleOfOldLogAsksAgain reads a rule that is encoded as version 1.
 func TestRuleOfOldLogAsksAgain(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -154,6 +154,6 @@ func TestRuleOfOldLogAsksAgain(t *testing.T) {
 	}
 	const want = `The rule "command: git push …" of 14 November 2023 does not decide this any more: it covers more than was shown`
 	if asked := evs[0].(*events.FormRequested); !strings.HasPrefix(asked.Fields[0].Help, want) {
-		t.Errorf("it says %q", asked.Fields[0].Help)
+		t.Errorf("the help is %q", asked.Fields[0].Help)
 	}
 }

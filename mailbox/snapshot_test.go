@@ -38,7 +38,7 @@ func TestRestoredStateExpiresInSameOrder(t *testing.T) {
 	}
 }
 
-// TestASnapshotThatClaimsMuchTakesLittle replaces every part of a snapshot by the head of a list of a million.
+// TestOverlongSnapshotListsAllocateLittle overwrites every position of a snapshot with the head of a list of a million.
 func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "one", Fields: text})
@@ -50,8 +50,8 @@ func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := mailbox.Restore(v.States["fae"].ID, claims)
 		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
-			t.Errorf("at byte %d it takes %d KiB: %v", i, took>>10, err)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 4<<20 {
+			t.Errorf("at byte %d, Restore allocates %d KiB: %v", i, allocated>>10, err)
 		}
 	}
 }

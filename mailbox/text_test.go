@@ -108,7 +108,7 @@ func FuzzParseText(f *testing.F) {
 			case okShort:
 				rest = short
 			default:
-				t.Fatalf("%q: %+v does not stand at %q", text, m, rest)
+				t.Fatalf("%q: %+v is not at %q", text, m, rest)
 			}
 		}
 		if rest != "" {
@@ -126,7 +126,7 @@ func FuzzParseText(f *testing.F) {
 	})
 }
 
-// afterWords removes words from the front of a text, in which each "@" may be escaped.
+// trimWords removes leading words from a text, in which each "@" may be escaped.
 func trimWords(t *testing.T, text, words string) string {
 	t.Helper()
 	for i := range len(words) {
@@ -134,7 +134,7 @@ func trimWords(t *testing.T, text, words string) string {
 			text = strings.TrimPrefix(text, `\`)
 		}
 		if text == "" || text[0] != words[i] {
-			t.Fatalf("the words %q do not stand at %q", words, text)
+			t.Fatalf("the words %q are not at %q", words, text)
 		}
 		text = text[1:]
 	}

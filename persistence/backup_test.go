@@ -8,7 +8,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// backedUp gives a backup, made while the journal was written to, and what was in it at least.
+// newBackup returns a backup that was made during writes, and the appends that it must have.
 func newBackup(t *testing.T) ([]byte, writer) {
 	t.Helper()
 	j := open(t, testOptions(t))
@@ -16,9 +16,9 @@ func newBackup(t *testing.T) ([]byte, writer) {
 	for nth := range 5 {
 		w.write(t, j, nth, 20)
 	}
-	sure := make(writer)
+	durable := make(writer)
 	for nth, v := range w {
-		sure[nth] = v
+		durable[nth] = v
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -39,7 +39,7 @@ func newBackup(t *testing.T) ([]byte, writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes(), sure
+	return b.Bytes(), durable
 }
 
 func TestRestoredBackupEqualsJournal(t *testing.T) {
@@ -80,7 +80,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	other := o
 	other.Node = testNode(2)
 	wantCode(t, Restore(t.Context(), other, bytes.NewReader(b)), parley.InvalidArgument)
-	if err := Restore(t.Context(), o, bytes.NewReader(b)); err != nil { // the same folder: nothing was left
+	if err := Restore(t.Context(), o, bytes.NewReader(b)); err != nil { // the failed restores left nothing in the folder
 		t.Fatal(err)
 	}
 	j := open(t, o)
@@ -98,7 +98,7 @@ func TestUnfinishedRestoreDoesNotOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t.Context(), &o, bytes.NewReader(b)); err != nil { // and no more: the process is killed here
+	if _, err := load(t.Context(), &o, bytes.NewReader(b)); err != nil { // the restore is not finished
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), o)

@@ -11,20 +11,20 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestCrowdSurvivesFailures has many mailboxes write at once while commits fail at random, reopened by one
-// who watches, as a node does.
+// TestConcurrentWritersSurviveFailures writes to many mailboxes at once while commits fail at random. A goroutine reopens the
+// journal after each failure, as a node does.
 func TestConcurrentWritersSurviveFailures(t *testing.T) {
 	o := testOptions(t)
 	o.Log = nil
 	var mu sync.Mutex
-	dice, over := rand.New(rand.NewPCG(1, 2)), false
+	random, done := rand.New(rand.NewPCG(1, 2)), false
 	o.Failpoint = func(step string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if over {
+		if done {
 			return nil
 		}
-		if dice.IntN(40) == 0 || step == "before "+StepSettle && dice.IntN(2) == 0 {
+		if random.IntN(40) == 0 || step == "before "+StepSettle && random.IntN(2) == 0 {
 			return errors.New("failpoint " + step)
 		}
 		return nil
@@ -37,7 +37,7 @@ func TestConcurrentWritersSurviveFailures(t *testing.T) {
 		for ; ; failures++ {
 			changed := j.Changed()
 			for j.Err() != nil {
-				_ = j.Reopen(t.Context()) // the dice may fail it
+				_ = j.Reopen(t.Context()) // it may fail at random
 			}
 			select {
 			case <-stop:
@@ -55,7 +55,7 @@ func TestConcurrentWritersSurviveFailures(t *testing.T) {
 	close(stop)
 	<-stopped
 	mu.Lock()
-	over = true
+	done = true
 	mu.Unlock()
 	t.Logf("%d failures, %d commits", failures, j.Stats().Commits)
 	w := make(writer)
@@ -69,7 +69,7 @@ func TestConcurrentWritersSurviveFailures(t *testing.T) {
 	w.check(t, j)
 }
 
-// writeThrough appends until count appends are acknowledged, and gives the last version that is.
+// writeThrough appends until count appends are acknowledged. It returns the last acknowledged version.
 func writeThrough(t *testing.T, j *Journal, nth, count int) (acknowledged uint64) {
 	w := make(writer)
 	done := make(chan error, 1)
@@ -94,10 +94,10 @@ func writeThrough(t *testing.T, j *Journal, nth, count int) (acknowledged uint64
 func TestLargeBatchesAreSplitBetweenAppends(t *testing.T) {
 	o := testOptions(t)
 	o.MaxFrame = 10_000
-	gate := make(chan struct{})
+	release := make(chan struct{})
 	o.Failpoint = func(step string) error {
 		if step == "before "+StepPublish {
-			<-gate
+			<-release
 		}
 		return nil
 	}
@@ -108,7 +108,7 @@ func TestLargeBatchesAreSplitBetweenAppends(t *testing.T) {
 		all = append(all, j.Append(w.section(t, 1, 60), w.section(t, 2, 60))) // some 4 KiB each
 	}
 	all = append(all, j.Append(w.section(t, 3, 1000))) // larger than a frame
-	close(gate)
+	close(release)
 	for _, pos := range all {
 		if err := await(t, j, pos); err != nil {
 			t.Fatal(err)
@@ -129,13 +129,13 @@ func TestCloseReleasesAppendsAndRefusesNewOnes(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
-	told := make(chan error, 200)
+	results := make(chan error, 200)
 	for range 100 {
-		j.Release(j.Append(w.section(t, 1, 1)), func(err error) { told <- err })
+		j.Release(j.Append(w.section(t, 1, 1)), func(err error) { results <- err })
 	}
 	closeJournal(t, j)
 	for range 100 {
-		if err := <-told; err != nil {
+		if err := <-results; err != nil {
 			t.Fatal(err)
 		}
 	}

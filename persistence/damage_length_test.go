@@ -16,7 +16,7 @@ import (
 
 const childReader = "PARLEY_TEST_READER_FOLDER"
 
-// readAsChild opens a journal, reads all of it, and says what came of it and how much memory that took.
+// readAsChild opens a journal and reads all of it. It prints the error's code and the peak of its memory.
 func readAsChild(folder string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -32,13 +32,13 @@ func readAsChild(folder string) {
 	}
 }
 
-// place is a byte of a block, and what it belongs to.
+// recordByte is the offset of a byte in a block, and the name of its field.
 type recordByte struct {
 	name string
 	at   int
 }
 
-// lengthsOf gives bytes of the fields that say how long a record's parts are, and of those that say which it is.
+// recordBytes returns bytes of the fields with a record's lengths and with its number.
 func recordBytes(block []byte, record int) (all []recordByte) {
 	at := 0
 	for range record {
@@ -52,8 +52,8 @@ func recordBytes(block []byte, record int) (all []recordByte) {
 		recordByte{"the headers' length", at + recordHead + subject + 1}, recordByte{"the headers' length", at + recordHead + subject + 3})
 }
 
-// TestAChangedLengthTakesNoMemory changes the fields of a journal's records that say how long something is, or which it
-// is, one after another, and opens the journal in a process of its own.
+// TestChangedLengthsDoNotExhaustMemory changes the lengths and numbers of a journal's records, one after another, and opens the
+// journal in a process of its own.
 func TestChangedLengthsDoNotExhaustMemory(t *testing.T) {
 	const most = 128 << 10 // KiB
 	self, err := os.Executable()
@@ -83,7 +83,7 @@ func TestChangedLengthsDoNotExhaustMemory(t *testing.T) {
 				t.Errorf("%s: %q, %v", f.name, out, err)
 			}
 			if err != nil || code != parley.CorruptLog || peak > most {
-				t.Errorf("%s, state kept %v: %q after %d KiB, %v", f.name, kept, code, peak, err)
+				t.Errorf("%s, index kept %v: %q after %d KiB, %v", f.name, kept, code, peak, err)
 			}
 		}
 	}

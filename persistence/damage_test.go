@@ -14,7 +14,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// damaged makes a journal of 300 commits, closes it and hands its folder and its first block to do.
+// newClosedJournal makes a journal of 300 commits and closes it. It calls do with its options and its first block.
 func newClosedJournal(t *testing.T, do func(o *Options, block string)) Options {
 	t.Helper()
 	o := testOptions(t)
@@ -44,7 +44,7 @@ func newClosedJournal(t *testing.T, do func(o *Options, block string)) Options {
 	return o
 }
 
-// copyOf copies a closed journal to a folder of its own.
+// copyJournal copies a closed journal to a new folder.
 func copyJournal(t *testing.T, base Options) Options {
 	t.Helper()
 	o, err := base.withDefaults()
@@ -69,7 +69,7 @@ func rewrite(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
-// forgetState removes the server's own index of the stream, so that it reads the blocks.
+// removeServerIndex removes the server's index of the stream, so that the server reads the blocks.
 func removeServerIndex(t *testing.T, o *Options) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(blockFolder(o), "index.db")); err != nil {
@@ -113,7 +113,7 @@ func TestDamageIsDetectedAtOpen(t *testing.T) {
 	base := newClosedJournal(t, func(*Options, string) {})
 	for name, do := range cases {
 		for _, kept := range []bool{true, false} {
-			t.Run(name+map[bool]string{true: ", state kept", false: ", state lost"}[kept], func(t *testing.T) {
+			t.Run(name+map[bool]string{true: ", index kept", false: ", index lost"}[kept], func(t *testing.T) {
 				o := copyJournal(t, base)
 				do(t, filepath.Join(blockFolder(&o), "1.blk"))
 				if !kept {
@@ -156,7 +156,7 @@ func TestHighWaterMarkDetectsLostTail(t *testing.T) {
 		if err := os.Remove(filepath.Join(o.Folder, "high-water")); err != nil {
 			t.Fatal(err)
 		}
-		j := open(t, *o) // a younger log
+		j := open(t, *o) // an earlier state of the log
 		make(writer).write(t, j, 1, 2)
 		closeJournal(t, j)
 		if err := os.WriteFile(filepath.Join(o.Folder, "high-water"), mark, 0o600); err != nil {
@@ -187,8 +187,8 @@ func TestHighWaterMarkSurvivesTornWrite(t *testing.T) {
 		}
 	}
 	path := filepath.Join(folder, "high-water")
-	spoil := func(at int) { rewrite(t, path, func(b []byte) []byte { b[at] ^= 1; return b }) }
-	spoil(20) // slot 0 has mark 3
+	corrupt := func(at int) { rewrite(t, path, func(b []byte) []byte { b[at] ^= 1; return b }) }
+	corrupt(20) // slot 0 has mark 3
 	h, err := openHighWater(folder, testNode(1))
 	if err != nil || h.last.number != 2 {
 		t.Fatalf("%+v, %v", h, err)
@@ -196,7 +196,7 @@ func TestHighWaterMarkSurvivesTornWrite(t *testing.T) {
 	if err := h.close(); err != nil {
 		t.Fatal(err)
 	}
-	spoil(slotStride + 20)
+	corrupt(slotStride + 20)
 	_, err = openHighWater(folder, testNode(1))
 	wantCode(t, err, parley.CorruptLog)
 }
@@ -204,7 +204,7 @@ func TestHighWaterMarkSurvivesTornWrite(t *testing.T) {
 func TestBackgroundCheckDetectsDamage(t *testing.T) {
 	o := filledJournal(t, freshCommits+5_000, 1)
 	j := open(t, o)
-	eventually.Holds(t, "the background check ends", func() bool { return j.Err() == nil }) // whole so far
+	eventually.Holds(t, "the background check ends", func() bool { return j.Err() == nil }) // it finds no damage
 	closeJournal(t, j)
 	o, err := o.withDefaults()
 	if err != nil {
@@ -222,7 +222,7 @@ func TestBackgroundCheckDetectsDamage(t *testing.T) {
 }
 
 func TestDamageInAnyBlockIsDetected(t *testing.T) {
-	filledOnce := filledJournal(t, 750, 600) // some 20 MiB in three blocks
+	base := filledJournal(t, 750, 600) // some 20 MiB in three blocks
 	for _, block := range []string{"1", "2", "last"} {
 		for _, kept := range []bool{true, false} {
 			for how, do := range map[string]func(path string) error{
@@ -237,7 +237,7 @@ func TestDamageInAnyBlockIsDetected(t *testing.T) {
 				},
 			} {
 				t.Run(how+" "+block, func(t *testing.T) {
-					o := copyJournal(t, filledOnce)
+					o := copyJournal(t, base)
 					all, err := filepath.Glob(filepath.Join(blockFolder(&o), "*.blk"))
 					if err != nil || len(all) < 3 {
 						t.Fatalf("%d blocks, %v", len(all), err)
@@ -295,14 +295,15 @@ func TestReaderDetectsDamageWhileRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewrite(t, filepath.Join(blockFolder(&full), "1.blk"), func(b []byte) []byte { clear(b[1000:]); return b })
-	eventually.Holds(t, "damage is found", func() bool { // once the server has put its copy away
+	eventually.Holds(t, "damage is found", func() bool { // once the server has dropped its copy of the block
 		_, err := j.Verify(t.Context())
 		return parley.CodeOf(err) == parley.CorruptLog
 	})
 	wantCode(t, j.Err(), parley.CorruptLog)
 }
 
-// TestAnEmptyBlockIsNoJournal: a process that is killed while it makes its journal leaves a block with nothing in it.
+// TestEmptyBlockIsReplaced opens a folder with an empty block, which a process leaves that is killed while it creates its
+// journal.
 func TestEmptyBlockIsReplaced(t *testing.T) {
 	o, err := testOptions(t).withDefaults()
 	if err != nil {

@@ -36,7 +36,7 @@ func serveAsChild(port, folder string) {
 	srv.WaitForShutdown()
 }
 
-// external is a NATS server in a process of its own.
+// externalServer is a NATS server in a process of its own.
 type externalServer struct {
 	port   int
 	folder string
@@ -78,7 +78,7 @@ func (e *externalServer) start(t testing.TB) {
 	})
 }
 
-// kill ends the server as kill -9 does.
+// kill ends the server with SIGKILL.
 func (e *externalServer) kill() {
 	_ = e.cmd.Process.Kill()
 	_ = e.cmd.Wait()
@@ -94,7 +94,7 @@ func TestJournalReopensAfterServerKill(t *testing.T) {
 	e := startExternal(t)
 	o := e.options(t)
 	var j *Journal
-	eventually.Holds(t, "the journal opens", func() (ok bool) { // JetStream is up a little after the port
+	eventually.Holds(t, "the journal opens", func() (ok bool) { // JetStream starts after the port is open
 		var err error
 		j, err = Open(t.Context(), o)
 		return err == nil
@@ -123,7 +123,7 @@ func TestServerRestartBetweenCommits(t *testing.T) {
 	w.write(t, j, 1, 5)
 	e.kill()
 	e.start(t)
-	eventually.Holds(t, "the client is back", j.connection().conn.IsConnected)
+	eventually.Holds(t, "the client has reconnected", j.connection().conn.IsConnected)
 	pos := j.Append(w.section(t, 1, 1))
 	if err := await(t, j, pos); err != nil { // the server may still be reading its files
 		w[1]--
@@ -144,7 +144,7 @@ func openEventually(t testing.TB, o Options) (j *Journal) {
 	return j
 }
 
-// reopen tries until the journal works again.
+// reopen retries until the journal is open again.
 func reopen(t testing.TB, j *Journal) {
 	t.Helper()
 	eventually.Holds(t, "the journal works again", func() bool {

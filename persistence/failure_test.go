@@ -14,7 +14,7 @@ import (
 	"parley"
 )
 
-// failpoint fails the steps whose names are in it, as often as it says.
+// failpoint fails steps by name, each a given number of times.
 type failpoint struct {
 	sync.Mutex
 	fail map[string]int
@@ -36,19 +36,19 @@ func (f *failpoint) set(fail map[string]int) {
 	f.fail = fail
 }
 
-// TestFailureAtAnyStepLosesNothingAcknowledged lets appends run while a step fails, and reopens when it
-// must. What was acknowledged is in the log, once, in order; what is in the log was appended.
+// TestAcknowledgedAppendsSurviveFailures appends while a step fails, and reopens the journal after a failure. The log has every
+// acknowledged append once and in order, and nothing that was not appended.
 func TestAcknowledgedAppendsSurviveFailures(t *testing.T) {
 	cases := map[string]map[string]int{
-		"before publish":                     {"before publish": 1},
-		"after publish":                      {"after publish": 1},
-		"before publish, settling blind":     {"before publish": 1, "before settle": 1},
-		"after publish, settling blind":      {"after publish": 1, "before settle": 1},
-		"after publish, settled and lost":    {"after publish": 1, "after settle": 1},
-		"reopening too":                      {"after publish": 2, "before settle": 2, "before reopen": 1, "after reopen": 1},
-		"the proof of reopening is in doubt": {"after publish": 3, "before settle": 3},
-		"the mark":                           {"before mark": 2, "after mark": 2},
-		"snapshots":                          {"before snapshot": 1, "before index snapshot": 1},
+		"before publish":               {"before publish": 1},
+		"after publish":                {"after publish": 1},
+		"before publish, settle fails": {"before publish": 1, "before settle": 1},
+		"after publish, settle fails":  {"after publish": 1, "before settle": 1},
+		"after publish, result lost":   {"after publish": 1, "after settle": 1},
+		"reopen fails":                 {"after publish": 2, "before settle": 2, "before reopen": 1, "after reopen": 1},
+		"reopen with unknown result":   {"after publish": 3, "before settle": 3},
+		"the mark":                     {"before mark": 2, "after mark": 2},
+		"snapshots":                    {"before snapshot": 1, "before index snapshot": 1},
 	}
 	for name, fail := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,15 +67,15 @@ func TestAcknowledgedAppendsSurviveFailures(t *testing.T) {
 	}
 }
 
-// survive appends one by one, strikes in the middle, and does as a node does: it reopens the journal and
-// rebuilds the mailbox from the log when an append is lost.
-func appendAndReopen(t *testing.T, j *Journal, strike func()) {
+// appendAndReopen appends one by one and calls fail after some appends. When an append is lost, it reopens the journal and
+// takes over the log's versions, as a node does.
+func appendAndReopen(t *testing.T, j *Journal, fail func()) {
 	t.Helper()
 	w := make(writer)
-	acknowledged, told := uint64(0), 0
+	acknowledged, results := uint64(0), 0
 	for i := range 40 {
 		if i == 10 {
-			strike()
+			fail()
 		}
 		if i == 20 {
 			if err := j.SaveSnapshot(t.Context(), mailboxID(1), acknowledged, []byte("state")); err != nil {
@@ -86,7 +86,7 @@ func appendAndReopen(t *testing.T, j *Journal, strike func()) {
 		pos := j.Append(w.section(t, 1, 1))
 		after := j.Append(w.section(t, 2, 1))
 		err := await(t, j, pos)
-		told++
+		results++
 		if err == nil {
 			acknowledged = version
 		}
@@ -103,8 +103,8 @@ func appendAndReopen(t *testing.T, j *Journal, strike func()) {
 			t.Fatalf("log has version %d, acknowledged %d, appended %d", w[1], acknowledged, version)
 		}
 	}
-	if told != 40 {
-		t.Fatalf("told %d times", told)
+	if results != 40 {
+		t.Fatalf("%d results", results)
 	}
 	if err := j.Err(); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestAppendsAfterFailedCommitFailOnce(t *testing.T) {
 	w.write(t, j, 1, 3)
 	for i := range calls {
 		if n := calls[i].Load(); n != 1 {
-			t.Errorf("append %d was told %d times", i, n)
+			t.Errorf("append %d has %d results", i, n)
 		}
 	}
 	if j.Stats().Backlog != 0 {
@@ -194,7 +194,7 @@ func TestServerStartErrorIsReported(t *testing.T) {
 	if err := os.MkdirAll(journalFolder(o.Folder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(journalFolder(o.Folder), "jetstream"), []byte("in the way"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(journalFolder(o.Folder), "jetstream"), []byte("a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), serverStart/2)
@@ -206,7 +206,7 @@ func TestServerStartErrorIsReported(t *testing.T) {
 	}
 }
 
-// TestWhatWasDecidedBeforeAFailureIsLost appends, after a failure, what was decided before it.
+// TestAppendSinceEarlierFailureIsLost appends, after a failure, a section that was decided before it.
 func TestAppendSinceEarlierFailureIsLost(t *testing.T) {
 	o := testOptions(t)
 	f := new(failpoint)
@@ -222,7 +222,7 @@ func TestAppendSinceEarlierFailureIsLost(t *testing.T) {
 	fresh := w.section(t, 1, 1)
 	lost := j.AppendSince(decided, w.section(t, 2, 1))
 	if !j.Lost(lost) || j.Durable(lost) {
-		t.Error("it does not count as lost")
+		t.Error("the append is not lost")
 	}
 	stored := j.Append(fresh)
 	wantCode(t, await(t, j, lost), parley.ReadOnly)

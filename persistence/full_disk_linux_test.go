@@ -17,7 +17,7 @@ func TestFullDiskMakesJournalReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", o.Folder, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("NOT TESTED: no small disk can be mounted here: %v", err)
+		t.Skipf("NOT TESTED: cannot mount a small disk: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(o.Folder, syscall.MNT_DETACH) })
 	j := open(t, o)
@@ -37,7 +37,7 @@ func TestFullDiskMakesJournalReadOnly(t *testing.T) {
 		if w[1]-m.Version != 5 {
 			t.Fatalf("log has %d, appended %d", m.Version, w[1])
 		}
-		for err := error(nil); parley.CodeOf(err) != parley.ReadOnly; { // what the failed write held may leave room for a little
+		for err := error(nil); parley.CodeOf(err) != parley.ReadOnly; { // the failed write may have left room for a few commits
 			if err = j.Reopen(t.Context()); err == nil {
 				w[1] = m.Version
 				err = await(t, j, j.Append(w.section(t, 1, 5)))

@@ -17,8 +17,8 @@ import (
 	"parley/events"
 )
 
-// objectStoreLeft is a goroutine that the NATS client leaves behind, waiting for ever, where an object is stored so
-// fast that the client cleans up after it before that goroutine has begun.
+// objectStoreLeft is the function of a goroutine that the NATS client can leak. It leaks if an object is stored before the
+// goroutine has started.
 const objectStoreLeft = "github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"
 
 func TestMain(m *testing.M) {
@@ -72,7 +72,7 @@ func closeJournal(t testing.TB, j *Journal) {
 	}
 }
 
-// writer makes sections of mailboxes whose versions follow each other.
+// writer makes sections of mailboxes with consecutive versions. It holds the last version of each.
 type writer map[int]uint64
 
 func (w writer) section(t testing.TB, nth, count int) events.Section {
@@ -92,7 +92,7 @@ func (w writer) section(t testing.TB, nth, count int) events.Section {
 		Summary: events.Summary{Open: uint32(w[nth])}}
 }
 
-// await gives what Release says of a position.
+// await blocks until a position is released, and returns its result.
 func await(t testing.TB, j *Journal, pos Position) error {
 	t.Helper()
 	c := make(chan error, 1)
@@ -116,7 +116,7 @@ func (w writer) write(t testing.TB, j *Journal, nth, count int) {
 	}
 }
 
-// holds checks that a journal has exactly what w wrote.
+// check checks that a journal has exactly the events of w.
 func (w writer) check(t testing.TB, j *Journal) {
 	t.Helper()
 	for nth, version := range w {

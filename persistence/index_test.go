@@ -102,7 +102,7 @@ func TestNotesAreKeptUntilTheLogSaysMore(t *testing.T) {
 	}
 	holds := func(nth int, want string) {
 		t.Helper()
-		if m, _ := j.Mailbox(mailbox(nth)); m.Note != want || m.Version != w[nth] {
+		if m, _ := j.Mailbox(mailboxID(nth)); m.Note != want || m.Version != w[nth] {
 			t.Fatalf("mailbox %d is %+v, want the note %q", nth, m, want)
 		}
 	}
@@ -119,27 +119,27 @@ func TestNotesAreKeptUntilTheLogSaysMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	note(1, "another")
-	closed := copyOf(t, o) // with the index as it is before the close
+	closed := copyJournal(t, o) // with the index as it is before the close
 	closeJournal(t, j)
 	j = open(t, closed)
 	holds(1, "") // it is unknown
 	holds(2, "two")
-	j.SetNote(mailbox(1), w[1]-1, "old")
-	j.SetNote(mailbox(2), w[2], "new")
-	j.SetNote(mailbox(7), 1, "none")
+	j.SetNote(mailboxID(1), w[1]-1, "old")
+	j.SetNote(mailboxID(2), w[2], "new")
+	j.SetNote(mailboxID(7), 1, "none")
 	holds(1, "")
 	holds(2, "two")
-	j.SetNote(mailbox(1), w[1], "another")
+	j.SetNote(mailboxID(1), w[1], "another")
 	holds(1, "another")
 	var ids []capabilities.ID
 	for id := range j.Mailboxes() {
 		ids = append(ids, id)
 	}
-	if want := []capabilities.ID{mailbox(1), mailbox(2), mailbox(3), mailbox(9)}; !slices.Equal(ids, want) {
+	if want := []capabilities.ID{mailboxID(1), mailboxID(2), mailboxID(3), mailboxID(9)}; !slices.Equal(ids, want) {
 		t.Fatalf("got %v, want %v", ids, want)
 	}
-	for id := range j.MailboxesAfter(mailbox(2).ULID) {
-		if id != mailbox(3) {
+	for id := range j.MailboxesAfter(mailboxID(2).ULID) {
+		if id != mailboxID(3) {
 			t.Fatalf("%v comes after 2", id)
 		}
 		break

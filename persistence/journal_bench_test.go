@@ -14,7 +14,7 @@ import (
 	"parley/events"
 )
 
-// rawRate is how often a second this disk takes 4 KiB and flushes it.
+// rawRate returns the number of durable writes of 4 KiB per second.
 func rawRate(b *testing.B, folder string) float64 {
 	b.Helper()
 	f, err := os.CreateTemp(folder, "raw")
@@ -78,7 +78,7 @@ func BenchmarkAppendAndRelease(b *testing.B) {
 	}
 }
 
-// filled makes a journal with commits of per events each, and gives where.
+// filledJournal makes a journal with commits of per events each, and returns its options.
 func filledJournal(b testing.TB, commits, per int) Options {
 	b.Helper()
 	o := testOptions(b)
@@ -86,7 +86,7 @@ func filledJournal(b testing.TB, commits, per int) Options {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := connect(&full) // nobody flushes: that would take minutes
+	l, err := connect(&full) // without flushes, which would take minutes
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// forgetIndex removes the index snapshot.
+// removeIndexSnapshot removes the index snapshot.
 func removeIndexSnapshot(t testing.TB, o Options) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(o.Folder, indexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {

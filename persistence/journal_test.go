@@ -8,10 +8,10 @@ import (
 
 func TestReleaseFollowsTheOrderOfAppends(t *testing.T) {
 	o := testOptions(t)
-	gate := make(chan struct{})
+	release := make(chan struct{})
 	o.Failpoint = func(step string) error {
 		if step == "before "+StepPublish {
-			<-gate
+			<-release
 		}
 		return nil
 	}
@@ -23,13 +23,13 @@ func TestReleaseFollowsTheOrderOfAppends(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Add(n)
 	w := make(writer)
-	var hold []Position
+	var batch []Position
 	for i := range n {
 		pos := j.Append(w.section(t, i%7, 1))
-		hold = append(hold, pos)
-		if len(hold) == 5 {
-			slices.Reverse(hold)
-			for _, pos := range hold {
+		batch = append(batch, pos)
+		if len(batch) == 5 {
+			slices.Reverse(batch)
+			for _, pos := range batch {
 				j.Release(pos, func(err error) {
 					defer wg.Done()
 					mu.Lock()
@@ -40,14 +40,14 @@ func TestReleaseFollowsTheOrderOfAppends(t *testing.T) {
 					got = append(got, pos)
 				})
 			}
-			hold = nil
+			batch = nil
 		}
 		last = pos
 	}
 	if j.Durable(1) || j.Lost(1) || j.Stats().Backlog == 0 {
 		t.Error("durable before it was stored")
 	}
-	close(gate)
+	close(release)
 	wg.Wait()
 	if !slices.IsSorted(got) {
 		t.Error("released out of order")

@@ -16,7 +16,7 @@ import (
 
 const childWriter = "PARLEY_TEST_WRITER_FOLDER"
 
-// writeAsChild appends to one mailbox until it is killed, and says which versions are acknowledged.
+// writeAsChild appends to one mailbox until it is killed, and prints the acknowledged versions.
 func writeAsChild(folder string) {
 	j, err := Open(context.Background(), Options{Folder: folder, Node: testNode(1)})
 	if err != nil {
@@ -36,7 +36,7 @@ func writeAsChild(folder string) {
 			}
 			close(released)
 		})
-		if version%64 == 0 { // stay near the disk
+		if version%64 == 0 { // bound the appends that are not durable
 			<-released
 		}
 	}

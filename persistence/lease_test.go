@@ -14,7 +14,7 @@ import (
 func acquire(t *testing.T, o Options, waiting func()) *Lease {
 	t.Helper()
 	var l *Lease
-	eventually.Holds(t, "the lease is there", func() bool { // JetStream is up a little after the port
+	eventually.Holds(t, "the lease is acquired", func() bool { // JetStream starts after the port is open
 		var err error
 		l, err = AcquireLease(t.Context(), o, waiting)
 		return err == nil
@@ -43,8 +43,8 @@ func TestStandbyWaitsForReleasedLease(t *testing.T) {
 	<-waiting
 	select {
 	case <-got:
-		t.Fatal("two hold it")
-	case <-time.After(2 * leaseRenew): // it is renewed meanwhile
+		t.Fatal("two processes have the lease")
+	case <-time.After(2 * leaseRenew): // the holder renews it meanwhile
 	}
 	closeLease(t, first)
 	closeLease(t, <-got)
@@ -53,7 +53,7 @@ func TestStandbyWaitsForReleasedLease(t *testing.T) {
 func TestLeaseOfDeadHolderExpires(t *testing.T) {
 	e := startExternal(t)
 	dead := acquire(t, e.options(t), nil)
-	dead.quiet() // as if killed: it renews nothing, and gives nothing up
+	dead.quiet() // as if killed: it neither renews nor releases the lease
 	dead.tasks.Wait()
 	dead.conn.Close()
 	start := time.Now()
@@ -71,7 +71,7 @@ func TestLeaseOfSameFolderIsReacquired(t *testing.T) {
 	dead.quiet()
 	dead.tasks.Wait()
 	dead.conn.Close()
-	l := acquire(t, o, func() { t.Error("it waits for itself") })
+	l := acquire(t, o, func() { t.Error("the holder waits for its own lease") })
 	closeLease(t, l)
 }
 
@@ -84,12 +84,12 @@ func TestLostLeaseIsReported(t *testing.T) {
 	select {
 	case <-l.Lost():
 	case <-time.After(10 * time.Second):
-		t.Fatal("it does not notice")
+		t.Fatal("the loss is not reported")
 	}
 	closeLease(t, l)
 }
 
-// readLate is a bucket in which a value ends just before it is read.
+// expiringBucket is a bucket whose value expires just before it is read.
 type expiringBucket struct{ jetstream.KeyValue }
 
 func (kv expiringBucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
@@ -99,8 +99,8 @@ func (kv expiringBucket) Get(ctx context.Context, key string) (jetstream.KeyValu
 	return kv.KeyValue.Get(ctx, key)
 }
 
-// TestLeaseThatEndsWhileItIsTakenIsNotLost has a lease expire between the attempt to take it, which fails, and the
-// look at its holder, as when the server that kept it died and another one leads.
+// TestExpiringLeaseIsNotReportedLost has a lease expire between a failed attempt to take it and the read of its holder, as
+// after a change of the server's leader.
 func TestExpiringLeaseIsNotReportedLost(t *testing.T) {
 	e := startExternal(t)
 	l := acquire(t, e.options(t), nil)
@@ -116,7 +116,7 @@ func TestExpiringLeaseIsNotReportedLost(t *testing.T) {
 	}
 	l.kv = kv
 	if err := l.take(t.Context()); err != nil {
-		t.Errorf("take what is free: %v", err)
+		t.Errorf("take a free lease: %v", err)
 	}
 	closeLease(t, l)
 }

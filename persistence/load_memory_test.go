@@ -14,8 +14,8 @@ import (
 	"parley/events"
 )
 
-// TestALogIsReadWithLittleGarbage reads a mailbox of many large messages after a start, with the runtime's collector
-// made lazy, so that the bound is on what the journal does. Without that the heap is seven times what is read.
+// TestLoadBoundsGarbage loads a mailbox of many large messages. The runtime's collector runs rarely, so that the bound is on
+// the journal's own allocations.
 func TestLoadBoundsGarbage(t *testing.T) {
 	const count, size = 400, 120 << 10
 	o := testOptions(t)
@@ -32,9 +32,9 @@ func TestLoadBoundsGarbage(t *testing.T) {
 		t.Fatalf("%d events, %v", len(l.Events), err)
 	}
 	grown, read := peak()-before, uint64(count*size)
-	t.Logf("%d MiB of mail read with a heap of %d MiB", read>>20, grown>>20)
+	t.Logf("%d MiB of mail loaded with a heap of %d MiB", read>>20, grown>>20)
 	if grown > read*6 {
-		t.Errorf("%d MiB of mail took %d MiB to read", read>>20, grown>>20)
+		t.Errorf("loading %d MiB of mail took %d MiB", read>>20, grown>>20)
 	}
 	runtime.KeepAlive(l)
 }
@@ -58,14 +58,14 @@ func writeLarge(t *testing.T, j *Journal, count, size int) {
 	}
 }
 
-// heapNow returns the bytes of the heap's objects, those that are garbage too.
+// heapNow returns the bytes of the heap's objects, garbage included.
 func heapNow() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// watchHeap looks at the heap until the function that it returns is called, which gives the most that it saw.
+// watchHeap samples the heap until peak is called, which returns the largest sample.
 func watchHeap(t *testing.T) (peak func() uint64) {
 	ctx, stop := context.WithCancel(t.Context())
 	var most uint64

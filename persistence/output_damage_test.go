@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// TestLostOutputIsMissed damages the store of programs' output in many places. The node opens, takes more, and wherever
-// pieces are gone a reader is told so, once.
+// TestLostOutputIsReported damages the output store in many places. The journal opens and stores more output. A reader gets one
+// report of each loss.
 func TestLostOutputIsReported(t *testing.T) {
 	const many = 60
 	base := testOptions(t)
 	j := open(t, base)
-	note := func(j *Journal, agent, n int) {
+	write := func(j *Journal, agent, n int) {
 		t.Helper()
 		if _, err := j.AppendOutput(t.Context(), mailboxID(agent), []byte(fmt.Sprintf("%d of agent %d %200d", n, agent, n))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for n := range many {
-		note(j, 1, n)
-		note(j, 2, n)
+		write(j, 1, n)
+		write(j, 2, n)
 	}
 	closeJournal(t, j)
-	silent := 0
+	wrong := 0
 	for i := range 15 {
-		for _, how := range []string{"flipped", "cut", "flipped, state lost", "cut, state lost"} {
+		for _, how := range []string{"flipped", "cut", "flipped, index lost", "cut, index lost"} {
 			o := copyJournal(t, base)
 			folder := blockFolderOf(&o, o.outputName())
 			rewrite(t, filepath.Join(folder, "1.blk"), func(b []byte) []byte {
@@ -57,29 +57,29 @@ func TestLostOutputIsReported(t *testing.T) {
 				continue
 			}
 			for _, agent := range []int{1, 2} {
-				note(j, agent, many)
+				write(j, agent, many)
 				all, err := j.Output(ctx, mailboxID(agent), 0, 1000)
 				if err != nil {
 					t.Errorf("%s %d: %v", how, i, err)
 				}
-				there, lost := 0, 0
+				kept, lost := 0, 0
 				for _, p := range all {
 					if p.Lost > 0 {
 						lost++
 					} else {
-						there++
+						kept++
 					}
 				}
-				if gone := many + 1 - there; (gone > 0) != (lost == 1) || lost > 1 {
-					silent++
-					t.Logf("%s %d: %d pieces are gone, and %d times it says so", how, i, gone, lost)
+				if gone := many + 1 - kept; (gone > 0) != (lost == 1) || lost > 1 {
+					wrong++
+					t.Logf("%s %d: %d pieces are lost, in %d reports", how, i, gone, lost)
 				}
 			}
 			cancel()
 			closeJournal(t, j)
 		}
 	}
-	if silent > 0 {
-		t.Errorf("%d times not as it should be", silent)
+	if wrong > 0 {
+		t.Errorf("%d wrong reports", wrong)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// texts gives what stands in pieces, which must follow each other.
+// textsOf returns the texts of pieces. It fails the test if their cursors do not increase.
 func textsOf(t *testing.T, pieces []OutputPiece, err error) []string {
 	t.Helper()
 	if err != nil {
@@ -25,11 +25,11 @@ func textsOf(t *testing.T, pieces []OutputPiece, err error) []string {
 func TestLatestOutput(t *testing.T) {
 	j := open(t, testOptions(t))
 	if pieces, cursor, err := j.LatestOutput(t.Context(), mailboxID(1), 10); len(pieces) > 0 || cursor != 0 || err != nil {
-		t.Fatalf("of nobody: %v, %d, %v", pieces, cursor, err)
+		t.Fatalf("without output: %v, %d, %v", pieces, cursor, err)
 	}
 	last := map[int]uint64{}
 	want := map[int][]string{}
-	for i := range 400 { // one agent often, one seldom, one at the beginning only
+	for i := range 400 { // one agent writes often, one rarely, one at the beginning only
 		agent := 1
 		switch {
 		case i%37 == 0:
@@ -45,7 +45,7 @@ func TestLatestOutput(t *testing.T) {
 		last[agent], want[agent] = cursor, append(want[agent], text)
 	}
 	if pieces, cursor, err := j.LatestOutput(t.Context(), mailboxID(4), 10); len(pieces) > 0 || cursor != 0 || err != nil {
-		t.Fatalf("of one that put out nothing: %v, %d, %v", pieces, cursor, err)
+		t.Fatalf("of an agent without output: %v, %d, %v", pieces, cursor, err)
 	}
 	for agent, all := range want {
 		whole, err := j.Output(t.Context(), mailboxID(agent), 0, 1000)

@@ -33,8 +33,8 @@ func restoreParts(ctx context.Context, o Options, folder string) error {
 	return errors.Join(Restore(ctx, o, in), in.Close())
 }
 
-// TestPartsBecomeTheSameJournal backs up to a folder again and again. Each part has what is new, and all of them
-// together restore the journal.
+// TestRestoredPartsEqualJournal adds several parts to a backup. Each part has the new commits, and all together restore the
+// journal.
 func TestRestoredPartsEqualJournal(t *testing.T) {
 	j := open(t, testOptions(t))
 	folder := filepath.Join(t.TempDir(), "backup")
@@ -55,8 +55,8 @@ func TestRestoredPartsEqualJournal(t *testing.T) {
 	if err != nil || len(parts) != 3 || parts[1].Bytes > 2*parts[0].Bytes {
 		t.Fatalf("%+v, %v", parts, err)
 	}
-	if there, err := os.ReadDir(folder); err != nil || len(there) != 4 { // and the lock
-		t.Errorf("%v, %v", there, err)
+	if files, err := os.ReadDir(folder); err != nil || len(files) != 4 { // and the lock
+		t.Errorf("%v, %v", files, err)
 	}
 	o := testOptions(t)
 	if err := restoreParts(t.Context(), o, folder); err != nil {
@@ -68,14 +68,14 @@ func TestRestoredPartsEqualJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.write(t, again, 1, 3)
-	addPart(t, again, folder) // the restored node goes on with the same folder
+	addPart(t, again, folder) // the restored node continues the same backup
 	closeJournal(t, again)
-	w.write(t, j, 2, 1) // the first one went another way
+	w.write(t, j, 2, 1) // the first journal has diverged
 	_, err = AddPart(folder, j.o.Node, func(after Mark, w io.Writer) error { return j.BackupAfter(t.Context(), after, w) })
 	wantCode(t, err, parley.InvalidArgument)
 }
 
-// TestAPartIsThereWholeOrNotAtAll fails while a part is written, and damages parts.
+// TestPartIsWrittenAtomically fails while a part is written, and damages parts.
 func TestPartIsWrittenAtomically(t *testing.T) {
 	j := open(t, testOptions(t))
 	folder := t.TempDir()
@@ -101,7 +101,7 @@ func TestPartIsWrittenAtomically(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spoil := func(path string, text []byte) error {
+	restoreWith := func(path string, text []byte) error {
 		t.Helper()
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -116,17 +116,17 @@ func TestPartIsWrittenAtomically(t *testing.T) {
 		for _, at := range []int{2, partHeader - 1, partHeader + 3, len(text) / 2, len(text) - 45, len(text) - 1} {
 			bad := bytes.Clone(text)
 			bad[at] ^= 4
-			wantCode(t, spoil(path, bad), parley.CorruptLog)
+			wantCode(t, restoreWith(path, bad), parley.CorruptLog)
 		}
-		wantCode(t, spoil(path, text[:len(text)-1]), parley.CorruptLog)
-		wantCode(t, spoil(path, append(bytes.Clone(text), 0)), parley.CorruptLog)
+		wantCode(t, restoreWith(path, text[:len(text)-1]), parley.CorruptLog)
+		wantCode(t, restoreWith(path, append(bytes.Clone(text), 0)), parley.CorruptLog)
 	}
-	if err := os.Rename(first.Path, first.Path+".away"); err != nil {
+	if err := os.Rename(first.Path, first.Path+".moved"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Parts(folder, j.o.Node)
 	wantCode(t, err, parley.CorruptLog)
-	if err := os.Rename(first.Path+".away", first.Path); err != nil {
+	if err := os.Rename(first.Path+".moved", first.Path); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Parts(folder, testNode(2))

@@ -10,8 +10,8 @@ import (
 	"parley/persistence/disktest"
 )
 
-// TestAStrictDiskKeepsWhatWasAcknowledged cuts the power of a disk that has the name of a new file only once its folder
-// was flushed: of a new journal after each of its first commits, and whenever another block begins.
+// TestAcknowledgedCommitsSurvivePowerLoss cuts the power after each of a new journal's first commits, and after each new
+// block. The disk keeps the name of a new file only if its folder was flushed.
 func TestAcknowledgedCommitsSurvivePowerLoss(t *testing.T) {
 	d := disktest.Mount(t)
 	o := testOptions(t)
@@ -42,7 +42,7 @@ func TestAcknowledgedCommitsSurvivePowerLoss(t *testing.T) {
 	}
 }
 
-// bulky makes a section of mailbox 1 of some hundred KiB.
+// largeSection makes a section of mailbox 1 of 600 KiB.
 func largeSection(t *testing.T, version uint64) events.Section {
 	t.Helper()
 	body, err := events.Append(nil, events.Recorded{At: 1, Event: &events.NameBound{Name: "n", Value: capabilities.Bytes(make([]byte, 600<<10))}})
@@ -52,7 +52,7 @@ func largeSection(t *testing.T, version uint64) events.Section {
 	return events.Section{Mailbox: mailboxID(1), First: version, Count: 1, Body: body}
 }
 
-// afterCut opens what the disk would have, and looks for the commits that were acknowledged.
+// checkAfterPowerLoss opens the journal as the disk has it after a power loss, and checks the last version.
 func checkAfterPowerLoss(t *testing.T, d *disktest.Disk, o Options, version uint64) {
 	t.Helper()
 	under, err := filepath.Rel(d.Path(), o.Folder)
@@ -70,11 +70,11 @@ func checkAfterPowerLoss(t *testing.T, d *disktest.Disk, o Options, version uint
 	}
 	defer closeJournal(t, j)
 	if m, _ := j.Mailbox(mailboxID(1)); m.Version != version {
-		t.Errorf("after commit %d and a cut there are %d", version, m.Version)
+		t.Errorf("after commit %d and a cut the version is %d", version, m.Version)
 	}
 }
 
-// TestAStrictDiskKeepsARestoredJournal cuts the power when a restore has said that it is done.
+// TestRestoredJournalSurvivesPowerLoss cuts the power after a restore has returned.
 func TestRestoredJournalSurvivesPowerLoss(t *testing.T) {
 	from := open(t, testOptions(t))
 	make(writer).write(t, from, 1, 5)
@@ -94,7 +94,7 @@ func TestRestoredJournalSurvivesPowerLoss(t *testing.T) {
 	checkAfterPowerLoss(t, d, o, 5)
 }
 
-// TestAStrictDiskKeepsWhatProgramsPutOut cuts the power after a piece of output was stored.
+// TestOutputSurvivesPowerLoss cuts the power after output was stored.
 func TestOutputSurvivesPowerLoss(t *testing.T) {
 	d := disktest.Mount(t)
 	o := testOptions(t)
@@ -112,7 +112,7 @@ func TestOutputSurvivesPowerLoss(t *testing.T) {
 			pieces++
 		}
 	}
-	for _, n := range []int{1, 80} { // 80 begin another block
+	for _, n := range []int{1, 80} { // 80 pieces begin another block
 		put(n)
 		left := t.TempDir()
 		if err := d.Cut(left); err != nil {

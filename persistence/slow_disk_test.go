@@ -12,7 +12,7 @@ import (
 	"parley/persistence/disktest"
 )
 
-// TestASlowDiskIsWaitedFor holds up a write, and then a flush, for several times as long as the server has to answer.
+// TestJournalWaitsForSlowDisk blocks a write, and then a flush, for several times the server's timeout.
 func TestJournalWaitsForSlowDisk(t *testing.T) {
 	for name, hook := range map[string]func(d *disktest.Disk, slow func(name string)){
 		"writing": func(d *disktest.Disk, slow func(name string)) { d.OnWrite(slow) },
@@ -30,23 +30,23 @@ func TestJournalWaitsForSlowDisk(t *testing.T) {
 			j := open(t, o)
 			w := make(writer)
 			w.write(t, j, 1, 1)
-			gate, held := make(chan struct{}), make(chan struct{})
+			release, held := make(chan struct{}), make(chan struct{})
 			var once sync.Once
 			hook(d, func(name string) {
 				if strings.Contains(name, o.streamName()) && strings.HasSuffix(name, blockSuffix) {
 					once.Do(func() { close(held) })
-					<-gate
+					<-release
 				}
 			})
 			var released atomic.Bool
 			pos := j.Append(w.section(t, 1, 1))
 			j.Release(pos, func(error) { released.Store(true) })
 			<-held
-			time.Sleep(20 * o.answerWithin) // the time that nothing may come of
+			time.Sleep(20 * o.answerWithin) // the append must not be released meanwhile
 			if released.Load() || j.Err() != nil {
 				t.Fatalf("released %v, %v", released.Load(), j.Err())
 			}
-			close(gate)
+			close(release)
 			if err := await(t, j, pos); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestJournalWaitsForSlowDisk(t *testing.T) {
 	}
 }
 
-// TestOutputIsReadOnceItIsOnDisk holds up the flush of a piece.
+// TestOutputIsReadOnceDurable blocks the flush of a piece.
 func TestOutputIsReadOnceDurable(t *testing.T) {
 	d := disktest.Mount(t)
 	o := testOptions(t)
@@ -71,12 +71,12 @@ func TestOutputIsReadOnceDurable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, held := make(chan struct{}), make(chan struct{})
+	release, held := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	d.OnFlush(func(name string) error {
 		if strings.Contains(name, o.outputName()) && strings.HasSuffix(name, blockSuffix) {
 			once.Do(func() { close(held) })
-			<-gate
+			<-release
 		}
 		return nil
 	})
@@ -98,7 +98,7 @@ func TestOutputIsReadOnceDurable(t *testing.T) {
 		}
 	}
 	shows(first, "first")
-	close(gate)
+	close(release)
 	if err := <-stored; err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestDamagedSnapshotsStopNothing damages the store of snapshots in many places. The journal opens all the same, with
-// all that is in it, takes new ones, and opens at once the next time.
+// TestJournalOpensWithDamagedSnapshots damages the snapshot store in many places. The journal still opens with all its events,
+// stores new snapshots, and opens quickly the next time.
 func TestJournalOpensWithDamagedSnapshots(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)

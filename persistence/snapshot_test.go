@@ -45,7 +45,7 @@ func TestLoadBeginsWithNewestSnapshot(t *testing.T) {
 	}
 }
 
-// TestBadSnapshotOnlyCostsTime puts what is no snapshot in the place of each.
+// TestInvalidSnapshotsAreDiscarded replaces snapshots by invalid ones.
 func TestInvalidSnapshotsAreDiscarded(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
@@ -105,7 +105,7 @@ func TestIndexSnapshotRoundTrip(t *testing.T) {
 		damaged := bytes.Clone(b.Bytes())
 		damaged[at] ^= 4
 		if _, _, err := decodeIndex(o.Node, damaged); err == nil {
-			t.Fatalf("byte %d was changed, and nobody noticed", at)
+			t.Fatalf("a change of byte %d is not detected", at)
 		}
 	}
 	w.check(t, j)

@@ -19,7 +19,7 @@ var startEvents = flag.Int("start.events", 100_000, "events of the largest log t
 func BenchmarkStart(b *testing.B) {
 	first := map[bool]time.Duration{}
 	for n := 10_000; n <= *startEvents; n *= 10 {
-		o := filled(b, n/10, 10)
+		o := filledJournal(b, n/10, 10)
 		closeJournal(b, openAgain(b, o))
 		for _, clean := range []bool{true, false} {
 			b.Run(fmt.Sprintf("events=%d/clean=%v", n, clean), func(b *testing.B) {

@@ -27,7 +27,7 @@ func TestAnswersOfEachType(t *testing.T) {
 	for _, c := range []struct {
 		field events.Field
 		value capabilities.Value
-		want  string // what is wrong, or "" if it is right
+		want  string // the error, or "" for a valid value
 	}{
 		{field("a", ""), text("x"), ""},
 		{field("a", ""), whole(5), "want text"},
@@ -124,7 +124,7 @@ func TestDefaultsReplaceMissingValues(t *testing.T) {
 		t.Error("the caller's map was changed")
 	}
 	if got, err := c.Check(values{"tier": capabilities.String("fast"), "n": capabilities.Null()}); err != nil || len(got) != 1 {
-		t.Errorf("emptied on purpose: %v, %v", got, err)
+		t.Errorf("with an empty value: %v, %v", got, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"parley/events"
 )
 
-// regexps gives a form of so many fields, each with the same pattern.
+// regexps returns n fields with the same pattern.
 func regexps(n int, pattern string) []events.Field {
 	fields := make([]events.Field, n)
 	for i := range fields {
@@ -43,7 +43,7 @@ func TestPatternsOfFormShareOneBudget(t *testing.T) {
 			t.Logf("refused after %v", time.Since(began))
 		})
 	}
-	compiled(t, regexps(MaxFields, `{"type":"string","minLength":1,"pattern":"^[a-z][a-z0-9-]+$"}`)...) // an honest one
+	compiled(t, regexps(MaxFields, `{"type":"string","minLength":1,"pattern":"^[a-z][a-z0-9-]+$"}`)...) // a form with modest patterns
 }
 
 func TestEffortGrowsWithWork(t *testing.T) {
@@ -56,13 +56,13 @@ func TestEffortGrowsWithWork(t *testing.T) {
 		t.Errorf("memory of %d and %d", s, l)
 	}
 	if c := compiled(t, field("a", events.Text)); c.CompileEffort() != 0 || c.CheckEffort(nil, []events.FieldText{{Name: "a", Text: "x"}}) != 0 {
-		t.Error("a form without patterns takes effort")
+		t.Error("a form without patterns has an effort")
 	}
 	long := map[string]capabilities.Value{"f0": capabilities.String(strings.Repeat("x", 1<<16))}
 	if s, l := large.CheckEffort(nil, []events.FieldText{{Name: "f0", Text: "x"}}), large.CheckEffort(long, nil); s <= 0 || l < 1000*s || l > time.Second {
 		t.Errorf("efforts of %v and %v", s, l)
 	}
 	if e := RefusedEffort(regexps(256, `{"pattern":"("}`)); e < time.Millisecond || e > time.Second {
-		t.Errorf("an effort of %v for what was refused", e)
+		t.Errorf("an effort of %v for refused fields", e)
 	}
 }

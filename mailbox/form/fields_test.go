@@ -42,7 +42,7 @@ func TestFieldsAreReadFromJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := ParseFields(b); err != nil || !reflect.DeepEqual(again, want) {
-		t.Errorf("written and read again: %+v, %v", again, err)
+		t.Errorf("parsed from its JSON: %+v, %v", again, err)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestInvalidDocumentsAreRefused(t *testing.T) {
 		"very deep": {strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), parley.InvalidForm},
 		"10,000":    {"[" + strings.Repeat("{},", 9999) + "{}]", parley.TooLarge},
 		"large":     {`[{"name":"` + strings.Repeat("x", 600<<10) + `"}]`, parley.TooLarge},
-		"no fields": {"[]", ""}, // Compile says that a form needs one
+		"no fields": {"[]", ""}, // Compile refuses a form without fields
 	} {
 		if _, err := ParseFields([]byte(c.json)); parley.CodeOf(err) != c.want {
 			t.Errorf("%s: %v", name, err)
@@ -130,7 +130,7 @@ func FuzzParseFields(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := ParseFields(b); err != nil && parley.CodeOf(err) != parley.TooLarge {
-			t.Errorf("written as JSON it cannot be read: %v\n%s", err, b)
+			t.Errorf("its JSON cannot be parsed: %v\n%s", err, b)
 		}
 	})
 }

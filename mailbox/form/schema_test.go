@@ -51,7 +51,7 @@ func compiled(t testing.TB, fields ...events.Field) *Schema {
 	return c
 }
 
-// wantFields fails unless err is of the code and names exactly the fields wanted, each with its text within.
+// wantFields checks that err has the code and names exactly the wanted fields. Each field's error contains the wanted text.
 func wantFields(t testing.TB, err error, code parley.Code, want map[string]string) {
 	t.Helper()
 	e, ok := errors.AsType[*parley.Error](err)
@@ -78,7 +78,7 @@ func testRef(t testing.TB) capabilities.Ref {
 	return capabilities.Ref{Target: id, Kind: capabilities.KindAgent}
 }
 
-// nested gives a list of a list of … depth deep.
+// nested returns lists nested depth deep.
 func nested(depth int) capabilities.Value {
 	v := capabilities.Int(1)
 	for range depth {
@@ -93,7 +93,7 @@ func TestValidFieldsCompile(t *testing.T) {
 		"spaces within":       field("two words", events.Text),
 		"other scripts":       field("Größe 寸法", events.Text),
 		"confirm":             field("a", events.Confirm),
-		"confirm, own words":  field("a", events.Confirm, choices("Ship", "Wait"), defaulting(capabilities.String("Wait"))),
+		"confirm, options":    field("a", events.Confirm, choices("Ship", "Wait"), defaulting(capabilities.String("Wait"))),
 		"checkbox":            field("a", events.Checkbox, defaulting(capabilities.Bool(false))),
 		"checkboxes":          field("a", events.Checkbox, choices("x", "y"), defaulting(capabilities.Strings("y"))),
 		"date":                field("a", events.Date, defaulting(capabilities.String("2028-02-29"))),
@@ -125,7 +125,7 @@ func TestCompileNormalizesFields(t *testing.T) {
 		t.Errorf("confirm has %v", got[0].Options)
 	}
 	if got[1].Pattern != nil || !got[1].Default.IsNull() {
-		t.Errorf("still there: %s %v", got[1].Pattern, got[1].Default)
+		t.Errorf("kept: %s %v", got[1].Pattern, got[1].Default)
 	}
 	if given[0].Options != nil || given[1].Pattern == nil {
 		t.Error("the caller's fields were changed")
@@ -229,12 +229,12 @@ func TestLargeFormsAreRefused(t *testing.T) {
 	}
 }
 
-// deepPattern gives a schema of lists of lists.
+// deepPattern returns a schema of nested lists.
 func deepPattern(depth int) string {
 	return strings.Repeat(`{"items":`, depth) + "true" + strings.Repeat("}", depth)
 }
 
-// bomb gives a schema of few bytes that doubles with each of its levels.
+// doublingPattern returns a short schema whose size doubles with each level.
 func doublingPattern(levels int) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/0","$defs":{`)
@@ -260,12 +260,12 @@ var badPatterns = []struct{ name, pattern, want string }{
 	{"regular expression", `{"pattern":"("}`, "missing closing )"},
 	{"look-ahead", `{"pattern":"(?=a)"}`, "not a regular expression"},
 	{"pattern property", `{"patternProperties":{"(":true}}`, "not a JSON Schema"},
-	{"outside", `{"$ref":"https://example.com/x"}`, "refers outside itself"},
+	{"another document", `{"$ref":"https://example.com/x"}`, "refers outside itself"},
 	{"a file", `{"$ref":"file:///etc/passwd"}`, "refers outside itself"},
 	{"relative", `{"$ref":"other.json"}`, "refers outside itself"},
 	{"the metaschema", `{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, "refers outside itself"},
 	{"dynamic", `{"$dynamicRef":"x#y"}`, "refers outside itself"},
-	{"below, outside", `{"anyOf":[true,{"not":{"$ref":"x"}}]}`, "refers outside itself"},
+	{"another document, below", `{"anyOf":[true,{"not":{"$ref":"x"}}]}`, "refers outside itself"},
 	{"dialect", `{"$schema":"http://json-schema.org/draft-07/schema#"}`, "2020-12"},
 	{"own dialect", `{"$schema":"parley:///pattern"}`, "2020-12"},
 	{"id", `{"$id":"https://example.com/x"}`, "$id"},
@@ -279,15 +279,15 @@ var badPatterns = []struct{ name, pattern, want string }{
 	{"dynamic circle", `{"$dynamicAnchor":"x","items":{"$dynamicRef":"#x"}}`, "circle"},
 	{"long", `{"title":"` + strings.Repeat("x", MaxPattern) + `"}`, "over the limit of 16384"},
 	{"deep", deepPattern(80), "nested more than 64 deep"},
-	{"bomb", doublingPattern(30), "too much work"},
-	{"flat bomb", `{"allOf":[` + strings.Repeat("true,", 1500) + `true]}`, "too much work"},
+	{"doubling", doublingPattern(30), "too much work"},
+	{"wide", `{"allOf":[` + strings.Repeat("true,", 1500) + `true]}`, "too much work"},
 	{"many schemas", `{"allOf":[` + strings.Repeat("{},", 1500) + `{}]}`, "too much work"},
 	{"repetition", `{"pattern":"(a{1000}){9}"}`, "not a regular expression"},
 	{"repetitions", `{"pattern":"` + strings.Repeat("(a{100}){9}", 99) + `"}`, "it is too large"},
 	{"many regexps", `{"allOf":[` + strings.Repeat(`{"pattern":"a{999}"},`, 20) + `true]}`, "too much work"},
 	{"regexps referred to", `{"$defs":{"x":{"pattern":"a{999}"}},"allOf":[` + strings.Repeat(`{"$ref":"#/$defs/x"},`, 20) + `true]}`, "too much work"},
-	{"number bomb", `{"maximum":1e999999999}`, "beyond bounds"},
-	{"small number bomb", `{"multipleOf":1e-999999999}`, "beyond bounds"},
+	{"large exponent", `{"maximum":1e999999999}`, "beyond bounds"},
+	{"small exponent", `{"multipleOf":1e-999999999}`, "beyond bounds"},
 	{"long number", `{"const":` + strings.Repeat("1", 200) + `}`, "beyond bounds"},
 }
 
@@ -297,7 +297,7 @@ func TestBadPatternsAreRefused(t *testing.T) {
 			_, err := Compile([]events.Field{field("a", "", patterned(c.pattern))})
 			wantFields(t, err, parley.InvalidForm, map[string]string{"a": c.want})
 			if e, _ := errors.AsType[*parley.Error](err); strings.Contains(e.Message, "://") || strings.Contains(e.Message, "\n") {
-				t.Errorf("not for people: %s", e.Message)
+				t.Errorf("the message has a URL or a newline: %s", e.Message)
 			}
 		})
 	}
@@ -310,7 +310,7 @@ func TestNestedReferencesAreCounted(t *testing.T) {
 	}
 }
 
-// FuzzPattern holds the compiler, and the check of a value, to their bounds of time.
+// FuzzPattern checks that compiling a pattern and checking a value take bounded time.
 func FuzzPattern(f *testing.F) {
 	for _, c := range badPatterns {
 		f.Add([]byte(c.pattern), `{"a":[1,2.5,"x",null,true]}`)
@@ -320,7 +320,7 @@ func FuzzPattern(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, value string) {
 		start := time.Now()
 		defer func() {
-			if d := time.Since(start); d > 10*time.Second { // far over what is measured, for slow machines
+			if d := time.Since(start); d > 10*time.Second { // far above the measured times, for slow machines
 				t.Errorf("took %v", d)
 			}
 		}()
@@ -333,7 +333,7 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		if first := p.wrong(v, newCheckBudget()); first != p.wrong(v, newCheckBudget()) {
-			t.Errorf("told %q first, then %q", first, p.wrong(v, newCheckBudget()))
+			t.Errorf("first %q, then %q", first, p.wrong(v, newCheckBudget()))
 		}
 	})
 }

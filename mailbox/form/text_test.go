@@ -113,7 +113,7 @@ func TestTextsAreReadByType(t *testing.T) {
 	}
 }
 
-// readOnly reads texts and does not check the values.
+// readUnchecked reads texts without checking the values.
 func readUnchecked(fields []events.Field, texts []events.FieldText, lookup finder) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	got := readTexts(fields, texts, lookup, &w)
@@ -163,7 +163,7 @@ func TestReadAndCheckReportsAllErrors(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if got, err := c.ReadAndCheck([]events.FieldText{{Name: "service", Text: "web"}, {Name: "port", Text: "1"}, {Name: "who", Text: ""}}, values{"also": ref}, nil); err != nil || len(got) != 3 || !got["also"].Equal(ref) {
-		t.Errorf("a reference as it is: %v, %v", got, err)
+		t.Errorf("a reference as a value: %v, %v", got, err)
 	}
 }
 
@@ -189,7 +189,7 @@ func FuzzSplitText(f *testing.F) {
 	})
 }
 
-// everyType is a form with a field of each type, named by it.
+// everyType returns a form with a field of each type, named after it.
 func everyType(t testing.TB) *Schema {
 	t.Helper()
 	two := choices("eu", "us")
@@ -219,7 +219,7 @@ func FuzzReadAndCheck(f *testing.F) {
 				t.Fatalf("%v", err)
 			}
 			if strings.ContainsFunc(e.Message, parley.IsInvisible) {
-				t.Errorf("%q is not fit to be shown", e.Message)
+				t.Errorf("%q has invisible characters", e.Message)
 			}
 			return
 		}

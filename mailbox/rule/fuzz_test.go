@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzLines makes all rules of one command line, and asks whether they cover another. The rules cover what they were
-// made of. What else they cover holds to rules of its own here: its programs are those of the first line, and no word
-// is an option that the table does not list, an address or a path that leads out of the folder.
+// FuzzLines makes all rules of one command line and applies them to another. The rules cover the first line. If they cover
+// the other one, checkCovered checks that it runs the same programs, with listed options only, and with no address and no
+// path outside the folder.
 func FuzzLines(f *testing.F) {
 	for _, line := range []string{
 		"git push origin main", "git status -sb && git diff --stat", "git log -n 5 | head -3", "grep -A 3 'x y' src/a.go", "ls -la src", "kubectl get pods web-1",
@@ -23,21 +23,21 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, made, other string) {
 		if !utf8.ValidString(made) || !utf8.ValidString(other) {
-			return // no input is, and JSON would make one text of several
+			return // no input is invalid UTF-8, and JSON would make different texts equal
 		}
 		rules := allOf(commandCall(made))
 		if !slices.ContainsFunc(rules[:1], func(s Standing) bool { return allows([]Standing{s}, commandCall(made)) }) {
 			t.Fatalf("the rule for %q does not cover it", made)
 		}
-		said := map[string]bool{}
+		offered := map[string]bool{}
 		for _, s := range rules[1:] {
 			if !allows([]Standing{s}, commandCall(made)) {
 				t.Fatalf("%q is offered %q, which does not cover it", made, Words(s.Covers))
 			}
-			if words := Words(s.Covers); said[words] {
+			if words := Words(s.Covers); offered[words] {
 				t.Fatalf("%q is offered %q twice", made, words)
 			} else {
-				said[words] = true
+				offered[words] = true
 			}
 		}
 		if made != other && allows(rules, commandCall(other)) {
@@ -46,17 +46,18 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// plainLine is what a line is made of that a wider rule may cover, but for what stands in quotes.
+// plainLine matches a line, without its quoted parts, that a wider rule may cover. inQuotes matches a quoted part.
 var (
 	plainLine = regexp.MustCompile(`^[\w@%+=:,./ \t;|&^~-]*$`)
 	inQuotes  = regexp.MustCompile("'[^']*'|\"[^\"$`\\\\!]*\"")
 )
 
+// checkCovered checks that a line may be covered by a rule of another one.
 func checkCovered(t *testing.T, made, other string) {
 	t.Helper()
 	bare := inQuotes.ReplaceAllString(other, "Q")
 	if !plainLine.MatchString(bare) || strings.Contains(strings.ReplaceAll(bare, "&&", ""), "&") {
-		t.Fatalf("a rule of %q covers %q, which is no plain line", made, other)
+		t.Fatalf("a rule of %q covers %q, which is not plain", made, other)
 	}
 	programs := strings.FieldsFunc(made, func(r rune) bool { return strings.ContainsRune(" \t;|&'\"", r) })
 	listed := map[string]bool{}
@@ -67,7 +68,7 @@ func checkCovered(t *testing.T, made, other string) {
 	}
 	commands, ok := parseLine(other)
 	if !ok {
-		t.Fatalf("a rule of %q covers %q, which is not understood", made, other)
+		t.Fatalf("a rule of %q covers %q, which cannot be parsed", made, other)
 	}
 	for _, words := range commands {
 		if !slices.Contains(programs, words[0]) {
@@ -87,7 +88,7 @@ func checkCovered(t *testing.T, made, other string) {
 	}
 }
 
-// FuzzInputs reads any input as that of any tool: it is read without a fault, and the rules that are offered cover it.
+// FuzzInputs reads any input of any tool. Reading does not panic, and all offered rules cover the input.
 func FuzzInputs(f *testing.F) {
 	for _, tool := range []string{"Bash", "Edit", "Read", EditTool, "other"} {
 		for _, input := range []string{

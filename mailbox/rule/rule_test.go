@@ -11,19 +11,19 @@ import (
 
 const testFolder = "/home/fae/shop"
 
-// command is the call of a command line in the shop.
+// commandCall returns the call of a command line in testFolder.
 func commandCall(line string) Call {
 	input, _ := json.Marshal(map[string]string{"command": line})
 	return Call{Tool: "Bash", Input: string(input), Folder: testFolder}
 }
 
-// edit is the edit of a file in the shop.
+// editCall returns the edit of a file in testFolder.
 func editCall(file string) Call {
 	input, _ := json.Marshal(map[string]string{"file_path": file, "old_string": "a", "new_string": "b"})
 	return Call{Tool: "Edit", Input: string(input), Folder: testFolder}
 }
 
-// allOf returns every rule that may be made of a call.
+// allOf returns every rule that can be made of a call.
 func allOf(c Call) []Standing {
 	r := Read(c)
 	exact := r.Exact()
@@ -39,8 +39,7 @@ func allows(rules []Standing, c Call) bool {
 	return d.Allow && len(d.Rules) > 0
 }
 
-// TestNoRuleOfOneCallCoversAnother has the calls of the report, all rules that may be made of one at once, and what
-// none of them covers.
+// TestRulesCoverNoOtherCall makes all rules of a call, and lists calls that none of them may cover.
 func TestRulesCoverNoOtherCall(t *testing.T) {
 	for line, others := range map[string][]string{
 		"docker run hello-world": {
@@ -145,7 +144,7 @@ func TestParseLine(t *testing.T) {
 		"cat x;":                      "cat,x",
 		"":                            "-",
 		"   ":                         "-",
-		"ls\u00a0-la":                 "-", // blanks are space and tab alone
+		"ls\u00a0-la":                 "-", // only space and tab separate words
 		"ls\u2028rm x":                "-",
 		"ls\vrm":                      "-",
 		"ls\frm":                      "-",
@@ -153,7 +152,7 @@ func TestParseLine(t *testing.T) {
 		"ls\nrm":                      "-",
 		"ls\x00":                      "-",
 		"cat ä.txt":                   "-",
-		"g\u0456t status":             "-", // a letter that only looks like one
+		"g\u0456t status":             "-", // a Cyrillic letter
 		"git status # and more":       "-",
 		"git log > file":              "-",
 		"git log < file":              "-",
@@ -204,7 +203,7 @@ func TestParseLine(t *testing.T) {
 			got = strings.Join(all, " ")
 		}
 		if got != want {
-			t.Errorf("%q is read as %q, want %q", line, got, want)
+			t.Errorf("%q is parsed as %q, want %q", line, got, want)
 		}
 	}
 }
@@ -256,13 +255,13 @@ func TestWiderRulesRequireSameFolderAndOptions(t *testing.T) {
 		}
 	}
 	if !allows(rules, Call{Tool: "Bash", Input: `{"command":"git log -5","timeout":5000,"description":"x"}`, Folder: testFolder}) {
-		t.Error("a timeout and a description make it another command")
+		t.Error("a timeout and a description change the decision")
 	}
 	if len(Read(Call{Tool: "db", Input: `{"command":"git log"}`, Folder: testFolder}).Offers()) > 0 {
-		t.Error("a wider rule is offered for a tool that nobody knows to run command lines")
+		t.Error("a wider rule is offered for an unknown tool")
 	}
 	if len(Read(Call{Tool: "Bash", Input: `{"command":"cat x"}`}).Offers()) > 0 {
-		t.Error("a rule about files is offered where no folder is known")
+		t.Error("a rule about files is offered without a folder")
 	}
 }
 
@@ -292,7 +291,7 @@ func TestDenialsPrecedeAllowances(t *testing.T) {
 		}
 	}
 	if d := Read(commandCall("make")).Decide(rules); len(d.Rules) > 0 {
-		t.Errorf("make is decided: %+v", d)
+		t.Errorf("rules decide make: %+v", d)
 	}
 }
 
@@ -327,7 +326,7 @@ func TestOffersOfFiles(t *testing.T) {
 func TestRulesForFiles(t *testing.T) {
 	const in, out = true, false
 	for _, test := range []struct {
-		of     string // the file of which the rule was made
+		of     string // the file that the rule was made of
 		offer  int
 		file   string
 		covers bool
@@ -356,7 +355,7 @@ func TestRulesForFiles(t *testing.T) {
 		}
 	}
 	if allows(rules, Call{Tool: "Edit", Input: `{"file_path":"a.go"}`, Folder: "/elsewhere"}) {
-		t.Error("a rule for a file covers that of another folder")
+		t.Error("a rule for a file covers one in another folder")
 	}
 }
 
@@ -383,7 +382,7 @@ func TestEditsOfTheAgentClientProtocol(t *testing.T) {
 	}
 }
 
-// TestRulesOfBefore has the shapes that logs hold.
+// TestShapesOfOldLogs applies rules by their shapes, which old logs have.
 func TestShapesOfOldLogs(t *testing.T) {
 	for _, test := range []struct {
 		shape  string
@@ -417,7 +416,7 @@ func TestShapesOfOldLogs(t *testing.T) {
 		}
 	}
 	if d := Read(commandCall("true; git push --force")).Decide([]Standing{{Shape: "command: git push …"}}); len(d.Rules) != 1 {
-		t.Error("a denial of before is got round by another command in the line")
+		t.Error("another command in the line avoids a denial of an old log")
 	}
 }
 
@@ -443,12 +442,12 @@ func TestWordsOfUnusualRules(t *testing.T) {
 		t.Error(got)
 	}
 	if len(Read(Call{Tool: "Bash", Input: `{"command":"ls"}`, Folder: "/a\u202eb"}).Offers()) > 0 {
-		t.Error("a rule is offered for a folder that cannot be shown")
+		t.Error("a rule is offered for a folder with invisible characters")
 	}
 	if got := Words(&events.Coverage{Kind: "later"}); !strings.Contains(got, "does not know") {
 		t.Error(got)
 	}
 	if allows([]Standing{{Covers: &events.Coverage{Kind: "later"}, Allow: true}}, Call{Tool: "x", Input: "1"}) {
-		t.Error("a rule of a kind that is not known covers a call")
+		t.Error("a rule of an unknown kind covers a call")
 	}
 }
