@@ -8,38 +8,38 @@ import (
 	"parley"
 )
 
-// Agent is what the tools act through: the operations of one agent, on its node. It is used by many goroutines.
+// Agent performs the operations of one agent on its node, for the tools. It is safe for concurrent use.
 type Agent interface {
-	// Identity names the agent, the same at every call, and unlike any other's that the Server serves.
+	// Identity returns the same text at every call, unique among the agents that the Server serves.
 	Identity() string
 
 	// Call performs an operation with a request of its type in package api, and stores the response, of its type, in what
 	// response points to, unless that is nil. It sets the agent that the request is made for.
-	// Errors are those of the operation. NOT_RUNNING says that the node was away, and that it is not known whether the
-	// operation was performed.
+	// Errors are those of the operation. NOT_RUNNING means that the node could not be reached, so that the operation may
+	// have been performed or not.
 	Call(ctx context.Context, operation string, request, response any) error
 
-	// May refuses with NOT_PERMITTED an operation that Call would refuse whatever the request.
+	// May refuses with NOT_PERMITTED an operation that Call would refuse for every request.
 	May(operation string) error
 
-	// Link gives the address of the page where the host settles, as the agent, a form that the agent has; "" if there
-	// is none.
+	// Link returns the address of the page where the host, acting as the agent, settles a form of the agent. It returns ""
+	// if there is none.
 	Link(ctx context.Context, form string) string
 }
 
-// Client is an Agent for which a program calls tools, beside others.
+// Client is an Agent whose tools a program calls. A Server may have several.
 type Client interface {
 	Agent
 
-	// IsHost reports whether it is the node's host, whose sessions no other agent's take the place of.
+	// IsHost reports whether the agent is the node's host. Sessions of other agents never replace the host's.
 	IsHost() bool
 
-	// Enter takes a place for one call of a tool, or refuses with RATE_LIMITED. Leave gives the place back.
+	// Enter takes a place for one call of a tool, or refuses with RATE_LIMITED. Leave releases the place.
 	Enter() error
 	Leave()
 }
 
-// lone is the Client on a pair of streams.
+// lone is the only Client, on a pair of streams.
 type lone struct {
 	Agent
 	places chan struct{}
@@ -62,11 +62,11 @@ func (a *lone) Enter() error {
 func (a *lone) Leave() { <-a.places }
 
 const (
-	patience = 15 * time.Second // how long a node may be away: long enough for a restart
+	patience = 15 * time.Second // the time in which a node restarts
 	pause    = 100 * time.Millisecond
 )
 
-// steadily performs an operation that may be repeated, through a restart of the node.
+// steadily performs a repeatable operation, and repeats it through a restart of the node.
 func steadily(ctx context.Context, a Agent, operation string, request, response any) error {
 	for end := time.Now().Add(patience); ; {
 		err := a.Call(ctx, operation, request, response)
@@ -76,7 +76,7 @@ func steadily(ctx context.Context, a Agent, operation string, request, response 
 	}
 }
 
-// rest pauses, and reports whether there is time to go on.
+// rest pauses, and reports whether time remains.
 func rest(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

@@ -18,7 +18,7 @@ type agents struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// listAgents lists the agents that there are.
+// listAgents lists agents.
 func listAgents(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Labels   map[string]string `json:"labels"`
@@ -43,7 +43,7 @@ func listAgents(ctx context.Context, c *call) (any, error) {
 	return agentsOf(got.Agents, got.Next)
 }
 
-// agentsOf shows as many agents as there is room for, and where there are more.
+// agentsOf returns as many agents as fit a page, and the cursor of the next page.
 func agentsOf(all []view.AgentStatus, next string) (agents, error) {
 	page := agents{Agents: []any{}, Cursor: next}
 	size := 0
@@ -81,7 +81,7 @@ func waitForAgent(ctx context.Context, c *call) (any, error) {
 	if arguments.Agent == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "which agent?").WithHint("list_agents lists them")
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait+time.Second) // the node is to say what became of the wait
+	ctx, cancel := context.WithTimeout(ctx, wait+time.Second) // the node reports the end of the wait
 	defer cancel()
 	var got view.Finish
 	request := api.WaitForFinishRequest{AgentID: arguments.Agent, TimeoutMs: max(1, wait.Milliseconds())}
@@ -91,7 +91,7 @@ func waitForAgent(ctx context.Context, c *call) (any, error) {
 	return sanitizedWords(got)
 }
 
-// sanitizedWords returns the JSON of what is shown with texts, which others chose, that hide nothing.
+// sanitizedWords returns the JSON of a value, with invisible characters in texts escaped.
 func sanitizedWords(shown any) (any, error) {
 	text, err := json.Marshal(shown)
 	if err != nil {
@@ -102,7 +102,7 @@ func sanitizedWords(shown any) (any, error) {
 	return sanitizeWords(plain), err
 }
 
-// sanitizeWords returns JSON with texts that hide nothing.
+// sanitizeWords escapes invisible characters in the texts of JSON.
 func sanitizeWords(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -14,13 +14,13 @@ import (
 
 const (
 	defaultWait = 45 * time.Second
-	maxWait     = 50 * time.Second // clients give up soon after
+	maxWait     = 50 * time.Second // clients time out soon after
 
 	atHost   = "@host"
-	atClient = "@me" // whoever is at the client: mail of the agent to itself
+	atClient = "@me" // the person at the client: mail of the agent to itself
 )
 
-// question is what sends a form.
+// question has the arguments of the tools that send a form.
 type question struct {
 	Title     string     `json:"title"`
 	Message   string     `json:"message"`
@@ -30,7 +30,7 @@ type question struct {
 	ExpiresIn float64    `json:"expiresInSeconds"`
 }
 
-// waiting is how long a call waits.
+// waiting has the longest wait of a call.
 type waiting struct {
 	Timeout *float64 `json:"timeoutSeconds"`
 }
@@ -45,7 +45,7 @@ func (w waiting) duration() (time.Duration, error) {
 	return time.Duration(min(*w.Timeout, maxWait.Seconds()) * float64(time.Second)), nil
 }
 
-// send sends a form. The key, which is made here where there is none, lets it be repeated.
+// send sends a form. It makes a key if there is none, so that the call can be repeated.
 func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
 	request := api.FormRequest{Recipient: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key}
 	switch q.Recipient {
@@ -70,7 +70,7 @@ func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
 	return a, err
 }
 
-// askUser sends a form and waits for its answer.
+// askUser sends a form and waits for its outcome.
 func askUser(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		question
@@ -117,7 +117,7 @@ func sendForm(ctx context.Context, c *call) (any, error) {
 	return e, nil
 }
 
-// awaitAnswer goes on waiting for a form.
+// awaitAnswer continues the wait for a form.
 func awaitAnswer(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Handle string `json:"handle"`

@@ -13,20 +13,20 @@ import (
 
 const statusPending = "pending"
 
-// ending is what a model is told of a form: how it ended, or that it has not.
+// ending is the status of a form for a model: its outcome, or pending.
 type ending struct {
 	Status      string             `json:"status"` // answered, declined, cancelled, expired; pending while it is open
 	Handle      string             `json:"handle"`
 	Values      capabilities.Value `json:"values,omitzero"`
 	By          *party             `json:"by,omitempty"`
 	At          capabilities.Time  `json:"at,omitzero"`
-	Reason      string             `json:"reason,omitempty"` // by whoever declined or cancelled
-	Link        string             `json:"link,omitempty"`   // of the page where a person who is signed in answers
+	Reason      string             `json:"reason,omitempty"` // by the agent that declined or cancelled
+	Link        string             `json:"link,omitempty"`   // of the page where a signed-in person answers
 	Next        string             `json:"next,omitempty"`
-	Unreachable bool               `json:"unreachable,omitempty"` // the recipient's node is away; the form goes there when it is back
+	Unreachable bool               `json:"unreachable,omitempty"` // the recipient's node cannot be reached now; the form is sent when it can
 }
 
-// endingOf shows how a form ended.
+// endingOf returns the ending for an outcome.
 func endingOf(o *view.Outcome, handle string) ending {
 	e := ending{Status: string(o.Status), Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: sanitize.Lines(o.Note)}
 	switch o.Status {
@@ -38,7 +38,7 @@ func endingOf(o *view.Outcome, handle string) ending {
 	return e
 }
 
-// pending says that a form is open, and how to go on.
+// pending returns the ending of an open form, with instructions for another wait.
 func pending(handle string) ending {
 	return ending{
 		Status: statusPending, Handle: handle,
@@ -46,7 +46,7 @@ func pending(handle string) ending {
 	}
 }
 
-// goOn waits for a form's end. One for the person at the client is shown there, if the client can.
+// goOn waits for a form's end. It shows a form for the person at the client there, if the client can.
 func (c *call) goOn(ctx context.Context, handle string, wait time.Duration) (any, error) {
 	m, err := c.message(ctx, handle)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *call) goOn(ctx context.Context, handle string, wait time.Duration) (any
 	return c.await(ctx, m.MessageID.String(), wait)
 }
 
-// onThePage says that the person finds the form on the page alone.
+// onThePage adds that the person finds the form on the page only.
 func (c *call) onThePage(ctx context.Context, handle string) ending {
 	e := pending(handle)
 	e.Link = c.agent.Link(ctx, handle)
@@ -96,7 +96,7 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 	}
 }
 
-// asItIs says how a form stands when the call was cut short: some clients get its result all the same.
+// asItIs returns the present status of a form when the call was cut short. Some clients still read the result.
 func (c *call) asItIs(handle string) ending {
 	o, err := c.turn(c.life, handle, 0)
 	if err != nil || o.Status == view.StatusOpen {
@@ -105,7 +105,7 @@ func (c *call) asItIs(handle string) ending {
 	return endingOf(&o, handle)
 }
 
-// turn waits for a form's end once. The status of one that is still open is open.
+// turn makes one waiting call. The status of a form that has not ended is open.
 func (c *call) turn(ctx context.Context, handle string, wait time.Duration) (o view.Outcome, err error) {
 	ms := max(0, min(wait, maxWait).Milliseconds())
 	err = c.agent.Call(ctx, "await", api.AwaitRequest{FormRef: api.RefTo(handle), WaitMs: &ms}, &o)

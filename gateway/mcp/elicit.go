@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	maxRounds = 5 // how often one form is shown for an answer that fits it
+	maxRounds = 5 // bounds how often one form is shown after invalid answers
 	inputName = "form"
 
-	// Versions of the protocol, which are compared as texts.
-	inResults   = "2026-07-28" // a server asks within a result
-	titledEnums = "2025-11-25" // choices have titles, and there may be several
+	// Versions of the protocol, compared as texts.
+	inResults   = "2026-07-28" // a result may request input
+	titledEnums = "2025-11-25" // choices have titles, and several may be chosen
 
 	accepted, declined, cancelled = "accept", "decline", "cancel"
 	inForm, byLink                = "form", "url"
 )
 
-// client is what the client of a call can do.
+// client has the abilities of a call's client.
 type client struct {
-	form, link bool // it shows forms; it shows links
+	form, link bool // it can show forms, links
 	inResults  bool
 	titles     bool
 }
@@ -47,13 +47,13 @@ func clientOf(r *sdk.CallToolRequest) client {
 	}
 }
 
-// shown is how a form is shown: within a result, or elsewhere, while the call goes on; or not at all.
+// shown tells how a form is shown: in a result, elsewhere during the call, or not at all.
 type shown struct {
 	result    *sdk.CallToolResult
 	elsewhere bool
 }
 
-// present shows a form to the person at the client. trouble is why what they said before was refused.
+// present shows a form to the person at the client. trouble is the reason why the former answer was refused.
 func (c *call) present(ctx context.Context, m *view.Message, trouble error, n int) (shown, error) {
 	can := clientOf(c.request)
 	p := c.elicitation(ctx, can, m, trouble)
@@ -71,8 +71,8 @@ func (c *call) present(ctx context.Context, m *view.Message, trouble error, n in
 	return shown{result: &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{inputName: p}, RequestState: state}}, nil
 }
 
-// elicitation asks a client for the answer to a form: as a form, if the client's kind of form can carry it, or by a
-// link; nil if neither will do. Who may not answer is not asked.
+// elicitation returns the request for an answer to a form: as a form if the client's forms can express it, or as a link.
+// It returns nil if neither is possible, or if the agent may not answer.
 func (c *call) elicitation(ctx context.Context, can client, m *view.Message, trouble error) *sdk.ElicitParams {
 	if !can.form && !can.link || c.agent.May("respond_form") != nil {
 		return nil
@@ -87,7 +87,7 @@ func (c *call) elicitation(ctx context.Context, can client, m *view.Message, tro
 	return nil
 }
 
-// wordsOf is what a form says above its fields.
+// wordsOf returns the text above a form's fields.
 func wordsOf(m *view.Message, trouble error) string {
 	var parts []string
 	if trouble != nil {
@@ -101,7 +101,7 @@ func wordsOf(m *view.Message, trouble error) string {
 	return sanitize.Lines(strings.Join(parts, "\n\n"))
 }
 
-// fieldErrors returns what is wrong with each field, as text.
+// fieldErrors returns the errors of the fields as text.
 func fieldErrors(err error) string {
 	e := parley.AsError(err)
 	if len(e.Fields) == 0 {
@@ -114,12 +114,12 @@ func fieldErrors(err error) string {
 	return strings.Join(each, "; ")
 }
 
-// isRetry reports whether the call brings what a person did.
+// isRetry reports whether the call has a person's response.
 func (c *call) isRetry() bool {
 	return c.request.Params.RequestState != "" || len(c.request.Params.InputResponses) > 0
 }
 
-// takeUp goes on with a form that was shown within a result. Which form that is, only the seal says.
+// takeUp continues with a form that was shown in a result. The seal alone names the form.
 func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 	r, err := c.seals.open(c.agent.Identity(), c.request.Params.RequestState, time.Now())
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Outcome != nil || r.Link && did.Action == accepted { // someone was first, or they went to the page
+	if m.Outcome != nil || r.Link && did.Action == accepted { // settled already, or to be answered on the page
 		return c.await(ctx, r.Form, wait)
 	}
 	err = c.settle(ctx, m, did)
@@ -151,7 +151,7 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 	return c.await(ctx, r.Form, 0)
 }
 
-// settle does to a form what the person did. That someone was first is no error.
+// settle answers, declines or cancels a form by the person's response. A form that has ended already is no error.
 func (c *call) settle(ctx context.Context, m *view.Message, did *sdk.ElicitResult) error {
 	var operation string
 	var request any

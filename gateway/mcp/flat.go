@@ -11,7 +11,7 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// property is a JSON Schema of the kind that clients draw: flat, without patterns.
+// property is a JSON Schema of the restricted kind that clients draw: flat, without patterns.
 type property struct {
 	Type        string              `json:"type,omitempty"`
 	Title       string              `json:"title,omitempty"`
@@ -45,9 +45,8 @@ type flatSchema struct {
 	Required   []string             `json:"required,omitempty"`
 }
 
-// flat gives the schema that asks what the fields ask, and whether there is one: not for secrets, which must not pass
-// through a client, nor capabilities, nor patterns that such a schema cannot say. titles: the client draws choices
-// with titles, and several of them.
+// flat returns the schema for fields, and whether one can express them. It cannot express capabilities and most patterns,
+// and secrets must not pass through a client. titles reports that the client draws choices with titles, and several.
 func flat(fields []events.Field, titles bool) (*flatSchema, bool) {
 	s := &flatSchema{Type: "object", Properties: map[string]*property{}}
 	for i := range fields {
@@ -93,7 +92,7 @@ func flatField(f *events.Field, titles bool) (*property, bool) {
 	return p, suggest(f, p)
 }
 
-// suggest has the schema offer the field's default, and reports whether it can.
+// suggest adds the field's default to the schema, and reports whether the schema can express it.
 func suggest(f *events.Field, p *property) bool {
 	text, err := f.Default.MarshalJSON()
 	if err != nil || f.Default.IsNull() {
@@ -110,7 +109,7 @@ func suggest(f *events.Field, p *property) bool {
 	return true
 }
 
-// take adds what a pattern asks. It reports whether such a schema can say it all.
+// take adds the rules of a pattern, and reports whether the schema can express all of them.
 func (p *property) take(pattern json.RawMessage, decides bool) bool {
 	var more struct {
 		Type      string   `json:"type"`
@@ -127,7 +126,7 @@ func (p *property) take(pattern json.RawMessage, decides bool) bool {
 	}
 	switch more.Type {
 	case "":
-		if decides { // anything may be answered
+		if decides { // any value is accepted
 			return false
 		}
 	case "string", "number", "integer", "boolean":
@@ -156,7 +155,7 @@ func (p *property) take(pattern json.RawMessage, decides bool) bool {
 	return true
 }
 
-// choices gives the field's options, and whether a client can draw them.
+// choices returns the field's options, and reports whether a client can draw them.
 func choices(f *events.Field) ([]choice, bool) {
 	var all []choice
 	for _, o := range f.Options {
@@ -204,7 +203,7 @@ func several(f *events.Field, titles bool) (*property, bool) {
 	return p, suggest(f, p)
 }
 
-// described is what stands below a field.
+// described returns the text below a field.
 func described(f *events.Field) string {
 	parts := []string{f.Help}
 	if f.Placeholder != "" {
@@ -216,8 +215,8 @@ func described(f *events.Field) string {
 	return sanitize.Lines(strings.TrimSpace(strings.Join(parts, "\n")))
 }
 
-// answerOf gives an answer as a client sends it, without what was left empty. It refuses with INVALID_ANSWER what no
-// flat schema asks for: nothing that comes this way is more than plain data.
+// answerOf returns the values of a client's response, without empty ones. It refuses with INVALID_ANSWER all but plain
+// data.
 func answerOf(fields []events.Field, content map[string]any) (values, error) {
 	required := map[string]bool{}
 	for _, f := range fields {
@@ -239,7 +238,7 @@ func answerOf(fields []events.Field, content map[string]any) (values, error) {
 	return given, nil
 }
 
-// plainValue returns what a client sent as a value, and whether it is plain data.
+// plainValue returns a value of a client's response, and reports whether it is plain data.
 func plainValue(v any) (capabilities.Value, bool) {
 	if !isPlain(v) {
 		return capabilities.Value{}, false

@@ -20,12 +20,12 @@ const (
 	versionHeader = "Mcp-Protocol-Version"
 
 	sessionTime   = time.Hour // after the last request
-	maxSessions   = 512       // of all agents but the host; the next ends the oldest of the agent that has most
-	agentSessions = 16        // of one agent; the next ends its oldest
+	maxSessions   = 512       // of all agents but the host; another replaces the oldest of the agent with most
+	agentSessions = 16        // of one agent; another replaces its oldest
 )
 
-// HTTP serves many clients over HTTP, each for the agent whose token it shows. Those of 2026-07-28 have no sessions;
-// older ones do, since there is no other way to ask them anything.
+// HTTP serves clients over HTTP, each for the agent of its token. Clients of 2026-07-28 have no sessions. Older ones do,
+// because a server can ask them only over a session.
 type HTTP struct {
 	server   *Server
 	legacy   *sdk.Server
@@ -49,7 +49,7 @@ func NewHTTP(o Options) (*HTTP, error) {
 		return nil, err
 	}
 	h.withoutSessions = forAgents(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return modern }, &sdk.StreamableHTTPOptions{
-		Stateless: true, MaxRequestBodyBytes: maxMessage, PropagateRequestCancellation: true, DisableLocalhostProtection: true, // who serves this looks at names
+		Stateless: true, MaxRequestBodyBytes: maxMessage, PropagateRequestCancellation: true, DisableLocalhostProtection: true, // the caller checks host names
 	}))
 	h.withSessions = forAgents(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.legacy }, &sdk.StreamableHTTPOptions{
 		SessionTimeout: sessionTime, MaxRequestBodyBytes: maxMessage, DisableLocalhostProtection: true,
@@ -57,16 +57,16 @@ func NewHTTP(o Options) (*HTTP, error) {
 	return h, nil
 }
 
-// Close ends the sessions and what is under way, and returns when nothing is.
+// Close ends the sessions and the calls under way, and blocks until they have ended.
 func (h *HTTP) Close() {
 	h.server.close()
 	for s := range h.legacy.Sessions() {
-		_ = s.Close() // it ends either way
+		_ = s.Close() // the session ends despite an error
 	}
 }
 
-// ServeAgent answers a request that showed an agent's token as a bearer. a is good for this request; what an older
-// client is still asked when the call is over goes on with it.
+// ServeAgent serves a request with an agent's token. It uses a during the request, and longer while an older client still
+// answers a form.
 func (h *HTTP) ServeAgent(w http.ResponseWriter, r *http.Request, a Client) error {
 	r = r.WithContext(context.WithValue(r.Context(), agentKey{}, a))
 	if r.Header.Get(versionHeader) >= inResults {
@@ -95,7 +95,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, a Client) error {
 		return err
 	}
 	if oldest != nil {
-		h.server.work.Go(func() { _ = oldest.Close() }) // it waits for the calls of the session, which end
+		h.server.work.Go(func() { _ = oldest.Close() }) // blocks until the session's calls have ended
 	}
 	h.withSessions.ServeHTTP(w, r)
 	h.sessions.name(place, w.Header().Get(sessionHeader))
@@ -104,7 +104,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, a Client) error {
 
 type agentKey struct{}
 
-// forAgents has a handler of the SDK know for whom a request is: it gives a session to nobody but its own agent.
+// forAgents returns a handler that identifies the agent of a request to the SDK, which binds sessions to their agents.
 func forAgents(next http.Handler) http.Handler {
 	return auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		a, ok := ctx.Value(agentKey{}).(Client)
@@ -112,10 +112,10 @@ func forAgents(next http.Handler) http.Handler {
 			return nil, auth.ErrInvalidToken
 		}
 		return &auth.TokenInfo{UserID: a.Identity(), Extra: map[string]any{"agent": a}}, nil
-	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next) // whether the token is good was found out before
+	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next) // the token was checked before
 }
 
-// agentOf gives the agent of a call: that of the request which brought it, whatever began the session.
+// agentOf returns the agent of a call: that of its own request, not that of the session's first one.
 func agentOf(r *sdk.CallToolRequest) (Client, error) {
 	if r.Extra != nil && r.Extra.TokenInfo != nil {
 		if a, ok := r.Extra.TokenInfo.Extra["agent"].(Client); ok {
@@ -138,12 +138,11 @@ type owned struct {
 	host           bool
 }
 
-// unnamed begins the name of a place whose session has no ID yet.
+// unnamed is the prefix of the name of a place whose session has no ID yet.
 const unnamed = "new "
 
-// begin takes a place for a session. It also returns a session to end in its stead: the oldest of the agent if that has
-// as many as one may have, and otherwise, if all places are taken, the oldest of the agent that has most. The host's
-// sessions take no place of others.
+// begin takes a place for a session. It may return a session to end: the agent's oldest if the agent has its maximum, or,
+// if all places are taken, the oldest of the agent with most. The host's sessions take no place of others.
 func (s *sessions) begin(a Client, live map[string]*sdk.ServerSession) (place string, ends *sdk.ServerSession, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +188,7 @@ func tooManySessions(n int) error {
 	return parley.Refuse(parley.RateLimited, "%d sessions begin already", n).WithHint("try again in a moment")
 }
 
-// name says which session has a place, "" for none.
+// name sets the session of a place; "" frees the place.
 func (s *sessions) name(place, session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

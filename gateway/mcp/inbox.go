@@ -21,7 +21,7 @@ const (
 	maxWords    = 4000     // characters of one text on a page
 )
 
-// entry is a message as a model is told of it. What stands in it was written by whoever is in from.
+// entry is a message for a model. Its texts were written by the agent in from.
 type entry struct {
 	Number       uint64            `json:"number"`
 	Type         string            `json:"type"`
@@ -38,7 +38,7 @@ type entry struct {
 	Deadline     capabilities.Time `json:"deadline,omitzero"`
 	AnswerNeeded bool              `json:"answerNeeded,omitempty"`
 	Ended        *ending           `json:"ended,omitempty"`
-	Truncated    bool              `json:"truncated,omitempty"` // ask for it by its number
+	Truncated    bool              `json:"truncated,omitempty"` // request it by its number
 }
 
 // values are values by name.
@@ -47,10 +47,10 @@ type values = map[string]capabilities.Value
 // inbox is one page of messages.
 type inbox struct {
 	Messages []entry `json:"messages"`
-	Cursor   string  `json:"cursor,omitempty"` // where there are more
+	Cursor   string  `json:"cursor,omitempty"` // of the next page
 }
 
-// listInbox lists messages, or gives one whole.
+// listInbox lists messages, or returns one whole.
 func listInbox(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		View    string  `json:"view"`
@@ -99,7 +99,7 @@ func limit(wanted int) int {
 	return min(wanted, maxPage)
 }
 
-// pageOf shows as many messages as there is room for.
+// pageOf returns as many messages as fit a page.
 func pageOf(messages []view.Message, next uint64) (inbox, error) {
 	page := inbox{Messages: []entry{}}
 	size := 0
@@ -123,7 +123,7 @@ func pageOf(messages []view.Message, next uint64) (inbox, error) {
 	return page, nil
 }
 
-// entryOf shows a message whole.
+// entryOf returns the whole entry of a message.
 func entryOf(m *view.Message) entry {
 	e := entry{
 		Number: m.Number, Type: m.Type, Handle: m.MessageID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
@@ -144,7 +144,7 @@ func entryOf(m *view.Message) entry {
 	return e
 }
 
-// sanitized returns the field with words that hide nothing. Names and the values of options stay: answers are made of them.
+// sanitized returns the field with invisible characters escaped. Names and values of options stay, because answers use them.
 func sanitized(f events.Field) events.Field {
 	f.Label, f.Placeholder, f.Help = sanitize.Line(f.Label), sanitize.Line(f.Placeholder), sanitize.Lines(f.Help)
 	options := make([]events.Option, len(f.Options))
@@ -155,7 +155,7 @@ func sanitized(f events.Field) events.Field {
 	return f
 }
 
-// shorten leaves out what takes more room than one message of many may have.
+// shorten cuts an entry to the size that one of many may have.
 func (e *entry) shorten() {
 	if short, cut := shortened(e.Text); cut {
 		e.Text, e.Truncated = short, true
@@ -188,7 +188,7 @@ func shortened(s string) (string, bool) {
 	return strings.TrimSpace(string(runes[:maxWords])) + " …", true
 }
 
-// sizeOf returns the bytes of JSON that something takes.
+// sizeOf returns the size of a value as JSON.
 func sizeOf(shown any) int {
 	text, err := json.Marshal(shown)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// isForClient reports whether a message is a form for the person at the client: one from the agent to itself. An
-// approval is none.
+// isForClient reports whether a message is a form for the person at the client: one from the agent to itself. Approvals
+// are not.
 func isForClient(m *view.Message) bool { return m.Type == "form" && m.From == m.To }
 
 // message returns one of the agent's messages by its number or ID.
@@ -22,10 +22,10 @@ func (c *call) message(ctx context.Context, which string) (*view.Message, error)
 	return &m, nil
 }
 
-// party is another agent, as a model is told of it.
+// party is another agent, as a model sees it.
 type party struct {
 	ID   capabilities.ID `json:"id"`
-	Name string          `json:"name,omitempty"` // the agent's own name for it
+	Name string          `json:"name,omitempty"` // the agent's name for it
 }
 
 func partyOf(id capabilities.ID, name string) *party {

@@ -13,10 +13,10 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// tool is what does a tool. What it gives is the structured content, or a result as it is.
+// tool is the function of a tool. It returns the structured content, or a complete result.
 type tool func(context.Context, *call) (any, error)
 
-// tools are all there are; tools.json says what clients are told of them.
+// tools are all tools. Their descriptions are in tools.json.
 func tools() map[string]tool {
 	return map[string]tool{
 		"ask_user": askUser, "send_form": sendForm, "await_answer": awaitAnswer,
@@ -32,7 +32,7 @@ type call struct {
 	request *sdk.CallToolRequest
 }
 
-// read reads the arguments. It refuses with INVALID_ARGUMENT what the tool does not know.
+// read decodes the arguments. It refuses unknown ones with INVALID_ARGUMENT.
 func (c *call) read(arguments any) error {
 	raw := c.request.Params.Arguments
 	if len(raw) == 0 || string(raw) == "null" {
@@ -44,7 +44,7 @@ func (c *call) read(arguments any) error {
 	if err == nil {
 		return nil
 	}
-	if parley.CodeOf(err) != parley.Internal { // a value that cannot be given
+	if parley.CodeOf(err) != parley.Internal { // a value that the type refuses
 		return err
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -53,7 +53,7 @@ func (c *call) read(arguments any) error {
 	return parley.Refuse(parley.InvalidArgument, "the arguments cannot be read: %v", err)
 }
 
-// result makes a result of structured content; those who do not read that have the same as text.
+// result returns a result with structured content, and the same as text for clients without it.
 func result(content any) *sdk.CallToolResult {
 	text, err := textOf(content)
 	if err != nil {
@@ -64,7 +64,7 @@ func result(content any) *sdk.CallToolResult {
 	}
 }
 
-// textOf writes content as JSON in which nothing hides.
+// textOf returns content as JSON, with invisible characters escaped.
 func textOf(content any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -75,12 +75,12 @@ func textOf(content any) ([]byte, error) {
 	return sanitize.JSON(bytes.TrimSpace(b.Bytes())), nil
 }
 
-// failure is how a tool's error stands in its result.
+// failure is the structured content of a tool's error.
 type failure struct {
 	Error *parley.Error `json:"error"`
 }
 
-// failed makes the result of a tool that was refused. What is nobody's business outside goes to the log.
+// failed returns the result of a refused call. Details of internal errors go to the log only.
 func (s *Server) failed(name string, err error) *sdk.CallToolResult {
 	e := parley.AsError(err)
 	switch {
@@ -94,7 +94,7 @@ func (s *Server) failed(name string, err error) *sdk.CallToolResult {
 	return r
 }
 
-// sanitizeError is an error whose words, which may quote those of others, hide nothing.
+// sanitizeError returns an error with invisible characters escaped. Its texts may quote others.
 func sanitizeError(e *parley.Error) *parley.Error {
 	shown := &parley.Error{Code: e.Code, Message: sanitize.Line(e.Message), Hint: sanitize.Line(e.Hint)}
 	for name, why := range e.Fields {

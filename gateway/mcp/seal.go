@@ -18,7 +18,7 @@ const (
 	maxUsed   = 8192
 )
 
-// round is what ties the call that shows a form to the one that brings what the person did.
+// round is the state between the call that shows a form and the one with the person's response.
 type round struct {
 	Form  string    `json:"form"`
 	Round int       `json:"round"` // from 1
@@ -26,9 +26,9 @@ type round struct {
 	Until time.Time `json:"until"`
 }
 
-// seals seals rounds for their way through a client. A seal opens for its own agent, once, until its time is over.
-// Those used are remembered until maxUsed others were, or the process ends; that is no gap: a round that did anything
-// has settled its form, which no other does again.
+// seals seals rounds, which pass through a client. A seal opens for its agent, once, until it expires. Used seals are
+// remembered until maxUsed later ones were used or the process ends. A replay after that is harmless: a used round has
+// settled its form already.
 type seals struct {
 	aead cipher.AEAD
 
@@ -38,7 +38,7 @@ type seals struct {
 	next  int
 }
 
-// newSeals needs a key of 32 bytes that nobody else has.
+// newSeals returns seals with a secret key of 32 bytes.
 func newSeals(key []byte) (*seals, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *seals) seal(agent string, r round) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(agent))), nil
 }
 
-// open gives the round in a state that a client sent. It refuses with NOT_PERMITTED what was not sealed here for the
-// agent, was used, or is too old.
+// open returns the round in a client's state. It refuses with NOT_PERMITTED a state that was not sealed here for the
+// agent, was used, or has expired.
 func (s *seals) open(agent, state string, now time.Time) (round, error) {
 	var r round
 	if len(state) > maxState {

@@ -8,7 +8,7 @@ import (
 	"parley/gateway/api"
 )
 
-// ended performs an operation that ends a form, and tells how it ended.
+// ended performs an operation that ends a form, and returns the outcome.
 func (c *call) ended(ctx context.Context, operation string, request any) (any, error) {
 	var o view.Outcome
 	if err := c.agent.Call(ctx, operation, request, &o); err != nil {
@@ -17,8 +17,8 @@ func (c *call) ended(ctx context.Context, operation string, request any) (any, e
 	return endingOf(&o, o.Form.String()), nil
 }
 
-// asked reads which form a tool is about that settles what others asked. One that the agent asked the person at the
-// client is not its own to settle.
+// asked returns the form that a tool settles. It refuses forms from the agent to the person at the client, which the agent
+// must not settle itself.
 func (c *call) asked(ctx context.Context, form api.RefText) (ref api.FormRef, err error) {
 	if form == "" {
 		return ref, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
@@ -33,7 +33,7 @@ func (c *call) asked(ctx context.Context, form api.RefText) (ref api.FormRef, er
 	return api.RefTo(m.MessageID.String()), nil
 }
 
-// answerForm answers a form that the agent was asked.
+// answerForm answers a form that the agent received.
 func answerForm(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Form   api.RefText `json:"form"`
@@ -49,13 +49,13 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Values: arguments.Values})
 }
 
-// ends are the arguments of what ends a form without an answer.
+// ends has the arguments of the tools that end a form without an answer.
 type ends struct {
 	Form   api.RefText `json:"form"`
 	Reason string      `json:"reason"`
 }
 
-// declineForm says no to a form that the agent was asked.
+// declineForm declines a form that the agent received.
 func declineForm(ctx context.Context, c *call) (any, error) {
 	var arguments ends
 	if err := c.read(&arguments); err != nil {
@@ -68,7 +68,7 @@ func declineForm(ctx context.Context, c *call) (any, error) {
 	return c.ended(ctx, "decline_form", api.EndRequest{FormRef: form, Reason: arguments.Reason})
 }
 
-// cancelForm takes back a form that the agent asked.
+// cancelForm cancels a form that the agent sent.
 func cancelForm(ctx context.Context, c *call) (any, error) {
 	var arguments ends
 	if err := c.read(&arguments); err != nil {
@@ -80,7 +80,7 @@ func cancelForm(ctx context.Context, c *call) (any, error) {
 	return c.ended(ctx, "cancel_form", api.EndRequest{FormRef: api.RefTo(string(arguments.Form)), Reason: arguments.Reason})
 }
 
-// sendMessage sends words, or replies with them.
+// sendMessage sends a message or a reply.
 func sendMessage(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Recipient string      `json:"recipient"`

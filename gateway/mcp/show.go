@@ -16,14 +16,14 @@ const (
 	maxSessionShows = 8
 )
 
-// shows are the forms that older clients have on their screens: each once.
+// shows is the set of forms that older clients show at present.
 type shows struct {
 	mu   sync.Mutex
 	open map[*sdk.ServerSession]map[string]bool
 	all  int
 }
 
-// enter reports whether a form is to be shown: it is not yet, and there is room.
+// enter adds a form, and reports whether it was absent and there was room.
 func (s *shows) enter(at *sdk.ServerSession, form string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,20 +51,20 @@ func (s *shows) leave(at *sdk.ServerSession, form string) {
 	}
 }
 
-// show has an older client show a form, once. The person may take longer than the call does: the answer counts when
-// it comes. It ends with the form, the session or the Server.
+// show shows a form in an older client, once. The person may take longer than the call. It ends with the form, the
+// session or the Server.
 func (c *call) show(ctx context.Context, m *view.Message, p *sdk.ElicitParams) {
 	at := c.request.Session
 	if !c.shows.enter(at, m.MessageID.String()) {
 		return
 	}
-	c.work.Go(func() { // the call that it is part of is work too, so the Server waits for both
+	c.work.Go(func() { // the present call is work too, so that the Server waits for both
 		defer c.shows.leave(at, m.MessageID.String())
 		c.converse(ctx, m, p)
 	})
 }
 
-// converse shows a form until it has an answer that fits.
+// converse shows a form until it has a valid answer.
 func (c *call) converse(call context.Context, m *view.Message, p *sdk.ElicitParams) {
 	ctx, stop := context.WithCancel(outliving{c.life, call})
 	var watch sync.WaitGroup
@@ -80,7 +80,7 @@ func (c *call) converse(call context.Context, m *view.Message, p *sdk.ElicitPara
 			c.options.Log.Debug("a client did not show a form", slog.Any("error", err))
 			return
 		}
-		if p.Mode == byLink && did.Action == accepted { // they went to the page
+		if p.Mode == byLink && did.Action == accepted { // the person answers on the page
 			return
 		}
 		if err = c.settle(ctx, m, did); parley.CodeOf(err) != parley.InvalidAnswer {
@@ -90,8 +90,8 @@ func (c *call) converse(call context.Context, m *view.Message, p *sdk.ElicitPara
 	}
 }
 
-// outliving belongs to a call while that is under way, so that what is said then goes the way its answer will, which
-// some clients alone listen to; and afterwards to the session.
+// outliving is the context of a call while that is under way, and of its session afterwards. Some clients read requests
+// only from the stream of the call.
 type outliving struct {
 	context.Context
 	call context.Context
@@ -105,7 +105,7 @@ func (o outliving) Value(key any) any {
 	return o.Context.Value(key)
 }
 
-// watch returns when a form has ended, by whomever, or ctx has.
+// watch blocks until a form has ended or ctx ends.
 func (c *call) watch(ctx context.Context, form string) {
 	for {
 		o, err := c.turn(ctx, form, maxWait)
