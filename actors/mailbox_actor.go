@@ -237,6 +237,7 @@ func (b *mailboxActor) announce(evs []events.Event) {
 			b.notifyWaiters(form)
 		}
 		if endsToken(e) {
+			b.node.tokenEpoch.Add(1)
 			b.release(func(error) { b.node.changed.notify(capabilities.ID{}, none{}) })
 		}
 	}

@@ -48,6 +48,7 @@ type Node struct {
 
 	settlements *settlements
 	hostAliases hostAliasCache
+	tokenEpoch  atomic.Uint64 // how often tokens may have been revoked
 	peers       *peers.Directory
 	transport   *transport.Transport
 

@@ -349,6 +349,7 @@ func (d *dispatcher) standIn(done <-chan struct{}) {
 // notifyMissed notifies waiters of the outcomes in the log after the state was replayed. A commit with an unknown result may
 // have been stored, and an actor may have crashed before it notified them.
 func notifyMissed(b *mailboxActor) {
+	b.node.tokenEpoch.Add(1)
 	for _, key := range b.node.ended.keys(func(k formKey) bool { return k.mailbox == b.reg.id }) {
 		if m, err := b.state.Mail.FindFormID(key.form); err == nil && !m.Form.IsOpen() {
 			b.notifyWaiters(key.form)

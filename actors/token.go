@@ -256,6 +256,16 @@ func (n *Node) Keep(ctx context.Context, t Token) error {
 	return err
 }
 
+// TokenEpoch returns a number that grows whenever a token may have ended other than by its time: before the end is
+// acknowledged.
+func (n *Node) TokenEpoch() uint64 { return n.tokenEpoch.Load() }
+
+// IsGood reports whether a token that was valid at some time of an epoch is valid now. It asks no mailbox, and reports
+// false where only that can tell: then Keep does.
+func (n *Node) IsGood(t *Token, epoch uint64) bool {
+	return !t.Session && t.depth == 0 && epoch == n.TokenEpoch() && (t.end == 0 || n.now() < t.end)
+}
+
 // WatchTokens signals a channel, which has room for one, whenever a token may have been revoked. Stop ends that.
 func (n *Node) WatchTokens(ch chan<- struct{}) (stop func()) {
 	watching := n.changed.wait(capabilities.ID{}, ch)

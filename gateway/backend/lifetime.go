@@ -14,10 +14,9 @@ import (
 // uses holds what lasts as long as a credential is good: WebSocket sessions, streams and calls that wait. One goroutine
 // checks all of them, whenever a token was revoked, and from time to time for those that have expired.
 type uses struct {
-	mu    sync.Mutex
-	open  map[*use]bool
-	epoch uint64        // how often tokens were revoked
-	look  chan struct{} // has Watch check all uses now; has room for one
+	mu   sync.Mutex
+	open map[*use]bool
+	look chan struct{} // has Watch check all uses now; has room for one
 }
 
 // use is one use of a token.
@@ -35,9 +34,8 @@ func (b *Backend) WhileGood(p api.Principal, end func()) (stop func()) {
 	u := &use{own, end}
 	b.uses.mu.Lock()
 	b.uses.open[u] = true
-	missed := own.epoch != b.uses.epoch
 	b.uses.mu.Unlock()
-	if missed { // a token was revoked before this use was here to be ended
+	if own.epoch != b.node.TokenEpoch() { // a token was revoked before this use was here to be ended
 		select {
 		case b.uses.look <- struct{}{}:
 		default:
@@ -48,13 +46,6 @@ func (b *Backend) WhileGood(p api.Principal, end func()) (stop func()) {
 		delete(b.uses.open, u)
 		b.uses.mu.Unlock()
 	}
-}
-
-// now returns the epoch of a principal that is identified now.
-func (u *uses) now() uint64 {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.epoch
 }
 
 // principals returns the principals of all uses by token.
@@ -96,9 +87,6 @@ func (b *Backend) Watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-revoked:
-			b.uses.mu.Lock()
-			b.uses.epoch++
-			b.uses.mu.Unlock()
 		case <-b.uses.look:
 		case <-tick.C:
 		}
@@ -117,13 +105,18 @@ func (b *Backend) InUse() int {
 	return len(b.uses.open)
 }
 
-// Check implements api.Backend. It logs an error of the node.
+// Check implements api.Backend. It asks the token's mailbox only if a token may have ended since it last did. It logs an
+// error of the node.
 func (b *Backend) Check(ctx context.Context, p api.Principal) error {
 	own := p.(*principal)
-	if own.local {
+	if own.local || b.node.IsGood(&own.token, own.checked.Load()) {
 		return nil
 	}
+	epoch := b.node.TokenEpoch()
 	err := b.node.Keep(ctx, own.token)
+	if err == nil {
+		own.checked.Store(epoch)
+	}
 	if parley.CodeOf(err) == parley.Unauthenticated {
 		return err
 	}

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"sync/atomic"
 
 	"parley"
 	"parley/actors"
@@ -17,7 +18,8 @@ type principal struct {
 	account *account
 	key     string // of a browser's session
 	local   bool
-	epoch   uint64 // of the uses, before the token was looked at
+	epoch   uint64        // of the node's tokens, before the token was identified
+	checked atomic.Uint64 // the same, before it was last found good
 }
 
 // ID implements api.Principal.
@@ -57,12 +59,19 @@ func (b *Backend) Identify(ctx context.Context, token string) (api.Principal, er
 		return nil, parley.Refuse(parley.Unauthenticated, "nothing but /healthz answers without a token").
 			WithHint("parley token create makes one; parley open signs a browser in")
 	}
-	epoch := b.uses.now()
+	epoch := b.node.TokenEpoch()
 	agent, t, err := b.node.Authenticate(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	return &principal{agent: agent, token: t, account: b.ledger.of(agent), epoch: epoch}, nil
+	return b.principal(agent, t, "", epoch), nil
+}
+
+// principal returns the principal of a token that was found good in an epoch, or of a session with a key.
+func (b *Backend) principal(agent *actors.Agent, t actors.Token, key string, epoch uint64) *principal {
+	p := &principal{agent: agent, token: t, account: b.ledger.of(agent), key: key, epoch: epoch}
+	p.checked.Store(epoch)
+	return p
 }
 
 // agent returns the agent that a principal acts for. Only the node's host acts for others, which it holds; by a token it

@@ -42,12 +42,12 @@ type Session struct {
 
 // IdentifySession returns the principal of a session by its secret and its key. It refuses with UNAUTHENTICATED.
 func (b *Backend) IdentifySession(ctx context.Context, secret, key string) (api.Principal, error) {
-	epoch := b.uses.now()
+	epoch := b.node.TokenEpoch()
 	agent, t, err := b.node.AuthenticateSession(ctx, secret, key)
 	if err != nil {
 		return nil, err
 	}
-	return &principal{agent: agent, token: t, account: b.ledger.of(agent), key: key, epoch: epoch}, nil
+	return b.principal(agent, t, key, epoch), nil
 }
 
 // Renew returns the next secret of a principal's session, or "" if it keeps the one it has.
