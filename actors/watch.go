@@ -352,6 +352,10 @@ func (as Async) Await(ref capabilities.FormRef, ended func(view.Outcome, error))
 	return forget
 }
 
+// AfterRelease calls fn once after the functions of all results that become known together with the present one, or now if
+// none do. Fn must not block.
+func (n *Node) AfterRelease(fn func()) { n.journal.AfterRelease(fn) }
+
 // outcomeWaiter returns a waiter that calls ended with an outcome as the agent may see it.
 func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *waiter[formKey, result[view.Outcome]] {
 	return &waiter[formKey, result[view.Outcome]]{then: func(r result[view.Outcome]) {

@@ -1,9 +1,13 @@
 package persistence
 
 import (
+	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
+
+	"parley/events"
 )
 
 func TestReleaseFollowsTheOrderOfAppends(t *testing.T) {
@@ -76,4 +80,34 @@ func TestReopenedJournalHasAllAppends(t *testing.T) {
 	}
 	w.write(t, j, 3, 5)
 	w.check(t, j)
+}
+
+// TestAfterReleaseFollowsWhatIsReleasedTogether releases some waiters at once, each of which registers a function.
+func TestAfterReleaseFollowsWhatIsReleasedTogether(t *testing.T) {
+	var o order
+	o.init(slog.New(slog.DiscardHandler))
+	const n = 5
+	var got []string
+	done := make(chan struct{})
+	for i := range n {
+		o.Release(o.Append(events.Section{}), func(error) {
+			got = append(got, "released")
+			o.AfterRelease(func() {
+				if got = append(got, "after"); i == n-1 {
+					close(done)
+				}
+			})
+		})
+	}
+	o.stored(o.take(1 << 20))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go o.releaser(ctx)
+	<-done
+	if want := slices.Concat(slices.Repeat([]string{"released"}, n), slices.Repeat([]string{"after"}, n)); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	now := make(chan struct{})
+	o.AfterRelease(func() { close(now) })
+	<-now
 }

@@ -37,6 +37,7 @@ type order struct {
 
 	waiting   []waiter // by position
 	releasing bool
+	after     []func()      // to be called when the waiters under way have been
 	due       chan struct{} // receives when waiters can be released
 	empty     chan struct{} // closed when nothing is left; nil if nobody waits for that
 }
@@ -230,10 +231,24 @@ func (o *order) state(pos Position) (state, error) {
 	return pending, nil
 }
 
+// AfterRelease calls fn once when all callbacks have been called that are released together with the present one, or now if
+// none are under way. Fn must not block.
+func (o *order) AfterRelease(fn func()) {
+	o.mu.Lock()
+	if o.releasing {
+		o.after = append(o.after, fn)
+		o.mu.Unlock()
+		return
+	}
+	o.mu.Unlock()
+	fn()
+}
+
 // releaser calls the waiters of settled positions, until ctx ends.
 func (o *order) releaser(ctx context.Context) {
 	var ready []waiter
 	var errs []error
+	var after []func()
 	for {
 		select {
 		case <-ctx.Done():
@@ -241,7 +256,11 @@ func (o *order) releaser(ctx context.Context) {
 		case <-o.due:
 		}
 		for {
-			ready, errs = o.ready(ready[:0], errs[:0])
+			ready, errs, after = o.ready(ready[:0], errs[:0], after[:0])
+			for _, fn := range after {
+				fn()
+			}
+			clear(after)
 			if len(ready) == 0 {
 				break
 			}
@@ -253,8 +272,9 @@ func (o *order) releaser(ctx context.Context) {
 	}
 }
 
-// ready moves the waiters of settled positions to ready. Release calls none itself while there are any.
-func (o *order) ready(ready []waiter, errs []error) ([]waiter, []error) {
+// ready moves the waiters of settled positions to ready, and what comes after the last ones to after. Release and
+// AfterRelease call nothing themselves while there are any waiters.
+func (o *order) ready(ready []waiter, errs []error, after []func()) ([]waiter, []error, []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, w := range o.waiting {
@@ -268,8 +288,11 @@ func (o *order) ready(ready []waiter, errs []error) ([]waiter, []error) {
 	clear(o.waiting[n:])
 	o.waiting = o.waiting[:n]
 	o.releasing = len(ready) > 0
+	after = append(after, o.after...)
+	clear(o.after)
+	o.after = o.after[:0]
 	o.settledSome()
-	return ready, errs
+	return ready, errs, after
 }
 
 // Backlog returns the bytes of appends that are not settled. It is cheap.

@@ -96,6 +96,10 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, r api.Request, 
 	return a.Async().Ask(ask, asked, ended)
 }
 
+// AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now: for one commit of the node these
+// are many. Fn must not block.
+func (b *Backend) AfterRelease(fn func()) { b.node.AfterRelease(fn) }
+
 func (b *Backend) readAsk(ctx context.Context, p api.Principal, r api.Request) (*actors.Agent, actors.Ask, error) {
 	var req api.FormRequest
 	if err := r.Read(&req); err != nil {

@@ -25,39 +25,60 @@ type queue struct {
 
 // outbox has the queues of a session's agents take turns.
 type outbox struct {
-	wake chan struct{} // has room for one
+	wake  chan struct{}   // has room for one
+	later func(fn func()) // calls fn after all frames have been added that a commit makes ready
 
 	mu     sync.Mutex
 	ready  []*queue // with frames
+	waits  bool     // flush is to be called
 	closed bool     // the end comes when all is taken
 	gone   bool     // nobody takes anything
 }
 
-// add adds a frame for an agent. It refuses with RATE_LIMITED when the client has left too much of the agent's unread.
+// add adds a frame for an agent. The writer gets it with the others that the same commit of the node makes ready. Add refuses
+// with RATE_LIMITED when the client has left too much of the agent's unread.
 func (o *outbox) add(q *queue, f Frame) error {
+	first, err := o.put(q, f)
+	if first {
+		o.later(o.flush)
+	}
+	return err
+}
+
+// put adds a frame, and reports whether a flush has to follow.
+func (o *outbox) put(q *queue, f Frame) (first bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gone {
-		return nil
+		return false, nil
 	}
 	from := len(q.frames)
 	q.frames = AppendNode(q.frames, f)
 	n := len(q.frames) - from
 	if len(q.frames) > maxUnread && from > 0 {
 		q.frames = q.frames[:from]
-		return parley.Refuse(parley.RateLimited, "the client has left %d bytes unread", from)
+		return false, parley.Refuse(parley.RateLimited, "the client has left %d bytes unread", from)
 	}
 	if err := q.account.Take(api.KindMemory, int64(n)); err != nil {
 		q.frames = q.frames[:from]
-		return err
+		return false, err
 	}
 	q.ends = append(q.ends, len(q.frames))
 	if !q.waiting {
 		q.waiting = true
 		o.ready = append(o.ready, q)
 	}
+	first = !o.waits
+	o.waits = true
+	return first, nil
+}
+
+// flush wakes the writer.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waits = false
 	o.nudge()
-	return nil
 }
 
 func (o *outbox) nudge() {

@@ -24,6 +24,9 @@ type Backend interface {
 	// BeginAsk performs the operation form. It calls asked once. Unless that has an outcome or is an error, it calls ended
 	// once afterwards, with the outcome, or not at all if forget is called first. Neither may block.
 	BeginAsk(ctx context.Context, p api.Principal, r api.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func())
+	// AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now, which may be many. Fn must not
+	// block.
+	AfterRelease(fn func())
 }
 
 // Conn is a connection that keeps messages apart.
@@ -83,7 +86,7 @@ type task struct {
 // ctx ends, waits end with NOT_RUNNING, and calls under way are answered. They have the context calls, and go on when the
 // client goes away. It returns why the session has ended: ErrStopping after ctx.
 func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) error {
-	s := &Session{o: o, conn: conn, calls: calls, under: map[uint64]*task{}, out: outbox{wake: make(chan struct{}, 1)}}
+	s := &Session{o: o, conn: conn, calls: calls, under: map[uint64]*task{}, out: outbox{wake: make(chan struct{}, 1), later: o.Backend.AfterRelease}}
 	s.alive, s.die = context.WithCancelCause(calls)
 	if _, err := s.admit(p); err != nil {
 		return err
