@@ -2,12 +2,17 @@ package persistence
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
+
+	"github.com/minio/highwayhash"
 )
 
 // inspector checks the heads of the records in the embedded server's blocks before the server reads them. The server
@@ -20,6 +25,7 @@ type inspector struct {
 type inspected struct {
 	path  string
 	first uint64 // the number of its first record; 0 if it has none
+	at    int64  // the time of that record, in Unix nanoseconds
 	done  bool
 }
 
@@ -39,11 +45,11 @@ func inspect(folder string) (*inspector, error) {
 	}
 	in := &inspector{}
 	for _, path := range paths {
-		first, err := firstRecord(path)
+		first, at, err := firstRecord(path)
 		if err != nil {
 			return nil, readOnly("the journal's files cannot be read", err)
 		}
-		in.blocks = append(in.blocks, inspected{path: path, first: first})
+		in.blocks = append(in.blocks, inspected{path: path, first: first, at: at})
 	}
 	return in, nil
 }
@@ -60,20 +66,20 @@ func (in *inspector) checkNewest() error {
 	return nil
 }
 
-func firstRecord(path string) (number uint64, err error) {
+func firstRecord(path string) (number uint64, at int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	var head [recordHead]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil {
 		if errors.Is(err, io.EOF) {
-			return 0, nil
+			return 0, 0, nil
 		}
-		return 0, err
+		return 0, 0, err
 	}
-	return binary.LittleEndian.Uint64(head[4:]), nil
+	return binary.LittleEndian.Uint64(head[4:]), int64(binary.LittleEndian.Uint64(head[12:])), nil
 }
 
 // check checks each block with records from first to last, once. CORRUPT_LOG names the first record with a wrong
@@ -200,4 +206,105 @@ func isSound(folder string) bool {
 		}
 	}
 	return true
+}
+
+// The server's index of a stream, in its oldest format that all later servers read. A server that does not accept it
+// reads all blocks.
+const (
+	stateMagic   = 11
+	stateVersion = 1
+)
+
+var errNoState = errors.New("the state of the journal cannot be derived from its blocks")
+
+// deriveState returns the server's index of the journal, made from the heads of the blocks and the whole of the newest.
+// It takes the place of the one that a killed process has not written, since the server would read all blocks. It fails
+// if the newest blocks are not whole, which the server repairs.
+func (in *inspector) deriveState(stream, subject string) ([]byte, error) {
+	n := len(in.blocks)
+	if n == 0 || in.blocks[0].first != 1 {
+		return nil, errNoState
+	}
+	sizes, total := make([]uint64, n), uint64(0)
+	for i, b := range in.blocks {
+		info, err := os.Stat(b.path)
+		if err != nil || filepath.Base(b.path) != strconv.Itoa(i+1)+blockSuffix || i > 0 && b.first <= in.blocks[i-1].first {
+			return nil, errNoState
+		}
+		sizes[i] = uint64(info.Size())
+		total += sizes[i]
+	}
+	var last, at = uint64(0), int64(0)
+	var sum []byte
+	for _, b := range in.blocks[max(0, n-newestBlocks):] {
+		var err error
+		if last, at, sum, err = checkFrames(b.path, b.first); err != nil {
+			return nil, err
+		}
+	}
+	base := in.blocks[0].at
+	s := appendVarints([]byte{stateMagic, stateVersion}, last, total, 1)
+	s = binary.AppendVarint(s, base)
+	s = appendVarints(s, last)
+	s = binary.AppendVarint(s, at)
+	s = appendVarints(s, 1, uint64(len(subject))) // one subject, with all messages
+	s = append(s, subject...)
+	s = appendVarints(s, last, 1)
+	if last > 1 {
+		s = appendVarints(s, uint64(n))
+	}
+	s = appendVarints(s, uint64(n))
+	for i, b := range in.blocks {
+		end, ended := last, at
+		if i+1 < n {
+			end, ended = in.blocks[i+1].first-1, in.blocks[i+1].at
+		}
+		s = appendVarints(s, uint64(i+1), sizes[i], b.first)
+		s = binary.AppendVarint(s, b.at-base)
+		s = appendVarints(s, end)
+		s = binary.AppendVarint(s, ended-base)
+		s = appendVarints(s, 0) // no record was removed
+	}
+	s = append(appendVarints(s, uint64(n)), sum...)
+	key := sha256.Sum256([]byte(stream))
+	h, err := highwayhash.New64(key[:])
+	if err != nil {
+		return nil, err
+	}
+	_, _ = h.Write(s) // it never fails
+	return h.Sum(s), nil
+}
+
+// checkFrames checks that a block consists of whole records, numbered from first, with frames whose hashes are right. It
+// returns the number, the time and the hash of the last record.
+func checkFrames(path string, first uint64) (last uint64, at int64, sum []byte, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	for last = first - 1; len(b) > 0; last++ {
+		if len(b) < recordHead+recordHash {
+			return 0, 0, nil, errNoState
+		}
+		length := binary.LittleEndian.Uint32(b)
+		start := recordHead + int(binary.LittleEndian.Uint16(b[20:]))
+		end := int(length&recordLength) - recordHash
+		if end < start+4 || end+recordHash > len(b) || binary.LittleEndian.Uint64(b[4:]) != last+1 {
+			return 0, 0, nil, errNoState
+		}
+		if length&^recordLength != 0 { // it has headers
+			start += 4 + int(binary.LittleEndian.Uint32(b[start:]))
+		}
+		if start < 0 || end-start < sha256.Size {
+			return 0, 0, nil, errNoState
+		}
+		frame := b[start : end-sha256.Size]
+		if sha256.Sum256(frame) != [sha256.Size]byte(b[end-sha256.Size:end]) {
+			return 0, 0, nil, errNoState
+		}
+		at = int64(binary.LittleEndian.Uint64(b[12:]))
+		sum = b[end : end+recordHash]
+		b = b[end+recordHash:]
+	}
+	return last, at, sum, nil
 }

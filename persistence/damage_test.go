@@ -2,6 +2,9 @@ package persistence
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -77,6 +80,16 @@ func removeServerIndex(t *testing.T, o *Options) {
 	}
 }
 
+// killed has a closed journal look as if its process had been killed.
+func killed(t testing.TB, o *Options) {
+	t.Helper()
+	for _, name := range []string{filepath.Join(journalFolder(o.Folder), stoppedWell), filepath.Join(blockFolder(o), serverState)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestDamageIsDetectedAtOpen(t *testing.T) {
 	flip := func(share float64) func(*testing.T, string) {
 		return func(t *testing.T, block string) {
@@ -112,12 +125,15 @@ func TestDamageIsDetectedAtOpen(t *testing.T) {
 	}
 	base := newClosedJournal(t, func(*Options, string) {})
 	for name, do := range cases {
-		for _, kept := range []bool{true, false} {
-			t.Run(name+map[bool]string{true: ", index kept", false: ", index lost"}[kept], func(t *testing.T) {
+		for _, state := range []string{"kept", "lost", "derived"} {
+			t.Run(name+", state "+state, func(t *testing.T) {
 				o := copyJournal(t, base)
 				do(t, filepath.Join(blockFolder(&o), "1.blk"))
-				if !kept {
+				switch state {
+				case "lost":
 					removeServerIndex(t, &o)
+				case "derived":
+					killed(t, &o)
 				}
 				j, err := Open(t.Context(), o)
 				if err == nil {
@@ -224,7 +240,7 @@ func TestBackgroundCheckDetectsDamage(t *testing.T) {
 func TestDamageInAnyBlockIsDetected(t *testing.T) {
 	base := filledJournal(t, 750, 600) // some 20 MiB in three blocks
 	for _, block := range []string{"1", "2", "last"} {
-		for _, kept := range []bool{true, false} {
+		for _, state := range []string{"kept", "lost", "derived"} {
 			for how, do := range map[string]func(path string) error{
 				"removed": os.Remove,
 				"flipped": func(path string) error {
@@ -236,7 +252,7 @@ func TestDamageInAnyBlockIsDetected(t *testing.T) {
 					return nil
 				},
 			} {
-				t.Run(how+" "+block, func(t *testing.T) {
+				t.Run(how+" "+block+", state "+state, func(t *testing.T) {
 					o := copyJournal(t, base)
 					all, err := filepath.Glob(filepath.Join(blockFolder(&o), "*.blk"))
 					if err != nil || len(all) < 3 {
@@ -249,8 +265,11 @@ func TestDamageInAnyBlockIsDetected(t *testing.T) {
 					if err := do(filepath.Join(blockFolder(&o), name+".blk")); err != nil {
 						t.Fatal(err)
 					}
-					if !kept {
+					switch state {
+					case "lost":
 						removeServerIndex(t, &o)
+					case "derived":
+						killed(t, &o)
 					}
 					j, err := Open(t.Context(), o)
 					if err == nil {
@@ -324,4 +343,49 @@ func TestEmptyBlockIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeJournal(t, j)
+}
+
+// TestKilledJournalIsNotReadAsAWhole opens journals after a kill. The server accepts the state that is derived from the
+// blocks, and truncates a record that is not whole itself.
+func TestKilledJournalIsNotReadAsAWhole(t *testing.T) {
+	base := filledJournal(t, 750, 600) // some 20 MiB in three blocks
+	for _, torn := range []bool{false, true} {
+		o := copyJournal(t, base)
+		killed(t, &o)
+		blocks, err := blocksIn(blockFolder(&o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if torn {
+			rewrite(t, blocks[len(blocks)-1], func(b []byte) []byte { return append(b, b[:100]...) })
+		}
+		in, err := inspect(blockFolder(&o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.deriveState(o.streamName(), o.subject()); (err != nil) != torn {
+			t.Fatalf("torn %v: %v", torn, err)
+		}
+		var log bytes.Buffer
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		j := open(t, o)
+		if n := j.Stats().Commits; n != 750 {
+			t.Errorf("torn %v: %d commits", torn, n)
+		}
+		if _, err := j.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w := writer{30_000: 0}
+		w.write(t, j, 30_000, 3)
+		closeJournal(t, j)
+		if !torn && strings.Contains(log.String(), "ecover") {
+			t.Error(log.String())
+		}
+		killed(t, &o)
+		j = open(t, o)
+		if n := j.Stats().Commits; n != 753 {
+			t.Errorf("torn %v: %d commits in the end", torn, n)
+		}
+		closeJournal(t, j)
+	}
 }

@@ -66,14 +66,14 @@ func eachNewest(o *Options, do func(f *os.File) error) error {
 
 // The server keeps an index of each stream beside its blocks, and writes it at other times than the blocks. After a
 // crash it may list records that the blocks do not have, and the server would trust it. So the index is used only after
-// a regular stop, which a file in the journal's folder records.
+// a regular stop, which a file in the journal's folder records. After any other end it is derived from the blocks.
 const (
 	stoppedWell = "stopped"
 	serverState = "index.db"
 )
 
-// distrustState removes the stream's index unless the server was stopped regularly, and records that the server runs.
-func distrustState(o *Options) error {
+// distrustState replaces the stream's index unless the server was stopped regularly, and records that the server runs.
+func distrustState(o *Options, blocks *inspector) error {
 	folders := []string{blockFolderOf(o, "OBJ_"+o.bucketName())} // checked at each start, since it is small
 	if outputs := blockFolderOf(o, o.outputName()); !isSound(outputs) {
 		folders = append(folders, outputs)
@@ -86,7 +86,7 @@ func distrustState(o *Options) error {
 	marker := filepath.Join(journalFolder(o.Folder), stoppedWell)
 	err := os.Remove(marker)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.Remove(filepath.Join(blockFolder(o), serverState)); errors.Is(err, fs.ErrNotExist) {
+		if err = replaceState(o, blocks); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
@@ -95,6 +95,24 @@ func distrustState(o *Options) error {
 	}
 	if err != nil {
 		return readOnly("the journal's folder cannot be written", err)
+	}
+	return nil
+}
+
+// replaceState replaces the stream's index by one that is derived from the blocks. If none can be derived, it removes
+// the index, and the server reads all blocks.
+func replaceState(o *Options, blocks *inspector) error {
+	path := filepath.Join(blockFolder(o), serverState)
+	state, err := blocks.deriveState(o.streamName(), o.subject())
+	if err == nil {
+		err = os.WriteFile(path+".new", state, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		_ = os.Remove(path + ".new") // there may be none
+		return os.Remove(path)
 	}
 	return nil
 }

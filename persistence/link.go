@@ -76,7 +76,7 @@ func connect(o *Options) (*link, error) {
 		if err = l.old.checkNewest(); err != nil {
 			return nil, err
 		}
-		if err = distrustState(o); err != nil {
+		if err = distrustState(o, l.old); err != nil {
 			return nil, err
 		}
 		server, err := startServer(o, logger)

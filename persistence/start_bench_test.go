@@ -1,12 +1,8 @@
 package persistence
 
 import (
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -20,6 +16,10 @@ func BenchmarkStart(b *testing.B) {
 	first := map[bool]time.Duration{}
 	for n := 10_000; n <= *startEvents; n *= 10 {
 		o := filledJournal(b, n/10, 10)
+		full, err := o.withDefaults()
+		if err != nil {
+			b.Fatal(err)
+		}
 		closeJournal(b, openAgain(b, o))
 		for _, clean := range []bool{true, false} {
 			b.Run(fmt.Sprintf("events=%d/clean=%v", n, clean), func(b *testing.B) {
@@ -27,7 +27,7 @@ func BenchmarkStart(b *testing.B) {
 				for range b.N {
 					b.StopTimer()
 					if !clean {
-						endUncleanly(b, o)
+						killed(b, &full)
 					}
 					b.StartTimer()
 					began := time.Now()
@@ -55,18 +55,4 @@ func openAgain(b *testing.B, o Options) *Journal {
 		b.Fatal(err)
 	}
 	return j
-}
-
-// endUncleanly has a closed journal look as if its process had been killed.
-func endUncleanly(b *testing.B, o Options) {
-	b.Helper()
-	full, err := o.withDefaults()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, name := range []string{filepath.Join(journalFolder(o.Folder), stoppedWell), filepath.Join(blockFolder(&full), serverState)} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			b.Fatal(err)
-		}
-	}
 }
