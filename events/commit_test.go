@@ -70,3 +70,32 @@ func TestDamagedFrameIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadOfAFrameIsThatOfItsCommit(t *testing.T) {
+	c := Commit{Number: 7, Prev: Hash{1}, At: 5, Node: capabilities.NodeID{2}}
+	for range 3 {
+		c.Sections = append(c.Sections, Section{Mailbox: capabilities.ID{Node: c.Node}, First: 1, Count: 1, Body: []byte("body")})
+	}
+	frame, _, err := c.Encode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, hash, err := DecodeCommit(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, same, err := DecodeHead(frame)
+	if err != nil || same != hash {
+		t.Fatalf("%v, %v; want %v", same, err, hash)
+	}
+	if whole.Sections = nil; !reflect.DeepEqual(head, whole) {
+		t.Fatalf("got %+v, want %+v", head, whole)
+	}
+	for i := range frame {
+		frame[i] ^= 1
+		if _, _, err := DecodeHead(frame); err == nil {
+			t.Fatalf("byte %d was changed, and nobody noticed", i)
+		}
+		frame[i] ^= 1
+	}
+}

@@ -216,7 +216,7 @@ func (l *link) is(ctx context.Context, m mark) error {
 	if err != nil {
 		return err
 	}
-	_, hash, err := decode(m.number, bytes)
+	_, hash, err := decodeAs(m.number, bytes, events.DecodeHead)
 	if err == nil && hash != m.hash {
 		err = lost(m.number, "is not the one that was durable")
 	}

@@ -296,7 +296,7 @@ func (l *link) isFrom(ctx context.Context, at mark, last uint64) error {
 	if err != nil {
 		return err
 	}
-	_, hash, err := decode(at.number, b)
+	_, hash, err := decodeAs(at.number, b, events.DecodeHead)
 	if err == nil && hash != at.hash {
 		err = errors.New("it was made from another log")
 	}

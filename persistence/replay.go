@@ -33,7 +33,11 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	var at head
 	err = l.each(ctx, first, last, func(number uint64, bytes []byte) error {
 		j.reader.garbage.took(len(bytes))
-		commit, err := c.follow(number, bytes)
+		follow := c.follow
+		if number <= seen { // the index has it
+			follow = c.followHead
+		}
+		commit, err := follow(number, bytes)
 		if err != nil {
 			return err
 		}
@@ -106,11 +110,23 @@ func chainFrom(node capabilities.NodeID, first uint64) *chain {
 
 // follow checks the next frame and returns its commit.
 func (c *chain) follow(number uint64, bytes []byte) (*events.Commit, error) {
+	return c.next(number, bytes, events.DecodeCommit)
+}
+
+// followHead is follow without the sections of the commit.
+func (c *chain) followHead(number uint64, bytes []byte) (*events.Commit, error) {
+	return c.next(number, bytes, events.DecodeHead)
+}
+
+// frameDecoder decodes a frame as DecodeCommit does.
+type frameDecoder func(frame []byte) (*events.Commit, events.Hash, error)
+
+func (c *chain) next(number uint64, bytes []byte, from frameDecoder) (*events.Commit, error) {
 	want := c.last.number + 1
 	if number != want {
 		return nil, lost(want, "is missing")
 	}
-	commit, hash, err := decode(number, bytes)
+	commit, hash, err := decodeAs(number, bytes, from)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +142,11 @@ func (c *chain) follow(number uint64, bytes []byte) (*events.Commit, error) {
 
 // decode decodes the frame that is stored under a number.
 func decode(number uint64, bytes []byte) (*events.Commit, events.Hash, error) {
-	commit, hash, err := events.DecodeCommit(bytes)
+	return decodeAs(number, bytes, events.DecodeCommit)
+}
+
+func decodeAs(number uint64, bytes []byte, from frameDecoder) (*events.Commit, events.Hash, error) {
+	commit, hash, err := from(bytes)
 	if unknown, ok := errors.AsType[*events.UnknownError](err); ok {
 		return nil, hash, lost(number, "was written by a newer program: %v", unknown).WithHint("start the newer program")
 	}

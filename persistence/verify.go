@@ -78,7 +78,7 @@ func (j *Journal) scrub(ctx context.Context, last uint64) {
 	for c.last.number < last {
 		first := c.last.number + 1
 		err := j.connection().each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
-			_, err := c.follow(number, bytes)
+			_, err := c.followHead(number, bytes)
 			return err
 		})
 		switch {
