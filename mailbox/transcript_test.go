@@ -10,7 +10,7 @@ import (
 
 // TestTranscripts runs the transcripts in testdata, which specify a mailbox. "agents" makes agents; fae@A is on node A.
 // Time begins at 0 and advances by "wait". Mail is delivered at once, except between "hold" and "deliver", and for a
-// node between "away" and "back".
+// node between "disconnect" and "reconnect".
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		v := mailboxtest.New(t)

@@ -15,16 +15,16 @@ import (
 // nodeCommand runs a command about several nodes. It reports whether the command is one.
 func (v *Harness) nodeCommand(cmd, as string, arg func(string) string) (out string, ok bool) {
 	switch cmd {
-	case "away":
+	case "disconnect":
 		if v.Offline == nil {
 			v.Offline = map[string]bool{}
 		}
 		v.Offline[arg("node")] = true
 		return "", true
-	case "back":
+	case "reconnect":
 		delete(v.Offline, arg("node"))
 		return "", true
-	case "befriend":
+	case "introduce":
 		return v.Introduce(as, arg("with")), true
 	case "minted":
 		return v.showMinted(as), true
@@ -77,7 +77,7 @@ func (v *Harness) accept(as string, arg func(string) string) string {
 func (v *Harness) showMinted(as string) string {
 	var b strings.Builder
 	for i, g := range v.States[as].Grants.Minted() {
-		how := "all of it"
+		how := "full"
 		if g.Facet.Mode != "" {
 			how = "to " + string(g.Facet.Mode)
 		}
@@ -92,17 +92,17 @@ func (v *Harness) showMinted(as string) string {
 	return cmp.Or(b.String(), "none\n")
 }
 
-// queued returns the answer and forwards that are on their way to a form's home.
+// queued describes the queued answer and forwards of a form, and why its home refused one.
 func (v *Harness) queued(f *mailbox.Form) string {
 	text := ""
 	if f.QueuedAnswer != nil {
-		text = ", an answer on its way"
+		text = ", answer queued"
 		if f.QueuedAnswer.Reason != "" {
-			text = ", a no on its way"
+			text = ", decline queued"
 		}
 	}
 	for _, w := range f.QueuedForwards {
-		text += ", on its way to " + v.NameOf[w.To]
+		text += ", forward queued to " + v.NameOf[w.To]
 	}
 	if f.Refused != "" {
 		text += ", refused: " + f.Refused

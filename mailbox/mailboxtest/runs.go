@@ -29,7 +29,7 @@ func (v *Harness) runCommand(cmd, as string, arg func(string) string, input stri
 		return v.askAgain(as, a, a), true
 	case "call":
 		return v.askCall(as, arg("tool"), strings.TrimSpace(input)), true
-	case "work":
+	case "status":
 		return v.showWork(as), true
 	case "profile":
 		return v.showProfile(as), true
@@ -120,19 +120,19 @@ func expandLength(text string) string {
 	return text
 }
 
-// askAgain asks a form, or returns the one that was asked before.
+// askAgain asks a form, or describes the existing one.
 func (v *Harness) askAgain(as string, a mailbox.RequestForm, c mailbox.Command) string {
 	if known, ok, err := a.FindExisting(v.States[as]); err != nil {
 		return v.refusal(err)
 	} else if ok {
 		f := known.Message.Form
 		if result := v.States[as].ApprovalResult(f, f.Digest()); result.Decision != "" {
-			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, result.Decision)
+			return fmt.Sprintf("#%d, existing: %s\n", known.Message.Number, result.Decision)
 		}
 		if f.Answered != nil {
-			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, f.Answered.Values.Text())
+			return fmt.Sprintf("#%d, existing: %s\n", known.Message.Number, f.Answered.Values.Text())
 		}
-		return fmt.Sprintf("#%d, as before\n", known.Message.Number)
+		return fmt.Sprintf("#%d, existing\n", known.Message.Number)
 	}
 	return v.outcome(v.Decide(as, c))
 }
@@ -157,25 +157,25 @@ func (v *Harness) showWork(as string) string {
 		fmt.Fprintf(&b, " (%s)", s.Profile.Error)
 	}
 	if run, ok := s.Runs.Current(); ok {
-		fmt.Fprint(&b, ", runs")
+		fmt.Fprint(&b, ", has a run")
 		if m, err := s.Mail.FindID(run.Prompt); err == nil {
 			fmt.Fprintf(&b, " for #%d", m.Number)
 		}
 	}
 	for _, m := range s.Runs.Prompts() {
-		fmt.Fprintf(&b, ", #%d waits", m.Number)
+		fmt.Fprintf(&b, ", #%d queued", m.Number)
 	}
 	for _, m := range s.Runs.Interrupted() {
-		fmt.Fprintf(&b, ", #%d was cut off", m.Number)
+		fmt.Fprintf(&b, ", #%d interrupted", m.Number)
 	}
 	for _, m := range s.Mail.Approvals() {
-		fmt.Fprintf(&b, ", asks for #%d", m.Number)
+		fmt.Fprintf(&b, ", approval #%d open", m.Number)
 	}
 	status, over := s.Finish()
 	if !over {
-		status = "not over"
+		status = "working"
 	}
-	return fmt.Sprintf("%s; %s, %d in hand\n", b.String(), status, s.Summary().Outbox)
+	return fmt.Sprintf("%s; %s, %d outstanding\n", b.String(), status, s.Summary().Outbox)
 }
 
 func (v *Harness) showProfile(as string) string {

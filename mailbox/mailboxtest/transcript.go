@@ -22,7 +22,7 @@ import (
 func (v *Harness) RunCommand(d *datadriven.TestData) string {
 	var refused strings.Builder
 	v.OnRefusal = func(to, from, why string) {
-		fmt.Fprintf(&refused, "%s would not have it from %s: %s\n", to, from, v.readable(why))
+		fmt.Fprintf(&refused, "%s refused an item from %s: %s\n", to, from, v.readable(why))
 	}
 	out := v.command(d)
 	if !v.hold {
@@ -78,7 +78,7 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		}
 		v.Now = v.Now.Add(dur)
 		return ""
-	case "ring":
+	case "expire":
 		return v.outcome(v.Decide(as, mailbox.ExpireForms{}))
 	case "show":
 		return v.show(as)
@@ -247,7 +247,7 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 	if known, ok, err := a.FindExisting(v.States[as]); err != nil {
 		return v.refusal(err)
 	} else if ok && known.Message != nil {
-		return fmt.Sprintf("form %d, as before\n", known.Message.Number)
+		return fmt.Sprintf("form %d, existing\n", known.Message.Number)
 	} else if ok {
 		return "known: " + v.readable(known.Value.Text()) + "\n"
 	}
@@ -379,7 +379,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 	}
 	f := m.Form
 	if !f.Forwarder.IsZero() {
-		from += " by way of " + v.NameOf[f.Forwarder]
+		from += " forwarded by " + v.NameOf[f.Forwarder]
 	}
 	status := "open" + v.queued(f)
 	if a := f.Answered; a != nil {
@@ -399,7 +399,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		}
 	}
 	for _, h := range f.Forwarded {
-		from += ", handed to " + v.NameOf[h.To]
+		from += ", forwarded to " + v.NameOf[h.To]
 	}
 	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
 }
