@@ -454,16 +454,38 @@ function deferred() {
 export async function until(promise, signal) {
   if (signal === undefined) return promise;
   signal.throwIfAborted();
-  let aborted = () => {};
+  let forget = () => {};
+  const aborted = new Promise((_, reject) => (forget = onAbort(signal, () => reject(signal.reason))));
   try {
-    return await Promise.race([
-      promise,
-      new Promise((_, reject) => {
-        aborted = () => reject(signal.reason);
-        signal.addEventListener("abort", aborted, { once: true });
-      }),
-    ]);
+    return await /** @type {Promise<T>} */ (Promise.race([promise, aborted]));
   } finally {
-    signal.removeEventListener("abort", aborted);
+    forget();
   }
+}
+
+/** What each signal tells. Node warns of a signal with more than a few listeners, and many calls may share one. */
+const listeners = /** @type {WeakMap<AbortSignal, {told: Set<() => void>, tell: () => void}>} */ (new WeakMap());
+
+/**
+ * Calls a function when a signal is aborted, until what it returns is called.
+ *
+ * @param {AbortSignal} signal
+ * @param {() => void} aborted
+ */
+function onAbort(signal, aborted) {
+  let listener = listeners.get(signal);
+  if (listener === undefined) {
+    const told = new Set();
+    listener = { told, tell: () => told.forEach((each) => each()) };
+    listeners.set(signal, listener);
+    signal.addEventListener("abort", listener.tell);
+  }
+  const { told, tell } = listener;
+  told.add(aborted);
+  return () => {
+    told.delete(aborted);
+    if (told.size > 0 || listeners.get(signal)?.told !== told) return;
+    listeners.delete(signal);
+    signal.removeEventListener("abort", tell);
+  };
 }

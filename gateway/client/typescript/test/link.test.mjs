@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { Connection } from "../connection.js";
 import { ParleyError } from "../error.js";
@@ -170,6 +171,25 @@ test("a call that is aborted is given up", async () => {
   await assert.rejects(client.ask(form, { signal: AbortSignal.abort(new Error("before")) }), /before/);
   await pause(10);
   assert.deepEqual(given, [1, 2]);
+});
+
+test("calls that share a signal add one listener to it, and take it away", async () => {
+  /** @type {(() => void)[]} */
+  const later = [];
+  const Socket = sockets((socket, { kind, id }) => kind === 0 && later.push(() => socket.tell(0, id, outcome)));
+  const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
+  const { signal } = new AbortController();
+  const waits = Array.from({ length: 20 }, () => client.await("F", { signal }));
+  while (later.length < 20) await pause(1);
+  assert.equal(getEventListeners(signal, "abort").length, 1);
+  for (const tell of later) tell();
+  await Promise.all(waits);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+  const abort = new AbortController();
+  const aborted = Promise.allSettled(Array.from({ length: 20 }, () => client.await("F", { signal: abort.signal })));
+  while (later.length < 40) await pause(1);
+  abort.abort();
+  assert.ok((await aborted).every((wait) => wait.status === "rejected" && wait.reason === abort.signal.reason));
 });
 
 /** @param {(socket: any, id: number, credit: number) => void} begin @param {(socket: any, credit: number) => void} [more] */
