@@ -17,10 +17,10 @@ const (
 	failureTrailer = "Parley-Error"
 )
 
-// Backup writes the node's journal as it is now. It is to be had on the node's own socket alone.
+// Backup writes the node's present journal. It works on the node's own socket only.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error { return c.backup(ctx, "", w) }
 
-// BackupAfter writes the part of the node's journal behind a mark, as package persistence has it; "" is all of it.
+// BackupAfter writes the part of the node's journal after a mark of package persistence, or all of it after "".
 func (c *Client) BackupAfter(ctx context.Context, after string, w io.Writer) error {
 	return c.backup(ctx, "?after="+url.QueryEscape(after), w)
 }
@@ -29,7 +29,7 @@ func (c *Client) backup(ctx context.Context, query string, w io.Writer) error {
 	if c.options.Socket == "" {
 		return parley.Refuse(parley.NotPermitted, "a backup is made on the node's own socket")
 	}
-	// The one answer that is not read as a whole is read with net/http's client.
+	// This response alone is streamed, so it is read with net/http's client.
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return Dial(ctx, c.options.Socket)
 	}}

@@ -16,46 +16,46 @@ import (
 // MaxBody bounds a request, in bytes of JSON.
 const MaxBody = api.MaxBody
 
-// Options say which node to talk to, and for whom: either Socket, or URL and Token.
+// Options select the node, by Socket or by URL and Token, and the agent to act for.
 type Options struct {
 	Socket string // path of the node's Unix socket: parley.sock in its state folder
-	URL    string // where the node listens, as http://127.0.0.1:7420
-	Token  string // as parley token create makes them
+	URL    string // address of the node, such as http://127.0.0.1:7420
+	Token  string // as printed by parley token create
 	As     string // name under which the node's host holds the agent to act for; "" is the token's agent, or the host
 
-	// Transport is how a URL is reached, for one with certificates of its own. Nil is one made for this client.
+	// Transport is the HTTP transport to a URL, for instance with certificates of its own. Nil makes one for this client.
 	Transport http.RoundTripper
 
-	// Patience is for how long a node is waited for that was there and is not: as long as the context allows if it is
-	// zero, and not at all, with no call made again, if it is negative.
+	// Patience bounds the wait for a node that was reached before and is not now. Zero waits until the context ends. A
+	// negative value does not wait, and repeats no call.
 	Patience time.Duration
-	Known    bool // the node was there a moment ago, though this client has not seen it: an absence is a restart
+	Known    bool // the node ran a moment ago, so that an absence is a restart, though this client has not reached it
 }
 
-// Client calls a node's operations. It may be used by many goroutines, and is closed when nobody uses it any more.
+// Client calls a node's operations. It is safe for concurrent use. The caller closes it.
 type Client struct {
 	options   Options
 	transport *muxed
-	seen      atomic.Int64 // when the node was last there, in nanoseconds since 1970; 0: never
-	pageSize  int          // messages that a page of a mailbox has; 0: as many as the node gives
+	seen      atomic.Int64 // when the node was last reached, in nanoseconds since 1970; 0: never
+	pageSize  int          // messages in a page of a mailbox; 0: the node's default
 }
 
-// transport is a way to a node.
+// transport makes calls to a node.
 type transport interface {
-	// exchange makes a call once. An error in place of an answer is a *lost, or a *parley.Error that will not pass.
+	// exchange makes a call once. Its error is a *lost, or a permanent *parley.Error.
 	exchange(ctx context.Context, operation string, b body) (answer, error)
-	absence() string // what is said when nobody is there
+	absence() string // the message when there is no node
 	close()
 }
 
-// answer is what the node said to a call.
+// answer is the node's response to a call.
 type answer struct {
 	status int
 	body   []byte // JSON
 	plain  []byte // msgpack, in place of JSON, if the call's body was
 }
 
-// New makes a client, which connects when it is used. It refuses with INVALID_ARGUMENT options that make no sense.
+// New returns a client, which connects on its first use. It refuses invalid options with INVALID_ARGUMENT.
 func New(o Options) (*Client, error) {
 	c := &Client{options: o}
 	switch {
@@ -76,14 +76,14 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Connect makes a client of a node that is there. It refuses with NOT_RUNNING where there is none, and with
-// UNAUTHENTICATED if the token is not good.
+// Connect returns a client of a running node. It refuses with NOT_RUNNING if there is none, and with UNAUTHENTICATED if
+// the token is invalid.
 func Connect(ctx context.Context, o Options) (*Client, error) {
 	c, err := New(o)
 	if err != nil {
 		return nil, err
 	}
-	// A token may be good for other things than looking, and then this is refused by a node that is there.
+	// A token without the scope read is refused by a running node.
 	err = c.Call(ctx, "locate", api.NameRequest{Name: "@self"}, nil)
 	if err != nil && (parley.CodeOf(err) != parley.NotPermitted || c.seen.Load() == 0) {
 		c.Close()
@@ -92,8 +92,8 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// ActingAs returns a client that acts for another agent, over the same connection: the one that the node's host holds under
-// a name, "" for the host or the token's agent. Closing one of the two closes both.
+// ActingAs returns a client that acts for another agent over the same connection: the agent that the node's host holds under
+// a name, or for "" the host or the token's agent. Closing one of the two closes both.
 func (c *Client) ActingAs(name string) *Client {
 	other := &Client{options: c.options, transport: c.transport, pageSize: c.pageSize}
 	other.options.As = name
@@ -101,19 +101,19 @@ func (c *Client) ActingAs(name string) *Client {
 	return other
 }
 
-// Close gives up the connections that are not in use.
+// Close closes the idle connections.
 func (c *Client) Close() { c.transport.close() }
 
 func (c *Client) saw() { c.seen.Store(time.Now().UnixNano()) }
 
-// Call performs any of the node's operations, as they are described at its /openapi.json. in is made into JSON, and
-// the answer read into out, either of which may be nil; a *json.RawMessage takes the answer as it is. What is made again after
-// a lost connection is what has a key, or only reads.
+// Call performs any of the node's operations, which /openapi.json describes. It encodes in as JSON, and decodes the response
+// into out. Either may be nil. A *json.RawMessage takes the response unchanged. After a lost connection Call repeats requests
+// that have a key or only read.
 func (c *Client) Call(ctx context.Context, operation string, in, out any) error {
 	return c.callUntil(ctx, time.Time{}, operation, in, out)
 }
 
-// callUntil is Call, but that the call is not made again after a time, if that is not zero.
+// callUntil is Call that does not repeat after a time, unless that is zero.
 func (c *Client) callUntil(ctx context.Context, until time.Time, operation string, in, out any) error {
 	b, err := c.request(in)
 	if err != nil {
@@ -133,13 +133,13 @@ func (c *Client) callUntil(ctx context.Context, until time.Time, operation strin
 	return nil
 }
 
-// get is Call for who wants the answer as a value.
+// get is Call that returns the response as a value.
 func get[T any](ctx context.Context, c *Client, operation string, in any) (out T, err error) {
 	err = c.Call(ctx, operation, in, &out)
 	return out, err
 }
 
-// request writes a request, for the client's agent unless it names another.
+// request encodes a request, for the client's agent unless it names another.
 func (c *Client) request(in any) (body, error) {
 	text := []byte("{}")
 	if in != nil {
@@ -164,7 +164,7 @@ func (c *Client) request(in any) (body, error) {
 	return body{text: text}, nil
 }
 
-// perform makes a call, again and again where that does nothing twice and the node may come back.
+// perform makes a call. It repeats the call if that is harmless and the node may come back.
 func (c *Client) perform(ctx context.Context, a again) (answer, error) {
 	for {
 		got, err := c.once(ctx, a)
@@ -194,7 +194,7 @@ func (c *Client) once(ctx context.Context, a again) (answer, error) {
 	return got, nil
 }
 
-// written writes JSON without escapes that its texts had not: what is shown as it was given would have them too.
+// written encodes JSON without HTML escapes, because some texts are shown unchanged.
 func written(in any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

@@ -17,28 +17,28 @@ import (
 	"parley/gateway/api"
 )
 
-// The client speaks as much HTTP as a node's socket needs: a request in one write, the response read by
-// whoever waits for it. net/http's own client takes three goroutines and twice the time for the same.
+// The client implements the part of HTTP that a node's socket needs: one write for a request, and the response read by
+// the caller. net/http's client needs three goroutines and twice the time for the same.
 
-// maxIdle is how long a connection is kept without use: less than the server keeps it.
+// maxIdle is the time for which an idle connection is kept: less than in the server.
 const maxIdle = time.Minute
 
-// connection is one to the node's socket. It serves one call at a time.
+// connection is a connection to the node's socket. It serves one call at a time.
 type connection struct {
 	net.Conn
 	in    *bufio.Reader
 	out   []byte
-	since time.Time // when it was last used; zero: never
+	since time.Time // of the last use; zero: never used
 }
 
-// connections are those that are open and not in use, the last used on top.
+// connections are the idle connections, the last used on top.
 type connections struct {
 	path string
 	mu   sync.Mutex
 	idle []*connection
 }
 
-// take gives a connection, and whether it was in use before.
+// take returns a connection, and reports whether it was used before.
 func (c *connections) take(ctx context.Context, fresh bool) (*connection, bool, error) {
 	if !fresh {
 		c.mu.Lock()
@@ -49,7 +49,7 @@ func (c *connections) take(ctx context.Context, fresh bool) (*connection, bool, 
 				c.mu.Unlock()
 				return top, true, nil
 			}
-			_ = top.Close() // nothing is on its way there
+			_ = top.Close() // it is idle
 		}
 		c.mu.Unlock()
 	}
@@ -62,7 +62,7 @@ func (c *connections) take(ctx context.Context, fresh bool) (*connection, bool, 
 
 func (c *connections) give(conn *connection) {
 	conn.since = time.Now()
-	if cap(conn.out) > 64<<10 { // a large request should not stay for ever
+	if cap(conn.out) > 64<<10 { // keep no buffer of a large request
 		conn.out = nil
 	}
 	c.mu.Lock()
@@ -74,15 +74,15 @@ func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.idle {
-		_ = conn.Close() // nothing is on its way there
+		_ = conn.Close() // it is idle
 	}
 	c.idle = nil
 }
 
 func (c *connections) absence() string { return "no node runs on this state folder" }
 
-// exchange sends a request and reads the response. A connection that the node had closed meanwhile takes
-// nothing, so that trying again with a new one does nothing twice.
+// exchange sends a request and reads the response. A connection that the node had closed accepts nothing, so that a
+// second attempt with a new one repeats nothing.
 func (c *connections) exchange(ctx context.Context, operation string, b body) (answer, error) {
 	text, err := b.json()
 	if err != nil {
@@ -105,10 +105,10 @@ func (c *connections) exchange(ctx context.Context, operation string, b body) (a
 	return a, nil
 }
 
-// over has one call made over a connection, which is kept if it can be used again.
+// over makes a call over a connection, and keeps the connection if it can be reused.
 func (c *connections) over(ctx context.Context, conn *connection, operation string, body []byte) (answer, error) {
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // it fails if the connection is closed already
+		stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // fails if the connection is closed already
 		defer stop()
 	}
 	if err := conn.send(operation, body); err != nil {
@@ -121,7 +121,7 @@ func (c *connections) over(ctx context.Context, conn *connection, operation stri
 	case keep && ctx.Err() == nil:
 		c.give(conn)
 	default:
-		_ = conn.Close() // all of the response is here
+		_ = conn.Close() // the response is complete
 	}
 	return r, nil
 }
@@ -137,7 +137,7 @@ func (c *connection) send(operation string, body []byte) error {
 	return err
 }
 
-// receive reads a response, and says whether the connection can be used again.
+// receive reads a response, and reports whether the connection can be reused.
 func (c *connection) receive() (r answer, keep bool, err error) {
 	h, err := c.header()
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *connection) receive() (r answer, keep bool, err error) {
 	switch {
 	case h.chunked:
 		r.body, err = io.ReadAll(httputil.NewChunkedReader(c.in))
-		return r, false, err // what follows the last chunk is left unread
+		return r, false, err // the trailer is left unread
 	case h.length < 0:
 		r.body, err = io.ReadAll(c.in)
 		return r, false, err
@@ -157,12 +157,12 @@ func (c *connection) receive() (r answer, keep bool, err error) {
 	return r, !h.last, err
 }
 
-// header is what the client needs to know of a response's.
+// header has the members of a response's header that the client uses.
 type header struct {
 	status  int
 	length  int // -1: until the end of the connection
 	chunked bool
-	last    bool // the connection ends with it
+	last    bool // the connection is closed after it
 }
 
 var errNotHTTP = errors.New("the answer is not HTTP")
@@ -191,7 +191,7 @@ func (c *connection) header() (header, error) {
 	}
 }
 
-// line reads one without its end. It is good until the next.
+// line reads a line without its end. It is valid until the next read.
 func (c *connection) line() ([]byte, error) {
 	line, err := c.in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {

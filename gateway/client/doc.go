@@ -1,5 +1,5 @@
-// Package client calls a running node from a Go program: it asks, waits, answers, follows, and looks at
-// agents. It links the types of what a node takes and shows, and no part of the node itself.
+// Package client calls a running node from a Go program: it asks, waits, answers, follows mail and agents. It imports the
+// node's types of requests and responses, and no part of the node itself.
 //
 //	c, err := client.Connect(ctx, client.Options{URL: "http://127.0.0.1:7420", Token: token})
 //	asked, err := c.Ask(ctx, client.Form{To: "HOST", Description: "Which port?", Fields: []client.Field{{Name: "port", Type: "number"}}})
@@ -10,20 +10,21 @@
 //	got, err := c.Prompt(ctx, client.Prompt{Agent: "builder", Text: "Make the tests pass."})
 //	status, agent, err := c.WaitForAgent(ctx, string(got.Agent))
 //
-// Promised: an ask, request, approval or prompt carries an idempotency key, one of its own if none is given, and is made
-// again after a lost connection until it is known to be accepted: it arrives once. What only reads is made again too.
-// A wait goes on through restarts of the node until its context ends. Follow and FollowOutput miss nothing and show nothing twice,
-// also for a program that comes back with the last cursor that it has; FollowAgents tells each agent as it is in the end. Every error is, or wraps, a *parley.Error: errors.As gives
-// its code, message, hint and, of a refused answer or form, what is wrong with each field; one for which a context ended wraps that
-// context's error too.
+// Promised: each ask, request, approval or prompt has an idempotency key, a new one if none is given. It is repeated after a
+// lost connection until it is known to be accepted, and arrives once. Reads are repeated too. A wait continues through
+// restarts of the node until its context ends. Follow and FollowOutput miss and repeat nothing, also for a program that
+// resumes with its last cursor. FollowAgents yields the latest state of each agent. Every error is or wraps a *parley.Error
+// with a code, a message, a hint and, for a refused answer or form, an error for each field. An error for an ended context
+// wraps the context's error too.
 //
-// A node that was there and is away is waited for, by every call that was not sent yet, for as long as its context or Options.Patience
-// allows: give a context with an end to what should not wait. One that was not there when connecting is NOT_RUNNING at once.
+// A call that was not sent yet waits for a node that was reached before and is not now, until its context or
+// Options.Patience ends. Use a context with a deadline where a call must not wait. If there is no node when the client
+// connects, it refuses with NOT_RUNNING at once.
 //
-// Not promised: that any other change (an answer, a message, a name) is made when its connection breaks before the node
-// has answered. It is not made again: the error has the code NOT_RUNNING, says that it is not known, and to look is
-// the way to find out. An answer that was there in time is safe to give again: the node says ALREADY_ANSWERED, and by whom.
+// Not promised: the result of another change (an answer, a message, a name) whose connection breaks before the response. It
+// is not repeated. The error has the code NOT_RUNNING and says that the result is unknown; a read finds it out. An answer
+// can safely be given again: if it was accepted, the node refuses with ALREADY_ANSWERED and the answerer.
 //
-// A Client acts for one agent: the one its token is for, or, on the node's own socket, the host or the one that
-// the host holds under Options.As. Everything that a node shows may come from strangers: escape it wherever it is shown.
+// A Client acts for one agent: that of its token or, on the node's own socket, the host or the agent that the host holds
+// under Options.As. All texts from a node may be written by others: escape them wherever they are shown.
 package client

@@ -14,23 +14,23 @@ import (
 	"parley"
 )
 
-// lost is a call that brought no answer.
+// lost is the error of a call without a response.
 type lost struct {
-	sent  bool // the node may have heard it: there was one
+	sent  bool // the node may have received the call
 	cause error
 }
 
 func (e *lost) Error() string { return e.cause.Error() }
 func (e *lost) Unwrap() error { return e.cause }
 
-// refusal reads the error in an answer. One that is none of the node's own is by something on the way to it.
+// refusal returns the error in a response. A response without an error of the node is from a proxy.
 func refusal(a answer) error {
 	var f struct {
 		Error *parley.Error `json:"error"`
 	}
 	err := json.Unmarshal(a.body, &f)
 	switch {
-	case err == nil && f.Error != nil && f.Error.Code == parley.NotRunning: // it is about to stop
+	case err == nil && f.Error != nil && f.Error.Code == parley.NotRunning: // the node is about to stop
 		return &lost{sent: true, cause: f.Error}
 	case err == nil && f.Error != nil:
 		return f.Error
@@ -40,7 +40,7 @@ func refusal(a answer) error {
 	return parley.Refuse(parley.Internal, "the node answered with HTTP status %d and no error", a.status)
 }
 
-// unsent says why a call could not be sent.
+// unsent returns the error of a call that could not be sent.
 func unsent(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return parley.Refuse(parley.NotPermitted, "the node's socket may not be opened by this user")
@@ -51,26 +51,26 @@ func unsent(err error) error {
 	return &lost{cause: err}
 }
 
-// again decides whether a call is made again, and pauses before it is.
+// again decides whether a call is repeated, and pauses before that.
 type again struct {
 	client    *Client
 	operation string
 	body      body
-	keyed     bool                                                                // the same body has the effect of one
-	until     time.Time                                                           // it is not made again later; zero: as long as its context allows
+	keyed     bool                                                                // a repetition has no further effect
+	until     time.Time                                                           // no repetition later; zero: until the context ends
 	exchange  func(ctx context.Context, operation string, b body) (answer, error) // nil: the transport's
 	pause     time.Duration
 }
 
 func (a *again) harmless() bool { return a.keyed || repeats(a.operation, a.body.text) }
 
-// The pauses between attempts: each is up to twice as long as the one before.
+// Pauses between attempts. Each is up to twice as long as the one before.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// after returns nil if the call is to be made again, now, and else the error to give up with.
+// after returns nil if the call is to be repeated now, and otherwise the error to return.
 func (a *again) after(ctx context.Context, err error) error {
 	l, isLost := errors.AsType[*lost](err)
 	if !isLost || ctx.Err() != nil {
@@ -80,15 +80,15 @@ func (a *again) after(ctx context.Context, err error) error {
 	if l.sent {
 		c.saw()
 	}
-	away := time.Since(time.Unix(0, c.seen.Load()))
+	absence := time.Since(time.Unix(0, c.seen.Load()))
 	switch patience := c.options.Patience; {
-	case l.sent && !a.harmless(), patience < 0, c.seen.Load() == 0, patience > 0 && away > patience:
+	case l.sent && !a.harmless(), patience < 0, c.seen.Load() == 0, patience > 0 && absence > patience:
 		return a.over(ctx, err)
 	case !a.until.IsZero() && !time.Now().Before(a.until):
 		return parley.Refuse(parley.Timeout, "the time for %s has passed, and the node is away", a.operation)
 	}
 	a.pause = min(max(2*a.pause, firstPause), lastPause)
-	timer := time.NewTimer(a.pause/2 + rand.N(a.pause/2)) // so that not all come at once
+	timer := time.NewTimer(a.pause/2 + rand.N(a.pause/2)) // spreads the attempts of several clients
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -98,18 +98,18 @@ func (a *again) after(ctx context.Context, err error) error {
 	}
 }
 
-// over is what the caller is told of a call that brought an error, and is not made again.
+// over returns the error for the caller of a call that is not repeated.
 func (a *again) over(ctx context.Context, err error) error {
 	l, isLost := errors.AsType[*lost](err)
 	if !isLost {
 		return err
 	}
-	said, isSaid := errors.AsType[*parley.Error](l.cause)
+	refused, isRefused := errors.AsType[*parley.Error](l.cause)
 	switch {
 	case ctx.Err() != nil:
 		return a.ended(ctx)
-	case isSaid:
-		return said
+	case isRefused:
+		return refused
 	case !l.sent:
 		return parley.Refuse(parley.NotRunning, "%s", a.client.transport.absence()).WithHint("start one with: parley start")
 	case a.harmless():
@@ -120,7 +120,7 @@ func (a *again) over(ctx context.Context, err error) error {
 		WithHint("parley status --wait 15s says when it is back")
 }
 
-// ended is the error for which a context ended: what the node would say, and the context's own.
+// ended returns the error for an ended context: that of the node, which wraps the context's.
 func (a *again) ended(ctx context.Context) error {
 	e := parley.Refuse(parley.Timeout, "%s ended before the node answered", a.operation)
 	if !a.harmless() {
@@ -129,7 +129,7 @@ func (a *again) ended(ctx context.Context) error {
 	return &ended{e, ctx.Err()}
 }
 
-// ended is an error with that of its context beside it.
+// ended is an error of the node that also wraps its context's error.
 type ended struct {
 	refused *parley.Error
 	cause   error
@@ -138,7 +138,7 @@ type ended struct {
 func (e *ended) Error() string   { return e.refused.Error() }
 func (e *ended) Unwrap() []error { return []error{e.refused, e.cause} }
 
-// isDial reports whether err is one of opening a connection.
+// isDial reports whether err occurred while a connection was opened.
 func isDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial" || errors.Is(err, fs.ErrNotExist)

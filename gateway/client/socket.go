@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-// maxSocketPath is what every system takes as a Unix socket's address; Linux has room for 107.
+// maxSocketPath is the length of a Unix socket's address that every system accepts. Linux has room for 107.
 const maxSocketPath = 100
 
 // Dial opens a connection to the Unix socket at a path of any length.
@@ -24,8 +24,8 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", address)
 }
 
-// SocketAddress gives an address for path that is short enough for a Unix socket: path itself, or its
-// folder by way of an open file. The address is good until done is called.
+// SocketAddress returns an address for path that is short enough for a Unix socket: path itself, or one through an open
+// file of its folder. The address is valid until done is called.
 func SocketAddress(path string) (address string, done func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil

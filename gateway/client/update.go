@@ -14,21 +14,21 @@ import (
 	"parley/gateway/api"
 )
 
-// AgentUpdate is an agent as it has become, or one that is not to be shown any more: it is Removed when it is archived, or what is
-// followed does not take it in any more.
+// AgentUpdate is the new state of an agent. Removed reports that the agent was archived, or that the subscription does not include
+// it any more.
 type AgentUpdate struct {
 	Removed bool
 	Agent   Agent
 }
 
-// AgentSubscription says which agents are followed. The zero AgentSubscription is all.
+// AgentSubscription selects the agents to follow. The zero AgentSubscription selects all.
 type AgentSubscription struct {
 	Labels  map[string]string `json:"labels,omitempty"`  // only those that have all of these
 	AgentID string            `json:"agentId,omitempty"` // only this one, as in Client.Agent
 }
 
-// FollowAgents yields agents as they are, then each that changes, until ctx ends or an error, which comes last. It goes on
-// through restarts of the node; an agent that is the same as before is not told of again. It is to be had over a URL alone.
+// FollowAgents yields the present agents, then each change, until ctx ends or an error, which comes last. It continues through
+// restarts of the node, and yields no unchanged agent again. It works over a URL only.
 func (c *Client) FollowAgents(ctx context.Context, s AgentSubscription) iter.Seq2[AgentUpdate, error] {
 	return func(yield func(AgentUpdate, error) bool) {
 		w, ok := c.transport.transport.(*web)
@@ -36,10 +36,10 @@ func (c *Client) FollowAgents(ctx context.Context, s AgentSubscription) iter.Seq
 			yield(AgentUpdate{}, parley.Refuse(parley.InvalidArgument, "agents are followed over a URL, not a socket"))
 			return
 		}
-		f := followingAgents{client: c, web: w, of: s, told: map[ID]Agent{}, yield: yield}
-		a := again{client: c, operation: "fetch_agents"} // it only looks
+		f := followingAgents{client: c, web: w, of: s, known: map[ID]Agent{}, yield: yield}
+		a := again{client: c, operation: "fetch_agents"} // a read
 		for {
-			err := f.talk(ctx, &a)
+			err := f.run(ctx, &a)
 			if f.stopped {
 				return
 			}
@@ -51,32 +51,32 @@ func (c *Client) FollowAgents(ctx context.Context, s AgentSubscription) iter.Seq
 	}
 }
 
-// followingAgents is one use of FollowAgents.
+// followingAgents is one call of FollowAgents.
 type followingAgents struct {
 	client  *Client
 	web     *web
 	of      AgentSubscription
-	told    map[ID]Agent
-	there   map[ID]bool // who was told of over this connection, until all that there are were
+	known   map[ID]Agent // as yielded
+	first   map[ID]bool  // those in the first updates of this connection; nil after these
 	yield   func(AgentUpdate, error) bool
-	stopped bool // who is told wants no more
+	stopped bool // the caller wants no more
 }
 
 const agentsSubscription = "agents"
 
-// talk follows over one connection, until that is lost, refused, or not wanted any more.
-func (f *followingAgents) talk(ctx context.Context, a *again) error {
-	conn, err := f.web.talk(ctx)
+// run follows over one connection until that is lost or refused, or the caller wants no more.
+func (f *followingAgents) run(ctx context.Context, a *again) error {
+	conn, err := f.web.dial(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.CloseNow() //nolint:errcheck // nothing is on its way there
+	defer conn.CloseNow() //nolint:errcheck // no response is lost
 	opening, err := json.Marshal(struct {
 		Type           string            `json:"type"`
 		RequestID      string            `json:"requestId"`
 		SubscriptionID string            `json:"subscriptionId"`
 		As             string            `json:"as,omitempty"`
-		Mark           bool              `json:"mark"` // that all there are were told
+		Mark           bool              `json:"mark"` // to end the first updates with a frame
 		Filter         AgentSubscription `json:"filter"`
 	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.client.options.As, true, f.of})
 	if err != nil {
@@ -85,32 +85,32 @@ func (f *followingAgents) talk(ctx context.Context, a *again) error {
 	if err := conn.Write(ctx, websocket.MessageText, opening); err != nil {
 		return &lost{sent: true, cause: err}
 	}
-	for f.there = map[ID]bool{}; !f.stopped; {
+	for f.first = map[ID]bool{}; !f.stopped; {
 		_, text, err := conn.Read(ctx)
 		if err != nil {
 			return &lost{sent: true, cause: err}
 		}
 		f.client.saw()
 		a.pause = 0
-		if err := f.hear(text); err != nil {
+		if err := f.receive(text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget tells of those that went while nobody listened: a subscription begins with those that there are.
+// forget yields the removal of agents that the first updates lack: they were removed during the interruption.
 func (f *followingAgents) forget() {
-	for id, was := range f.told {
-		if !f.there[id] {
-			f.tell(AgentUpdate{Removed: true, Agent: was})
+	for id, was := range f.known {
+		if !f.first[id] {
+			f.update(AgentUpdate{Removed: true, Agent: was})
 		}
 	}
-	f.there = nil
+	f.first = nil
 }
 
-// hear reads a frame.
-func (f *followingAgents) hear(text []byte) error {
+// receive handles a frame.
+func (f *followingAgents) receive(text []byte) error {
 	var frame struct {
 		Type           string `json:"type"`
 		SubscriptionID string `json:"subscriptionId"`
@@ -122,46 +122,46 @@ func (f *followingAgents) hear(text []byte) error {
 		return unreadable("subscribe_agent_updates", err)
 	}
 	switch {
-	case frame.Type == "error" && frame.Code == parley.NotRunning: // it is about to stop
+	case frame.Type == "error" && frame.Code == parley.NotRunning: // the node is about to stop
 		return &lost{sent: true, cause: &frame.Error}
 	case frame.Type == "error":
 		return &frame.Error
 	case frame.SubscriptionID != agentsSubscription:
 	case frame.Type == "agent_update":
-		if f.there != nil {
-			f.there[frame.Agent.ID] = true
+		if f.first != nil {
+			f.first[frame.Agent.ID] = true
 		}
-		f.tell(AgentUpdate{Removed: frame.Kind == "remove", Agent: frame.Agent})
+		f.update(AgentUpdate{Removed: frame.Kind == "remove", Agent: frame.Agent})
 	case frame.Type == "agents_told":
 		f.forget()
 	}
 	return nil
 }
 
-// tell passes an update on, if it is one.
-func (f *followingAgents) tell(u AgentUpdate) {
-	was, known := f.told[u.Agent.ID]
-	if f.stopped || u.Removed && !known || !u.Removed && known && reflect.DeepEqual(was, u.Agent) {
+// update yields an update, unless it changes nothing.
+func (f *followingAgents) update(u AgentUpdate) {
+	was, isKnown := f.known[u.Agent.ID]
+	if f.stopped || u.Removed && !isKnown || !u.Removed && isKnown && reflect.DeepEqual(was, u.Agent) {
 		return
 	}
 	if u.Removed {
-		delete(f.told, u.Agent.ID)
+		delete(f.known, u.Agent.ID)
 	} else {
-		f.told[u.Agent.ID] = u.Agent
+		f.known[u.Agent.ID] = u.Agent
 	}
 	f.stopped = !f.yield(u, nil)
 }
 
-// maxFrame bounds a frame of a node's, in bytes.
+// maxFrame bounds a frame of the node, in bytes.
 const maxFrame = 16 << 20
 
 // dial opens a WebSocket to the node.
-func (w *web) talk(ctx context.Context) (*websocket.Conn, error) {
+func (w *web) dial(ctx context.Context) (*websocket.Conn, error) {
 	h := http.Header{}
 	if w.token != "" {
 		h.Set("Authorization", "Bearer "+w.token)
 	}
-	conn, resp, err := websocket.Dial(ctx, //nolint:bodyclose // it is in memory
+	conn, resp, err := websocket.Dial(ctx, //nolint:bodyclose // the body is in memory
 		w.base.JoinPath(api.WebSocketPath).String(), &websocket.DialOptions{HTTPClient: &w.client, HTTPHeader: h})
 	switch {
 	case err == nil:
@@ -170,7 +170,7 @@ func (w *web) talk(ctx context.Context) (*websocket.Conn, error) {
 	case resp == nil:
 		return nil, w.failure(err, !isDial(err))
 	}
-	text, err := io.ReadAll(resp.Body) // it is short, and in memory
+	text, err := io.ReadAll(resp.Body) // short, and in memory
 	if err != nil {
 		return nil, &lost{sent: true, cause: err}
 	}

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	maxAnswer    = 512 << 20       // bytes that are read of one answer
-	longestTurn  = 2 * time.Minute // that a node takes to begin its answer: longer than any wait
-	idleOverHTTP = time.Minute     // less than the node keeps a connection
+	maxAnswer    = 512 << 20       // bytes of one response
+	longestTurn  = 2 * time.Minute // until a response begins: longer than any wait
+	idleOverHTTP = time.Minute     // less than in the server
 )
 
-// web is the way to a node by its URL.
+// web is the transport to a node's URL.
 type web struct {
 	base   *url.URL
 	token  string
@@ -84,7 +84,7 @@ func (w *web) exchange(ctx context.Context, operation string, b body) (answer, e
 	return answer{status: resp.StatusCode, body: got}, nil
 }
 
-// failure says why there is no answer.
+// failure returns the error for a missing response.
 func (w *web) failure(err error, sent bool) error {
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return parley.Refuse(parley.NodeUnreachable, "what answers at %s cannot show that it is the node: %v", w.base.Host, e.Err)
