@@ -22,7 +22,7 @@ import (
 type Agent struct {
 	node *Node
 	id   capabilities.ID
-	by   *Token // by which it acts: it can do no more than that; nil is by itself
+	by   *Token // the token that it acts by and that limits it; nil for none
 }
 
 // ID returns the agent's ID.
@@ -160,7 +160,7 @@ func (c *hostAliasCache) put(name string, id capabilities.ID, epoch uint64) {
 	}
 }
 
-// note takes over events of the host's mailbox, before anybody else sees them.
+// note records events of the host's mailbox. It is called before any reader sees them.
 func (c *hostAliasCache) note(evs []events.Event) {
 	for _, e := range evs {
 		switch e.(type) {
@@ -216,7 +216,7 @@ type request[T any] interface {
 	handle(b *mailboxActor) (T, error)
 }
 
-// relay is a request that goes on to another mailbox before there is a result. The handler makes sure that reply gets
+// relay is a request that is forwarded to another mailbox before there is a result. The handler makes sure that reply gets
 // just one.
 type relay[T any] interface {
 	handle(b *mailboxActor, reply replyTo[T])
@@ -363,7 +363,7 @@ func (activate) fail(error)           {}
 type resume struct {
 	node    *Node
 	mailbox capabilities.ID
-	done    func() // nil if nobody waits for it
+	done    func() // nil if there is no waiter
 }
 
 func (m resume) handle(*mailboxActor) {

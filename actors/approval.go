@@ -18,8 +18,8 @@ type Approval struct {
 	Folder   string            `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
 	Key      string            `json:"key,omitempty"`    // idempotency key
 	Deadline capabilities.Time `json:"deadline,omitzero"`
-	Attended bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
-	Origin   *events.Origin    `json:"-"`                  // of one asked in a dialect
+	Attended bool              `json:"attended,omitempty"` // ask only if a follower of the recipient's mail is present
+	Origin   *events.Origin    `json:"-"`                  // of an approval asked in a dialect
 }
 
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
@@ -50,7 +50,7 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], er
 	return pending[view.Permission]{result: p}, err
 }
 
-// approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.
+// approve decides by a standing rule or asks a form. An attended approval asks none without a follower.
 func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending[view.Permission], error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
@@ -71,7 +71,7 @@ func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending
 	return p, b.commit(now, evs)
 }
 
-// attends reports whether somebody follows the mail of an agent at this moment: a page, a client or a command. A
+// attends reports whether a page, a client or a command follows the mail of an agent at this moment. A
 // follower between two calls is not seen. Agents of other nodes count as attended.
 func attends(n *Node, agent capabilities.ID) bool {
 	return agent.Node != n.id || n.changed.has(agent)

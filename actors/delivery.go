@@ -34,7 +34,7 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 	for node, n := range remote {
 		b.node.peers.Peer(node).Add(b.reg.id, n)
 	}
-	if here { // the journal came back with this message: the next delivers these, after what came before them
+	if here { // the journal has just recovered: redeliverLocal delivers these after the earlier items
 		b.node.registry.tell(b.reg.id, 0, activate{})
 	}
 }
@@ -173,7 +173,7 @@ func (m *acceptItem) fail(err error) {
 		breakLine(m.node, m.line, m.from, err)
 		return
 	}
-	m.node.registry.leaveAck(m.from, ack{item: m.item, refused: refusedWith(err)}) // there is no such mailbox
+	m.node.registry.leaveAck(m.from, ack{item: m.item, refused: refusedWith(err)}) // the mailbox does not exist
 }
 
 // breakLine breaks a line, and has the sender begin another after a pause. It does not for a quarantined receiver. Nor
@@ -210,7 +210,7 @@ func (m retryLine) handle(b *mailboxActor) {
 func (retryLine) fail(error) {}
 
 // redeliverLocal delivers all items for mailboxes of this node, after the state was made from the log or the journal has
-// failed. It waits for a journal that has failed, since nobody could accept them: resume calls it again.
+// failed. While the journal is failed it does nothing, since no mailbox could accept items: resume calls it again.
 func (b *mailboxActor) redeliverLocal() {
 	if !b.redeliver || b.node.journal.Err() != nil {
 		return

@@ -53,7 +53,7 @@ func (w *watch) tell(id capabilities.ID) {
 	w.changed[id] = true
 	select {
 	case w.signal <- struct{}{}:
-	default: // it has yet to look
+	default: // the signal is pending
 	}
 }
 
@@ -315,7 +315,7 @@ func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) 
 	v, err := as.agent.Names().Show(ctx, ref, false)
 	switch {
 	case parley.CodeOf(err) == parley.NotPermitted:
-		return capabilities.ID{}, err // it was revoked
+		return capabilities.ID{}, err // the reference was revoked
 	case err == nil:
 		if ref, ok := v.AsRef(); ok && ref.Kind == capabilities.KindAgent {
 			return ref.Target, nil

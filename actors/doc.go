@@ -1,7 +1,7 @@
-// Package actors runs a node: the mailboxes of its agents, the mail between them, and the way to other nodes.
+// Package actors runs a node: the mailboxes of its agents, the mail between them, and the connections to other nodes.
 //
 // Open starts a node in a state folder. Agents ask, await and answer through an Agent, a handle with a method for each.
-// What an agent has stands in small types that Agent returns: Mail, Names, Tokens, Rules, Peers and others. A method takes
+// What an agent has is in small types that Agent returns: Mail, Names, Tokens, Rules, Peers and others. A method takes
 // a context and returns types of package view.
 //
 // Every active mailbox is an actor. An Agent's method sends it a message, which is a type with a handler in the file of
@@ -21,8 +21,8 @@
 // The package promises:
 //   - What a call returned without an error survives a crash at any point.
 //   - A form is settled once, and all that wait for it get the same outcome, before or after a restart.
-//   - When the disk fails, calls that write are refused with READ_ONLY, and reads go on. Writing resumes with the disk.
+//   - When the disk fails, calls that write are refused with READ_ONLY, and reads continue. Writing resumes with the disk.
 //
-// It does not promise that a call whose context ended did nothing: give it an idempotency key, or look. Nor does it
-// promise that anybody answers, or that another node tells the truth about its own agents.
+// It does not promise that a call whose context ended did nothing: use an idempotency key, or read the state. Nor does it
+// promise that a form is answered, or that another node is honest about its own agents.
 package actors

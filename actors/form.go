@@ -11,7 +11,7 @@ import (
 )
 
 // Ask sends a form, and returns when it is durable; Await waits for the answer. A form that was asked before, by its
-// Key or Name, is not sent again: Ask returns what is known of it.
+// Key or Name, is not sent again: Ask returns its present state.
 func (a *Agent) Ask(ctx context.Context, ask Ask) (view.Asked, error) {
 	return requestOf(a, ctx, ask.command())
 }
@@ -400,7 +400,7 @@ type Ask struct {
 	Fields      []events.Field
 	Name        string            // the answer is bound to this name; if it is bound, nothing is sent
 	Key         string            // idempotency key: the same key is the same form
-	Deadline    capabilities.Time // it expires then
+	Deadline    capabilities.Time // the form expires at this time
 	NoForward   bool
 	Origin      *events.Origin // of a form asked in a dialect
 }
@@ -409,14 +409,14 @@ type Ask struct {
 type Request struct {
 	To        string
 	Text      string
-	Name      string // what is given is bound to this name
+	Name      string // the capability is bound to this name
 	Key       string
 	Deadline  capabilities.Time
 	NoForward bool
 }
 
 // Answer is an answer to a form. Values are typed; a string for a capability field is a path of the answerer's names.
-// Texts are read by the types of their fields, as on a command line. A field stands in one of the two. Digest, if it is
+// Texts are read by the types of their fields, as on a command line. A field is in one of the two. Digest, if it is
 // not "", is the digest of the call that was shown: an approval of another call is refused.
 type Answer struct {
 	Form   capabilities.FormRef

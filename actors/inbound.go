@@ -46,7 +46,7 @@ func (m acceptDelivery) handle(b *mailboxActor) {
 
 func (m acceptDelivery) fail(err error) { m.Done(0, err) }
 
-// checkForwarders refuses a form of another node that says that an agent of this node forwarded it, if that agent did
+// checkForwarders refuses a form of another node that names a forwarder of this node, if that agent did
 // not. A forward is in the forwarder's log before the form's home can know of it.
 func (n peerNode) checkForwarders(ctx context.Context, form *events.FormRequested, to capabilities.ID) error {
 	if len(form.Chain) > mailbox.MaxHolders {

@@ -27,8 +27,8 @@ type mailboxActor struct {
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
 
-	// Doubtful reports that the state was read while the journal had failed. A commit that was in doubt then may be stored
-	// after all.
+	// Doubtful reports that the state was read while the journal had failed. A commit whose result was unknown then may be
+	// stored.
 	doubtful bool
 	fresh    bool // the state was just made from the log
 	silent   bool // the run in it had no output
@@ -177,7 +177,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	case len(evs) == 0:
 		atLeast = 1
 	case b.releasing:
-		atLeast = math.MaxInt // of items that are being given up, perhaps
+		atLeast = math.MaxInt // the events may give up these items
 	}
 	rs := b.reg.acks.take(b.ackBuffer[:0], atLeast)
 	b.ackBuffer = rs
@@ -230,7 +230,7 @@ func (b *mailboxActor) apply(recorded []events.Recorded) {
 // release calls fn when the state's events are durable, or with an error when they are lost.
 func (b *mailboxActor) release(fn func(error)) { b.node.journal.Release(b.last, fn) }
 
-// announce notifies those who wait for some events, once these are durable.
+// announce notifies the waiters for events once the events are durable.
 func (b *mailboxActor) announce(evs []events.Event) {
 	for _, e := range evs {
 		if form, ended := endOf(e); ended {

@@ -44,7 +44,7 @@ func (a *Agent) Adopt(ctx context.Context, ref capabilities.FormRef, edge, name 
 	return a.do(ctx, mailbox.AdoptName{Message: ref, Edge: edge, Name: name})
 }
 
-// Dismiss takes a message out of view.
+// Dismiss hides a message.
 func (a *Agent) Dismiss(ctx context.Context, ref capabilities.FormRef) error {
 	return a.do(ctx, mailbox.DismissMessage{Message: ref})
 }

@@ -17,7 +17,7 @@ type NewAgent struct {
 	Title  string            `json:"title,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 
-	Program *events.ProgramSet `json:"program,omitempty"` // what it runs for its messages; nil if some client serves it
+	Program *events.ProgramSet `json:"program,omitempty"` // runs for its messages; nil if a client serves it
 	Policy  string             `json:"policy,omitempty"`  // see mailbox.SetPolicy; "" is on-miss
 	Wait    bool               `json:"wait,omitempty"`    // its program does not begin before the first message
 }
@@ -31,7 +31,7 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 	if m.Program != nil && a.node.supervisor.isHeld() {
 		return nil, errHeld()
 	}
-	if m.Program != nil && !m.Wait && !getsReady(*m.Program) && a.node.supervisor.full() { // it would not begin, and nothing would have it begin later
+	if m.Program != nil && !m.Wait && !getsReady(*m.Program) && a.node.supervisor.full() { // its first run could not begin, and nothing would begin it later
 		return nil, errFull()
 	}
 	if m.Program != nil {
@@ -89,8 +89,7 @@ func (n Names) List(ctx context.Context, path string) ([]string, error) {
 	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.ListNames(path) })
 }
 
-// Revoked lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
-// time is over.
+// Revoked lists the agent's names that can no longer be used: their references were revoked or have expired.
 func (n Names) Revoked(ctx context.Context) ([]string, error) {
 	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) { return s.RevokedNames(now), nil })
 }
@@ -143,7 +142,7 @@ func (n Names) Copy(ctx context.Context, from, to string, f capabilities.Facet) 
 	return n.agent.do(ctx, mailbox.CopyName{From: from, To: to, Facet: f})
 }
 
-// Grants lists what the agent gave to others, oldest first.
+// Grants lists the grants that the agent gave to others, oldest first.
 func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
 	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
 		grants := []view.Granted{}
@@ -154,7 +153,7 @@ func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
 	})
 }
 
-// Revoke takes back a grant, and with it all that was derived from it.
+// Revoke revokes a grant and all grants derived from it.
 func (n Names) Revoke(ctx context.Context, grant capabilities.ID) error {
 	return n.agent.do(ctx, mailbox.RevokeCapability{Grant: grant})
 }

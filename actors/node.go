@@ -33,7 +33,7 @@ type Node struct {
 	id      capabilities.NodeID
 	host    capabilities.ID
 	journal *persistence.Journal
-	lease   *persistence.Lease // nil if nobody else can reach the journal
+	lease   *persistence.Lease // nil if no other process can reach the journal
 	ids     *capabilities.Source
 	secrets *keys.SecretBox
 	latest  atomic.Int64 // the latest time given out, in milliseconds
@@ -64,14 +64,14 @@ type Node struct {
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc
 	tasks  sync.WaitGroup
-	done   chan struct{} // closed when the node cannot go on
+	done   chan struct{} // closed when the node has to stop
 	doneMu sync.Mutex
 	why    error
 	ending bool // run runs nothing more
 	closed sync.Once
 }
 
-// Open starts the node that lives in a state folder, and makes one where there is none. It returns when
+// Open starts the node of a state folder, and makes a node if there is none. It returns when
 // the node is ready to answer. It fails with CORRUPT_LOG if the log is not whole, READ_ONLY if the folder
 // cannot be written, ALREADY_RUNNING if another process has it open. A node whose journal is elsewhere waits, as
 // a standby, as long as another process runs it. The caller closes the node.
@@ -126,7 +126,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// start makes the host if there is none, and sets the node going where its log left off.
+// start makes the host if there is none, and resumes the node's work from its log.
 func (n *Node) start(key nkeys.KeyPair) error {
 	for id := range n.journal.Mailboxes() {
 		if n.host.IsZero() || id.Compare(n.host) < 0 {
@@ -188,7 +188,7 @@ func makeHost(n *Node) error {
 	return nil
 }
 
-// resume resumes what is unfinished in the log: mail to be delivered, and deadlines.
+// resume resumes the log's unfinished work: undelivered mail and deadlines.
 func (n *Node) resume() {
 	for id, m := range n.journal.Mailboxes() {
 		n.scheduler.expect(id, m.Summary.Deadline)
@@ -198,8 +198,8 @@ func (n *Node) resume() {
 	}
 }
 
-// resumeMailbox has a mailbox deliver its items, and its program run. One that cannot be read now is tried again: perhaps
-// nobody else comes.
+// resumeMailbox has a mailbox deliver its items and run its program. A mailbox that cannot be read is tried again later,
+// because no other message may activate it.
 func resumeMailbox(n *Node, id capabilities.ID) {
 	n.registry.tell(id, 0, resume{node: n, mailbox: id})
 }
@@ -299,15 +299,15 @@ func (n *Node) Verify(ctx context.Context) (persistence.Report, error) { return 
 // Backup writes the journal as it is now, checked on the way, without stopping anything.
 func (n *Node) Backup(ctx context.Context, w io.Writer) error { return n.journal.Backup(ctx, w) }
 
-// BackupAfter writes the part of the journal behind a mark, for a backup that has what is before it.
+// BackupAfter writes the part of the journal after a mark, for a backup that has the part before it.
 func (n *Node) BackupAfter(ctx context.Context, after persistence.Mark, w io.Writer) error {
 	return n.journal.BackupAfter(ctx, after, w)
 }
 
-// Done is closed when the node cannot go on, because another process has taken it over. Err says why.
+// Done is closed when the node has to stop, because another process has taken it over. Err returns the reason.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
-// Err is why Done is closed.
+// Err returns the reason why Done is closed.
 func (n *Node) Err() error {
 	n.doneMu.Lock()
 	defer n.doneMu.Unlock()
@@ -350,7 +350,7 @@ func (n *Node) run(fn func()) bool {
 	return true
 }
 
-// DeriveKey returns 32 bytes for a purpose: the same at every start of the node, known to nobody else, and of no use for
+// DeriveKey returns 32 secret bytes for a purpose: the same at every start of the node, and of no use for
 // any other purpose. They sign data that leaves the node and comes back.
 func (n *Node) DeriveKey(purpose string) ([]byte, error) {
 	key, err := keys.Load(n.o.Folder)
@@ -367,16 +367,16 @@ type Options struct {
 	URL      string        // NATS system to keep the journal on; default: embedded
 	Replicas int           // of the journal on that NATS system; default 1
 	Peers    string        // address on which other nodes reach this one; default: none
-	Public   string        // address that they are told instead, where the way there leads through another
+	Public   string        // address to announce to them, if it differs from Peers
 	Unproved int           // connections from one address to Peers that have not proved a node's key; default 128
 	Log      *slog.Logger  // default: nothing is logged
-	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
+	Idle     time.Duration // a mailbox that is not used for so long is passivated; default 30 s
 	Runs     int           // programs of agents that may run at once; default 256
 
 	Quotas     map[string]int64 // of each agent, by name, where they differ from mailbox.AgentQuotas; -1 is none
 	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
 	Programs   ProgramDefaults  // what holds for all of them
-	TakeOver   bool             // the process is the node's alone: what programs leave behind becomes its own, and is ended
+	TakeOver   bool             // the process runs only the node: processes that programs leave become its children, and are ended
 
 	// Standby, if any, is called when, with a URL, the node runs in another process: Open waits until that ends.
 	Standby func()

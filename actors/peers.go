@@ -27,7 +27,7 @@ func newPeers(n *Node) *peers.Directory {
 	return peers.New(peers.Options{Node: peerNode{n}, ID: n.id, Public: n.o.Public, Hub: n.o.URL != "", Log: n.log})
 }
 
-// connect opens the way to other nodes. The directory has what the host's log says of them.
+// connect opens the transport to other nodes. The directory holds the peers of the host's log.
 func (n *Node) connect(key nkeys.KeyPair) error {
 	identity, err := transport.NewIdentity(key)
 	if err != nil {
@@ -109,7 +109,7 @@ type Peers struct{ agent *Agent }
 // Peers returns the other nodes as the agent deals with them.
 func (a *Agent) Peers() Peers { return Peers{a} }
 
-// NewInvitation says whom to invite. The host of the node that accepts it will be held under Name.
+// NewInvitation describes an invitation. The host of the node that accepts it is bound to Name.
 type NewInvitation struct {
 	Name  string            `json:"name"`
 	Until capabilities.Time `json:"until,omitzero"` // default: a day from now
@@ -254,7 +254,7 @@ func (m forgetNodes) handle(b *mailboxActor) (f forgotten, err error) {
 	return f, nil
 }
 
-// dropDeliveries gives up the items for a node. Acks for some of them may come meanwhile.
+// dropDeliveries gives up the items for a node. Acks for some of them may arrive meanwhile.
 func dropDeliveries(b *mailboxActor, node capabilities.NodeID) error {
 	b.releasing = true
 	defer func() { b.releasing = false }()
@@ -279,7 +279,7 @@ func forgetDropped(b *mailboxActor) {
 	}
 }
 
-// Nodes lists the nodes that this one knows, in the order in which it came to.
+// Nodes lists the nodes that this one knows, in the order in which they were added.
 func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
 	known, hosts := n.peers.Known()
 	names, err := query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
@@ -326,7 +326,7 @@ func (n *Node) Traffic() view.Traffic {
 // PeerAddress returns the address at which other nodes reach this one, "" if there is none.
 func (n *Node) PeerAddress() string { return n.transport.Address() }
 
-// PublicAddress returns the address that other nodes are told instead, "" if there is none.
+// PublicAddress returns the address that is announced to other nodes instead, "" if there is none.
 func (n *Node) PublicAddress() string { return n.o.Public }
 
 // Unproved returns how many connections to PeerAddress have not proved a node's key, how many may for one address and

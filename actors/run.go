@@ -107,8 +107,7 @@ func (b *mailboxActor) reconcileRun() {
 	}
 }
 
-// wasSilent reports whether the run in an agent's log is one of before the node's start, and had no output as far as is
-// known.
+// wasSilent reports whether the run in an agent's log began before the node's start, and has no known output.
 func wasSilent(n *Node, s *mailbox.State) bool {
 	run, running := s.Runs.Current()
 	if !running {
@@ -139,7 +138,7 @@ func stopRun(b *mailboxActor, c mailbox.Command) (*run, error) {
 	return r, nil
 }
 
-// publishStatus updates the directory and notifies those who wait for the agent's finish, once the state is durable.
+// publishStatus updates the directory and notifies the waiters for the agent's finish, once the state is durable.
 func (b *mailboxActor) publishStatus(before uint64) {
 	if b.state.ProfileVersion() == before {
 		return
@@ -244,7 +243,7 @@ func (m archiveAgent) handle(b *mailboxActor) (*run, error) {
 	return stopRun(b, mailbox.ArchiveAgent{By: m.by})
 }
 
-// heldFile is the name of the file in the state folder that says that the node starts no programs.
+// heldFile is the name of the file in the state folder by which the node starts no programs.
 const heldFile = "programs-held"
 
 // HoldPrograms has the node of a state folder start no programs until Programs.Start. No node may run in the folder.
@@ -293,7 +292,7 @@ func (ps Programs) Defaults() ProgramDefaults { return ps.node.o.Programs }
 // Held reports whether the node starts no programs until Start.
 func (ps Programs) Held() bool { return ps.node.supervisor.isHeld() }
 
-// Start has a node that was restored start its programs, for what waits for them and from now on.
+// Start lets a restored node start its programs, for queued messages and from now on.
 func (ps Programs) Start(ctx context.Context) error {
 	err := os.Remove(filepath.Join(ps.node.o.Folder, heldFile))
 	if errors.Is(err, fs.ErrNotExist) {

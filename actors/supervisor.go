@@ -31,7 +31,7 @@ type supervisor struct {
 	mu        sync.Mutex
 	processes map[capabilities.ID]*process
 	running   int
-	waiting   []capabilities.ID // mailboxes with something to run for, for which there was no room
+	waiting   []capabilities.ID // mailboxes with a queued message that found no free slot
 	closed    bool
 	held      bool // no program is started
 	strategy  actor.SupervisorStrategy
@@ -47,7 +47,7 @@ type run struct {
 	ctx      context.Context
 	accepted chan struct{} // closed when the program has its prompt, or the run is over
 	failed   error         // why it never had it; to be read once accepted is closed
-	over     chan struct{} // closed when nothing of the run goes on
+	over     chan struct{} // closed when the run and its program have ended
 	host     *runtimeHost
 	end      *mailbox.EndRun // how it ended, once the program has; guarded by the supervisor's lock
 }
@@ -71,7 +71,7 @@ func newSupervisor(n *Node) *supervisor {
 }
 
 // reserveSlot reserves a slot for a run that an agent's mailbox is about to begin, and reports whether one was free. If
-// not, the mailbox is told when one is.
+// not, the mailbox is notified when one is.
 func (c *supervisor) reserveSlot(agent capabilities.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,8 +207,8 @@ func (c *supervisor) currentRun(agent capabilities.ID) *run {
 	return nil
 }
 
-// ended returns the end of a run that is under way in the log only, and whether it has one. A run of before the node's
-// start was interrupted; silent says that it had no output.
+// ended returns the end of a run that is under way in the log only, and whether it has one. A run from before the node's
+// start was interrupted. Silent reports that it had no output.
 func (c *supervisor) ended(agent, id capabilities.ID, silent bool) (mailbox.EndRun, bool) {
 	r := c.currentRun(agent)
 	if r == nil || r.id != id {
@@ -447,7 +447,7 @@ func (a *processActor) perform(r *run, p runtime.Prompt) {
 		}
 		c.finish(a.process, r, result, accepted)
 		if p != nil {
-			panic(p) // the strategy's business
+			panic(p) // the strategy restarts the actor
 		}
 	}()
 	if result.Err == nil {

@@ -15,7 +15,7 @@ import (
 	"parley/persistence"
 )
 
-// Version is how many events the agent's mailbox has.
+// Version returns the number of events in the agent's mailbox.
 func (a *Agent) Version(ctx context.Context) (uint64, error) {
 	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (uint64, error) { return s.Version, nil })
 }
@@ -124,7 +124,7 @@ func readPieces(kept []persistence.OutputPiece) ([]view.OutputPiece, error) {
 	pieces := make([]view.OutputPiece, len(kept))
 	for i, k := range kept {
 		if k.Lost > 0 {
-			continue // below, when it is known what is around it
+			continue // below, when the pieces around it are known
 		}
 		if err := json.Unmarshal(k.Body, &pieces[i]); err != nil {
 			return nil, parley.Refuse(parley.Internal, "a piece of output cannot be read: %v", err)
@@ -382,7 +382,7 @@ func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, 
 	})
 }
 
-// Output is what an agent's program has put out.
+// Output is the output of an agent's program.
 type Output struct{ agent *Agent }
 
 // Output returns the output of the agent's program.

@@ -103,7 +103,7 @@ func (f Facet) Permits(use Use, at Time, used uint32) error {
 }
 
 // Grant records that one agent gave a reference to another, with a message. Parent is the grant by which the giver held
-// it; zero if nobody gave it to the giver.
+// it; zero if the giver holds it by no grant.
 type Grant struct {
 	ID      ID     `json:"grant"`
 	Parent  ID     `json:"parent,omitzero"`

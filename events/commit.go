@@ -33,8 +33,8 @@ type Section struct {
 	Summary Summary
 	Body    []byte // the events, as Append encodes them
 
-	// Note is what listings show of the mailbox after the events, for whoever writes them. It is kept beside the log,
-	// and not in the frame. "" says that it is as before.
+	// Note is the text that listings show of the mailbox after the events. It is kept beside the log and not in the frame.
+	// "" keeps the note before.
 	Note string
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // QueueAnswer records an answer or decline in the answerer's own log until the form's home, on another node, has
-// decided on it. It is for an answer that the home cannot be told at once, and for one with references whose targets
-// have to be told first. Secret values are sealed. It has no effect if the form has ended by this very settlement.
+// decided on it. It is for an answer whose home is unreachable, and for one with references whose grants have to be
+// recorded at their targets first. Secret values are sealed. It has no effect if the form has ended by this very settlement.
 type QueueAnswer struct{ Answer SettleForm }
 
 func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {

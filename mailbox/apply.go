@@ -168,7 +168,7 @@ func (f fold) settled(m *Message, at capabilities.Time) {
 	m.Form.Settled = f.Version
 	f.Mail.origins.drop(m)
 	if m.Form.From != f.ID {
-		m.Form.Refused = "" // the outcome says more
+		m.Form.Refused = "" // the outcome replaces it
 		f.dropQueued(m.Form, at)
 		return
 	}

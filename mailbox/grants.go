@@ -102,7 +102,7 @@ func (l *Grants) countUse(grant capabilities.ID) {
 	}
 }
 
-// needsMint reports whether the target of a grant has to be told of it: another agent than the giver and the receiver,
+// needsMint reports whether a grant has to be recorded at its target: another agent than the giver and the receiver,
 // that is given to another node.
 func (l *Grants) needsMint(g capabilities.Grant) bool {
 	return isRemote(g.To, l.self.Node) && g.Kind == capabilities.KindAgent && g.Target != l.self && g.To != g.Target
@@ -168,7 +168,7 @@ func (l *Grants) recordRoots(v capabilities.Value) {
 // maxMinted bounds the grants by which one agent can be reached from other nodes.
 const maxMinted = 100_000
 
-// MintCapability tells the target of a grant that it can be reached by it. Via is the grant by which the giver's node
+// MintCapability records a grant at its target. Via is the grant by which the giver's node
 // holds the target; zero if that node may reply to the target's mail. The command is checked in full, even if it comes
 // from this node.
 type MintCapability struct {

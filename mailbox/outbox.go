@@ -25,7 +25,7 @@ type Outbox struct {
 	self    capabilities.ID
 	items   []OutboxItem
 	lastSeq uint64 // of the newest item that was ever enqueued
-	mints   int    // items that tell a target of a grant
+	mints   int    // items that record a grant at its target
 }
 
 // Items returns the items, oldest first. The slice belongs to the state.

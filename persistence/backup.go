@@ -21,7 +21,7 @@ const (
 	backupTrailer = 8 + 32
 )
 
-// Backup writes and checks the log up to its last commit at the time of the call. The journal goes on working. After an
+// Backup writes and checks the log up to its last commit at the time of the call. The journal keeps working. After an
 // error the output is not a backup, and Restore refuses it.
 func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<20)

@@ -39,7 +39,7 @@ type order struct {
 	releasing bool
 	after     []func()      // to be called when the waiters under way have been
 	due       chan struct{} // receives when waiters can be released
-	empty     chan struct{} // closed when nothing is left; nil if nobody waits for that
+	empty     chan struct{} // closed when nothing is left; nil without a waiter
 }
 
 type appended struct {
@@ -168,7 +168,7 @@ type waiter struct {
 
 // Release calls fn(nil) when pos and all positions before it are durable. It calls fn with READ_ONLY or CORRUPT_LOG
 // when pos is lost. Each fn is called once, in order of position, on a goroutine of the journal, and must not block.
-// If pos is settled already and nobody waits for an earlier one, Release calls fn itself.
+// If pos is settled already and there is no waiter for an earlier one, Release calls fn itself.
 func (o *order) Release(pos Position, fn func(error)) {
 	o.mu.Lock()
 	state, err := o.state(pos)

@@ -60,7 +60,7 @@ func ParseMark(s string) (Mark, error) {
 }
 
 // BackupAfter writes a part: the log behind a mark, up to the commit that is last when it begins. The zero Mark writes
-// all of it. It checks what it writes. The journal goes on working. A mark that is not of this log is INVALID_ARGUMENT.
+// all of it. It checks what it writes. The journal keeps working. A mark that is not of this log is INVALID_ARGUMENT.
 // After an error the output is not a part.
 func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) error {
 	end := j.lastCommit().mark
@@ -216,7 +216,7 @@ func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w i
 	if err != nil {
 		return Part{}, cannotBackUp(folder, err)
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it is gone if all went well
+	defer os.Remove(f.Name()) //nolint:errcheck // it has been renamed on success
 	if err := errors.Join(write(after, f), f.Sync(), f.Close()); err != nil {
 		return Part{}, err
 	}

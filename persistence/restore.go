@@ -114,7 +114,7 @@ func (l *link) storeAll(ctx context.Context, r io.Reader) (mark, error) {
 	if err != nil || last == nil {
 		return end, err
 	}
-	select { // each fails if the one before did, so the last stands for all
+	select { // each fails if the one before did, so the last result is that of all
 	case a := <-last.Ok():
 		if a.Sequence != end.number {
 			return end, lost(end.number, "was stored as message %d", a.Sequence)

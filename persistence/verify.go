@@ -18,7 +18,7 @@ type Report struct {
 }
 
 // Verify reads the log up to its last commit at the time of the call. It checks each frame, its place in the chain and
-// its events, and compares the index. It fails with CORRUPT_LOG, naming the first wrong commit. The journal goes on
+// its events, and compares the index. It fails with CORRUPT_LOG, naming the first wrong commit. The journal keeps
 // working.
 func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	x := newIndex(j.o.Node)
