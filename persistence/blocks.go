@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/minio/highwayhash"
@@ -234,14 +236,22 @@ func (in *inspector) deriveState(stream, subject string) ([]byte, error) {
 		sizes[i] = uint64(info.Size())
 		total += sizes[i]
 	}
-	var last, at = uint64(0), int64(0)
-	var sum []byte
-	for _, b := range in.blocks[max(0, n-newestBlocks):] {
-		var err error
-		if last, at, sum, err = checkFrames(b.path, b.first); err != nil {
-			return nil, err
+	var newest record
+	for i := max(0, n-newestBlocks); i < n; i++ {
+		next := in.blocks[i].first
+		whole, err := in.eachFrame(i, stream, func(r record) error {
+			if r.number != next {
+				return errNoState
+			}
+			newest = r
+			next++
+			return nil
+		})
+		if err != nil || !whole {
+			return nil, errNoState
 		}
 	}
+	last, at := newest.number, newest.at
 	base := in.blocks[0].at
 	s := appendVarints([]byte{stateMagic, stateVersion}, last, total, 1)
 	s = binary.AppendVarint(s, base)
@@ -265,46 +275,115 @@ func (in *inspector) deriveState(stream, subject string) ([]byte, error) {
 		s = binary.AppendVarint(s, ended-base)
 		s = appendVarints(s, 0) // no record was removed
 	}
-	s = append(appendVarints(s, uint64(n)), sum...)
-	key := sha256.Sum256([]byte(stream))
-	h, err := highwayhash.New64(key[:])
-	if err != nil {
-		return nil, err
-	}
+	s = append(appendVarints(s, uint64(n)), newest.sum...)
+	h := recordHasher(stream)
 	_, _ = h.Write(s) // it never fails
 	return h.Sum(s), nil
 }
 
-// checkFrames checks that a block consists of whole records, numbered from first, with frames whose hashes are right. It
-// returns the number, the time and the hash of the last record.
-func checkFrames(path string, first uint64) (last uint64, at int64, sum []byte, err error) {
-	b, err := os.ReadFile(path)
+// recordHasher returns the hash of the server for a key.
+func recordHasher(key string) hash.Hash64 {
+	sum := sha256.Sum256([]byte(key))
+	h, err := highwayhash.New64(sum[:])
 	if err != nil {
-		return 0, 0, nil, err
+		panic(err) // the key has the right length
 	}
-	for last = first - 1; len(b) > 0; last++ {
-		if len(b) < recordHead+recordHash {
-			return 0, 0, nil, errNoState
-		}
-		length := binary.LittleEndian.Uint32(b)
-		start := recordHead + int(binary.LittleEndian.Uint16(b[20:]))
-		end := int(length&recordLength) - recordHash
-		if end < start+4 || end+recordHash > len(b) || binary.LittleEndian.Uint64(b[4:]) != last+1 {
-			return 0, 0, nil, errNoState
-		}
-		if length&^recordLength != 0 { // it has headers
-			start += 4 + int(binary.LittleEndian.Uint32(b[start:]))
-		}
-		if start < 0 || end-start < sha256.Size {
-			return 0, 0, nil, errNoState
-		}
-		frame := b[start : end-sha256.Size]
-		if sha256.Sum256(frame) != [sha256.Size]byte(b[end-sha256.Size:end]) {
-			return 0, 0, nil, errNoState
-		}
-		at = int64(binary.LittleEndian.Uint64(b[12:]))
-		sum = b[end : end+recordHash]
-		b = b[end+recordHash:]
+	return h
+}
+
+// record is a message in a block.
+type record struct {
+	number uint64
+	at     int64 // in Unix nanoseconds
+	frame  []byte
+	sum    []byte
+}
+
+// eachFrame calls fn with the records of the block at an index. It reports whether all of them are whole, and stops at
+// the first that is not. The frames are good until fn returns.
+func (in *inspector) eachFrame(i int, stream string, fn func(r record) error) (whole bool, err error) {
+	b, err := os.ReadFile(in.blocks[i].path)
+	if err != nil {
+		return false, readOnly("the journal's files cannot be read", err)
 	}
-	return last, at, sum, nil
+	h := recordHasher(stream + "-" + strings.TrimSuffix(filepath.Base(in.blocks[i].path), blockSuffix))
+	for len(b) > 0 {
+		r, rest, ok := nextRecord(b, h)
+		if !ok {
+			return false, nil
+		}
+		if err := fn(r); err != nil {
+			return false, err
+		}
+		b = rest
+	}
+	return true, nil
+}
+
+// nextRecord splits the first record off a block, and checks its hash.
+func nextRecord(b []byte, h hash.Hash64) (r record, rest []byte, ok bool) {
+	if len(b) < recordHead+recordHash {
+		return r, nil, false
+	}
+	length := binary.LittleEndian.Uint32(b)
+	start := recordHead + int(binary.LittleEndian.Uint16(b[20:])) // after the subject
+	end := int(length&recordLength) - recordHash
+	if end < start || end+recordHash > len(b) {
+		return r, nil, false
+	}
+	body, headers := start, 0
+	if length&^recordLength != 0 { // the length of the headers is not hashed
+		body += 4
+		if end < body {
+			return r, nil, false
+		}
+		headers = int(binary.LittleEndian.Uint32(b[start:]))
+		if headers < 0 || headers > end-body {
+			return r, nil, false
+		}
+	}
+	h.Reset()
+	for _, part := range [][]byte{b[4:20], b[recordHead:start], b[body:end]} {
+		_, _ = h.Write(part) // it never fails
+	}
+	r = record{
+		number: binary.LittleEndian.Uint64(b[4:]), at: int64(binary.LittleEndian.Uint64(b[12:])),
+		frame: b[body+headers : end], sum: b[end : end+recordHash],
+	}
+	var sum [recordHash]byte
+	return r, b[end+recordHash:], string(h.Sum(sum[:0])) == string(r.sum)
+}
+
+// readFrames calls fn with the frames of commits from first on, read from the blocks without the server, which takes
+// several times as long. It stops at the first that is missing or not whole, and leaves that to the server. It fails
+// with fn's error.
+func readFrames(o *Options, first, last uint64, fn func(number uint64, bytes []byte) error) error {
+	in, err := inspect(blockFolder(o))
+	if err != nil {
+		return err
+	}
+	errEnd := errors.New("no more is read")
+	next := first
+	for i := range in.blocks {
+		if i+1 < len(in.blocks) && in.blocks[i+1].first != 0 && in.blocks[i+1].first <= first {
+			continue
+		}
+		whole, err := in.eachFrame(i, o.streamName(), func(r record) error {
+			switch {
+			case r.number < next:
+				return nil
+			case r.number > next || next > last:
+				return errEnd
+			}
+			next++
+			return fn(r.number, r.frame)
+		})
+		if errors.Is(err, errEnd) || err == nil && !whole {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

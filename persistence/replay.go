@@ -31,8 +31,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	first := min(seen+1, freshFrom(state.Bytes, last))
 	c := chainFrom(j.o.Node, first)
 	var at head
-	err = l.each(ctx, first, last, func(number uint64, bytes []byte) error {
-		j.reader.garbage.took(len(bytes))
+	fold := func(number uint64, bytes []byte) error {
 		follow := c.follow
 		if number <= seen { // the index has it
 			follow = c.followHead
@@ -52,7 +51,16 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 			return lost(number, "%v", err)
 		}
 		return nil
-	})
+	}
+	if l.server != nil {
+		err = readFrames(&j.o, first, last, fold)
+	}
+	if err == nil {
+		err = l.each(ctx, c.last.number+1, last, func(number uint64, bytes []byte) error {
+			j.reader.garbage.took(len(bytes))
+			return fold(number, bytes)
+		})
+	}
 	if err != nil {
 		return 0, fmt.Errorf("replay the journal: %w", err)
 	}
