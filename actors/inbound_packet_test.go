@@ -31,7 +31,7 @@ func (m *hostileNode) connect(to *Node, shows ...string) *nats.Conn {
 	conn, err := nats.Connect("nats://"+to.PeerAddress(), nats.TLSHandshakeFirst(), nats.Secure(&tls.Config{InsecureSkipVerify: true}),
 		nats.Token(strings.Join(shows, "")),
 		nats.Nkey(m.id.String(), func(nonce []byte) ([]byte, error) {
-			return m.key.Sign(slices.Concat([]byte("parley connection 1"), m.id[:], listener[:], nonce))
+			return m.key.Sign(slices.Concat([]byte("parley connection 1"), m.id.Bytes(), listener.Bytes(), nonce))
 		}))
 	if err != nil {
 		m.Fatal(err)
@@ -126,7 +126,7 @@ func TestMalformedPacketsAreCountedAndDropped(t *testing.T) {
 	altered := packet(peers.KindMail, genuine)
 	altered[len(altered)-1] ^= 1
 	resigned := packet(peers.KindMail, genuine)
-	copy(resigned[4:36], v.newUnknownNode().id[:]) // not the node that signed it
+	copy(resigned[4:36], v.newUnknownNode().id.Bytes()) // not the node that signed it
 	unknown := v.newUnknownNode()
 	for what, e := range map[string][]byte{
 		"not an envelope":           {1, 2, 3},
@@ -145,8 +145,7 @@ func TestMalformedPacketsAreCountedAndDropped(t *testing.T) {
 }
 
 func (m *hostileNode) victimID() []byte {
-	id := m.victim.ID()
-	return id[:]
+	return m.victim.ID().Bytes()
 }
 
 // newUnknownNode returns a node that the victim does not know. It has no connection of its own.

@@ -16,9 +16,10 @@ import (
 	"parley/internal/eventually"
 )
 
-func randomNodeID() (id capabilities.NodeID) {
-	_, _ = rand.Read(id[:]) // it does not fail
-	return id
+func randomNodeID() capabilities.NodeID {
+	var key [capabilities.NodeKeySize]byte
+	_, _ = rand.Read(key[:]) // it does not fail
+	return capabilities.NodeOf(key)
 }
 
 func (m *hostileNode) peer(id capabilities.NodeID) (view.Peer, bool) {

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -67,7 +66,7 @@ func (a *accounts) heaviestPeers(most int) []view.PeerUse {
 	}
 	inbox := mailbox.QuotaInbox.String()
 	slices.SortFunc(all, func(x, y view.PeerUse) int {
-		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[inbox], x.Used[inbox]), bytes.Compare(x.Node[:], y.Node[:]))
+		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[inbox], x.Used[inbox]), x.Node.Compare(y.Node))
 	})
 	return all[:min(most, len(all))]
 }

@@ -171,7 +171,7 @@ func TestInvitationEndsWithItsToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.peers.Admits(capabilities.NodeID{31: 9}, peers.Token(l.ID.ULID, l.Secret)) {
+	if n.peers.Admits(capabilities.NodeOf([32]byte{31: 9}), peers.Token(l.ID.ULID, l.Secret)) {
 		t.Error("its holder is admitted")
 	}
 }

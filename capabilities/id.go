@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/nats-io/nkeys"
 	"github.com/oklog/ulid/v2"
@@ -16,9 +17,47 @@ import (
 	"parley"
 )
 
-// NodeID is the raw Ed25519 public key of a node. Its text is the nkeys form: "N" and 55 letters of base 32 with a
-// checksum. The zero NodeID is no node.
-type NodeID [32]byte
+// NodeID identifies a node by its Ed25519 public key. Its text is the nkeys form: "N" and 55 letters of base 32 with a
+// checksum. NodeIDs are comparable. The zero NodeID is no node.
+//
+// Memory has each key once, since a node holds many IDs and knows few keys.
+type NodeID struct {
+	key unique.Handle[[NodeKeySize]byte]
+}
+
+// NodeKeySize is the size of a node's public key, in bytes.
+const NodeKeySize = 32
+
+// NodeOf returns the NodeID of a public key. The zero key is that of the zero NodeID.
+func NodeOf(key [NodeKeySize]byte) NodeID {
+	if key == [NodeKeySize]byte{} {
+		return NodeID{}
+	}
+	return NodeID{unique.Make(key)}
+}
+
+// Key returns the node's public key.
+func (n NodeID) Key() [NodeKeySize]byte {
+	if n == (NodeID{}) {
+		return [NodeKeySize]byte{}
+	}
+	return n.key.Value()
+}
+
+// Bytes returns the node's public key as a new slice.
+func (n NodeID) Bytes() []byte {
+	key := n.Key()
+	return key[:]
+}
+
+// Compare orders NodeIDs by their keys.
+func (n NodeID) Compare(o NodeID) int {
+	if n == o {
+		return 0
+	}
+	a, b := n.Key(), o.Key()
+	return bytes.Compare(a[:], b[:])
+}
 
 // ID identifies an agent, message, form, promise, resolver, grant or blob on any node. Its text is "{ULID}@{node}". IDs
 // are comparable. The zero ID identifies nothing.
@@ -28,7 +67,7 @@ type ID struct {
 }
 
 const (
-	idSize       = 16 + 32
+	idSize       = 16 + NodeKeySize
 	nodeTextSize = 56
 	idTextSize   = ulid.EncodedSize + 1 + nodeTextSize
 )
@@ -40,16 +79,15 @@ func ParseNodeID(s string) (NodeID, error) {
 		return n, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
 	}
 	raw, err := nkeys.Decode(nkeys.PrefixByteServer, []byte(s))
-	if err != nil || len(raw) != len(n) {
+	if err != nil || len(raw) != NodeKeySize {
 		return n, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
 	}
-	copy(n[:], raw)
-	return n, nil // 56 letters of base 32 are exactly 35 bytes, so a key has one spelling
+	return NodeOf([NodeKeySize]byte(raw)), nil // 56 letters of base 32 are exactly 35 bytes, so a key has one spelling
 }
 
 // String returns the node's public key in its text form.
 func (n NodeID) String() string {
-	text, err := nkeys.Encode(nkeys.PrefixByteServer, n[:])
+	text, err := nkeys.Encode(nkeys.PrefixByteServer, n.Bytes())
 	if err != nil {
 		return "" // it cannot happen: nkeys knows the prefix
 	}
@@ -105,7 +143,7 @@ func (id ID) Compare(o ID) int {
 	if c := id.ULID.Compare(o.ULID); c != 0 {
 		return c
 	}
-	return bytes.Compare(id.Node[:], o.Node[:])
+	return id.Node.Compare(o.Node)
 }
 
 // MarshalText returns the ID's text. The text of the zero ID is empty.
@@ -154,12 +192,18 @@ func EncodeID(enc *msgpack.Encoder, id *ID) error {
 	if err := enc.EncodeExtHeader(extID, idSize); err != nil {
 		return err
 	}
-	if _, err := enc.Writer().Write(id.ULID[:]); err != nil {
-		return err
-	}
-	_, err := enc.Writer().Write(id.Node[:])
+	raw := rawIDs.Get().(*rawID)
+	defer rawIDs.Put(raw)
+	key := id.Node.Key()
+	copy(raw[copy(raw[:], id.ULID[:]):], key[:])
+	_, err := enc.Writer().Write(raw[:])
 	return err
 }
+
+// rawID is an encoded ID without its header.
+type rawID [idSize]byte
+
+var rawIDs = sync.Pool{New: func() any { return new(rawID) }}
 
 // DecodeMsgpack decodes the output of EncodeMsgpack.
 func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
@@ -170,10 +214,14 @@ func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
 	if err := wantExt(dec, extID, idSize); err != nil {
 		return fmt.Errorf("ID: %w", err)
 	}
-	if err := dec.ReadFull(id.ULID[:]); err != nil {
+	raw := rawIDs.Get().(*rawID)
+	defer rawIDs.Put(raw)
+	if err := dec.ReadFull(raw[:]); err != nil {
 		return err
 	}
-	return dec.ReadFull(id.Node[:])
+	copy(id.ULID[:], raw[:])
+	id.Node = NodeOf([NodeKeySize]byte(raw[len(id.ULID):]))
+	return nil
 }
 
 // Source makes a node's IDs. They are unique and unguessable. Each is greater than all before it, even if the clock

@@ -21,11 +21,11 @@ const (
 )
 
 func testNode() NodeID {
-	var n NodeID
-	for i := range n {
-		n[i] = byte(i)
+	var key [NodeKeySize]byte
+	for i := range key {
+		key[i] = byte(i)
 	}
-	return n
+	return NodeOf(key)
 }
 
 func testID(n byte) ID { return ID{ULID: ulid.ULID{15: n}, Node: testNode()} }
@@ -41,7 +41,7 @@ func someID() *rapid.Generator[ID] {
 	return rapid.Custom(func(t *rapid.T) ID {
 		var id ID
 		copy(id.ULID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "ulid"))
-		copy(id.Node[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "node"))
+		id.Node = NodeOf([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "node")))
 		return id
 	})
 }
@@ -133,7 +133,9 @@ func TestIDsAreOrderedByULIDFirst(t *testing.T) {
 	a, b := testID(1), testID(2)
 	b.Node = NodeID{}
 	c := a
-	c.Node[0] = 1
+	key := c.Node.Key()
+	key[0] = 1
+	c.Node = NodeOf(key)
 	if a.Compare(b) >= 0 || b.Compare(a) <= 0 || a.Compare(a) != 0 || a.Compare(c) >= 0 {
 		t.Fatalf("%d %d %d %d", a.Compare(b), b.Compare(a), a.Compare(a), a.Compare(c))
 	}
@@ -154,4 +156,20 @@ func FuzzParseID(f *testing.F) {
 			t.Fatalf("%q: %v", s, err)
 		}
 	})
+}
+
+func TestNodeIDsAreComparedByTheirKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SampledFrom([][NodeKeySize]byte{{}, {1}, {2}, {31: 1}})
+		a, b := keys.Draw(t, "a"), keys.Draw(t, "b")
+		if NodeOf(a).Key() != a || !bytes.Equal(NodeOf(a).Bytes(), a[:]) {
+			t.Fatalf("%x has another key", a)
+		}
+		if (NodeOf(a) == NodeOf(b)) != (a == b) || NodeOf(a).Compare(NodeOf(b)) != bytes.Compare(a[:], b[:]) {
+			t.Fatalf("%x and %x", a, b)
+		}
+	})
+	if NodeOf([NodeKeySize]byte{}) != (NodeID{}) {
+		t.Error("the zero key is not that of the zero NodeID")
+	}
 }

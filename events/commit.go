@@ -79,7 +79,7 @@ func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	defer msgpack.PutEncoder(enc)
 	enc.Reset(buf)
 	enc.UseCompactInts(true)
-	err := enc.EncodeMulti(frameFormat, c.Number, c.Prev[:], c.At, c.Node[:])
+	err := enc.EncodeMulti(frameFormat, c.Number, c.Prev[:], c.At, c.Node.Bytes())
 	if err == nil {
 		err = encodeTable(enc, c.Sections)
 	}
@@ -168,11 +168,11 @@ func decodeHead(frame []byte) (*Commit, Hash, *bytes.Reader, error) {
 	if err := dec.DecodeMulti(&c.Number, &prev, &c.At, &node); err != nil {
 		return nil, Hash{}, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if len(prev) != len(c.Prev) || len(node) != len(c.Node) {
+	if len(prev) != len(c.Prev) || len(node) != capabilities.NodeKeySize {
 		return nil, Hash{}, nil, fmt.Errorf("%w: header", ErrDamaged)
 	}
 	copy(c.Prev[:], prev)
-	copy(c.Node[:], node)
+	c.Node = capabilities.NodeOf([capabilities.NodeKeySize]byte(node))
 	return &c, h, rd, nil
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func testID(n byte) capabilities.ID {
-	return capabilities.ID{ULID: ulid.ULID{15: n}, Node: capabilities.NodeID{31: 7}}
+	return capabilities.ID{ULID: ulid.ULID{15: n}, Node: capabilities.NodeOf([32]byte{31: 7})}
 }
 
 func testCommit(t testing.TB) *Commit {
@@ -24,7 +24,7 @@ func testCommit(t testing.TB) *Commit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Commit{Number: 9, Prev: Hash{1}, At: 1_700_000_000_002, Node: capabilities.NodeID{31: 7}, Sections: []Section{
+	return &Commit{Number: 9, Prev: Hash{1}, At: 1_700_000_000_002, Node: capabilities.NodeOf([32]byte{31: 7}), Sections: []Section{
 		{Mailbox: testID(2), First: 4, Count: 2, Summary: Summary{Open: 1, Outbox: 2, Deadline: 77}, Body: body},
 		{Mailbox: testID(3), First: 1, Count: 0, Body: []byte{}},
 	}}
@@ -72,7 +72,7 @@ func TestDamagedFrameIsRefused(t *testing.T) {
 }
 
 func TestHeadOfAFrameIsThatOfItsCommit(t *testing.T) {
-	c := Commit{Number: 7, Prev: Hash{1}, At: 5, Node: capabilities.NodeID{2}}
+	c := Commit{Number: 7, Prev: Hash{1}, At: 5, Node: capabilities.NodeOf([32]byte{2})}
 	for range 3 {
 		c.Sections = append(c.Sections, Section{Mailbox: capabilities.ID{Node: c.Node}, First: 1, Count: 1, Body: []byte("body")})
 	}

@@ -108,7 +108,7 @@ func TestEveryFrameHasItsOwnHash(t *testing.T) {
 	seen := map[Hash]string{}
 	for what, change := range map[string]func(*Commit){
 		"as it is": func(*Commit) {}, "number": func(c *Commit) { c.Number++ }, "prev": func(c *Commit) { c.Prev[31]++ }, "time": func(c *Commit) { c.At++ },
-		"node": func(c *Commit) { c.Node[0]++ }, "mailbox": func(c *Commit) { c.Sections[1].Mailbox = testID(9) }, "first": func(c *Commit) { c.Sections[0].First++ },
+		"node": func(c *Commit) { c.Node = capabilities.NodeOf([32]byte{31: 8}) }, "mailbox": func(c *Commit) { c.Sections[1].Mailbox = testID(9) }, "first": func(c *Commit) { c.Sections[0].First++ },
 		"count": func(c *Commit) { c.Sections[0].Count++ }, "open": func(c *Commit) { c.Sections[0].Summary.Open++ }, "outbox": func(c *Commit) { c.Sections[0].Summary.Outbox++ },
 		"deadline": func(c *Commit) { c.Sections[0].Summary.Deadline++ }, "body": func(c *Commit) { c.Sections[0].Body[9]++ }, "order": func(c *Commit) {
 			c.Sections[0], c.Sections[1] = c.Sections[1], c.Sections[0]

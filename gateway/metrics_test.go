@@ -148,7 +148,7 @@ type manyPeersCollector struct{ *collector }
 func (c manyPeersCollector) Collect(to chan<- prometheus.Metric) {
 	known := make([]view.Peer, maxPeerMetrics+1)
 	for i := range known {
-		known[i] = view.Peer{Node: capabilities.NodeID{byte(i), byte(i >> 8)}, Waiting: 2}
+		known[i] = view.Peer{Node: capabilities.NodeOf([32]byte{byte(i), byte(i >> 8)}), Waiting: 2}
 	}
 	c.collectPeers(to, known, view.Traffic{})
 }

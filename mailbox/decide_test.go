@@ -11,7 +11,7 @@ import (
 
 // TestChecksumSeesUnexportedFields checks the checksums by which the harness finds that Decide changes a state.
 func TestChecksumSeesUnexportedFields(t *testing.T) {
-	id := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeID{2}}
+	id := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeOf([32]byte{2})}
 	a, b := mailbox.New(id), mailbox.New(id)
 	if mailboxtest.Checksum(a) != mailboxtest.Checksum(b) {
 		t.Fatal("equal states have different sums")

@@ -15,7 +15,7 @@ import (
 func TestIntroducedPeerIsNoNearerThanIntroducer(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
-	node := func(n byte) capabilities.NodeID { return capabilities.NodeID{0: n, 31: 9} }
+	node := func(n byte) capabilities.NodeID { return capabilities.NodeOf([32]byte{0: n, 31: 9}) }
 	met := func(n byte, network events.Network) {
 		v.Apply("host", &events.NodeMet{Node: node(n), Host: capabilities.ID{Node: node(n)}, Network: network})
 	}
@@ -48,7 +48,9 @@ func TestIntroductionsPerNodeAreLimited(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.SkipChecksums = true
 	v.Add("host")
-	node := func(n int) capabilities.NodeID { return capabilities.NodeID{0: byte(n >> 8), 1: byte(n), 31: 9} }
+	node := func(n int) capabilities.NodeID {
+		return capabilities.NodeOf([32]byte{0: byte(n >> 8), 1: byte(n), 31: 9})
+	}
 	for n := range mailbox.MaxIntroduced {
 		v.Must("host", mailbox.UpdatePeer{Node: node(n), By: node(-1), Stamp: 1 << 60})
 	}

@@ -28,7 +28,7 @@ func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 	end := j.lastCommit().mark
 	_, err := out.WriteString(backupMagic)
 	if err == nil {
-		_, err = out.Write(j.o.Node[:])
+		_, err = out.Write(j.o.Node.Bytes())
 	}
 	if err == nil {
 		err = j.follow(ctx, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
@@ -65,11 +65,11 @@ func writeSized(out *bufio.Writer, bytes []byte) error {
 // returns without an error.
 func readBackup(r io.Reader, node capabilities.NodeID, fn func(m mark, bytes []byte) error) (mark, error) {
 	in := bufio.NewReaderSize(r, 1<<20)
-	var head [len(backupMagic) + len(node)]byte
+	var head [len(backupMagic) + capabilities.NodeKeySize]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:len(backupMagic)]) != backupMagic {
 		return mark{}, notWhole(err, "this is not a backup of a journal")
 	}
-	if whose := capabilities.NodeID(head[len(backupMagic):]); whose != node {
+	if whose := capabilities.NodeOf([capabilities.NodeKeySize]byte(head[len(backupMagic):])); whose != node {
 		return mark{}, parley.Refuse(parley.InvalidArgument, "the backup is of node %s", whose)
 	}
 	c := chainFrom(node, 1)

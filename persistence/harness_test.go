@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(objectStoreLeft))
 }
 
-func testNode(n byte) capabilities.NodeID { return capabilities.NodeID{31: n} }
+func testNode(n byte) capabilities.NodeID { return capabilities.NodeOf([32]byte{31: n}) }
 
 func mailboxID(n int) capabilities.ID {
 	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: testNode(1)}

@@ -101,7 +101,7 @@ func (h *highWater) decode(slot []byte) (m mark, used, ok bool) {
 }
 
 func (h *highWater) sum(slot []byte) [16]byte {
-	all := sha256.Sum256(append(h.node[:], slot...))
+	all := sha256.Sum256(append(h.node.Bytes(), slot...))
 	return [16]byte(all[:16])
 }
 

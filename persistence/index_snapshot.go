@@ -127,7 +127,7 @@ func (c *indexCopy) write(to io.Writer, at mark) error {
 	b := append(make([]byte, 0, 512), indexMagic...)
 	b = binary.BigEndian.AppendUint64(b, at.number)
 	b = append(b, at.hash[:]...)
-	b = append(b, c.node[:]...)
+	b = append(b, c.node.Bytes()...)
 	notes, steps := 0, 0
 	for i := range c.entries {
 		notes, steps = notes+len(c.entries[i].note), steps+len(c.entries[i].steps)
@@ -177,7 +177,7 @@ var errIndexDamaged = errors.New("the index snapshot is damaged")
 func decodeIndex(node capabilities.NodeID, b []byte) (*index, mark, error) {
 	end := len(b) - sha256.Size
 	if end < indexHeader || string(b[:8]) != indexMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) ||
-		capabilities.NodeID(b[48:indexHeader]) != node {
+		capabilities.NodeOf([capabilities.NodeKeySize]byte(b[48:indexHeader])) != node {
 		return nil, mark{}, errIndexDamaged
 	}
 	at := mark{number: binary.BigEndian.Uint64(b[8:]), hash: events.Hash(b[16:48])}

@@ -69,7 +69,7 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 		return fmt.Errorf("back up the journal: %w", err)
 	}
 	out := bufio.NewWriterSize(w, 1<<20)
-	header := append(append(make([]byte, 0, partHeader), partMagic...), j.o.Node[:]...)
+	header := append(append(make([]byte, 0, partHeader), partMagic...), j.o.Node.Bytes()...)
 	header = binary.BigEndian.AppendUint64(header, from.number)
 	_, err := out.Write(append(header, from.hash[:]...))
 	if err == nil {
@@ -178,7 +178,7 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 		return Part{}, notWhole(nil, "%s is not a part of a backup, or cut short", filepath.Base(path))
 	}
 	head, tail = head[len(partMagic):], tail[4:]
-	if whose := capabilities.NodeID(head[:32]); whose != node {
+	if whose := capabilities.NodeOf([capabilities.NodeKeySize]byte(head[:32])); whose != node {
 		return Part{}, parley.Refuse(parley.InvalidArgument, "the backup is of node %s", whose)
 	}
 	head = head[32:]
@@ -242,7 +242,7 @@ func cannotBackUp(folder string, err error) error {
 // OpenParts returns the parts of a backup as one whole backup, for Restore. The caller closes it.
 func OpenParts(parts []Part, node capabilities.NodeID) (io.ReadCloser, error) {
 	all := &partsReader{}
-	inputs := []io.Reader{strings.NewReader(backupMagic + string(node[:]))}
+	inputs := []io.Reader{strings.NewReader(backupMagic + string(node.Bytes()))}
 	var last Mark
 	for _, p := range parts {
 		f, err := os.Open(p.Path)

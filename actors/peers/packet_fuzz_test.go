@@ -14,7 +14,7 @@ import (
 // FuzzMailPacket reads whatever a node may write. A packet that can be read is the same when it is written and
 // read again, and all in it is within bounds.
 func FuzzMailPacket(f *testing.F) {
-	node := capabilities.NodeID{31: 1}
+	node := capabilities.NodeOf([32]byte{31: 1})
 	id := func(n byte) capabilities.ID { return capabilities.ID{ULID: ulid.ULID{15: n}, Node: node} }
 	var l MailPacket
 	for _, e := range []events.Event{

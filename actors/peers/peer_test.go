@@ -16,7 +16,7 @@ import (
 	"parley/mailbox"
 )
 
-var other = capabilities.NodeID{31: 9}
+var other = capabilities.NodeOf([32]byte{31: 9})
 
 func TestOneNodesPacketsTakeTheirShareOfTheMemory(t *testing.T) {
 	d, _ := open(t, &fakeLink{call: unreachable})

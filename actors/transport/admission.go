@@ -14,7 +14,7 @@ const maxToken = 512
 // prove signs a listener's challenge. The signature is valid for that listener's node only, so it is of no use to a
 // node that passes on the challenge of another.
 func (i *Identity) prove(listener capabilities.NodeID, nonce []byte) []byte {
-	return i.sign(forConnection, i.node[:], listener[:], nonce)
+	return i.sign(forConnection, i.node.Bytes(), listener.Bytes(), nonce)
 }
 
 // authenticator decides which nodes may connect to the listener, and their permissions.
@@ -63,7 +63,7 @@ func (d *authenticator) proved(o *natsserver.ClientOpts, nonce []byte) (capabili
 	if err != nil {
 		return node, false
 	}
-	return node, signed(node, signature, forConnection, node[:], d.node[:], nonce)
+	return node, signed(node, signature, forConnection, node.Bytes(), d.node.Bytes(), nonce)
 }
 
 func ownPermissions() *natsserver.Permissions {

@@ -75,7 +75,7 @@ func (i *Identity) seal(to capabilities.NodeID, id ulid.ULID, kind Kind, role by
 	}
 	e := make([]byte, 0, minEnvelope+len(body))
 	e = append(append(e, magic...), version)
-	e = append(append(e, i.node[:]...), to[:]...)
+	e = append(append(e, i.node.Bytes()...), to.Bytes()...)
 	e = append(append(e, id[:]...), byte(kind), role)
 	e, err := i.secrets.seal(e, body, to)
 	if err != nil {
@@ -89,8 +89,8 @@ func (i *Identity) Open(envelope []byte) (Packet, error) {
 	if err := wellFormed(envelope); err != nil {
 		return Packet{}, err
 	}
-	from := capabilities.NodeID(envelope[fromAt:toAt])
-	if capabilities.NodeID(envelope[toAt:idAt]) != i.node {
+	from := capabilities.NodeOf([capabilities.NodeKeySize]byte(envelope[fromAt:toAt]))
+	if capabilities.NodeOf([capabilities.NodeKeySize]byte(envelope[toAt:idAt])) != i.node {
 		return Packet{}, ErrForeign
 	}
 	if !i.secrets.knows(from) {

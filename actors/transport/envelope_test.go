@@ -95,10 +95,10 @@ func TestEachRefusalSaysWhy(t *testing.T) {
 		"another kind":                      {alter(kindAt, 4), ErrForged},
 		"a packet made a response":          {alter(roleAt, roleAnswer), ErrForged},
 		"for another":                       {sealed(t, a, c, "hello"), ErrForeign},
-		"in another's name":                 {alter(fromAt, c3[:]...), ErrForged},
+		"in another's name":                 {alter(fromAt, c3.Bytes()...), ErrForged},
 		"from nobody":                       {alter(fromAt, make([]byte, 32)...), ErrForged},
 		"another's, addressed anew, signed": {resigned(a, alter(sealedAt+40, 0, 0, 0, 0)), ErrSealed},
-		"another's, signed as its own":      {resigned(c, alter(fromAt, c3[:]...)), ErrSealed},
+		"another's, signed as its own":      {resigned(c, alter(fromAt, c3.Bytes()...)), ErrSealed},
 	} {
 		if _, err := b.Open(o.envelope); !errors.Is(err, o.want) {
 			t.Errorf("%s: %v, want %v", name, err, o.want)

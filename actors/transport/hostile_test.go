@@ -177,7 +177,7 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 func TestStrangersAreNotCountedWithoutEnd(t *testing.T) {
 	c := newCounts()
 	for n := range maxCounted + 10 {
-		c.received(capabilities.NodeID{byte(n), byte(n >> 8)}, 1)
+		c.received(capabilities.NodeOf([32]byte{byte(n), byte(n >> 8)}), 1)
 	}
 	if len(c.of) != maxCounted || c.all.PacketsIn != maxCounted+10 {
 		t.Errorf("%d nodes, %d packets", len(c.of), c.all.PacketsIn)

@@ -36,9 +36,9 @@ func NewIdentity(key nkeys.KeyPair) (*Identity, error) {
 	if prefix != nkeys.PrefixByteServer || len(seed) != ed25519.SeedSize {
 		return nil, parley.Refuse(parley.InvalidArgument, "the key is not a node's: want an nkeys server key")
 	}
-	i := &Identity{key: ed25519.NewKeyFromSeed(seed), secrets: newSecrets(seed)}
-	copy(i.node[:], i.key[ed25519.SeedSize:])
-	return i, nil
+	pair := ed25519.NewKeyFromSeed(seed)
+	node := capabilities.NodeOf([capabilities.NodeKeySize]byte(pair[ed25519.SeedSize:]))
+	return &Identity{key: pair, secrets: newSecrets(seed), node: node}, nil
 }
 
 // Node returns the ID of the node.
@@ -57,7 +57,7 @@ func (i *Identity) sign(purpose string, parts ...[]byte) []byte {
 
 // signed reports whether a node made a signature. The caller has checked that the node's ID is a usable key.
 func signed(by capabilities.NodeID, signature []byte, purpose string, parts ...[]byte) bool {
-	return len(signature) == ed25519.SignatureSize && ed25519.Verify(by[:], statement(purpose, parts), signature)
+	return len(signature) == ed25519.SignatureSize && ed25519.Verify(by.Bytes(), statement(purpose, parts), signature)
 }
 
 func statement(purpose string, parts [][]byte) []byte {
@@ -118,7 +118,7 @@ func dialing(node capabilities.NodeID) *tls.Config {
 			}
 			leaf := state.PeerCertificates[0]
 			key, ok := leaf.PublicKey.(ed25519.PublicKey)
-			if !ok || !key.Equal(ed25519.PublicKey(node[:])) {
+			if !ok || !key.Equal(ed25519.PublicKey(node.Bytes())) {
 				return errOtherNode
 			}
 			if leaf.CheckSignature(leaf.SignatureAlgorithm, leaf.RawTBSCertificate, leaf.Signature) != nil {

@@ -89,7 +89,7 @@ func TestUnusableIDsHaveNoKey(t *testing.T) {
 	} {
 		raw, err := hex.DecodeString(text)
 		must(t, err)
-		node := capabilities.NodeID(raw)
+		node := capabilities.NodeOf([32]byte(raw))
 		if _, err := curveKey(node); err == nil {
 			t.Errorf("%s has a key", name)
 		}

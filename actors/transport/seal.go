@@ -109,8 +109,8 @@ var errNoPoint = errors.New("the node's ID is no usable key")
 // curveKey returns the public half of a node's curve pair. It refuses an ID that is no point, that is not its canonical
 // encoding, or whose order is so low that anybody could sign as it.
 func curveKey(node capabilities.NodeID) (*[32]byte, error) {
-	point, err := new(edwards25519.Point).SetBytes(node[:])
-	if err != nil || !bytes.Equal(point.Bytes(), node[:]) {
+	point, err := new(edwards25519.Point).SetBytes(node.Bytes())
+	if err != nil || !bytes.Equal(point.Bytes(), node.Bytes()) {
 		return nil, errNoPoint
 	}
 	if new(edwards25519.Point).MultByCofactor(point).Equal(edwards25519.NewIdentityPoint()) == 1 {

@@ -146,7 +146,7 @@ func TestLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	when := capabilities.At(at)
-	someone := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeID{1}}
+	someone := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeOf([32]byte{1})}
 	one := uint64(1)
 	for want, e := range map[string]view.Message{
 		`0. "fae" sent form "D" (fields: a, b) at "2026-02-25T10:00:00.000Z"`: {

@@ -154,7 +154,7 @@ func passables(depth int) *rapid.Generator[capabilities.Value] {
 
 // TestAResponseIsTheMapOfItsJSON writes responses as maps and as JSON.
 func TestAResponseIsTheMapOfItsJSON(t *testing.T) {
-	ids := rapid.SampledFrom([]capabilities.ID{{}, {ULID: [16]byte{1, 2, 3}, Node: capabilities.NodeID{7}}})
+	ids := rapid.SampledFrom([]capabilities.ID{{}, {ULID: [16]byte{1, 2, 3}, Node: capabilities.NodeOf([32]byte{7})}})
 	texts := rapid.SampledFrom([]string{"", "x", "é\"\n<>", "\xff\xfe"})
 	outcomes := rapid.Custom(func(t *rapid.T) view.Outcome {
 		return view.Outcome{

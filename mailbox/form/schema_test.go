@@ -73,8 +73,7 @@ func wantFields(t testing.TB, err error, code parley.Code, want map[string]strin
 
 func testRef(t testing.TB) capabilities.Ref {
 	t.Helper()
-	id := capabilities.ID{}
-	id.ULID[0], id.Node[0] = 1, 1
+	id := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeOf([32]byte{1})}
 	return capabilities.Ref{Target: id, Kind: capabilities.KindAgent}
 }
 

@@ -45,7 +45,7 @@ func New(tb rapid.TB) *Harness {
 
 // NthID returns the nth ID that a Harness makes.
 func NthID(n uint16) capabilities.ID {
-	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: capabilities.NodeID{31: 1}}
+	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: capabilities.NodeOf([32]byte{31: 1})}
 }
 
 // NewID returns a new ID of the node without a name.
@@ -57,7 +57,7 @@ func (v *Harness) IDsOf(agent string) mailbox.IDs {
 		v.next++
 		id := NthID(v.next)
 		if node := NodeOf(agent); node != "" {
-			id.Node[31] = node[0]
+			id.Node = capabilities.NodeOf([32]byte{31: node[0]})
 		}
 		v.made = append(v.made, id)
 		return id
