@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/mux"
 )
 
 // Cursor is a position from which to follow. The node's WebSockets have the same cursors. "" is the beginning.
@@ -20,20 +22,87 @@ type Cursor string
 // change once, also in another process. From the beginning Follow reads the mailbox page by page.
 func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		at, err := parsePosition(from)
-		for err == nil {
-			var batch []Message
-			if batch, err = c.batch(ctx, v, &at); err != nil {
-				break
-			}
-			for _, m := range batch {
-				if !yield(m, nil) {
-					return
-				}
+		f := followingMessages{client: c, view: v, yield: yield, again: again{client: c, operation: "follow_messages"}}
+		var err error
+		for f.at, err = parsePosition(from); err == nil; {
+			if err = f.read(ctx); f.stopped {
+				return
 			}
 		}
 		yield(Message{}, err)
 	}
+}
+
+// followingMessages is one use of Follow.
+type followingMessages struct {
+	client  *Client
+	view    View
+	at      position
+	yield   func(Message, error) bool
+	stopped bool // yield has returned false
+	again   again
+}
+
+// read reads what follows the position: a page of the mailbox, what comes on one connection until that is lost, or over HTTP
+// what changes within one waiting call.
+func (f *followingMessages) read(ctx context.Context) error {
+	if f.at.seen > 0 {
+		s, err := f.open(ctx)
+		if err == nil && s != nil {
+			err = f.take(ctx, s)
+			s.close()
+		}
+		if f.stopped {
+			return nil
+		}
+		if err != nil {
+			return f.again.after(ctx, err)
+		}
+	}
+	batch, err := f.client.batch(ctx, f.view, &f.at)
+	for _, m := range batch {
+		if f.stopped = !f.yield(m, nil); f.stopped {
+			break
+		}
+	}
+	return err
+}
+
+// open begins to follow on a connection. It returns nil if calls go by HTTP.
+func (f *followingMessages) open(ctx context.Context) (*stream, error) {
+	b, err := f.client.request(struct {
+		View
+		Cursor Cursor `json:"cursor"`
+	}{f.view, f.at.cursor()})
+	if err != nil {
+		return nil, err
+	}
+	return f.client.transport.follow(ctx, mux.Follow, b)
+}
+
+// take yields what comes on a connection, until an error.
+func (f *followingMessages) take(ctx context.Context, s *stream) error {
+	for !f.stopped {
+		text, err := s.next(ctx)
+		if err != nil {
+			return err
+		}
+		f.client.saw()
+		f.again.pause = 0
+		var item struct {
+			Cursor  Cursor  `json:"cursor"`
+			Message Message `json:"message"`
+		}
+		if err := json.Unmarshal(text, &item); err != nil {
+			return unreadable("follow_messages", err)
+		}
+		if f.at, err = parsePosition(item.Cursor); err != nil {
+			return unreadable("follow_messages", err)
+		}
+		item.Message.Cursor = item.Cursor
+		f.stopped = !f.yield(item.Message, nil)
+	}
+	return nil
 }
 
 // batch blocks until messages have changed after a position. It returns them, or a page of them, with their cursors, and

@@ -139,6 +139,7 @@ type pending struct {
 	first chan struct{} // closed when there is an answer or err; of an ask, when it is accepted
 	asked bool          // the outcome comes later
 	last  chan struct{} // closed when there is an outcome or an error in its place
+	items chan []byte   // of a follow, as JSON; has room for all that the node may send
 
 	answer  answer
 	err     error
@@ -269,6 +270,9 @@ func (l *link) hear(f mux.Frame) error {
 	p := l.calls[f.ID]
 	if p == nil {
 		return nil // it was given up
+	}
+	if f.Kind == mux.Item {
+		return p.take(f)
 	}
 	a, err := answerOf(f)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/mux"
 )
 
 // AgentUpdate is the new state of an agent. Removed reports that the agent was archived, or that the subscription does not include
@@ -28,15 +29,10 @@ type AgentSubscription struct {
 }
 
 // FollowAgents yields the present agents, then each change, until ctx ends or an error, which comes last. It continues through
-// restarts of the node, and yields no unchanged agent again. It works over a URL only.
+// restarts of the node, and yields no unchanged agent again.
 func (c *Client) FollowAgents(ctx context.Context, s AgentSubscription) iter.Seq2[AgentUpdate, error] {
 	return func(yield func(AgentUpdate, error) bool) {
-		w, ok := c.transport.transport.(*web)
-		if !ok {
-			yield(AgentUpdate{}, parley.Refuse(parley.InvalidArgument, "agents are followed over a URL, not a socket"))
-			return
-		}
-		f := followingAgents{client: c, web: w, of: s, known: map[ID]Agent{}, yield: yield}
+		f := followingAgents{client: c, of: s, known: map[ID]Agent{}, yield: yield}
 		a := again{client: c, operation: "fetch_agents"} // a read
 		for {
 			err := f.run(ctx, &a)
@@ -54,7 +50,6 @@ func (c *Client) FollowAgents(ctx context.Context, s AgentSubscription) iter.Seq
 // followingAgents is one call of FollowAgents.
 type followingAgents struct {
 	client  *Client
-	web     *web
 	of      AgentSubscription
 	known   map[ID]Agent // as yielded
 	first   map[ID]bool  // those in the first updates of this connection; nil after these
@@ -62,11 +57,52 @@ type followingAgents struct {
 	stopped bool // the caller wants no more
 }
 
-const agentsSubscription = "agents"
-
 // run follows over one connection until that is lost or refused, or the caller wants no more.
 func (f *followingAgents) run(ctx context.Context, a *again) error {
-	conn, err := f.web.dial(ctx)
+	b, err := f.client.request(f.of)
+	if err != nil {
+		return err
+	}
+	s, err := f.client.transport.follow(ctx, mux.FollowAgents, b)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return f.runText(ctx, a)
+	}
+	defer s.close()
+	for f.first = map[ID]bool{}; !f.stopped; {
+		text, err := s.next(ctx)
+		if err != nil {
+			return err
+		}
+		f.client.saw()
+		a.pause = 0
+		var item struct {
+			Kind  string `json:"kind"`
+			Agent Agent  `json:"agent"`
+		}
+		if err := json.Unmarshal(text, &item); err != nil {
+			return unreadable("fetch_agents", err)
+		}
+		if item.Kind == "told" {
+			f.forget()
+			continue
+		}
+		f.take(item.Agent, item.Kind == "remove")
+	}
+	return nil
+}
+
+const agentsSubscription = "agents"
+
+// runText is run with a node that has text frames only.
+func (f *followingAgents) runText(ctx context.Context, a *again) error {
+	w, ok := f.client.transport.transport.(*web)
+	if !ok {
+		return parley.Refuse(parley.InvalidArgument, "agents are followed over a URL, not a socket")
+	}
+	conn, err := w.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,14 +164,19 @@ func (f *followingAgents) receive(text []byte) error {
 		return &frame.Error
 	case frame.SubscriptionID != agentsSubscription:
 	case frame.Type == "agent_update":
-		if f.first != nil {
-			f.first[frame.Agent.ID] = true
-		}
-		f.update(AgentUpdate{Removed: frame.Kind == "remove", Agent: frame.Agent})
+		f.take(frame.Agent, frame.Kind == "remove")
 	case frame.Type == "agents_told":
 		f.forget()
 	}
 	return nil
+}
+
+// take takes an update of the node.
+func (f *followingAgents) take(a Agent, removed bool) {
+	if f.first != nil {
+		f.first[a.ID] = true
+	}
+	f.update(AgentUpdate{Removed: removed, Agent: a})
 }
 
 // update yields an update, unless it changes nothing.

@@ -142,12 +142,12 @@ func TestFollowAgentsActsForAgent(t *testing.T) {
 	}
 	t.Cleanup(as.Close)
 	watch(t, as, client.AgentSubscription{}).knows("HOST idle", "SELF idle")
+	watch(t, host, client.AgentSubscription{AgentID: "secret"}).knows("secret idle") // on the socket
 	for what, c := range map[parley.Code]struct {
 		by *client.Client
 		of client.AgentSubscription
 	}{
-		parley.InvalidArgument: {by: host},
-		parley.AgentNotFound:   {by: as, of: client.AgentSubscription{AgentID: "secret"}},
+		parley.AgentNotFound: {by: as, of: client.AgentSubscription{AgentID: "secret"}},
 	} {
 		for u, err := range c.by.FollowAgents(t.Context(), c.of) {
 			if parley.CodeOf(err) != what {

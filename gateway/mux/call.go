@@ -20,7 +20,7 @@ const (
 )
 
 // operations has the operation that a frame performs, for frames that do not name it.
-var operations = map[Kind]string{Ask: "form", Follow: "follow_messages"}
+var operations = map[Kind]string{Ask: "form", Follow: "follow_messages", FollowAgents: "fetch_agents"}
 
 // begin begins what a frame asks for. It returns an error only for an ID that is under way already.
 func (s *Session) begin(a *agent, f Frame) error {
@@ -83,7 +83,9 @@ func (s *Session) try(a *agent, f Frame) error {
 	case Ask:
 		err = c.ask()
 	case Follow:
-		err = c.follow(f.Credit)
+		err = c.followMessages(f.Credit)
+	case FollowAgents:
+		err = c.followAgents(f.Credit)
 	default:
 		err = c.perform()
 	}
@@ -184,73 +186,6 @@ func (c *call) ask() error {
 		waited()
 	}, nil)
 	return nil
-}
-
-// follow follows the agent's messages. Each is an item, with the cursor behind it.
-func (c *call) follow(allowed uint64) error {
-	var r followRequest
-	if err := c.request.Read(&r); err != nil {
-		return err
-	}
-	at, err := api.ParsePosition(string(r.Cursor))
-	if err != nil {
-		return err
-	}
-	account := c.agent.principal.Account()
-	if err := account.Take(api.KindSubscriptions, 1); err != nil {
-		return err
-	}
-	credit := newCredit(allowed)
-	c.session.mu.Lock()
-	if t := c.session.under[c.id]; t != nil {
-		t.credit = credit
-	}
-	c.session.mu.Unlock()
-	err = c.session.run(c.agent, c.id, true, func(ctx context.Context) {
-		defer account.Give(api.KindSubscriptions, 1)
-		c.finish(nil, c.session.survive("follow", func() error {
-			mail, err := c.session.o.Backend.Agent(ctx, c.agent.principal, r.As)
-			if err != nil {
-				return err
-			}
-			return api.Follow(ctx, mail.Mail(), r.MessageFilter, at, func(b api.Batch) error { return c.deliver(ctx, credit, b) })
-		}))
-	})
-	if err != nil {
-		account.Give(api.KindSubscriptions, 1)
-	}
-	return err
-}
-
-// followRequest is the body of a follow: the messages to follow, from a cursor on.
-type followRequest struct {
-	api.Acting
-	view.MessageFilter
-	Cursor api.Cursor `json:"cursor,omitempty"`
-}
-
-// deliver sends the messages of a batch, as the client allows.
-func (c *call) deliver(ctx context.Context, credit *credit, b api.Batch) error {
-	for i, m := range b.Messages {
-		if err := credit.take(ctx); err != nil {
-			return err
-		}
-		if err := c.session.o.Backend.Check(ctx, c.agent.principal); err != nil {
-			return err
-		}
-		body, err := c.encode(item{b.After(i).String(), m})
-		if err != nil {
-			return err
-		}
-		c.session.item(c.id, c.agent, Item, body)
-	}
-	return nil
-}
-
-// item is the body of an item of a follow.
-type item struct {
-	Cursor  string       `json:"cursor"`
-	Message view.Message `json:"message"`
 }
 
 // end ends the call with a response or an error.

@@ -11,15 +11,20 @@
 //	        [4, id, agent, body]               ask: form, with its outcome
 //	        [5, id, agent, body, credit]       follow: messages, with credit for so many items
 //	        [6, id, credit]                    credit for more items
+//	        [7, id, agent, body, credit]       follow: agents, with credit for so many items
 //	node:   [0, id, body]                      result: the last frame with the ID
 //	        [1, id, {"code":…,"message":…}]    refusal: the last frame with the ID
 //	        [2, id, body]                      asked: the form is on disk, its outcome follows as the result
 //	        [3, id, body]                      item of a follow
 //	        [4, 0, {"code":…,"message":…}]     going: the node begins nothing more on this connection
 //
+// An item of messages is {"cursor":…,"message":…}. An item of agents is {"kind":"upsert" or "remove","agent":…}, or
+// {"kind":"told"} after the agents that there are at first.
+//
 // A body is a map with the members that its JSON has at /rpc, or an extension of type 1 with that JSON as text. The same
 // extension may stand for any value within a map. The node answers a call in the form of its body.
 //
 // The package promises that a frame is read whole or refused: no length in it is believed before the bytes are there, and
-// nothing nests deeper than MaxDepth. It does not know what an operation takes or gives.
+// nothing nests deeper than MaxDepth. Of operations it knows what form, respond_form and await take and give: these it reads
+// and writes without JSON. A body in another spelling is read, or refused, as its JSON.
 package mux

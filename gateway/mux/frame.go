@@ -14,6 +14,7 @@ const (
 	Ask
 	Follow
 	Credit
+	FollowAgents
 )
 
 // The kinds of frames that a node sends.
@@ -42,7 +43,7 @@ type Frame struct {
 type layouts []string
 
 var (
-	ofClient = layouts{Call: "aob", Cancel: "", SignIn: "b", SignOut: "a", Ask: "ab", Follow: "abc", Credit: "c"}
+	ofClient = layouts{Call: "aob", Cancel: "", SignIn: "b", SignOut: "a", Ask: "ab", Follow: "abc", Credit: "c", FollowAgents: "abc"}
 	ofNode   = layouts{Result: "b", Refusal: "b", Asked: "b", Item: "b", Going: "b"}
 )
 

@@ -2,7 +2,6 @@ package mux
 
 import (
 	"context"
-	"math"
 	"sync"
 
 	"parley"
@@ -11,6 +10,7 @@ import (
 
 const (
 	maxUnread = 8 << 20   // bytes of one agent's frames that the client has not taken
+	maxAhead  = 1 << 20   // bytes of the same, above which its follows wait
 	pieceSize = 64 << 10  // of one agent's frames, before another's
 	writeSize = 256 << 10 // of a message, but for one frame that is larger
 )
@@ -29,10 +29,11 @@ type outbox struct {
 	later func(fn func()) // calls fn after all frames have been added that a commit makes ready
 
 	mu     sync.Mutex
-	ready  []*queue // with frames
-	waits  bool     // flush is to be called
-	closed bool     // the end comes when all is taken
-	gone   bool     // nobody takes anything
+	ready  []*queue      // with frames
+	waits  bool          // flush is to be called
+	taken  chan struct{} // closed when some are taken; nil if nobody waits for that
+	closed bool          // the end comes when all is taken
+	gone   bool          // nobody takes anything
 }
 
 // add adds a frame for an agent. The writer gets it with the others that the same commit of the node makes ready. Add refuses
@@ -73,6 +74,27 @@ func (o *outbox) put(q *queue, f Frame) (first bool, err error) {
 	return first, nil
 }
 
+// await blocks until few of an agent's frames are to be written, or ctx ends.
+func (o *outbox) await(ctx context.Context, q *queue) error {
+	for {
+		o.mu.Lock()
+		if o.gone || len(q.frames) <= maxAhead {
+			o.mu.Unlock()
+			return nil
+		}
+		if o.taken == nil {
+			o.taken = make(chan struct{})
+		}
+		taken := o.taken
+		o.mu.Unlock()
+		select {
+		case <-taken:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // flush wakes the writer.
 func (o *outbox) flush() {
 	o.mu.Lock()
@@ -103,6 +125,10 @@ func (o *outbox) next(ctx context.Context, b []byte) ([]byte, bool) {
 		o.mu.Lock()
 		for len(o.ready) > 0 && len(b) < writeSize {
 			b = o.takePiece(b)
+		}
+		if len(b) > 0 && o.taken != nil {
+			close(o.taken)
+			o.taken = nil
 		}
 		more, closed := len(o.ready) > 0, o.closed
 		o.mu.Unlock()
@@ -156,42 +182,4 @@ func (o *outbox) drop() {
 		q.frames, q.ends, q.waiting = nil, nil, false
 	}
 	o.ready, o.gone = nil, true
-}
-
-// credit counts the items that a client takes of a follow.
-type credit struct {
-	mu   sync.Mutex
-	left uint64
-	more chan struct{} // has room for one
-}
-
-func newCredit(n uint64) *credit { return &credit{left: n, more: make(chan struct{}, 1)} }
-
-// add allows n items more.
-func (c *credit) add(n uint64) {
-	c.mu.Lock()
-	c.left += min(n, math.MaxUint64-c.left)
-	c.mu.Unlock()
-	select {
-	case c.more <- struct{}{}:
-	default:
-	}
-}
-
-// take blocks until an item is allowed, or ctx ends.
-func (c *credit) take(ctx context.Context) error {
-	for {
-		c.mu.Lock()
-		if c.left > 0 {
-			c.left--
-			c.mu.Unlock()
-			return nil
-		}
-		c.mu.Unlock()
-		select {
-		case <-c.more:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
