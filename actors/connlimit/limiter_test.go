@@ -20,7 +20,7 @@ func (o *occupant) Evict(most Use) bool {
 	return true
 }
 
-func TestPlacesAreNeverMoreThanThereAre(t *testing.T) {
+func TestConnectionsStayWithinLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		each, all := rapid.IntRange(1, 4).Draw(t, "each"), rapid.IntRange(1, 10).Draw(t, "all")
 		l := New(each, all, rapid.IntRange(0, 3).Draw(t, "reserve"))
@@ -64,7 +64,7 @@ func TestPlacesAreNeverMoreThanThereAre(t *testing.T) {
 	})
 }
 
-func TestTheSilentMakeRoom(t *testing.T) {
+func TestSilentConnectionsAreEvicted(t *testing.T) {
 	l := New(2, 10, 0)
 	silent, busy := &occupant{use: Silent}, &occupant{use: Busy}
 	for _, o := range []*occupant{busy, silent} {
@@ -83,7 +83,7 @@ func TestTheSilentMakeRoom(t *testing.T) {
 	}
 }
 
-func TestTheReserveIsForThoseWhoAreKnown(t *testing.T) {
+func TestReserveIsForKnownNodes(t *testing.T) {
 	l := New(10, 4, 2)
 	for range 2 {
 		if _, ok := l.Enter("a", &occupant{use: Busy}); !ok {

@@ -9,7 +9,7 @@ import (
 	"parley"
 )
 
-func TestAFolderOrKeyThatOthersCanReadIsRefused(t *testing.T) {
+func TestReadableFolderOrKeyIsRefused(t *testing.T) {
 	open := func(folder string) error {
 		_, err := LoadOrCreate(folder)
 		return err

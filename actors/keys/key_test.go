@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-func TestTheKeyOfAFolderStays(t *testing.T) {
+func TestKeyOfFolderIsKept(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "state")
 	if _, err := Load(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before there is a key: %v", err)
@@ -32,7 +32,7 @@ func TestTheKeyOfAFolderStays(t *testing.T) {
 	}
 }
 
-func TestAJournalWithoutItsKeyIsRefused(t *testing.T) {
+func TestJournalWithoutKeyIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	if err := errors.Join(os.Chmod(folder, 0o700), os.Mkdir(filepath.Join(folder, "journal"), 0o700)); err != nil {
 		t.Fatal(err)

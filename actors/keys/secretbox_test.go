@@ -28,7 +28,7 @@ func newBox(t *testing.T, key nkeys.KeyPair) *SecretBox {
 	return box
 }
 
-func TestSealedValuesOpenWithTheSameKeyOnly(t *testing.T) {
+func TestSealedValuesOpenOnlyWithTheirKey(t *testing.T) {
 	key := newKey(t)
 	box, again, other := newBox(t, key), newBox(t, key), newBox(t, newKey(t))
 	plain := map[string]capabilities.Value{"password": capabilities.String("hunter2"), "name": capabilities.String("ann")}

@@ -18,7 +18,7 @@ import (
 
 var other = capabilities.NodeOf([32]byte{31: 9})
 
-func TestOneNodesPacketsTakeTheirShareOfTheMemory(t *testing.T) {
+func TestPacketsOfOneNodeAreBounded(t *testing.T) {
 	d, _ := open(t, &fakeLink{call: unreachable})
 	p := d.Peer(other)
 	acks := p.AcceptMail(t.Context(), MailPacket{Items: []Item{{Body: []byte(strings.Repeat("x", maxAccepting))}, {Body: []byte("y")}}})
@@ -35,7 +35,7 @@ func unreachable(transport.Kind, []byte) (transport.Kind, any, error) {
 }
 
 // TestItemsArriveInOrderThroughFailures has every third packet lost before it arrives, and every fifth response.
-func TestItemsArriveInOrderThroughFailures(t *testing.T) {
+func TestItemsArriveInOrderDespiteFailures(t *testing.T) {
 	const items = 3000
 	var mu sync.Mutex
 	var arrived []int
@@ -108,7 +108,7 @@ func TestItemsArriveInOrderThroughFailures(t *testing.T) {
 }
 
 // TestSettlementsAreToldOfANodeOutOfReach sends one to a node that cannot be reached.
-func TestSettlementsAreToldOfANodeOutOfReach(t *testing.T) {
+func TestSettlementForUnreachableNodeFails(t *testing.T) {
 	d, _ := open(t, &fakeLink{call: unreachable})
 	begin := time.Now()
 	if _, err := d.Peer(other).SendDirect(t.Context(), Item{}); err == nil {

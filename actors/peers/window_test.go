@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestPacketsLandByTheirNumbers(t *testing.T) {
+func TestPacketsAreProcessedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l receiveWindow
 		var mu sync.Mutex
@@ -35,7 +35,7 @@ func TestPacketsLandByTheirNumbers(t *testing.T) {
 	})
 }
 
-func TestNoPacketLandsInVain(t *testing.T) {
+func TestEveryPacketIsProcessed(t *testing.T) {
 	admit := func(l *receiveWindow, epoch, number uint64) bool {
 		in := l.wait(context.Background(), epoch, number, 0)
 		if in {
@@ -90,7 +90,7 @@ func TestNoPacketLandsInVain(t *testing.T) {
 	}
 }
 
-func TestPacketThatComesTwiceHasOneTurn(t *testing.T) {
+func TestRepeatedPacketIsProcessedOnce(t *testing.T) {
 	var l receiveWindow
 	for range 2 {
 		if !l.wait(t.Context(), 7, 1, 0) {

@@ -55,7 +55,7 @@ func launchers() map[string]*Launcher {
 	return map[string]*Launcher{"with cgroups": NewLauncher(Defaults{}), "without": bare}
 }
 
-func TestALauncherKnowsWhatDescendsFromItsPrograms(t *testing.T) {
+func TestLauncherFindsDescendants(t *testing.T) {
 	other := exec.Command("sleep", "60")
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func textsOf(pids []int) []string {
 	return texts
 }
 
-func TestWhatAProgramLeavesBehindEndsWithoutCgroupsToo(t *testing.T) {
+func TestDescendantsEndWithoutCgroups(t *testing.T) {
 	for name, l := range launchers() {
 		t.Run(name, func(t *testing.T) {
 			s := shell("echo $$" + proctest.LeftBehind + "sleep 0.2")
@@ -115,7 +115,7 @@ func TestWhatAProgramLeavesBehindEndsWithoutCgroupsToo(t *testing.T) {
 	}
 }
 
-func TestAProgramThatForksAsFastAsItCanIsEnded(t *testing.T) {
+func TestForkingProgramIsEnded(t *testing.T) {
 	for name, l := range launchers() {
 		t.Run(name, func(t *testing.T) {
 			s := shell(`f() { setsid sh -c 'sleep 60' & }; for i in 1 2 3 4 5 6 7 8 9 10; do f; done; echo $$; while :; do f; sleep 0.002; done`)
@@ -137,7 +137,7 @@ func TestAProgramThatForksAsFastAsItCanIsEnded(t *testing.T) {
 	}
 }
 
-func TestASupervisorThatIsKilledLeavesNothingToANodeThatTakesOver(t *testing.T) {
+func TestProcessesEndAfterSupervisorKill(t *testing.T) {
 	if out, play := os.LookupEnv("PARLEY_TEST_TAKES_OVER"); play {
 		takeOver(t, out)
 		return
@@ -174,7 +174,7 @@ func takeOver(t *testing.T, _ string) {
 	}
 }
 
-func TestAProgramGetsNoMoreOfTheEnvironmentThanItIsGiven(t *testing.T) {
+func TestProgramGetsOnlyItsEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"PARLEY_STATE": "/s", "PARLEY_TOKEN": "t", "AWS_SECRET_ACCESS_KEY": "k", "SSH_AUTH_SOCK": "/a", "XDG_RUNTIME_DIR": "/r", "MODEL_KEY": "m",
 		"LC_TIME": "C", "TZ": "UTC", "PARLEY_SECRET_OF_MINE": "x", "RAIN_A": "a", "RAIN_B": "b",
@@ -238,7 +238,7 @@ func TestProgramOfAnotherUserHasNoAccessToFiles(t *testing.T) {
 	}
 }
 
-func TestAProgramIsWrapped(t *testing.T) {
+func TestProgramIsWrapped(t *testing.T) {
 	in := func(wrap, fallback []string, command ...string) string {
 		t.Helper()
 		s := Spec{Command: command, Wrap: wrap, Launcher: NewLauncher(Defaults{Wrap: fallback})}
@@ -274,7 +274,7 @@ func TestAProgramIsWrapped(t *testing.T) {
 	}
 }
 
-func TestAProgramRunsAsAnotherUser(t *testing.T) {
+func TestProgramRunsAsAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		_, err := start(Spec{Command: []string{"true"}, User: "daemon"}, nil, false)
 		if err == nil || !strings.Contains(err.Error(), "may not run programs as") {

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-func TestAKilledNodeLeavesNothingOfItsPrograms(t *testing.T) {
+func TestKilledNodeLeavesNoProcesses(t *testing.T) {
 	if goruntime.GOOS != "linux" {
 		t.Skip("nothing ends a program with its node there")
 	}

@@ -17,7 +17,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestWhoIsNotAdmittedDoesNotConnect(t *testing.T) {
+func TestUnadmittedNodeCannotConnect(t *testing.T) {
 	var asked atomic.Pointer[string]
 	welcome := newIdentity(t)
 	admit := func(node capabilities.NodeID, token string) bool {
@@ -26,53 +26,53 @@ func TestWhoIsNotAdmittedDoesNotConnect(t *testing.T) {
 	}
 	a := openListening(t, Options{Admit: admit})
 	b := openTransport(t, Options{})
-	if err := b.Dial(soon(t), a.me, a.Hints(), "a guess"); parley.CodeOf(err) != parley.NotPermitted {
+	if err := b.Dial(testContext(t), a.me, a.Hints(), "a guess"); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("with a wrong token: %v", err)
 	}
 	if got := asked.Load(); got == nil || *got != "a guess" {
 		t.Errorf("it was asked about %v", got)
 	}
-	must(t, b.Dial(soon(t), a.me, a.Hints(), "an invitation"))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), "an invitation"))
 	c := openTransport(t, Options{Identity: welcome})
-	must(t, c.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, c.Dial(testContext(t), a.me, a.Hints(), ""))
 	mustCall(t, b, a, "b is in")
 	mustCall(t, a, c, "c is in")
-	if _, err := b.Call(soon(t), c.me, 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
+	if _, err := b.Call(testContext(t), c.me, 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("one guest called another: %v", err)
 	}
 }
 
-func TestWhoIsAdmittedNoMoreStaysOut(t *testing.T) {
+func TestNodeIsNoLongerAdmitted(t *testing.T) {
 	var shut atomic.Bool
 	a := openListening(t, Options{Admit: func(capabilities.NodeID, string) bool { return !shut.Load() }})
 	b := openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	link := b.dialed[a.me]
 	shut.Store(true)
 	a.Disconnect(b.me)
 	select {
 	case <-link.gone:
-	case <-soon(t).Done():
+	case <-testContext(t).Done():
 		t.Fatal("it still tries")
 	}
-	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
+	if _, err := b.Call(testContext(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
 		t.Errorf("it is still there: %v", err)
 	}
 	eventually.Holds(t, "the listener has let the last attempt go", func() bool { return !a.Connected(b.me) })
 	shut.Store(false)
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	mustCall(t, b, a, "admitted again")
 }
 
-func TestAnotherNodeIsNotTakenForTheOneDialed(t *testing.T) {
+func TestDialChecksIdentity(t *testing.T) {
 	impostor := openListening(t, Options{})
 	b := openTransport(t, Options{})
-	err := b.Dial(soon(t), newIdentity(t).Node(), impostor.Hints(), "secret")
+	err := b.Dial(testContext(t), newIdentity(t).Node(), impostor.Hints(), "secret")
 	if parley.CodeOf(err) != parley.NodeUnreachable || !errors.Is(err, errOtherNode) {
 		t.Errorf("dialing another: %v", err)
 	}
 	a := openListening(t, Options{})
-	must(t, b.Dial(soon(t), a.me, append(impostor.Hints(), a.Hints()...), "")) // it goes on to the next hint
+	must(t, b.Dial(testContext(t), a.me, append(impostor.Hints(), a.Hints()...), "")) // it goes on to the next hint
 	mustCall(t, b, a, "found")
 }
 
@@ -93,7 +93,7 @@ func answering(i *Identity, listener capabilities.NodeID) nats.Option {
 	return nats.Nkey(i.Node().String(), func(nonce []byte) ([]byte, error) { return i.prove(listener, nonce), nil })
 }
 
-func TestOnlyAProvenNodeIsLetIn(t *testing.T) {
+func TestOnlyProvedNodesConnect(t *testing.T) {
 	a, me, other := openListening(t, Options{}), newIdentity(t), newIdentity(t)
 	user, err := nkeys.CreateUser()
 	must(t, err)
@@ -147,7 +147,7 @@ func TestOnlyAProvenNodeIsLetIn(t *testing.T) {
 	}
 }
 
-func TestAGuestKeepsToItsOwnSubjects(t *testing.T) {
+func TestGuestIsLimitedToItsSubjects(t *testing.T) {
 	a, guest, other := openListening(t, Options{}), newIdentity(t), newIdentity(t)
 	violations := make(chan error, 16)
 	conn, err := raw(t, a, answering(guest, a.me), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
@@ -157,13 +157,13 @@ func TestAGuestKeepsToItsOwnSubjects(t *testing.T) {
 	refused := func(name string, do func() error) {
 		t.Helper()
 		must(t, do())
-		must(t, conn.FlushWithContext(soon(t)))
+		must(t, conn.FlushWithContext(testContext(t)))
 		select {
 		case err := <-violations:
 			if !errors.Is(err, nats.ErrPermissionViolation) {
 				t.Errorf("%s: %v", name, err)
 			}
-		case <-soon(t).Done():
+		case <-testContext(t).Done():
 			t.Errorf("%s: nothing was said against it", name)
 		}
 	}
@@ -179,7 +179,7 @@ func TestAGuestKeepsToItsOwnSubjects(t *testing.T) {
 	_, err = conn.SubscribeSync(mailSubject(guest.Node()))
 	must(t, err)
 	must(t, conn.Publish(mailSubject(a.me), nil))
-	must(t, conn.FlushWithContext(soon(t)))
+	must(t, conn.FlushWithContext(testContext(t)))
 	select {
 	case err := <-violations:
 		t.Errorf("its own subjects: %v", err)
@@ -187,7 +187,7 @@ func TestAGuestKeepsToItsOwnSubjects(t *testing.T) {
 	}
 }
 
-func TestOneNodeHasFewConnections(t *testing.T) {
+func TestConnectionsPerNodeAreLimited(t *testing.T) {
 	a, guest := openListening(t, Options{}), newIdentity(t)
 	ended := make(chan struct{}, 16)
 	for range connectionsOfNode + 2 {
@@ -197,7 +197,7 @@ func TestOneNodeHasFewConnections(t *testing.T) {
 	for range 2 {
 		select {
 		case <-ended:
-		case <-soon(t).Done():
+		case <-testContext(t).Done():
 			t.Fatal("the oldest connections stay")
 		}
 	}

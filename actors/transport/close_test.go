@@ -9,7 +9,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+func TestCloseEndsReceive(t *testing.T) {
 	entered, left := make(chan struct{}), make(chan struct{})
 	a := openListening(t, Options{Receive: func(ctx context.Context, _ Packet) (Kind, []byte, bool) {
 		close(entered)
@@ -18,8 +18,8 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		return 0, nil, true
 	}})
 	b := openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
-	ctx, called := soon(t), make(chan error, 1)
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
+	ctx, called := testContext(t), make(chan error, 1)
 	go func() { _, err := b.Call(ctx, a.me, 1, nil); called <- err }()
 	<-entered
 	must(t, a.Close())
@@ -36,8 +36,8 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 func TestCloseEndsCallsAndDials(t *testing.T) {
 	quiet := func(context.Context, Packet) (Kind, []byte, bool) { return 0, nil, false }
 	a, b := openListening(t, Options{Receive: quiet}), openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
-	ctx, called := soon(t), make(chan error, 1)
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
+	ctx, called := testContext(t), make(chan error, 1)
 	go func() { _, err := b.Call(ctx, a.me, 1, nil); called <- err }()
 	eventually.Holds(t, "the packet is on its way", func() bool { return b.Total().PacketsOut == 1 })
 	must(t, b.Close())
@@ -59,7 +59,7 @@ func TestCloseEndsCallsAndDials(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	taken := openListening(t, Options{})
 	for name, o := range map[string]Options{
 		"nobody":          {Receive: echo},
@@ -69,7 +69,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"no hub":          {Identity: newIdentity(t), Receive: echo, Hub: "http://secret@host"},
 	} {
 		start := time.Now()
-		w, err := Open(soon(t), o)
+		w, err := Open(testContext(t), o)
 		if parley.CodeOf(err) != parley.InvalidArgument || time.Since(start) > time.Second {
 			t.Errorf("%s: %v", name, err)
 		}

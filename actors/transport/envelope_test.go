@@ -33,7 +33,7 @@ func resigned(by *Identity, envelope []byte) []byte {
 	return append(slices.Clone(content), by.sign(forPacket, content)...)
 }
 
-func TestWhatWasSealedOpens(t *testing.T) {
+func TestSealAndOpen(t *testing.T) {
 	a, b := newIdentity(t), newIdentity(t)
 	for _, size := range []int{0, 1, 1000, MaxBody} {
 		body := bytes.Repeat([]byte{7}, size)
@@ -53,7 +53,7 @@ func TestWhatWasSealedOpens(t *testing.T) {
 	}
 }
 
-func TestOneBitAlteredAndItDoesNotOpen(t *testing.T) {
+func TestAlteredEnvelopeDoesNotOpen(t *testing.T) {
 	a, b := newIdentity(t), newIdentity(t)
 	e := sealed(t, a, b, "hello")
 	for n := range e {
@@ -72,7 +72,7 @@ func TestOneBitAlteredAndItDoesNotOpen(t *testing.T) {
 	}
 }
 
-func TestEachRefusalSaysWhy(t *testing.T) {
+func TestOpenErrorsNameReason(t *testing.T) {
 	a, b, c := newIdentity(t), newIdentity(t), newIdentity(t)
 	alter := func(at int, to ...byte) []byte {
 		e := sealed(t, a, b, "hello")
@@ -107,7 +107,7 @@ func TestEachRefusalSaysWhy(t *testing.T) {
 }
 
 // fixed gives the identities that the corpus was sealed with.
-func fixed(t testing.TB, n byte) *Identity {
+func fixedIdentity(t testing.TB, n byte) *Identity {
 	t.Helper()
 	seed, err := nkeys.EncodeSeed(nkeys.PrefixByteServer, bytes.Repeat([]byte{n}, 32))
 	must(t, err)
@@ -119,7 +119,7 @@ func fixed(t testing.TB, n byte) *Identity {
 }
 
 // kept gives envelopes that the first fixed identity sealed to the second long ago, and their bodies.
-func kept(t testing.TB) map[string]string {
+func envelopesOfVersion1(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "envelopes.txt"))
 	must(t, err)
@@ -134,17 +134,17 @@ func kept(t testing.TB) map[string]string {
 }
 
 func TestEnvelopesOfVersion1Open(t *testing.T) {
-	for e, body := range kept(t) {
-		l, err := fixed(t, 2).Open([]byte(e))
-		if err != nil || l.From != fixed(t, 1).Node() || l.ID != someID || l.Kind != 3 || string(l.Body) != body {
+	for e, body := range envelopesOfVersion1(t) {
+		l, err := fixedIdentity(t, 2).Open([]byte(e))
+		if err != nil || l.From != fixedIdentity(t, 1).Node() || l.ID != someID || l.Kind != 3 || string(l.Body) != body {
 			t.Errorf("the one of %q opened as %+v, %v", body, l, err)
 		}
 	}
 }
 
 func FuzzOpen(f *testing.F) {
-	a, b := fixed(f, 1), fixed(f, 2)
-	genuine := kept(f)
+	a, b := fixedIdentity(f, 1), fixedIdentity(f, 2)
+	genuine := envelopesOfVersion1(f)
 	for text := range genuine {
 		e := []byte(text)
 		f.Add(e)
@@ -152,7 +152,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(append(slices.Clone(e), 0))
 		f.Add(resigned(b, e))
 	}
-	f.Add(sealed(f, a, fixed(f, 3), "for another"))
+	f.Add(sealed(f, a, fixedIdentity(f, 3), "for another"))
 	f.Add([]byte(magic + "\x02"))
 	f.Fuzz(func(t *testing.T, envelope []byte) {
 		l, err := b.Open(envelope)

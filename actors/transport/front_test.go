@@ -12,7 +12,7 @@ import (
 )
 
 // crowd keeps so many connections to an address open, each of which begins as it is told, and opens them again when they are cut.
-func crowd(t *testing.T, address string, many int, begin func(net.Conn)) {
+func occupy(t *testing.T, address string, many int, begin func(net.Conn)) {
 	t.Helper()
 	stop := make(chan struct{})
 	var all, open sync.WaitGroup
@@ -54,29 +54,29 @@ func crowd(t *testing.T, address string, many int, begin func(net.Conn)) {
 	open.Wait()
 }
 
-func TestSilentConnectionsKeepNoNodeOut(t *testing.T) {
+func TestSilentConnectionsDoNotExcludeNodes(t *testing.T) {
 	a := openListening(t, Options{})
-	crowd(t, a.Address(), 1100, func(net.Conn) {})
+	occupy(t, a.Address(), 1100, func(net.Conn) {})
 	for range 5 {
 		b := openTransport(t, Options{})
-		must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+		must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 		mustCall(t, b, a, "through the crowd")
 	}
 }
 
 // Those who speak TLS and prove nothing make room too.
-func TestWhoProvesNothingKeepsNoNodeOut(t *testing.T) {
+func TestUnprovedConnectionsDoNotExcludeNodes(t *testing.T) {
 	a := openListening(t, Options{Unproved: 20})
 	known := openTransport(t, Options{})
-	must(t, known.Dial(soon(t), a.me, a.Hints(), ""))
-	crowd(t, a.Address(), 60, func(conn net.Conn) {
+	must(t, known.Dial(testContext(t), a.me, a.Hints(), ""))
+	occupy(t, a.Address(), 60, func(conn net.Conn) {
 		secure := tls.Client(conn, dialing(a.me))
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 		_ = secure.Handshake()
 		_ = conn.SetDeadline(time.Time{})
 	})
 	b := openTransport(t, Options{})
-	eventually.Holds(t, "a node gets through", func() bool { return b.Dial(soon(t), a.me, a.Hints(), "") == nil })
+	eventually.Holds(t, "a node gets through", func() bool { return b.Dial(testContext(t), a.me, a.Hints(), "") == nil })
 	mustCall(t, b, a, "hello")
 	mustCall(t, known, a, "who was there is not cut off")
 	if now, each, _, refused := a.Unproved(); now > each || refused == 0 {
@@ -84,20 +84,20 @@ func TestWhoProvesNothingKeepsNoNodeOut(t *testing.T) {
 	}
 }
 
-func TestWhoHasProvedItselfIsNotCounted(t *testing.T) {
+func TestProvedConnectionsAreNotCounted(t *testing.T) {
 	a := openListening(t, Options{Unproved: 1})
 	for range 4 {
 		b := openTransport(t, Options{})
-		must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+		must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 		mustCall(t, b, a, "hello")
 	}
 	eventually.Holds(t, "nobody is unproved", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
 }
 
-func TestWhoIsRefusedIsLetGo(t *testing.T) {
+func TestRefusedConnectionsAreReleased(t *testing.T) {
 	a := openListening(t, Options{Admit: func(capabilities.NodeID, string) bool { return false }})
 	b := openTransport(t, Options{})
-	if err := b.Dial(soon(t), a.me, a.Hints(), ""); err == nil {
+	if err := b.Dial(testContext(t), a.me, a.Hints(), ""); err == nil {
 		t.Fatal("it was let in")
 	}
 	eventually.Holds(t, "its place is free", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })

@@ -31,7 +31,7 @@ func must(t testing.TB, err error) {
 }
 
 // anyone admits every node.
-func anyone(capabilities.NodeID, string) bool { return true }
+func admitAll(capabilities.NodeID, string) bool { return true }
 
 // echo responds with what it got, of the next kind.
 func echo(_ context.Context, l Packet) (Kind, []byte, bool) { return l.Kind + 1, l.Body, true }
@@ -46,12 +46,12 @@ func openTransport(t testing.TB, o Options) *Transport {
 		o.Receive = echo
 	}
 	if o.Admit == nil {
-		o.Admit = anyone
+		o.Admit = admitAll
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	w, err := Open(soon(t), o)
+	w, err := Open(testContext(t), o)
 	must(t, err)
 	t.Cleanup(func() { must(t, w.Close()) })
 	return w
@@ -65,7 +65,7 @@ func openListening(t testing.TB, o Options) *Transport {
 }
 
 // soon is a context that ends a test that hangs.
-func soon(t testing.TB) context.Context {
+func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 	t.Cleanup(cancel)
 	return ctx
@@ -88,7 +88,7 @@ func openHub(t testing.TB) string {
 }
 
 // stranger connects to a hub without being a transport.
-func stranger(t testing.TB, url string) *nats.Conn {
+func connectClient(t testing.TB, url string) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(url)
 	must(t, err)
@@ -99,7 +99,7 @@ func stranger(t testing.TB, url string) *nats.Conn {
 // mustCall calls and checks that the echo comes back.
 func mustCall(t testing.TB, from, to *Transport, body string) {
 	t.Helper()
-	l, err := from.Call(soon(t), to.me, 7, []byte(body))
+	l, err := from.Call(testContext(t), to.me, 7, []byte(body))
 	must(t, err)
 	if l.From != to.me || l.Kind != 8 || string(l.Body) != body || !l.Answer {
 		t.Fatalf("the response to %q is %+v", body, l)

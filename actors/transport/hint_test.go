@@ -9,7 +9,7 @@ import (
 	"parley"
 )
 
-func TestHintsSayWhereTheListenerIs(t *testing.T) {
+func TestHintsOfListener(t *testing.T) {
 	here := openListening(t, Options{})
 	if got, want := here.Hints(), []string{"nats://" + here.Address()}; !slices.Equal(got, want) {
 		t.Errorf("hints %q, want %q", got, want)
@@ -23,14 +23,14 @@ func TestHintsSayWhereTheListenerIs(t *testing.T) {
 	}
 	_, port, err := net.SplitHostPort(everywhere.Address())
 	must(t, err)
-	must(t, here.Dial(soon(t), everywhere.me, []string{"tls://localhost:" + port}, ""))
+	must(t, here.Dial(testContext(t), everywhere.me, []string{"tls://localhost:" + port}, ""))
 	nowhere := openTransport(t, Options{})
 	if nowhere.Hints() != nil || nowhere.Address() != "" {
 		t.Errorf("without a listener: %q at %q", nowhere.Hints(), nowhere.Address())
 	}
 }
 
-func TestHintsOfStrangersAreReadWithCare(t *testing.T) {
+func TestInvalidHintsAreRefused(t *testing.T) {
 	for _, hint := range []string{"nats://host.example:4222", "tls://10.0.0.1:1", "nats://[2001:db8::1]:65535", "nats://a_b-c:80"} {
 		if _, err := servers([]string{hint}); err != nil {
 			t.Errorf("%s: %v", hint, err)

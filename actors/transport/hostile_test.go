@@ -19,7 +19,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestWhatIsNoPacketChangesNothingAndIsCounted(t *testing.T) {
+func TestInvalidPacketsAreCounted(t *testing.T) {
 	hub := openHub(t)
 	var got atomic.Int64
 	a := openTransport(t, Options{Hub: hub, Receive: func(ctx context.Context, l Packet) (Kind, []byte, bool) {
@@ -37,14 +37,14 @@ func TestWhatIsNoPacketChangesNothingAndIsCounted(t *testing.T) {
 		nil, []byte("hello"), altered, genuine[:len(genuine)-1], make([]byte, maxEnvelope+1),
 		sealed(t, b, c, "for another"), resigned(c, genuine), answer,
 	}
-	conn := stranger(t, hub)
+	conn := connectClient(t, hub)
 	inbox, err := conn.SubscribeSync(replySubject(b.Node(), someID))
 	must(t, err)
 	for _, e := range bad {
 		must(t, conn.PublishRequest(mailSubject(a.me), replySubject(b.Node(), someID), e))
 	}
 	must(t, conn.PublishRequest(mailSubject(a.me), replySubject(b.Node(), someID), genuine))
-	m, err := inbox.NextMsgWithContext(soon(t))
+	m, err := inbox.NextMsgWithContext(testContext(t))
 	must(t, err)
 	if l, err := b.Open(m.Data); err != nil || !l.Answer || string(l.Body) != "genuine" {
 		t.Errorf("the first response is %+v, %v", l, err)
@@ -58,16 +58,16 @@ func TestWhatIsNoPacketChangesNothingAndIsCounted(t *testing.T) {
 	}
 }
 
-func TestAResponseGoesOnlyToTheSender(t *testing.T) {
+func TestResponseGoesOnlyToSender(t *testing.T) {
 	hub := openHub(t)
 	a, b := openTransport(t, Options{Hub: hub}), newIdentity(t)
-	conn := stranger(t, hub)
+	conn := connectClient(t, hub)
 	all, err := conn.SubscribeSync(">")
 	must(t, err)
 	must(t, conn.PublishRequest(mailSubject(a.me), "$JS.API.STREAM.DELETE.ORDERS", sealed(t, b, a.o.Identity, "1")))
 	must(t, conn.PublishRequest(mailSubject(a.me), replySubject(b.Node(), someID), sealed(t, b, a.o.Identity, "2")))
 	for {
-		m, err := all.NextMsgWithContext(soon(t))
+		m, err := all.NextMsgWithContext(testContext(t))
 		must(t, err)
 		switch m.Subject {
 		case mailSubject(a.me):
@@ -79,10 +79,10 @@ func TestAResponseGoesOnlyToTheSender(t *testing.T) {
 	}
 }
 
-func TestJunkDoesNotEndTheWaitForTheResponse(t *testing.T) {
+func TestInvalidResponsesDoNotEndCall(t *testing.T) {
 	hub := openHub(t)
 	a, b, c := openTransport(t, Options{Hub: hub}), newIdentity(t), newIdentity(t)
-	conn := stranger(t, hub)
+	conn := connectClient(t, hub)
 	_, err := conn.Subscribe(mailSubject(b.Node()), func(m *nats.Msg) {
 		l, err := b.Open(m.Data)
 		must(t, err)
@@ -99,8 +99,8 @@ func TestJunkDoesNotEndTheWaitForTheResponse(t *testing.T) {
 		}
 	})
 	must(t, err)
-	must(t, conn.FlushWithContext(soon(t)))
-	l, err := a.Call(soon(t), b.Node(), 1, nil)
+	must(t, conn.FlushWithContext(testContext(t)))
+	l, err := a.Call(testContext(t), b.Node(), 1, nil)
 	if err != nil || string(l.Body) != "genuine" {
 		t.Errorf("the response is %+v, %v", l, err)
 	}
@@ -109,7 +109,7 @@ func TestJunkDoesNotEndTheWaitForTheResponse(t *testing.T) {
 	}
 }
 
-func TestPacketsThatHaveNoPlaceAreDropped(t *testing.T) {
+func TestPacketsOverLimitAreDropped(t *testing.T) {
 	hub := openHub(t)
 	release := make(chan struct{})
 	a := openTransport(t, Options{Hub: hub, MaxPackets: packetsOfNode + 1, Receive: func(ctx context.Context, l Packet) (Kind, []byte, bool) {
@@ -118,7 +118,7 @@ func TestPacketsThatHaveNoPlaceAreDropped(t *testing.T) {
 	}})
 	defer close(release)
 	busy, other, late := openTransport(t, Options{Hub: hub}), openTransport(t, Options{Hub: hub}), openTransport(t, Options{Hub: hub})
-	ctx, cancel := context.WithCancel(soon(t))
+	ctx, cancel := context.WithCancel(testContext(t))
 	failed := make(chan error, 32)
 	send := func(from *Transport) { go func() { _, err := from.Call(ctx, a.me, 1, nil); failed <- err }() }
 	for range packetsOfNode + 1 {
@@ -137,16 +137,16 @@ func TestPacketsThatHaveNoPlaceAreDropped(t *testing.T) {
 	}
 }
 
-func TestAFloodDoesNotEndTheConnectionsOfOthers(t *testing.T) {
+func TestFloodDoesNotEndOtherConnections(t *testing.T) {
 	a, guest, other := openListening(t, Options{Log: slog.New(slog.DiscardHandler)}), newIdentity(t), openTransport(t, Options{})
-	must(t, other.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, other.Dial(testContext(t), a.me, a.Hints(), ""))
 	conn, err := raw(t, a, answering(guest, a.me))
 	must(t, err)
 	packet := sealed(t, guest, a.o.Identity, strings.Repeat("x", 256<<10))
 	for range 150 {
 		must(t, conn.Publish(mailSubject(a.me), packet))
 	}
-	must(t, conn.FlushWithContext(soon(t)))
+	must(t, conn.FlushWithContext(testContext(t)))
 	eventually.Holds(t, "another's packet comes through", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
@@ -158,7 +158,7 @@ func TestAFloodDoesNotEndTheConnectionsOfOthers(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
+func TestRefusalLogIsRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		w := &Transport{counts: newCounts(), o: Options{Log: slog.New(slog.NewTextHandler(&text, nil))}}
@@ -174,7 +174,7 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	})
 }
 
-func TestStrangersAreNotCountedWithoutEnd(t *testing.T) {
+func TestUnknownSendersAreBounded(t *testing.T) {
 	c := newCounts()
 	for n := range maxCounted + 10 {
 		c.received(capabilities.NodeOf([32]byte{byte(n), byte(n >> 8)}), 1)

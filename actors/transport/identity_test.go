@@ -11,7 +11,7 @@ import (
 	"parley/capabilities"
 )
 
-func TestOnlyANodesKeyMakesAnIdentity(t *testing.T) {
+func TestIdentityRequiresNodeKey(t *testing.T) {
 	user, err := nkeys.CreateUser()
 	must(t, err)
 	if _, err := NewIdentity(user); parley.CodeOf(err) != parley.InvalidArgument {
@@ -34,7 +34,7 @@ func TestOnlyANodesKeyMakesAnIdentity(t *testing.T) {
 }
 
 // The two halves of the curve pair are derived in different ways: one from the seed, one from the ID alone.
-func TestTheIDAloneGivesTheKeyToSealTo(t *testing.T) {
+func TestSealingKeyFollowsFromID(t *testing.T) {
 	for range 50 {
 		i := newIdentity(t)
 		own, err := curvePair(t, i).PublicKey()
@@ -59,7 +59,7 @@ func curvePair(t *testing.T, i *Identity) nkeys.KeyPair {
 	return pair
 }
 
-func TestWhatIsSealedIsSealedAsNkeysDoes(t *testing.T) {
+func TestSealEqualsNkeys(t *testing.T) {
 	here, there := newIdentity(t), newIdentity(t)
 	ours, theirs := curvePair(t, here), curvePair(t, there)
 	ourKey, err := ours.PublicKey()
@@ -76,7 +76,7 @@ func TestWhatIsSealedIsSealedAsNkeysDoes(t *testing.T) {
 	}
 }
 
-func TestUnusableIDsHaveNoKey(t *testing.T) {
+func TestInvalidIDsHaveNoKey(t *testing.T) {
 	for name, text := range map[string]string{
 		"zero, of order 4":              "0000000000000000000000000000000000000000000000000000000000000000",
 		"the neutral element":           "0100000000000000000000000000000000000000000000000000000000000000",
@@ -99,7 +99,7 @@ func TestUnusableIDsHaveNoKey(t *testing.T) {
 	}
 }
 
-func TestTheCertificateIsForEverTheSame(t *testing.T) {
+func TestCertificateIsStable(t *testing.T) {
 	key, err := nkeys.CreateServer()
 	must(t, err)
 	var made [][]byte

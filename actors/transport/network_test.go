@@ -9,7 +9,7 @@ import (
 	"parley/events"
 )
 
-func TestAddressesAreOfANetwork(t *testing.T) {
+func TestNetworkOfAddresses(t *testing.T) {
 	for ip, want := range map[string]events.Network{
 		"8.8.8.8": events.PublicNetwork, "2606:4700::1111": events.PublicNetwork, "::ffff:8.8.8.8": events.PublicNetwork,
 		"10.1.2.3": events.PrivateNetwork, "172.16.0.9": events.PrivateNetwork, "192.168.1.77": events.PrivateNetwork, "fd00::77": events.PrivateNetwork,
@@ -38,7 +38,7 @@ func TestAddressesAreOfANetwork(t *testing.T) {
 }
 
 // TestStrangersHintsLeadNoNearer: a target of this machine is not even tried, by whatever name it is called.
-func TestStrangersHintsLeadNoNearer(t *testing.T) {
+func TestHintsToNearerNetworksAreIgnored(t *testing.T) {
 	target, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestStrangersHintsLeadNoNearer(t *testing.T) {
 	w := openTransport(t, Options{})
 	hints := []string{"nats://127.0.0.1:" + port, "nats://localhost:" + port, "nats://0.0.0.0:" + port, "nats://[::ffff:127.0.0.1]:" + port, "nats://127.1:" + port}
 	for _, most := range []events.Network{events.PublicNetwork, events.PrivateNetwork} {
-		if err := w.DialWithin(soon(t), newIdentity(t).Node(), hints, "", most); parley.CodeOf(err) != parley.NodeUnreachable {
+		if err := w.DialWithin(testContext(t), newIdentity(t).Node(), hints, "", most); parley.CodeOf(err) != parley.NodeUnreachable {
 			t.Errorf("within %s: %v", most, err)
 		}
 	}
@@ -71,12 +71,12 @@ func TestStrangersHintsLeadNoNearer(t *testing.T) {
 }
 
 // TestANodeIsOfTheNetworkThatItIsConnectedIn on both sides, and of none near while it is not connected.
-func TestANodeIsOfTheNetworkThatItIsConnectedIn(t *testing.T) {
+func TestNetworkOfConnectedNode(t *testing.T) {
 	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	if n := a.NetworkOf(b.me); n != events.PublicNetwork {
 		t.Errorf("before: %q", n)
 	}
-	must(t, b.DialWithin(soon(t), a.me, a.Hints(), "", events.ThisMachine))
+	must(t, b.DialWithin(testContext(t), a.me, a.Hints(), "", events.ThisMachine))
 	if n := a.NetworkOf(b.me); n != events.ThisMachine {
 		t.Errorf("who has come in is of %q", n)
 	}

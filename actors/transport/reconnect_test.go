@@ -13,16 +13,16 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestALostConnectionIsMadeAgain(t *testing.T) {
+func TestLostConnectionIsRestored(t *testing.T) {
 	identity := newIdentity(t)
 	a := openListening(t, Options{Identity: identity})
 	b := openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	mustCall(t, b, a, "before")
 	address := a.Address()
 	must(t, a.Close())
 	eventually.Holds(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
-	if _, err := b.Call(soon(t), identity.Node(), 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
+	if _, err := b.Call(testContext(t), identity.Node(), 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("a call to who is gone: %v", err)
 	}
 	again := openTransport(t, Options{Identity: identity, Listen: address})
@@ -31,19 +31,19 @@ func TestALostConnectionIsMadeAgain(t *testing.T) {
 	mustCall(t, again, b, "after, the other way")
 }
 
-func TestDialingAgainNeedNotWaitForBackOff(t *testing.T) {
+func TestDialDoesNotWaitForBackOff(t *testing.T) {
 	identity := newIdentity(t)
 	a := openListening(t, Options{Identity: identity})
 	b := openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	must(t, a.Close())
 	eventually.Holds(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
 	moved := openListening(t, Options{Identity: identity})
-	must(t, b.Dial(soon(t), identity.Node(), moved.Hints(), ""))
+	must(t, b.Dial(testContext(t), identity.Node(), moved.Hints(), ""))
 	mustCall(t, b, moved, "at another address")
 }
 
-func TestACallGoesOnByAnotherWay(t *testing.T) {
+func TestCallUsesAnotherConnection(t *testing.T) {
 	hub := openHub(t)
 	identity, entered := newIdentity(t), make(chan struct{})
 	deaf := func(ctx context.Context, _ Packet) (Kind, []byte, bool) {
@@ -53,10 +53,10 @@ func TestACallGoesOnByAnotherWay(t *testing.T) {
 	}
 	a := openListening(t, Options{Identity: identity, Receive: deaf})
 	b := openTransport(t, Options{Hub: hub})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	openTransport(t, Options{Identity: identity, Hub: hub}) // the same node, met elsewhere too
 	got := make(chan error, 1)
-	go func() { _, err := b.Call(soon(t), identity.Node(), 1, nil); got <- err }()
+	go func() { _, err := b.Call(testContext(t), identity.Node(), 1, nil); got <- err }()
 	<-entered
 	must(t, a.Close())
 	if err := <-got; err != nil {
@@ -66,32 +66,32 @@ func TestACallGoesOnByAnotherWay(t *testing.T) {
 
 func TestHangupEndsTheConnection(t *testing.T) {
 	a, b := openListening(t, Options{}), openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	b.Hangup(a.me)
 	b.Hangup(a.me)
-	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
+	if _, err := b.Call(testContext(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
 		t.Errorf("after hanging up: %v", err)
 	}
 	eventually.Holds(t, "a knows", func() bool { return !a.Connected(b.me) })
 }
 
-func TestDisconnectEndsItFromTheOtherEnd(t *testing.T) {
+func TestDisconnectEndsConnectionRemotely(t *testing.T) {
 	a, b := openListening(t, Options{}), openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	link := b.dialed[a.me]
 	a.Disconnect(b.me)
 	eventually.Holds(t, "b is back", func() bool { return link.conn.Stats().Reconnects == 1 && link.connected() })
 	mustCall(t, b, a, "admitted again")
 }
 
-func TestAHubThatComesLaterIsMet(t *testing.T) {
+func TestLateHubIsConnected(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	must(t, l.Close())
 	url := "nats://ann:secret@" + l.Addr().String()
 	a, b := openTransport(t, Options{Hub: url}), openTransport(t, Options{Hub: url})
-	if _, err := a.Call(soon(t), b.me, 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
+	if _, err := a.Call(testContext(t), b.me, 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("without a hub: %v", err)
 	}
 	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: port, Username: "ann", Password: "secret", NoSigs: true, NoLog: true})
@@ -99,7 +99,7 @@ func TestAHubThatComesLaterIsMet(t *testing.T) {
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	eventually.Holds(t, "both are at the hub", func() bool { return a.hub.connected() && b.hub.connected() })
-	must(t, b.hub.conn.FlushWithContext(soon(t))) // by then it is known what b listens to
+	must(t, b.hub.conn.FlushWithContext(testContext(t))) // by then it is known what b listens to
 	mustCall(t, a, b, "met")
 }
 
@@ -119,7 +119,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 
 func TestManyDialsMakeOneConnection(t *testing.T) {
 	a, b := openListening(t, Options{}), openTransport(t, Options{})
-	ctx, done := soon(t), make(chan error)
+	ctx, done := testContext(t), make(chan error)
 	for range 10 {
 		go func() { done <- b.Dial(ctx, a.me, a.Hints(), "") }()
 	}

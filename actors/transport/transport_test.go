@@ -13,8 +13,8 @@ import (
 
 func TestPacketsGoBothWaysOverOneListener(t *testing.T) {
 	a, b := openListening(t, Options{}), openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
-	must(t, b.Dial(soon(t), a.me, a.Hints(), "")) // already connected
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), "")) // already connected
 	mustCall(t, b, a, "from the one that dialed")
 	mustCall(t, a, b, "from the one that listens")
 	mustCall(t, a, b, "")
@@ -29,30 +29,30 @@ func TestPacketsGoBothWaysOverOneListener(t *testing.T) {
 	}
 }
 
-func TestNodesMeetAtAHub(t *testing.T) {
+func TestNodesConnectAtHub(t *testing.T) {
 	hub := openHub(t)
 	a, b := openTransport(t, Options{Hub: hub}), openTransport(t, Options{Hub: hub})
 	mustCall(t, a, b, "across")
 	mustCall(t, b, a, "back")
 }
 
-func TestANodeOpensWithoutItsHub(t *testing.T) {
+func TestTransportOpensWithoutHub(t *testing.T) {
 	w := openTransport(t, Options{Hub: "nats://127.0.0.1:1"})
 	start := time.Now()
-	_, err := w.Call(soon(t), newIdentity(t).Node(), 1, nil)
+	_, err := w.Call(testContext(t), newIdentity(t).Node(), 1, nil)
 	if !errors.Is(err, errNoLink) || time.Since(start) > time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
 
-func TestUnreachableIsKnownAtOnce(t *testing.T) {
+func TestUnreachableIsReportedAtOnce(t *testing.T) {
 	a := openListening(t, Options{Hub: openHub(t)})
 	start := time.Now()
-	_, err := a.Call(soon(t), newIdentity(t).Node(), 1, nil)
+	_, err := a.Call(testContext(t), newIdentity(t).Node(), 1, nil)
 	if parley.CodeOf(err) != parley.NodeUnreachable || !errors.Is(err, errAbsent) {
 		t.Errorf("a call to nobody: %v", err)
 	}
-	err = a.Dial(soon(t), newIdentity(t).Node(), []string{"nats://127.0.0.1:1"}, "")
+	err = a.Dial(testContext(t), newIdentity(t).Node(), []string{"nats://127.0.0.1:1"}, "")
 	if parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("dialing where nobody listens: %v", err)
 	}
@@ -61,10 +61,10 @@ func TestUnreachableIsKnownAtOnce(t *testing.T) {
 	}
 }
 
-func TestNoAnswerIsUnreachable(t *testing.T) {
+func TestMissingResponseIsUnreachable(t *testing.T) {
 	quiet := func(context.Context, Packet) (Kind, []byte, bool) { return 0, nil, false }
 	a, b := openListening(t, Options{Receive: quiet}), openTransport(t, Options{})
-	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := b.Call(ctx, a.me, 1, nil)
@@ -77,7 +77,7 @@ func BenchmarkCall(b *testing.B) {
 	hub := openHub(b)
 	quiet := slog.New(slog.DiscardHandler)
 	listens, dials := openListening(b, Options{Log: quiet}), openTransport(b, Options{Log: quiet})
-	must(b, dials.Dial(soon(b), listens.me, listens.Hints(), ""))
+	must(b, dials.Dial(testContext(b), listens.me, listens.Hints(), ""))
 	one, other := openTransport(b, Options{Hub: hub, Log: quiet}), openTransport(b, Options{Hub: hub, Log: quiet})
 	body := make([]byte, 500)
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // Each view reads what it writes. A secret stays masked.
-func TestAnOutcomeIsReadAsItIsShown(t *testing.T) {
+func TestOutcomeJSONRoundTrip(t *testing.T) {
 	was := view.Message{Number: 3, Type: "form", Outcome: &view.Outcome{
 		Status: view.StatusAnswered, ByName: "fae", Order: []string{"port", "password"},
 		Values: capabilities.Record(map[string]capabilities.Value{"port": capabilities.Int(443), "password": capabilities.Sealed([]byte("ciphertext"))}),

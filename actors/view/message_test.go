@@ -9,7 +9,7 @@ import (
 	"parley/events"
 )
 
-func TestMessageWithMaskedSecretsIsReadAsItIsShown(t *testing.T) {
+func TestMaskedMessageJSONRoundTrip(t *testing.T) {
 	secret := capabilities.Sealed([]byte("ciphertext"))
 	was := view.Message{
 		Number: 3, Type: "message", Text: "take @it", Edges: map[string]capabilities.Value{"it": secret, "n": capabilities.Int(1)},

@@ -17,7 +17,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestAnAgentReadsAndWritesInItsFolderOnly(t *testing.T) {
+func TestFileAccessStaysInFolder(t *testing.T) {
 	r := agent(t, granted(accessRead, accessWrite))
 	folder := r.spec.Folder
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -88,7 +88,7 @@ func TestAnAgentReadsAndWritesInItsFolderOnly(t *testing.T) {
 	}
 }
 
-func TestAnAgentRunsCommandsIfItMay(t *testing.T) {
+func TestCommandsRequireAccess(t *testing.T) {
 	r := agent(t, granted(accessTerminal))
 	terminal := func(method, id string) string {
 		return fmt.Sprintf(`call terminal/%s {"sessionId":"SESSION","terminalId":"terminal-%s"}`, method, id)

@@ -47,7 +47,7 @@ func prompted(lines ...string) runtime.Prompt {
 	return runtime.Prompt{Run: "r", Text: strings.Join(lines, "\n")}
 }
 
-func TestAnAgentSaysWhatItSays(t *testing.T) {
+func TestOutputOfAgent(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	r := agent(t)
 	run := runtimetest.Begin(t, r, d, prompted(
@@ -114,7 +114,7 @@ func TestAnAgentSaysWhatItSays(t *testing.T) {
 	}
 }
 
-func TestAnAgentStaysForTheNextPrompt(t *testing.T) {
+func TestKeptAgentServesNextPrompt(t *testing.T) {
 	r := agent(t)
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestAnAgentStaysForTheNextPrompt(t *testing.T) {
 	proctest.WantGone(t, strings.Fields(who)[0])
 }
 
-func TestHowATurnEnds(t *testing.T) {
+func TestTurnResults(t *testing.T) {
 	for line, want := range map[string]string{
 		"stop end_turn":          "",
 		"stop max_tokens":        "",
@@ -178,7 +178,7 @@ func TestHowATurnEnds(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatCannotStart(t *testing.T) {
+func TestAgentThatCannotStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    *program
 		want string
@@ -204,7 +204,7 @@ func TestAnAgentThatCannotStart(t *testing.T) {
 	}
 }
 
-func TestTheSessionBeforeIsLoadedIfItCanBe(t *testing.T) {
+func TestEarlierSessionIsLoaded(t *testing.T) {
 	for _, loads := range []bool{false, true} {
 		r := agent(t)
 		if loads {
@@ -226,7 +226,7 @@ func TestTheSessionBeforeIsLoadedIfItCanBe(t *testing.T) {
 	}
 }
 
-func TestATurnCanBeEnded(t *testing.T) {
+func TestTurnCanBeEnded(t *testing.T) {
 	t.Run("an agent that hears", func(t *testing.T) {
 		r := agent(t)
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "until"))
@@ -283,7 +283,7 @@ func TestATurnCanBeEnded(t *testing.T) {
 	})
 }
 
-func TestAFloodOfUpdatesWaitsForTheHost(t *testing.T) {
+func TestManyUpdatesWaitForHost(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	var mu sync.Mutex
 	var all strings.Builder
@@ -314,7 +314,7 @@ func TestAFloodOfUpdatesWaitsForTheHost(t *testing.T) {
 	}
 }
 
-func TestTheExampleAgentOfTheLibraryRuns(t *testing.T) {
+func TestExampleAgentOfLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is built first")
 	}

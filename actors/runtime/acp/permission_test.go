@@ -20,7 +20,7 @@ import (
 
 const permissionOptions = `[{"optionId":"1","name":"a","kind":"allow_once"},{"optionId":"2","name":"b","kind":"allow_always"},{"optionId":"3","name":"c","kind":"reject_once"},{"optionId":"4","name":"d","kind":"reject_always"}]`
 
-func TestAPermissionIsDecidedAsShown(t *testing.T) {
+func TestPermissionIsDecidedAsShown(t *testing.T) {
 	all := permissionOptions
 	onlyAlways := `[{"optionId":"2","name":"b","kind":"allow_always"},{"optionId":"4","name":"d","kind":"reject_always"}]`
 	onlyOnce := `[{"optionId":"1","name":"a","kind":"allow_once"},{"optionId":"3","name":"c","kind":"reject_once"}]`
@@ -63,7 +63,7 @@ func TestAPermissionIsDecidedAsShown(t *testing.T) {
 	}
 }
 
-func TestACallIsOfATool(t *testing.T) {
+func TestToolOfCall(t *testing.T) {
 	for call, want := range map[string]runtime.Call{
 		`{"kind":"execute","title":"Push it","rawInput":{"command":"git push"}}`:             {Tool: "execute", Input: `{"command":"git push","title":"Push it"}`},
 		`{"kind":"execute","title":"<b>","rawInput":{"command":"a && b > c"}}`:               {Tool: "execute", Input: `{"command":"a && b > c","title":"<b>"}`},
@@ -89,7 +89,7 @@ func TestACallIsOfATool(t *testing.T) {
 	}
 }
 
-func TestACallIsShownWhole(t *testing.T) {
+func TestCallIsShownInFull(t *testing.T) {
 	long := strings.Repeat("long ", 100)
 	for call, want := range map[string]runtime.Call{
 		`{"toolCallId":"c","kind":"edit","content":[{"type":"diff","path":"/a","newText":"x"}]}`: {Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a","newText":"x"}]}`},
@@ -114,7 +114,7 @@ func TestACallIsShownWhole(t *testing.T) {
 	}
 }
 
-func TestACallThatCannotBeShownIsNotAllowed(t *testing.T) {
+func TestUndisplayableCallIsRefused(t *testing.T) {
 	for name, line := range map[string]string{
 		"told before": `update {"sessionUpdate":"tool_call","toolCallId":"c","title":"t","rawInput":"` + strings.Repeat("x", keptCallSize) + `"}`,
 		"refused":     "say nothing",
@@ -141,7 +141,7 @@ const elicitation = `{"sessionId":"SESSION","mode":"form","message":"How?","requ
 	"colour":{"type":"string","enum":["r","g"],"enumNames":["red","green"]},"shape":{"type":"string","oneOf":[{"const":"c","title":"circle"}]},"many":{"type":"array","items":{"anyOf":[{"const":"x"},{"const":"y"}]},"maxItems":2},
 	"day":{"type":"string","format":"date"}}}}`
 
-func TestAnElicitationIsAForm(t *testing.T) {
+func TestElicitationBecomesForm(t *testing.T) {
 	oneLine := strings.NewReplacer("\n", "", "\t", "").Replace(elicitation)
 	for status, want := range map[string]string{
 		"answered":  `result {"action":"accept","content":{"name":"you","size":12345678901234567890}}`,
@@ -178,7 +178,7 @@ func TestAnElicitationIsAForm(t *testing.T) {
 	}
 }
 
-func TestAnElicitationIsTheSameAfterACrash(t *testing.T) {
+func TestElicitationIsFoundAfterCrash(t *testing.T) {
 	ask := `ask elicitation/create {"sessionId":"SESSION","mode":"form","message":"How?","requestedSchema":{"properties":{"n":{"type":"number"}}}}`
 	r, d := agent(t), runtimetest.NewHost(t)
 	var ids [2][]string
@@ -206,7 +206,7 @@ func TestAnElicitationIsTheSameAfterACrash(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentAsksWronglyIsRefused(t *testing.T) {
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	got := runtimetest.Begin(t, agent(t), d, prompted(
 		`call elicitation/create {"sessionId":"SESSION","mode":"url","message":"?","url":"https://example.org","elicitationId":"e"}`,

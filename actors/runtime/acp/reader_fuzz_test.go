@@ -12,7 +12,7 @@ import (
 )
 
 // What the reader lets through is one message a line, of a kind that it counts.
-func FuzzGate(f *testing.F) {
+func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{}}`, `{"id":1,"result":{}}`, `{"method":"session/update"}`, `{"id":null,"method":"x"}`,
 		`{"method":"$/cancel_request","params":{"requestId":1}}`, `{"id":{},"method":"session/update"}`, `{"error":5}`, `[]`, "\x00", `{"METHOD":"session/update"}`,

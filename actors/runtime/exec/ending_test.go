@@ -16,7 +16,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestARunCanBeEnded(t *testing.T) {
+func TestRunCanBeEnded(t *testing.T) {
 	t.Run("a command", func(t *testing.T) {
 		r := New(runtimetest.Script(`trap 'echo ended; exit 1' TERM; echo started; while :; do sleep 0.01; done`))
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
@@ -68,7 +68,7 @@ func TestARunCanBeEnded(t *testing.T) {
 	})
 }
 
-func TestARunTakesNoLongerThanItMay(t *testing.T) {
+func TestRunTimeIsLimited(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		s := runtimetest.Script(`echo $$; exec sleep 60`)
 		s.RunTime, s.Keep = 300*time.Millisecond, keep
@@ -80,7 +80,7 @@ func TestARunTakesNoLongerThanItMay(t *testing.T) {
 	}
 }
 
-func TestCloseLeavesNothing(t *testing.T) {
+func TestCloseLeavesNoProcesses(t *testing.T) {
 	for _, name := range []string{"echo", "stubborn"} {
 		s := runtimetest.Playing(name)
 		s.Keep = true

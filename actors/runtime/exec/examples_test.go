@@ -13,7 +13,7 @@ import (
 	"parley/events"
 )
 
-func TestTheExamplesDoWhatTheySay(t *testing.T) {
+func TestExamplesRun(t *testing.T) {
 	t.Run("sh", func(t *testing.T) {
 		r := New(runtime.Spec{Command: []string{"sh", "testdata/agent.sh"}})
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
@@ -60,7 +60,7 @@ func TestTheExamplesDoWhatTheySay(t *testing.T) {
 	})
 }
 
-func TestTheExamplesStandInTheREADME(t *testing.T) {
+func TestExamplesAreInREADME(t *testing.T) {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
 		t.Fatal(err)

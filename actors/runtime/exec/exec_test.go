@@ -22,7 +22,7 @@ import (
 
 var hello = runtime.Prompt{Run: "r1", Agent: "a1", Message: "m1", From: "f1", Text: "hello \"there\""}
 
-func TestACommandIsToldWhatItRunsFor(t *testing.T) {
+func TestCommandGetsPrompt(t *testing.T) {
 	d, r := run(t, runtimetest.Script(`read -r line; printf '> %s\n' "$line"; echo "$PARLEY_AGENT $PARLEY_RUN $PARLEY_MESSAGE $PARLEY_PROMPT $MINE"; echo oops >&2`), hello)
 	if r.Err != nil {
 		t.Fatal(r.Err)
@@ -42,7 +42,7 @@ func TestACommandIsToldWhatItRunsFor(t *testing.T) {
 	}
 }
 
-func TestHowARunEnds(t *testing.T) {
+func TestRunResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec   runtime.Spec
 		err    string
@@ -73,7 +73,7 @@ func TestHowARunEnds(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoProgramIsNotTaken(t *testing.T) {
+func TestInvalidProgramsAreRefused(t *testing.T) {
 	for _, command := range [][]string{nil, {"/there/is/no/such/program"}, {os.TempDir()}} {
 		for _, keep := range []bool{false, true} {
 			r := New(runtime.Spec{Command: command, Keep: keep})
@@ -89,7 +89,7 @@ func TestWhatIsNoProgramIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestALongPromptIsCutInTheEnvironmentOnly(t *testing.T) {
+func TestLongPromptIsCutInEnvironmentOnly(t *testing.T) {
 	p := hello
 	p.Text = strings.Repeat("é", 1<<20) + "\x00"
 	d, r := run(t, runtimetest.Script(`printf '%s' "$PARLEY_PROMPT" | wc -c; read -r line; printf '%s' "$line" | wc -c`), p)
@@ -106,7 +106,7 @@ func TestALongPromptIsCutInTheEnvironmentOnly(t *testing.T) {
 }
 
 // heard gives the lines of JSON that a program has put out again.
-func heard(t testing.TB, output string) map[string]map[string]any {
+func receivedLines(t testing.TB, output string) map[string]map[string]any {
 	t.Helper()
 	lines := map[string]map[string]any{}
 	for l := range strings.Lines(output) {
@@ -169,7 +169,7 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsSaid(t *testing.T) {
+func TestInvalidLinesAreReported(t *testing.T) {
 	lines := []string{
 		`{"type":"ask","id":"no prompt"}`,
 		`{"type":"ask","prompt":"no id"}`,
@@ -200,7 +200,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	if r := run.Result(); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	got := heard(t, d.Text(runtime.Output))
+	got := receivedLines(t, d.Text(runtime.Output))
 	for id, want := range map[string]parley.Code{
 		"no prompt": parley.InvalidArgument, "": parley.InvalidArgument, "number": parley.InvalidArgument, "widget": parley.InvalidForm, "options": parley.InvalidForm,
 		"timeout": parley.InvalidArgument, "no fields": parley.InvalidArgument, "no title": parley.InvalidArgument, "no tool": parley.InvalidArgument,
@@ -218,7 +218,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyQuestionsAreOpen(t *testing.T) {
+func TestOpenQuestionsAreLimited(t *testing.T) {
 	run := runtimetest.Begin(t, New(runtimetest.Playing("many")), runtimetest.NewHost(t), hello)
 	var open []*runtimetest.OpenQuestion
 	for range runtime.MaxOpen {
@@ -236,7 +236,7 @@ func TestOnlySoManyQuestionsAreOpen(t *testing.T) {
 	}
 }
 
-func TestAKeptProgramServesOnePromptAfterTheOther(t *testing.T) {
+func TestKeptProgramServesPromptsInTurn(t *testing.T) {
 	s := runtimetest.Playing("echo")
 	s.Keep = true
 	r := New(s)
@@ -270,7 +270,7 @@ func TestAKeptProgramServesOnePromptAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestAKeptProgramThatWentMeanwhileIsStartedAgain(t *testing.T) {
+func TestKeptProgramIsRestartedAfterExit(t *testing.T) {
 	s := runtimetest.Playing("echo")
 	s.Keep = true
 	r := New(s)
@@ -293,7 +293,7 @@ func TestAKeptProgramThatWentMeanwhileIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestAQuestionOutlivesTheProgram(t *testing.T) {
+func TestQuestionOutlivesProgram(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		s := runtimetest.Playing("echo")
 		s.Keep = keep

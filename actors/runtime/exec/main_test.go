@@ -15,6 +15,6 @@ func TestMain(m *testing.M) {
 		"stubborn":   playStubborn,
 		"flood":      playFlood,
 		"many":       playMany,
-		"deaf":       playDeaf,
+		"deaf":       playUnread,
 	})
 }

@@ -86,7 +86,7 @@ func playMany() {
 }
 
 // playDeaf says what is wrong, and never reads that it is.
-func playDeaf() {
+func playUnread() {
 	for i := range 20_000 {
 		fmt.Printf("{\"type\":\"nonsense %d\"}\n", i)
 	}

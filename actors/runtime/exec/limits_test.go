@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-func TestWhatAProgramLeavesBehindEndsWithIt(t *testing.T) {
+func TestProcessesOfProgramEndWithIt(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		s := runtimetest.Script(proctest.LeftBehind + "sleep 0.2; echo end")
 		s.Keep = keep
@@ -32,7 +32,7 @@ func TestWhatAProgramLeavesBehindEndsWithIt(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsPipesOpenDoesNotHoldARun(t *testing.T) {
+func TestOpenPipesDoNotDelayRunEnd(t *testing.T) {
 	d, r := run(t, runtimetest.Playing("grandchild"), hello)
 	if r.Err != nil {
 		t.Error(r.Err)
@@ -40,7 +40,7 @@ func TestWhatHoldsPipesOpenDoesNotHoldARun(t *testing.T) {
 	proctest.WantAllGone(t, strings.Fields(d.Text(runtime.Output)), 2)
 }
 
-func TestAFloodWaitsForTheHost(t *testing.T) {
+func TestMuchOutputWaitsForHost(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	var got strings.Builder
 	first, room := make(chan struct{}), make(chan struct{})
@@ -86,7 +86,7 @@ func TestAFloodWaitsForTheHost(t *testing.T) {
 	}
 }
 
-func TestALineIsNotLongerThanItMayBe(t *testing.T) {
+func TestLineLengthIsLimited(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		wrong  bool
@@ -113,7 +113,7 @@ func TestALineIsNotLongerThanItMayBe(t *testing.T) {
 	}
 }
 
-func TestAnyOutputIsText(t *testing.T) {
+func TestOutputIsValidText(t *testing.T) {
 	d, r := run(t, runtimetest.Script("head -c 200000 /dev/urandom; head -c 200000 /dev/urandom >&2; echo; echo end"), hello)
 	if r.Err != nil || !strings.HasSuffix(d.Text(runtime.Output), "end\n") || len(d.Text(runtime.Errors)) < 200_000 {
 		t.Errorf("%v: %d and %d bytes", r.Err, len(d.Text(runtime.Output)), len(d.Text(runtime.Errors)))
@@ -128,7 +128,7 @@ func TestAnyOutputIsText(t *testing.T) {
 	}
 }
 
-func TestAProgramThatDoesNotReadIsNotWaitedFor(t *testing.T) {
+func TestProgramThatDoesNotReadIsNotWaitedFor(t *testing.T) {
 	if _, r := run(t, runtimetest.Playing("deaf"), hello); r.Err != nil {
 		t.Error(r.Err)
 	}
@@ -140,22 +140,22 @@ func TestAProgramThatDoesNotReadIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestARunEndsWhenNothingIsKeptAnyMore(t *testing.T) {
+func TestRunEndsWhenHostFails(t *testing.T) {
 	runtimetest.CheckHostFails(t, New(runtimetest.Script("echo one; exec sleep 60")), hello)
 }
 
-func TestARunEndsThoughTheHostIsStuck(t *testing.T) {
+func TestRunEndsWhileHostBlocks(t *testing.T) {
 	runtimetest.CheckHostStuck(t, New(runtimetest.Script("echo one; exec sleep 60")), hello)
 }
 
-func TestAQuestionIsNotWaitedForAfterTheRun(t *testing.T) {
+func TestQuestionIsNotWaitedForAfterRun(t *testing.T) {
 	d, r := run(t, runtimetest.Script(`echo '{"type":"ask","id":"a","prompt":"?"}'; echo '{"type":"approval","id":"b","tool":"t"}'; echo '{"type":"done"}'; read -r line; read -r more && echo "> $more"`), hello)
 	if r.Err != nil || d.Text(runtime.Output) != "" {
 		t.Errorf("%v %q", r.Err, d.Text(runtime.Output))
 	}
 }
 
-func TestAProgramThatDoesNotGoIsKilled(t *testing.T) {
+func TestStubbornProgramIsKilled(t *testing.T) {
 	s := runtimetest.Script(`trap '' TERM; echo $$; echo '{"type":"done"}'; while :; do sleep 60; done`)
 	d, r := run(t, s, hello)
 	if r.Err != nil {
@@ -164,7 +164,7 @@ func TestAProgramThatDoesNotGoIsKilled(t *testing.T) {
 	proctest.WantGone(t, d.Text(runtime.Output))
 }
 
-func TestRunsAndKillsLeaveNothing(t *testing.T) {
+func TestKilledRunsLeaveNoProcesses(t *testing.T) {
 	s := runtimetest.Playing("echo")
 	s.Keep = true
 	r := New(s)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-func TestAnAgentAsksNoMoreThanItMay(t *testing.T) {
+func TestOpenRequestsAreLimited(t *testing.T) {
 	ask := `ask session/request_permission {"sessionId":"SESSION","toolCall":{"toolCallId":"c"},"options":` + permissionOptions + `}`
 	var lines []string
 	for range 100 {
@@ -45,7 +45,7 @@ func TestAnAgentAsksNoMoreThanItMay(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatAsksAndDoesNotReadIsEnded(t *testing.T) {
+func TestAgentThatDoesNotReadIsEnded(t *testing.T) {
 	r := agent(t)
 	run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "spam"))
 	eventually.Holds(t, "it says who it is", func() bool { return run.Text(runtime.Output) != "" })
@@ -64,7 +64,7 @@ func TestAnAgentThatAsksAndDoesNotReadIsEnded(t *testing.T) {
 	proctest.WantGone(t, strings.Fields(run.Text(runtime.Output))[0])
 }
 
-func TestLargeUpdatesWaitForTheHost(t *testing.T) {
+func TestLargeUpdatesWaitForHost(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	first, room := make(chan struct{}, 1<<16), make(chan struct{})
 	size := 0
@@ -93,7 +93,7 @@ func TestLargeUpdatesWaitForTheHost(t *testing.T) {
 	}
 }
 
-func TestAgentsAndKillsLeaveNothing(t *testing.T) {
+func TestKilledAgentsLeaveNoProcesses(t *testing.T) {
 	r := agent(t, granted(accessTerminal))
 	for i := range 40 {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -125,10 +125,10 @@ func TestAgentsAndKillsLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestATurnEndsWhenNothingIsKeptAnyMore(t *testing.T) {
+func TestTurnEndsWhenHostFails(t *testing.T) {
 	runtimetest.CheckHostFails(t, agent(t), prompted("say one", "hang"))
 }
 
-func TestATurnEndsThoughTheHostIsStuck(t *testing.T) {
+func TestTurnEndsWhileHostBlocks(t *testing.T) {
 	runtimetest.CheckHostStuck(t, agent(t), prompted("say one", "hang"))
 }
