@@ -9,7 +9,7 @@ import (
 // Code names a kind of failure for programs. A code never changes its meaning.
 type Code string
 
-// The codes of the command line and of the wire.
+// The codes of errors, in the command line and all interfaces.
 const (
 	NotRunning          Code = "NOT_RUNNING"
 	AlreadyRunning      Code = "ALREADY_RUNNING"

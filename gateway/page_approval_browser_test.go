@@ -36,7 +36,7 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 	b.open("/questions")
 	b.reads(asking(first)+" .heading", "shell")
 	if got := b.text(fmt.Sprintf(`document.querySelector(%q).textContent`, asking(first)+" .context.input")); got != input {
-		t.Errorf("it shows the input %q, want it to the letter: %q", got, input)
+		t.Errorf("it shows the input %q, want it unchanged: %q", got, input)
 	}
 	b.click(asking(first) + " button[value=always]")
 	b.reads(asking(first)+" .state", "✓ Always: exactly this call · by HOST")

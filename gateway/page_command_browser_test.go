@@ -286,12 +286,12 @@ func TestPageValidatesAsTheNode(t *testing.T) {
 		`{"t":"x","m":["q"],"day":"2023-02-29"}`, `{"t":"x","m":["a"],"day":"31.1.2026"}`, `{"t":"x","m":["a"],"day":"2026-1-031"}`, `{"t":"x","m":["a"],"day":"2026-04-31","n":true}`,
 		`{"t":"x","m":["a"],"day":"0000-01-01"}`, `{"t":"x","m":["a"],"day":"1900-02-29"}`,
 	}
-	contract, err := form.Compile(fields)
+	schema, err := form.Compile(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
 	specs := make([]string, len(fields))
-	for i, f := range contract.Fields() {
+	for i, f := range schema.Fields() {
 		specs[i] = web.FieldSpec(f)
 	}
 	h := openPageServer(t)
@@ -304,7 +304,7 @@ func TestPageValidatesAsTheNode(t *testing.T) {
 		if err := json.Unmarshal([]byte(a), &values); err != nil {
 			t.Fatal(err)
 		}
-		_, err := contract.Check(values)
+		_, err := schema.Check(values)
 		want := map[string]string{}
 		if err != nil {
 			want = parley.AsError(err).Fields

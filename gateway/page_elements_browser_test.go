@@ -85,9 +85,9 @@ func TestElementsShowFormInAnotherPage(t *testing.T) {
 		t.Errorf("the title is %q", got)
 	}
 	const answer = `element.shadowRoot.querySelector('[part~=answer]').click()`
-	const wrongs = `[...element.shadowRoot.querySelectorAll('.field > [part=wrong]')].map((e) => e.textContent).join()`
+	const errors = `[...element.shadowRoot.querySelectorAll('.field > [part=wrong]')].map((e) => e.textContent).join()`
 	b.run(answer)
-	if got := b.text(wrongs); got != "Required,,Required,," {
+	if got := b.text(errors); got != "Required,,Required,," {
 		t.Errorf("wrong: %s", got)
 	}
 	b.until(`element.shadowRoot.activeElement?.name === 'f0'`)

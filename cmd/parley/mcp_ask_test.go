@@ -64,7 +64,7 @@ func TestOutcomesOfAFormAreDistinct(t *testing.T) {
 	h := openModelServer(t)
 	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
 	host := h.node.Host()
-	ask := func(more arguments) told { return m.use("send_form", portForm(more)) }
+	ask := func(more arguments) toolResult { return m.use("send_form", portForm(more)) }
 	no, back, late := ask(nil), ask(nil), ask(arguments{"expiresInSeconds": 0.05})
 	if _, err := host.Decline(t.Context(), mustRef(no.Handle), "not today"); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestWaitSurvivesRestart(t *testing.T) {
 	h := openModelServer(t)
 	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
 	type ended struct {
-		got told
+		got toolResult
 		err error
 	}
 	done := make(chan ended, 1)

@@ -153,8 +153,8 @@ func (h *modelServer) connect(w toolTransport, o *sdk.ClientOptions) *model {
 	return &model{h.t, session}
 }
 
-// told is a tool's result, as a model reads it.
-type told struct {
+// toolResult is a tool's result, as a model reads it.
+type toolResult struct {
 	Status   string
 	Handle   string
 	Values   map[string]any
@@ -169,7 +169,7 @@ type told struct {
 		Title, Text  string
 		Fields       []struct{ Name, Label string }
 		AnswerNeeded bool
-		Ended        *told
+		Ended        *toolResult
 		Truncated    bool
 	}
 	Agents []struct{ ID, Title, Status string }
@@ -184,7 +184,7 @@ type told struct {
 }
 
 // use calls a tool. Refusals are results.
-func (m *model) use(tool string, arguments any) told {
+func (m *model) use(tool string, arguments any) toolResult {
 	m.t.Helper()
 	got, err := m.call(m.t.Context(), tool, arguments)
 	if err != nil {
@@ -193,15 +193,15 @@ func (m *model) use(tool string, arguments any) told {
 	return got
 }
 
-func (m *model) call(ctx context.Context, tool string, arguments any) (told, error) {
+func (m *model) call(ctx context.Context, tool string, arguments any) (toolResult, error) {
 	r, err := m.session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
-		return told{}, err
+		return toolResult{}, err
 	}
-	var got told
+	var got toolResult
 	text, _ := r.Content[0].(*sdk.TextContent)
 	if err := json.Unmarshal([]byte(text.Text), &got); err != nil {
-		return told{}, err
+		return toolResult{}, err
 	}
 	got.raw = text.Text
 	if r.IsError != (got.Error != nil) {

@@ -23,7 +23,7 @@ const (
 	defaultAgents   = 1000
 	defaultDuration = 5 * time.Second
 	defaultReady    = 15 * time.Second // how long start waits for the node
-	drainTime       = 10 * time.Second // how long a stopping node waits for requests in flight
+	drainTime       = 10 * time.Second // longest time that a stopping node waits for requests under way
 	variablePrefix  = "PARLEY_"        // of the environment variables that are options
 	formatText      = "text"
 	formatTable     = "table" // the same as text

@@ -168,8 +168,8 @@ func serveCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the node in the foreground",
-		Long: `Runs the node in the foreground and logs to standard error. SIGTERM and Ctrl-C stop it: what is in flight
-ends, waits are cut short (clients take them up again), and everything is on disk already. A second node on
+		Long: `Runs the node in the foreground and logs to standard error. SIGTERM and Ctrl-C stop it: calls under way
+finish, waits are cut short (clients resume them), and everything is on disk already. A second node on
 the same state folder is refused.`,
 		Example: `  parley serve
   parley serve --listen off --log-level debug

@@ -47,15 +47,15 @@ func (o Operation) Kind() Kind {
 	return KindCalls
 }
 
-type marks uint8
+type flags uint8
 
 const (
-	ofNode marks = 1 << iota
+	ofNode flags = 1 << iota
 	waits
 	lists
 )
 
-func of[Req, Resp any](name string, needs Scope, m marks) Operation {
+func of[Req, Resp any](name string, needs Scope, m flags) Operation {
 	return Operation{
 		Name: name, Scope: needs, OfNode: m&ofNode != 0, Waits: m&waits != 0, Lists: m&lists != 0,
 		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),

@@ -45,7 +45,7 @@ type Server struct {
 	listener net.Listener
 	http     *http.Server
 
-	calls  context.Context // ends when calls in flight are given up
+	calls  context.Context // ends when the calls under way are aborted
 	giveUp context.CancelFunc
 
 	mu       sync.Mutex

@@ -1,3 +1,3 @@
-// Package sanitize makes text from others safe to read: what does not show itself, would move a cursor, reorder a line
-// or hide between letters stands as an escape. Markup is the care of whoever writes it.
+// Package sanitize makes text from others safe to read: it escapes characters that are invisible, move a cursor, or
+// reorder a line. It does not escape markup.
 package sanitize

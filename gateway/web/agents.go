@@ -40,7 +40,7 @@ func (l listedAgent) Page() string { return AgentPath(l.Name) }
 // Standing is the status of an agent of this node.
 type Standing struct {
 	view.AgentStatus
-	Marks []string // its labels as key=value, sorted
+	LabelTexts []string // its labels as key=value, sorted
 }
 
 // Sign returns a character for the status.
@@ -66,7 +66,7 @@ func standingOf(ctx context.Context, a api.Agent) (Standing, error) {
 		return s, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
-		s.Marks = append(s.Marks, key+"="+s.Labels[key])
+		s.LabelTexts = append(s.LabelTexts, key+"="+s.Labels[key])
 	}
 	return s, nil
 }

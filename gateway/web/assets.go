@@ -47,7 +47,7 @@ func newAssets(from fs.FS, folder string) (*Assets, error) {
 		}
 		_, _ = sum.Write([]byte(entry.Name() + "\x00" + strconv.Itoa(len(plain)) + "\x00")) // never fails
 		_, _ = sum.Write(plain)
-		a.Files[entry.Name()] = Asset{kind: mediaType(entry.Name()), plain: plain, packed: sync.OnceValue(func() []byte { return pack(plain) })}
+		a.Files[entry.Name()] = Asset{kind: mediaType(entry.Name()), plain: plain, packed: sync.OnceValue(func() []byte { return compress(plain) })}
 	}
 	a.Hash = hex.EncodeToString(sum.Sum(nil))[:16]
 	return a, nil
@@ -68,8 +68,8 @@ func mediaType(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
-// pack returns a file compressed by gzip.
-func pack(plain []byte) []byte {
+// compress returns a file compressed by gzip.
+func compress(plain []byte) []byte {
 	var buf bytes.Buffer
 	w, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
 	if err != nil {

@@ -177,7 +177,7 @@ func (d *demo) crash(ctx context.Context) error {
 	if before != after {
 		return errors.New("the inbox is not what it was")
 	}
-	d.tell("The same inbox, to the letter. The answer stands under the name that fae gave it,")
+	d.tell("The same inbox, unchanged. The answer stands under the name that fae gave it,")
 	if _, err := d.command(ctx, "show", "project-config", "--as", "fae"); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Visible returns text from others as it is safe to print on one line. Characters that do not show, move the cursor,
-// reorder the line or hide between letters are written as escapes.
+// reorder the line or are invisible are written as escapes.
 func Visible(s string) string { return escape(s, "") }
 
 // Quoted returns Visible text in double quotes, in which quotes and backslashes are escaped.

@@ -7,7 +7,7 @@ const open = { is: 'NUMBER', of: 'open' };
 const requested = { is: 'NUMBER', of: 'requests' };
 const carrier = { is: 'NUMBER', of: 'carriers' };
 const rest = (is, optional) => ({ is, rest: true, optional });
-const text = { ...rest('TEXT'), marks: true };
+const text = { ...rest('TEXT'), carries: true };
 
 /**
  * Commands by name: takes are the arguments, does is a description, call returns the operation and its body. An argument
@@ -89,7 +89,7 @@ export function unfinishedForm(line) {
   return first === '/form' && more === undefined ? { recipient, description } : null;
 }
 
-const mark = /(?:^|[^\p{L}\p{N}_@\\])@(?:([\p{L}\p{N}_.-]+):)?(@?[\p{L}\p{N}_./-]*)$/u;
+const reference = /(?:^|[^\p{L}\p{N}_@\\])@(?:([\p{L}\p{N}_.-]+):)?(@?[\p{L}\p{N}_./-]*)$/u;
 
 /** Reports whether a name can follow an @ in a text. Special names need an edge. */
 export const fitsText = (name, hasEdge) => (hasEdge || !name.startsWith('@')) && /^@?[\p{L}\p{N}_]+(?:[-./]+[\p{L}\p{N}_]+)*$/u.test(name);
@@ -104,7 +104,7 @@ export function expected(line) {
   const at = Math.min(all.length - 2, takes.length - 1);
   const t = takes[at] ?? {};
   if (all.length - 2 > at && !t.many && !t.rest) return word;
-  const m = t.marks && mark.exec(line);
+  const m = t.carries && reference.exec(line);
   if (m) return { text: m[2], start: line.length - m[2].length, of: 'names', isMark: true, hasEdge: Boolean(m[1]) };
   return { ...word, of: t.of, about: t.ofFirst && all[1].text, mayBuild: word.text === '' && Boolean(unfinishedForm(line)) };
 }
