@@ -105,6 +105,12 @@ func (h *testServer) kill() {
 	_ = h.process.Wait()         // the error is that it was killed
 }
 
+// stop ends the node in order.
+func (h *testServer) stop() {
+	_ = h.stdin.Close()  // it ends then
+	_ = h.process.Wait() // what it says is on standard error
+}
+
 func (h *testServer) close() {
 	h.kill()
 	_ = os.RemoveAll(h.folder) // a remaining folder does no harm

@@ -70,17 +70,17 @@ func TestTypeScriptAgentsShareConnection(t *testing.T) {
 	}
 }
 
-// TestTypeScriptCyclesSurviveRestart kills the node in the middle, twice.
+// TestTypeScriptCyclesSurviveRestart kills the node in the middle, and later stops it in order.
 func TestTypeScriptCyclesSurviveRestart(t *testing.T) {
 	overBoth(t, func(t *testing.T) {
 		h, host, _ := openTest(t)
-		const cycles = 300
+		const cycles = 200
 		s := startScript(t, "../test/cycles.mjs", h.url(), tokenOf(t, host), fmt.Sprint(cycles), "16", hostToken(t, host))
-		for range 2 {
+		for _, end := range []func(){h.kill, h.stop} {
 			for range cycles / 4 {
 				s.line(t)
 			}
-			h.kill()
+			end()
 			if err := h.start(); err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ export class Asked {
     /**
      * @param {Wire} wire
      * @param {import("./operations.js").Asked} asked
-     * @param {import("./link.js").Coming} [coming] its outcome, if that comes by itself
+     * @param {import("./link.js").Coming} [coming] the outcome, if it arrives by itself
      */
     constructor(wire: Wire, asked: import("./operations.js").Asked, coming?: import("./link.js").Coming);
     /** undefined if nothing was asked, because the name for the answer is bound already @readonly */

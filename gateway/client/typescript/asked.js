@@ -31,7 +31,7 @@ export class Asked {
   /**
    * @param {Wire} wire
    * @param {import("./operations.js").Asked} asked
-   * @param {import("./link.js").Coming} [coming] its outcome, if that comes by itself
+   * @param {import("./link.js").Coming} [coming] the outcome, if it arrives by itself
    */
   constructor(wire, asked, coming) {
     this.#wire = wire;

@@ -1,4 +1,4 @@
-/** The way to a node for several agents: one link, or HTTP where that does not get through. */
+/** The transport to a node for several agents: one link, or HTTP where no link can be opened. */
 export class Connection {
     /**
      * @param {string} url of the node
@@ -7,8 +7,8 @@ export class Connection {
      */
     constructor(url: string, WebSocket: any, times?: Partial<typeof defaults>);
     /**
-     * Returns the link, or undefined for a call that goes by HTTP. It opens the link for a call that waits, and for one that comes with
-     * others: HTTP opens no more for a call alone, and a program that makes it ends at once.
+     * Returns the link, or undefined for a call by HTTP. It opens the link for a call that waits, and for a call close to others. A single
+     * call costs less by HTTP, and does not delay the end of the program.
      *
      * @param {string | undefined} token
      * @param {boolean} waits
@@ -24,7 +24,7 @@ export class Connection {
      * @returns {Promise<T>}
      */
     plainly<T>(call: () => Promise<T>): Promise<T>;
-    /** Notes that HTTP got no answer either: it was not the WebSocket's fault. */
+    /** Notes that HTTP got no answer either: the node is away. */
     lost(): void;
     #private;
 }

@@ -4,30 +4,30 @@ import { Link, until } from "./link.js";
 /** Times in milliseconds. */
 const defaults = {
   dial: 5000, // to open a link
-  close: 100, // before a link ends on which nobody waits
-  beat: 20000, // of silence before a node is asked whether it is there
-  plain: 60000, // of calls by HTTP, where a link could not be opened
+  close: 100, // without a caller that waits, before a link closes
+  beat: 20000, // of silence, before the node is called
+  plain: 60000, // of calls by HTTP, after no link could be opened
 };
 
-/** How many links may end unheard: a node may be killed just after it opened one. */
+/** The number of links in a row that may end unheard. One may: a node may be killed just after it opened one. */
 const maxUnheard = 2;
 
-/** The way to a node for several agents: one link, or HTTP where that does not get through. */
+/** The transport to a node for several agents: one link, or HTTP where no link can be opened. */
 export class Connection {
   #url;
   #WebSocket;
   #times;
   /** @type {Link | undefined} */
   #link;
-  /** resolves when the opening that goes on has ended @type {Promise<void> | undefined} */
+  /** resolves when an opening has ended; undefined if none goes on @type {Promise<void> | undefined} */
   #opening;
-  /** until when calls go by HTTP, because nothing else gets through */
+  /** time until which calls go by HTTP, because no link could be opened */
   #plainUntil = 0;
-  /** how many links ended unheard, one after the other */
+  /** number of links that ended unheard, one after the other */
   #unheard = 0;
-  /** how many calls go by HTTP now */
+  /** number of calls by HTTP under way */
   #underWay = 0;
-  /** when a call last began or ended by HTTP */
+  /** time when a call by HTTP last began or ended */
   #lastCall = 0;
 
   /**
@@ -42,8 +42,8 @@ export class Connection {
   }
 
   /**
-   * Returns the link, or undefined for a call that goes by HTTP. It opens the link for a call that waits, and for one that comes with
-   * others: HTTP opens no more for a call alone, and a program that makes it ends at once.
+   * Returns the link, or undefined for a call by HTTP. It opens the link for a call that waits, and for a call close to others. A single
+   * call costs less by HTTP, and does not delay the end of the program.
    *
    * @param {string | undefined} token
    * @param {boolean} waits
@@ -81,13 +81,13 @@ export class Connection {
     }
   }
 
-  /** Notes that HTTP got no answer either: it was not the WebSocket's fault. */
+  /** Notes that HTTP got no answer either: the node is away. */
   lost() {
     this.#plainUntil = 0;
   }
 
   /**
-   * Leaves calls to HTTP where something opens links, and does not speak as a node.
+   * Leaves calls to HTTP for a while, if a proxy accepts WebSockets and does not pass them on.
    *
    * @param {import("./link.js").End} end
    */
@@ -99,7 +99,7 @@ export class Connection {
   }
 
   /**
-   * Opens a link, or leaves calls to HTTP for a while. A platform does not say why it could not: HTTP will.
+   * Opens a link, or leaves calls to HTTP for a while. Platforms do not give the reason of a failure; the call by HTTP will.
    *
    * @param {string | undefined} token
    * @returns {Promise<void>}
@@ -115,12 +115,12 @@ export class Connection {
       try {
         socket = new this.#WebSocket(this.#url, token === undefined ? [protocol] : [protocol, `parley.bearer.${token}`]);
       } catch {
-        return failed(); // a page that may not, or a token that is none
+        return failed(); // the page may not, or the token is malformed
       }
       const ended = () => {
         clearTimeout(timer);
         socket.onopen = socket.onclose = null;
-        socket.onerror = () => {}; // some throw what nobody hears
+        socket.onerror = () => {}; // some implementations throw errors without a listener
         failed();
       };
       const timer = setTimeout(() => {
@@ -130,7 +130,7 @@ export class Connection {
       socket.binaryType = "arraybuffer";
       socket.onerror = socket.onclose = ended;
       socket.onopen = () => {
-        if (socket.protocol !== protocol) { // an older node, or something on the way to it
+        if (socket.protocol !== protocol) { // an older node, or a proxy
           ended();
           socket.close();
           return;

@@ -1,6 +1,5 @@
 /**
- * Writes a frame: its kind, the ID, and what follows in its layout. A body is JSON as text, which a node answers with the same: to
- * read that is faster than to read maps in JavaScript.
+ * Writes a frame. A body is JSON as text, and the node answers with the same: JavaScript parses JSON faster than maps of msgpack.
  *
  * @param {Writer} w
  * @param {number} kind
@@ -14,7 +13,7 @@ export function writeFrame(w: Writer, kind: number, id: number, { agent, operati
     credit?: number;
 }): void;
 /**
- * Reads the frames of a message of a node. It throws Malformed, behind which nothing can be read.
+ * Reads the frames of a message of a node. It throws Malformed at the first malformed one.
  *
  * @param {Uint8Array} message
  * @param {(kind: number, id: number, body: Uint8Array) => void} each

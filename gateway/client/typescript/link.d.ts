@@ -1,5 +1,5 @@
 /**
- * Waits for a promise, until the signal.
+ * Waits for a promise until the signal.
  *
  * @template T
  * @param {Promise<T>} promise
@@ -8,19 +8,19 @@
  */
 export function until<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T>;
 /** @typedef {{cursor: string, message: import("./operations.js").Envelope}} Item a message of a follow */
-/** @typedef {"ended" | "unheard" | "malformed"} End how a link ended; unheard: it was lost before the node had sent anything */
-/** The items that a node may send of a follow before they are taken. */
+/** @typedef {"ended" | "unheard" | "malformed"} End how a link ended; unheard: it was lost before the node had sent a frame */
+/** The number of items of a follow that a node may send before the first is taken. */
 export const window: 32;
 /**
- * One WebSocket on which calls, waits and follows of several agents are under way. It ends itself when nobody waits for anything on it
- * for a moment: while a WebSocket is open, Node does not end a program.
+ * One WebSocket with calls, waits and follows of several agents. It closes itself when nobody has waited for a moment: Node does not end
+ * a program with an open WebSocket.
  */
 export class Link {
     /**
      * Takes a WebSocket that is open.
      *
      * @param {any} socket
-     * @param {string | undefined} token that opened it: its agent is number 0
+     * @param {string | undefined} token of agent 0, which opened it
      * @param {{close: number, beat: number}} times in milliseconds
      * @param {(end: End) => void} onEnd is called once
      */
@@ -41,7 +41,7 @@ export class Link {
      */
     call(token: string | undefined, operation: string, body: string, signal?: AbortSignal): Promise<any>;
     /**
-     * Asks a form. If that is open then, its outcome is coming.
+     * Asks a form. The outcome of an open one follows.
      *
      * @param {string | undefined} token
      * @param {string} body
@@ -53,7 +53,7 @@ export class Link {
         coming?: Coming;
     }>;
     /**
-     * Yields the messages of a follow as they come, until it is refused, lost, or wanted no more.
+     * Yields messages as they change. It throws when the node refuses, or the link is lost.
      *
      * @param {string | undefined} token
      * @param {string} body
@@ -63,11 +63,11 @@ export class Link {
     follow(token: string | undefined, body: string, signal?: AbortSignal): AsyncGenerator<Item, void, void>;
     #private;
 }
-/** The outcome of a form, which comes on the link on which it was asked. */
+/** The outcome of a form, which arrives on the link that asked it. */
 export class Coming {
     /**
      * @param {Promise<any>} outcome
-     * @param {() => () => void} claim keeps it coming, until what it returns is called
+     * @param {() => () => void} claim marks it as awaited; the returned function ends that
      */
     constructor(outcome: Promise<any>, claim: () => () => void);
     /**
@@ -92,6 +92,6 @@ export type Item = {
     message: import("./operations.js").Envelope;
 };
 /**
- * how a link ended; unheard: it was lost before the node had sent anything
+ * how a link ended; unheard: it was lost before the node had sent a frame
  */
 export type End = "ended" | "unheard" | "malformed";

@@ -3,45 +3,45 @@ import { from, readFrames, to, writeFrame } from "./frame.js";
 import { Malformed, Reader, Writer } from "./msgpack.js";
 
 /** @typedef {{cursor: string, message: import("./operations.js").Envelope}} Item a message of a follow */
-/** @typedef {"ended" | "unheard" | "malformed"} End how a link ended; unheard: it was lost before the node had sent anything */
+/** @typedef {"ended" | "unheard" | "malformed"} End how a link ended; unheard: it was lost before the node had sent a frame */
 
-/** The items that a node may send of a follow before they are taken. */
+/** The number of items of a follow that a node may send before the first is taken. */
 export const window = 32;
 
-/** The bytes of a message of several frames. */
+/** The size of a message of several frames, in bytes. */
 const joinedSize = 64 << 10;
 
-/** The asks whose outcomes nobody waits for, before the oldest is given up: each has a place among the waits of its agent. */
+/** The number of outcomes on their way that nobody waits for. The oldest is given up: each takes a place among its agent's waits. */
 const maxUnclaimed = 256;
 
 /** The largest message of a node, in bytes. */
 const maxMessage = 512 << 20;
 
 /**
- * One WebSocket on which calls, waits and follows of several agents are under way. It ends itself when nobody waits for anything on it
- * for a moment: while a WebSocket is open, Node does not end a program.
+ * One WebSocket with calls, waits and follows of several agents. It closes itself when nobody has waited for a moment: Node does not end
+ * a program with an open WebSocket.
  */
 export class Link {
   #socket;
   #token;
   #times;
   #onEnd;
-  /** the agents that are signed in, by their tokens @type {Map<string | undefined, Promise<number>>} */
+  /** agents that are signed in, by token @type {Map<string | undefined, Promise<number>>} */
   #agents = new Map();
-  /** what is under way, by ID @type {Map<number, Task>} */
+  /** tasks under way, by ID @type {Map<number, Task>} */
   #tasks = new Map();
   #lastId = 0;
   #out = new Writer();
   #isFlushing = false;
   #isGoing = false;
   #isEnded = false;
-  /** asks that are accepted, and whose outcomes nobody waits for, the oldest first @type {Set<Task>} */
+  /** accepted asks whose outcomes nobody waits for, the oldest first @type {Set<Task>} */
   #unclaimed = new Set();
-  /** how many callers wait */
+  /** number of callers that wait */
   #held = 0;
-  /** ends the link when nobody waits @type {ReturnType<typeof setTimeout> | undefined} */
+  /** closes the link when nobody waits @type {ReturnType<typeof setTimeout> | undefined} */
   #idle;
-  /** looks whether the node is there while somebody waits @type {ReturnType<typeof setInterval> | undefined} */
+  /** checks that the node is there while somebody waits @type {ReturnType<typeof setInterval> | undefined} */
   #beat;
   #hasHeard = false;
   #isQuiet = false;
@@ -50,7 +50,7 @@ export class Link {
    * Takes a WebSocket that is open.
    *
    * @param {any} socket
-   * @param {string | undefined} token that opened it: its agent is number 0
+   * @param {string | undefined} token of agent 0, which opened it
    * @param {{close: number, beat: number}} times in milliseconds
    * @param {(end: End) => void} onEnd is called once
    */
@@ -84,7 +84,7 @@ export class Link {
   }
 
   /**
-   * Asks a form. If that is open then, its outcome is coming.
+   * Asks a form. The outcome of an open one follows.
    *
    * @param {string | undefined} token
    * @param {string} body
@@ -101,7 +101,7 @@ export class Link {
   }
 
   /**
-   * Yields the messages of a follow as they come, until it is refused, lost, or wanted no more.
+   * Yields messages as they change. It throws when the node refuses, or the link is lost.
    *
    * @param {string | undefined} token
    * @param {string} body
@@ -132,7 +132,7 @@ export class Link {
   }
 
   /**
-   * Returns the number of an agent, which it signs in if it is not.
+   * Returns the number of an agent, and signs it in if needed.
    *
    * @param {string | undefined} token
    * @param {AbortSignal} [signal]
@@ -154,17 +154,17 @@ export class Link {
     try {
       const task = await this.#perform(from.signIn, { body: JSON.stringify({ token }) });
       const { agent } = /** @type {{agent: unknown}} */ (await task.first.promise);
-      if (typeof agent === "number") return agent;
+      if (typeof agent === "number" && Number.isSafeInteger(agent) && agent >= 0) return agent;
       throw new ParleyError("INTERNAL", "the node's answer to a sign-in cannot be read");
     } catch (e) {
-      // The connection has too many agents, or they sign in too fast. The call is none of theirs, and was not made.
+      // The connection has too many agents, or they sign in too fast: the call itself was not sent.
       if (e instanceof ParleyError && (e.code === "QUOTA_EXCEEDED" || e.code === "RATE_LIMITED")) throw new Lost(false, e);
       throw e;
     }
   }
 
   /**
-   * Begins something, and resolves when there is its first answer.
+   * Begins a task, and resolves with it at its first answer.
    *
    * @param {number} kind
    * @param {Parameters<typeof writeFrame>[3]} rest
@@ -198,7 +198,7 @@ export class Link {
   }
 
   /**
-   * Gives up what is under way, if it is.
+   * Cancels a task that is under way.
    *
    * @param {Task} task
    */
@@ -207,7 +207,7 @@ export class Link {
   }
 
   /**
-   * Keeps the outcome of an ask coming, until what it returns is called.
+   * Marks the outcome of an ask as awaited. The returned function ends that.
    *
    * @param {Task} task
    */
@@ -234,7 +234,7 @@ export class Link {
   }
 
   /**
-   * Writes a frame. Those of a moment go in one message.
+   * Writes a frame. Frames of the same moment share a message.
    *
    * @param {number} kind
    * @param {number} id
@@ -280,7 +280,7 @@ export class Link {
       return;
     }
     const task = this.#tasks.get(id);
-    if (task === undefined) return; // it was given up
+    if (task === undefined) return; // it was cancelled
     const body = new Reader(bytes).value();
     switch (kind) {
       case to.asked:
@@ -296,7 +296,7 @@ export class Link {
     else task.fail(refusalOf(said));
   }
 
-  /** Keeps the link open until what it returns is called. */
+  /** Keeps the link open until the returned function is called. */
   #hold() {
     this.#held++;
     clearTimeout(this.#idle);
@@ -310,7 +310,7 @@ export class Link {
     };
   }
 
-  /** Asks something of a node that was not heard for a while, and ends the link if it is not heard then. */
+  /** Sends a call to a node that has been silent for a beat. After another it ends the link. */
   #look() {
     if (this.#isQuiet) return this.#end("the node is silent", "ended");
     this.#isQuiet = true;
@@ -318,7 +318,7 @@ export class Link {
   }
 
   /**
-   * Ends the link. What is under way is lost.
+   * Ends the link. Tasks under way are lost.
    *
    * @param {unknown} why
    * @param {End} how
@@ -329,7 +329,7 @@ export class Link {
     clearTimeout(this.#idle);
     clearInterval(this.#beat);
     this.#socket.onmessage = this.#socket.onclose = null;
-    this.#socket.onerror = () => {}; // some throw what nobody hears
+    this.#socket.onerror = () => {}; // some implementations throw errors without a listener
     this.#socket.close();
     for (const task of this.#tasks.values()) task.fail(new Lost(true, why));
     this.#tasks.clear();
@@ -338,14 +338,14 @@ export class Link {
   }
 }
 
-/** The outcome of a form, which comes on the link on which it was asked. */
+/** The outcome of a form, which arrives on the link that asked it. */
 export class Coming {
   #outcome;
   #claim;
 
   /**
    * @param {Promise<any>} outcome
-   * @param {() => () => void} claim keeps it coming, until what it returns is called
+   * @param {() => () => void} claim marks it as awaited; the returned function ends that
    */
   constructor(outcome, claim) {
     this.#outcome = outcome;
@@ -368,21 +368,21 @@ export class Coming {
   }
 }
 
-/** What an ID is under way for. */
+/** A call, ask, follow or sign-in under way. */
 class Task {
-  /** its answer; of an ask, that it is accepted @type {Deferred} */
+  /** the answer, for an ask the acceptance @type {Deferred} */
   first = deferred();
-  /** of an ask, its outcome @type {Deferred} */
+  /** the outcome of an ask @type {Deferred} */
   last = deferred();
   isAsked = false;
-  /** how many wait for that */
+  /** number of callers that wait for the outcome */
   claims = 0;
   isOver = false;
-  /** of a follow, what nobody has taken @type {Item[]} */
+  /** items of a follow that nobody has taken @type {Item[]} */
   items = [];
-  /** that there are items, or the end @type {Deferred} */
+  /** resolves when there are items, or the end @type {Deferred} */
   news = deferred();
-  /** how many more items may come */
+  /** number of items that may still arrive */
   credit = window;
 
   /**
@@ -420,7 +420,7 @@ class Task {
     this.#over().reject(why);
   }
 
-  /** Marks the end, and returns what it settles. */
+  /** Marks the end, and returns the promise to settle. */
   #over() {
     this.isOver = true;
     this.news.resolve(undefined);
@@ -431,7 +431,7 @@ class Task {
 /** @typedef {{promise: Promise<any>, resolve: (value: any) => void, reject: (why: unknown) => void}} Deferred */
 
 /**
- * Makes a promise with its ends. It may be refused without anybody waiting for it.
+ * Makes a promise with its functions. A rejection that nobody awaits is ignored.
  *
  * @returns {Deferred}
  */
@@ -444,7 +444,7 @@ function deferred() {
 }
 
 /**
- * Waits for a promise, until the signal.
+ * Waits for a promise until the signal.
  *
  * @template T
  * @param {Promise<T>} promise
@@ -463,11 +463,11 @@ export async function until(promise, signal) {
   }
 }
 
-/** What each signal tells. Node warns of a signal with more than a few listeners, and many calls may share one. */
+/** One listener for each signal. Node warns of more than a few on one signal, and many calls may share it. */
 const listeners = /** @type {WeakMap<AbortSignal, {told: Set<() => void>, tell: () => void}>} */ (new WeakMap());
 
 /**
- * Calls a function when a signal is aborted, until what it returns is called.
+ * Calls a function when a signal is aborted. The returned function ends that.
  *
  * @param {AbortSignal} signal
  * @param {() => void} aborted

@@ -1,6 +1,6 @@
 /** The largest depth of a value. */
 export const maxDepth: 32;
-/** Bytes that are no value, or none of those that frames have. */
+/** The error of bytes that are no value, or of a type that frames do not have. */
 export class Malformed extends Error {
     constructor();
 }
@@ -28,12 +28,12 @@ export class Writer {
      * @param {string} text
      */
     json(text: string): void;
-    /** Returns what is written, and begins again. */
+    /** Returns the bytes written, and begins again. */
     take(): Uint8Array<ArrayBuffer>;
     #private;
 }
 /**
- * Reads values one behind the other. It believes no length that is not there, and throws Malformed.
+ * Reads values one behind the other. It throws Malformed, and trusts no length before the bytes are there.
  */
 export class Reader {
     /** @param {Uint8Array} bytes */

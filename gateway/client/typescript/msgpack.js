@@ -1,5 +1,5 @@
-// The part of msgpack that frames are made of. It is written here because the client has no dependencies, and because a
-// reader for frames of strangers has bounds that libraries leave to their users.
+// The part of msgpack that frames use. The client has no dependencies, and libraries leave the bounds of depth and size, which frames of a
+// hostile node need, to their users.
 
 /** The largest depth of a value. */
 export const maxDepth = 32;
@@ -7,10 +7,10 @@ export const maxDepth = 32;
 /** The type of the extension that holds JSON as text. */
 const jsonText = 1;
 
-/** What a writer keeps to write to again, in bytes: a large request should not stay for ever. */
+/** The size of the buffer that a writer keeps, in bytes: that of a large request is freed. */
 const keptSize = 64 << 10;
 
-/** Bytes that are no value, or none of those that frames have. */
+/** The error of bytes that are no value, or of a type that frames do not have. */
 export class Malformed extends Error {
   constructor() {
     super("the frame is malformed");
@@ -81,7 +81,7 @@ export class Writer {
     this.length += 6 + n;
   }
 
-  /** Returns what is written, and begins again. */
+  /** Returns the bytes written, and begins again. */
   take() {
     const taken = this.#bytes.slice(0, this.length);
     this.length = 0;
@@ -114,7 +114,7 @@ export class Writer {
 }
 
 /**
- * Reads values one behind the other. It believes no length that is not there, and throws Malformed.
+ * Reads values one behind the other. It throws Malformed, and trusts no length before the bytes are there.
  */
 export class Reader {
   #bytes;

@@ -10,7 +10,7 @@ export function newKey(): string;
 export class Wire {
     /**
      * @param {Options} options
-     * @param {Wire} [beside] one for another agent of the same node, which shares its connection
+     * @param {Wire} [beside] the Wire of another agent, to share its connection
      */
     constructor(options: Options, beside?: Wire);
     base: string;
@@ -26,7 +26,7 @@ export class Wire {
      */
     call(operation: string, request: Record<string, unknown>, signal?: AbortSignal): Promise<any>;
     /**
-     * Asks a form as call does. Its outcome is coming if it goes over a link and was open.
+     * Asks a form as call does. Over a link, the outcome of an open form follows.
      *
      * @param {Record<string, unknown>} form
      * @param {AbortSignal} [signal]
@@ -37,7 +37,8 @@ export class Wire {
         coming?: import("./link.js").Coming;
     }>;
     /**
-     * Yields messages as they change, each with the cursor behind it. It returns where a follow has no link, loses it, or finds no place.
+     * Yields messages as they change, each with the cursor behind it. It returns without a link, when that is lost, and when the agent has
+     * too many follows.
      *
      * @param {Record<string, unknown>} from a filter, and a cursor
      * @param {AbortSignal} [signal]
@@ -77,7 +78,7 @@ export type Options = {
      */
     signal?: AbortSignal | undefined;
     /**
-     * in place of the global one; without a WebSocket beside it all calls go by it
+     * in place of the global one; without the option WebSocket it makes all calls
      */
     fetch?: typeof fetch | undefined;
     /**

@@ -10,7 +10,7 @@ import { looks } from "./operations.js";
  * @property {number} [patience] for how many milliseconds a node is waited for that was there and is not; default: until the
  *   signal of the call
  * @property {AbortSignal} [signal] ends connecting
- * @property {typeof globalThis.fetch} [fetch] in place of the global one; without a WebSocket beside it all calls go by it
+ * @property {typeof globalThis.fetch} [fetch] in place of the global one; without the option WebSocket it makes all calls
  * @property {any} [WebSocket] in place of the global one, which Node has from 22 on
  */
 
@@ -23,7 +23,7 @@ const lastPause = 2000;
 /** The largest request, in bytes. A node refuses a larger one by HTTP, and ends a connection for it. */
 const maxBody = 1 << 20;
 
-/** How many links a call may lose. Then it goes by HTTP: it may be what ends them. */
+/** The number of links that a call may lose before it goes by HTTP: its answer may be what ends them. */
 const maxLosses = 2;
 
 /** The way to a node for one agent. */
@@ -33,7 +33,7 @@ export class Wire {
 
   /**
    * @param {Options} options
-   * @param {Wire} [beside] one for another agent of the same node, which shares its connection
+   * @param {Wire} [beside] the Wire of another agent, to share its connection
    */
   constructor(options, beside) {
     let url;
@@ -47,7 +47,7 @@ export class Wire {
     }
     this.base = url.origin + url.pathname.replace(/\/$/, "");
     this.options = options;
-    // A fetch of the program's own goes where a WebSocket may not: through an agent or a proxy, to a socket.
+    // A custom fetch may reach the node where WebSocket does not: through a proxy, or by a Unix socket.
     if (beside !== undefined) this.#seen = beside.#seen;
     this.connection = beside?.connection ?? new Connection(this.base, options.WebSocket ?? (options.fetch ? undefined : globalThis.WebSocket));
   }
@@ -66,7 +66,7 @@ export class Wire {
   }
 
   /**
-   * Asks a form as call does. Its outcome is coming if it goes over a link and was open.
+   * Asks a form as call does. Over a link, the outcome of an open form follows.
    *
    * @param {Record<string, unknown>} form
    * @param {AbortSignal} [signal]
@@ -84,7 +84,8 @@ export class Wire {
   }
 
   /**
-   * Yields messages as they change, each with the cursor behind it. It returns where a follow has no link, loses it, or finds no place.
+   * Yields messages as they change, each with the cursor behind it. It returns without a link, when that is lost, and when the agent has
+   * too many follows.
    *
    * @param {Record<string, unknown>} from a filter, and a cursor
    * @param {AbortSignal} [signal]
@@ -105,7 +106,7 @@ export class Wire {
   }
 
   /**
-   * Performs an operation over the link, if there is one, and by HTTP otherwise.
+   * Performs an operation over the link, or by HTTP if there is none. It repeats a lost call as call does.
    *
    * @param {string} operation
    * @param {Record<string, unknown>} request
@@ -126,7 +127,7 @@ export class Wire {
       } catch (e) {
         if (e instanceof ParleyError) this.saw();
         if (!(e instanceof Lost)) throw e;
-        if (link !== undefined && !e.sent) { // it ended just now, or has no place for the agent
+        if (link !== undefined && !e.sent) { // the link has just ended, or has no place for the agent
           losses = maxLosses;
           continue;
         }
