@@ -55,7 +55,7 @@ func TestReadableFolderOrKeyIsRefused(t *testing.T) {
 	if err := open(empty); err != nil {
 		t.Error(err)
 	}
-	chmod(other, 0o755) // with files that are no node's, it is left as it is
+	chmod(other, 0o755) // a folder with other files keeps its mode
 	if err := os.WriteFile(filepath.Join(other, "notes.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

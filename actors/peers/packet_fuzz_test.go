@@ -11,8 +11,8 @@ import (
 	"parley/mailbox"
 )
 
-// FuzzMailPacket reads whatever a node may write. A packet that can be read is the same when it is written and
-// read again, and all in it is within bounds.
+// FuzzMailPacket decodes any bytes. A decoded packet equals the one decoded from its encoding, and all its parts are within
+// bounds.
 func FuzzMailPacket(f *testing.F) {
 	node := capabilities.NodeOf([32]byte{31: 1})
 	id := func(n byte) capabilities.ID { return capabilities.ID{ULID: ulid.ULID{15: n}, Node: node} }
@@ -39,7 +39,7 @@ func FuzzMailPacket(f *testing.F) {
 	}
 	f.Add(body)
 	f.Add(append(bytes.Repeat([]byte{0x91}, 5000), 0xc0))                                            // nested
-	f.Add(append([]byte{0x94, 0, 0, 0xc0, 0xdd, 1 << 6, 0, 0, 0}, bytes.Repeat([]byte{0xc0}, 9)...)) // a list that claims more than it has
+	f.Add(append([]byte{0x94, 0, 0, 0xc0, 0xdd, 1 << 6, 0, 0, 0}, bytes.Repeat([]byte{0xc0}, 9)...)) // a list that claims more elements than it has
 	f.Fuzz(func(t *testing.T, body []byte) {
 		l, err := ReadPacket[MailPacket](body)
 		if err != nil || l.check() != nil {

@@ -34,7 +34,7 @@ func unreachable(transport.Kind, []byte) (transport.Kind, any, error) {
 	return 0, nil, errors.New("nobody is there")
 }
 
-// TestItemsArriveInOrderThroughFailures has every third packet lost before it arrives, and every fifth response.
+// TestItemsArriveInOrderDespiteFailures loses every third packet and every fifth response.
 func TestItemsArriveInOrderDespiteFailures(t *testing.T) {
 	const items = 3000
 	var mu sync.Mutex
@@ -107,7 +107,7 @@ func TestItemsArriveInOrderDespiteFailures(t *testing.T) {
 	}
 }
 
-// TestSettlementsAreToldOfANodeOutOfReach sends one to a node that cannot be reached.
+// TestSettlementForUnreachableNodeFails sends a settlement to an unreachable node.
 func TestSettlementForUnreachableNodeFails(t *testing.T) {
 	d, _ := open(t, &fakeLink{call: unreachable})
 	begin := time.Now()

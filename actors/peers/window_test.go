@@ -26,7 +26,7 @@ func TestPacketsAreProcessedInOrder(t *testing.T) {
 				mu.Unlock()
 				l.admit(7, number)
 			})
-			synctest.Wait() // it is in, or waits for those before it
+			synctest.Wait() // it is being processed, or waits for those before it
 		}
 		all.Wait()
 		if want := []uint64{1, 2, 3, 4}; !slices.Equal(admitted, want) {

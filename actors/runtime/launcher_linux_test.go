@@ -17,7 +17,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// started returns a program that runs, and the lines that it puts out.
+// started returns a running program and the lines of its output.
 func launch(t *testing.T, s Spec) (*process, *bufio.Scanner) {
 	t.Helper()
 	p, err := start(s, nil, false)
@@ -43,12 +43,12 @@ func readPIDs(t *testing.T, lines *bufio.Scanner, count int) []int {
 		pids = append(pids, pid)
 	}
 	if len(pids) != count {
-		t.Fatalf("it put out %v", pids)
+		t.Fatalf("the output is %v", pids)
 	}
 	return pids
 }
 
-// launchers returns one that uses cgroups where there are any, and one that does not.
+// launchers returns a launcher that uses cgroups if there are any, and one that does not.
 func launchers() map[string]*Launcher {
 	bare := NewLauncher(Defaults{})
 	bare.cgroups = cgroups{}
@@ -84,7 +84,7 @@ func TestLauncherFindsDescendants(t *testing.T) {
 			p.Kill()
 			<-p.Exited
 			if _, err := l.Owns(pids[0]); err == nil {
-				t.Error("nothing is wrong with a process that is gone")
+				t.Error("there is no error for a process that has ended")
 			}
 			proctest.WantAllGone(t, textsOf(pids), 5)
 		})
@@ -149,7 +149,7 @@ func TestProcessesEndAfterSupervisorKill(t *testing.T) {
 	}
 }
 
-// takeOver is what a node does: in a process of its own, for all that is below it is ended.
+// takeOver takes over left processes as a node does. It runs in a process of its own, whose descendants are all ended.
 func takeOver(t *testing.T, _ string) {
 	for name, l := range launchers() {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func TestKilledNodeLeavesNoProcesses(t *testing.T) {
 	}
 }
 
-// playNode is a node that has a program, and is killed.
+// playNode runs a node with a program until it is killed.
 func playNode() {
 	s := shell("exec >&2\necho $$\n" + proctest.LeftBehind + "wait")
 	s.Keep = true

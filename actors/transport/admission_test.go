@@ -30,7 +30,7 @@ func TestUnadmittedNodeCannotConnect(t *testing.T) {
 		t.Errorf("with a wrong token: %v", err)
 	}
 	if got := asked.Load(); got == nil || *got != "a guess" {
-		t.Errorf("it was asked about %v", got)
+		t.Errorf("Admit was called with %v", got)
 	}
 	must(t, b.Dial(testContext(t), a.me, a.Hints(), "an invitation"))
 	c := openTransport(t, Options{Identity: welcome})
@@ -53,10 +53,10 @@ func TestNodeIsNoLongerAdmitted(t *testing.T) {
 	select {
 	case <-link.gone:
 	case <-testContext(t).Done():
-		t.Fatal("it still tries")
+		t.Fatal("the client still tries to connect")
 	}
 	if _, err := b.Call(testContext(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the peer is still connected: %v", err)
 	}
 	eventually.Holds(t, "the listener has let the last attempt go", func() bool { return !a.Connected(b.me) })
 	shut.Store(false)
@@ -72,11 +72,11 @@ func TestDialChecksIdentity(t *testing.T) {
 		t.Errorf("dialing another: %v", err)
 	}
 	a := openListening(t, Options{})
-	must(t, b.Dial(testContext(t), a.me, append(impostor.Hints(), a.Hints()...), "")) // it goes on to the next hint
+	must(t, b.Dial(testContext(t), a.me, append(impostor.Hints(), a.Hints()...), "")) // it tries the next hint
 	mustCall(t, b, a, "found")
 }
 
-// raw connects to a listener with NATS' own client.
+// raw connects to a listener with the plain NATS client.
 func raw(t *testing.T, to *Transport, options ...nats.Option) (*nats.Conn, error) {
 	t.Helper()
 	conn, err := nats.Connect(to.Hints()[0], append([]nats.Option{
@@ -88,7 +88,7 @@ func raw(t *testing.T, to *Transport, options ...nats.Option) (*nats.Conn, error
 	return conn, err
 }
 
-// answering answers the challenge as a node does, for a listener.
+// answering returns the option that signs a listener's challenge as a node does.
 func answering(i *Identity, listener capabilities.NodeID) nats.Option {
 	return nats.Nkey(i.Node().String(), func(nonce []byte) ([]byte, error) { return i.prove(listener, nonce), nil })
 }
@@ -143,7 +143,7 @@ func TestOnlyProvedNodesConnect(t *testing.T) {
 	}
 	if conn, err := nats.Connect(a.Hints()[0], nats.NoReconnect(), nats.Timeout(200*time.Millisecond), answering(me, a.me)); err == nil {
 		conn.Close()
-		t.Error("it is spoken to without TLS")
+		t.Error("the listener accepts connections without TLS")
 	}
 }
 

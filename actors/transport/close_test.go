@@ -55,7 +55,7 @@ func TestCloseEndsCallsAndDials(t *testing.T) {
 		}
 	}
 	if b.Connected(a.me) || time.Since(start) > time.Second {
-		t.Error("it is not quite closed")
+		t.Error("the transport is not fully closed")
 	}
 }
 
@@ -80,6 +80,6 @@ func TestOpenErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Open(ended, Options{Identity: newIdentity(t), Receive: echo, Listen: "127.0.0.1:0"}); err == nil {
-		t.Error("it opened when nobody wanted it any more")
+		t.Error("the transport opened after its context ended")
 	}
 }

@@ -27,7 +27,7 @@ func sealed(t testing.TB, from, to *Identity, body string) []byte {
 	return e
 }
 
-// resigned gives the envelope with a signature that is its sender's.
+// resigned returns the envelope with a new signature by its sender.
 func resigned(by *Identity, envelope []byte) []byte {
 	content := envelope[:len(envelope)-ed25519.SignatureSize]
 	return append(slices.Clone(content), by.sign(forPacket, content)...)
@@ -106,7 +106,7 @@ func TestOpenErrorsNameReason(t *testing.T) {
 	}
 }
 
-// fixed gives the identities that the corpus was sealed with.
+// fixedIdentity returns an identity that the corpus was sealed with.
 func fixedIdentity(t testing.TB, n byte) *Identity {
 	t.Helper()
 	seed, err := nkeys.EncodeSeed(nkeys.PrefixByteServer, bytes.Repeat([]byte{n}, 32))
@@ -118,7 +118,8 @@ func fixedIdentity(t testing.TB, n byte) *Identity {
 	return i
 }
 
-// kept gives envelopes that the first fixed identity sealed to the second long ago, and their bodies.
+// envelopesOfVersion1 returns the bodies of the corpus by their envelopes, which the first fixed identity sealed to the
+// second.
 func envelopesOfVersion1(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "envelopes.txt"))

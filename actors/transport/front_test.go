@@ -11,7 +11,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// crowd keeps so many connections to an address open, each of which begins as it is told, and opens them again when they are cut.
+// occupy keeps many connections to an address open. It calls begin with each, and replaces closed ones.
 func occupy(t *testing.T, address string, many int, begin func(net.Conn)) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -36,7 +36,7 @@ func occupy(t *testing.T, address string, many int, begin func(net.Conn)) {
 						}
 						_ = conn.Close()
 					}()
-					_, _ = conn.Read(make([]byte, 1)) // until it is cut
+					_, _ = conn.Read(make([]byte, 1)) // until it is closed
 					close(stopped)
 				}
 				select {
@@ -64,7 +64,7 @@ func TestSilentConnectionsDoNotExcludeNodes(t *testing.T) {
 	}
 }
 
-// Those who speak TLS and prove nothing make room too.
+// TestUnprovedConnectionsDoNotExcludeNodes opens many TLS connections that prove no key. They are evicted for nodes.
 func TestUnprovedConnectionsDoNotExcludeNodes(t *testing.T) {
 	a := openListening(t, Options{Unproved: 20})
 	known := openTransport(t, Options{})
@@ -98,7 +98,7 @@ func TestRefusedConnectionsAreReleased(t *testing.T) {
 	a := openListening(t, Options{Admit: func(capabilities.NodeID, string) bool { return false }})
 	b := openTransport(t, Options{})
 	if err := b.Dial(testContext(t), a.me, a.Hints(), ""); err == nil {
-		t.Fatal("it was let in")
+		t.Fatal("the connection was admitted")
 	}
 	eventually.Holds(t, "its place is free", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
 }

@@ -13,7 +13,7 @@ import (
 	"parley/capabilities"
 )
 
-// newIdentity makes a node.
+// newIdentity returns a new node's identity.
 func newIdentity(t testing.TB) *Identity {
 	t.Helper()
 	key, err := nkeys.CreateServer()
@@ -30,13 +30,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// anyone admits every node.
+// admitAll admits every node.
 func admitAll(capabilities.NodeID, string) bool { return true }
 
-// echo responds with what it got, of the next kind.
+// echo responds with the packet's body and the next kind.
 func echo(_ context.Context, l Packet) (Kind, []byte, bool) { return l.Kind + 1, l.Body, true }
 
-// openTransport opens a transport that echoes and admits anyone, unless o says otherwise, and closes it after the test.
+// openTransport opens a transport and closes it after the test. By default it echoes packets and admits every node.
 func openTransport(t testing.TB, o Options) *Transport {
 	t.Helper()
 	if o.Identity == nil {
@@ -64,14 +64,14 @@ func openListening(t testing.TB, o Options) *Transport {
 	return openTransport(t, o)
 }
 
-// soon is a context that ends a test that hangs.
+// testContext returns a context that bounds the time of a test.
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// openHub runs a NATS server that anybody may use, and gives its URL.
+// openHub runs a NATS server without authentication, and returns its URL.
 func openHub(t testing.TB) string {
 	t.Helper()
 	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true})
@@ -87,7 +87,7 @@ func openHub(t testing.TB) string {
 	return srv.ClientURL()
 }
 
-// stranger connects to a hub without being a transport.
+// connectClient connects to a hub with the plain NATS client.
 func connectClient(t testing.TB, url string) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(url)
@@ -96,7 +96,7 @@ func connectClient(t testing.TB, url string) *nats.Conn {
 	return conn
 }
 
-// mustCall calls and checks that the echo comes back.
+// mustCall makes a call and checks that the response is the echo.
 func mustCall(t testing.TB, from, to *Transport, body string) {
 	t.Helper()
 	l, err := from.Call(testContext(t), to.me, 7, []byte(body))

@@ -33,7 +33,7 @@ func TestIdentityRequiresNodeKey(t *testing.T) {
 	}
 }
 
-// The two halves of the curve pair are derived in different ways: one from the seed, one from the ID alone.
+// TestSealingKeyFollowsFromID compares the two halves of the curve pair: one is derived from the seed, one from the ID.
 func TestSealingKeyFollowsFromID(t *testing.T) {
 	for range 50 {
 		i := newIdentity(t)
@@ -49,7 +49,7 @@ func TestSealingKeyFollowsFromID(t *testing.T) {
 	}
 }
 
-// curvePair is the identity's curve key as nkeys has it.
+// curvePair returns the identity's curve key as nkeys represents it.
 func curvePair(t *testing.T, i *Identity) nkeys.KeyPair {
 	t.Helper()
 	seed, err := nkeys.EncodeSeed(nkeys.PrefixByteCurve, i.secrets.curve[:])
@@ -72,7 +72,7 @@ func TestSealEqualsNkeys(t *testing.T) {
 	sealed, err = theirs.Seal([]byte("theirs"), ourKey)
 	must(t, err)
 	if body, err := here.secrets.open(sealed, there.Node()); err != nil || string(body) != "theirs" {
-		t.Fatalf("what nkeys has sealed opens as %q, %v", body, err)
+		t.Fatalf("an envelope by nkeys opens as %q, %v", body, err)
 	}
 }
 

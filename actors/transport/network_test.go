@@ -33,11 +33,11 @@ func TestNetworkOfAddresses(t *testing.T) {
 		}
 	}
 	if networkAt("no address") != events.ThisMachine {
-		t.Error("what is no address is not taken for the nearest")
+		t.Error("an invalid address has another network than ThisMachine")
 	}
 }
 
-// TestStrangersHintsLeadNoNearer: a target of this machine is not even tried, by whatever name it is called.
+// TestHintsToNearerNetworksAreIgnored checks that a hint to this machine, by any name, is not dialed.
 func TestHintsToNearerNetworksAreIgnored(t *testing.T) {
 	target, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestHintsToNearerNetworksAreIgnored(t *testing.T) {
 	}
 }
 
-// TestANodeIsOfTheNetworkThatItIsConnectedIn on both sides, and of none near while it is not connected.
+// TestNetworkOfConnectedNode checks the network of a peer on both sides, and while it is not connected.
 func TestNetworkOfConnectedNode(t *testing.T) {
 	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	if n := a.NetworkOf(b.me); n != events.PublicNetwork {
@@ -78,9 +78,9 @@ func TestNetworkOfConnectedNode(t *testing.T) {
 	}
 	must(t, b.DialWithin(testContext(t), a.me, a.Hints(), "", events.ThisMachine))
 	if n := a.NetworkOf(b.me); n != events.ThisMachine {
-		t.Errorf("who has come in is of %q", n)
+		t.Errorf("the network of the dialing node is %q", n)
 	}
 	if n := b.NetworkOf(a.me); n != events.ThisMachine {
-		t.Errorf("who was dialled is of %q", n)
+		t.Errorf("the network of the dialed node is %q", n)
 	}
 }

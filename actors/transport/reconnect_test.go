@@ -54,7 +54,7 @@ func TestCallUsesAnotherConnection(t *testing.T) {
 	a := openListening(t, Options{Identity: identity, Receive: deaf})
 	b := openTransport(t, Options{Hub: hub})
 	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
-	openTransport(t, Options{Identity: identity, Hub: hub}) // the same node, met elsewhere too
+	openTransport(t, Options{Identity: identity, Hub: hub}) // the same node, connected to the hub too
 	got := make(chan error, 1)
 	go func() { _, err := b.Call(testContext(t), identity.Node(), 1, nil); got <- err }()
 	<-entered
@@ -99,12 +99,12 @@ func TestLateHubIsConnected(t *testing.T) {
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	eventually.Holds(t, "both are at the hub", func() bool { return a.hub.connected() && b.hub.connected() })
-	must(t, b.hub.conn.FlushWithContext(testContext(t))) // by then it is known what b listens to
+	must(t, b.hub.conn.FlushWithContext(testContext(t))) // the hub has b's subscriptions then
 	mustCall(t, a, b, "met")
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections and sends nothing
 	must(t, err)
 	defer l.Close()
 	b := openTransport(t, Options{})

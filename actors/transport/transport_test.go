@@ -25,7 +25,7 @@ func TestPacketsGoBothWaysOverOneListener(t *testing.T) {
 		t.Errorf("counted %+v at one end, %+v at the other", in, out)
 	}
 	if !a.Connected(b.me) || !b.Connected(a.me) || a.Connected(newIdentity(t).Node()) {
-		t.Error("who is connected is not told right")
+		t.Error("the connected nodes are wrong")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"parley/capabilities"
 )
 
-// Each view reads what it writes. A secret stays masked.
+// TestOutcomeJSONRoundTrip checks that each view can be parsed from its JSON. A secret stays masked.
 func TestOutcomeJSONRoundTrip(t *testing.T) {
 	was := view.Message{Number: 3, Type: "form", Outcome: &view.Outcome{
 		Status: view.StatusAnswered, ByName: "fae", Order: []string{"port", "password"},

@@ -21,7 +21,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// agent makes the runtime of the test agent, and closes it at the end.
+// agent returns the runtime of the test agent, and closes it after the test.
 func agent(t testing.TB, change ...func(*runtime.Spec)) *program {
 	t.Helper()
 	s := runtimetest.Playing("agent")
@@ -42,7 +42,7 @@ func granted(access ...string) func(*runtime.Spec) {
 	return func(s *runtime.Spec) { s.Access = access }
 }
 
-// prompted is a prompt of some lines.
+// prompted returns a prompt of some lines.
 func prompted(lines ...string) runtime.Prompt {
 	return runtime.Prompt{Run: "r", Text: strings.Join(lines, "\n")}
 }
@@ -105,11 +105,11 @@ func TestOutputOfAgent(t *testing.T) {
 		}
 	}
 	if strings.Contains(beside, "terminal") {
-		t.Errorf("it was told of terminals: %s", beside)
+		t.Errorf("it received terminals: %s", beside)
 	}
 	for _, want := range []string{`"protocolVersion":1`, `"fs":{}`, `"form":{}`} {
 		if !strings.Contains(beside, want) {
-			t.Errorf("it was not told %s: %s", want, beside)
+			t.Errorf("it did not receive %s: %s", want, beside)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestTurnResults(t *testing.T) {
 			}
 			if reason, stopped := strings.CutPrefix(line, "stop "); stopped && reason != "end_turn" && reason != "cancelled" && reason != "fail" {
 				if d.Text(runtime.Notice) != `{"stopReason":"`+reason+`"}` {
-					t.Errorf("noticed %q", d.Text(runtime.Notice))
+					t.Errorf("the notice is %q", d.Text(runtime.Notice))
 				}
 			}
 			if !strings.Contains(got.Tail, "starting\n") || !strings.Contains(got.Tail, "said") {
@@ -253,7 +253,7 @@ func TestTurnCanBeEnded(t *testing.T) {
 			t.Error(got.Err)
 		}
 		if out := run.Text(runtime.Output); !strings.Contains(out, `heard {"outcome":{"outcome":"cancelled"}}`) || !strings.Contains(out, `heard {"action":"cancel"}`) {
-			t.Errorf("it heard %s", out)
+			t.Errorf("it received %s", out)
 		}
 	})
 	t.Run("an agent that hangs", func(t *testing.T) {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// testAgent is an agent that speaks the Agent Client Protocol by hand, so that it can also speak it wrongly.
+// testAgent is an agent that writes the messages of the Agent Client Protocol itself, so that it can violate the protocol.
 type testAgent struct {
 	in      *bufio.Scanner
 	calls   int
 	session string
-	later   []rpc // what came while an answer was waited for
+	later   []rpc // messages received during a call
 }
 
-// rpc is a message of either side.
+// rpc is a message of either direction.
 type rpc struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      any             `json:"id,omitempty"`
@@ -29,7 +29,7 @@ type rpc struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// playAgent is an agent whose prompts are scripts: a word a line, and what it needs.
+// playAgent runs an agent whose prompts are scripts: a command and its arguments on each line.
 func playAgent() {
 	a := &testAgent{in: bufio.NewScanner(os.Stdin)}
 	a.in.Buffer(nil, 64<<20)
@@ -74,7 +74,7 @@ func playAgent() {
 	}
 }
 
-// do does a line of a prompt, and gives a stop reason if it is to end the turn.
+// do runs a line of a prompt. It returns a stop reason if the turn has to end.
 func (a *testAgent) do(line string) string {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
@@ -102,7 +102,7 @@ func (a *testAgent) do(line string) string {
 		for i := range 5000 {
 			a.say(fmt.Sprintf("%d\n", i))
 		}
-	case "call": // what it is answered, it says
+	case "call": // prints the response
 		method, params, _ := strings.Cut(rest, " ")
 		m := a.call(method, params)
 		if m.Error != nil {
@@ -110,7 +110,7 @@ func (a *testAgent) do(line string) string {
 		} else {
 			a.say("result " + string(m.Result) + "\n")
 		}
-	case "spam": // with no end, and nothing is read
+	case "spam": // without end, and without reading
 		for {
 			a.calls++
 			a.write(rpc{ID: a.calls, Method: strings.Repeat("nothing", 100)})
@@ -119,7 +119,7 @@ func (a *testAgent) do(line string) string {
 		method, params, _ := strings.Cut(rest, " ")
 		a.calls++
 		a.write(rpc{ID: a.calls, Method: method, Params: json.RawMessage(strings.ReplaceAll(params, "SESSION", a.session))})
-	case "hear": // the answer to one of them
+	case "hear": // waits for one response
 		for {
 			m, ok := a.next()
 			if !ok {
@@ -138,7 +138,7 @@ func (a *testAgent) do(line string) string {
 	case "hang":
 		a.say("hanging")
 		time.Sleep(time.Hour)
-	case "until": // it is cancelled
+	case "until": // waits for the cancellation
 		a.say("waiting")
 		for m, ok := a.next(); ok; m, ok = a.next() {
 			if m.Method == "session/cancel" {

@@ -110,13 +110,13 @@ func TestKilledAgentsLeaveNoProcesses(t *testing.T) {
 		})
 		r.Run(ctx, prompted(work), runtimetest.NewHost(t), func() {})
 		if !timer.Stop() {
-			<-ended // else it would end the children of what comes next
+			<-ended // otherwise it would end the children of the next case
 		}
 		cancel(nil)
 	}
 	d := runtimetest.NewHost(t)
 	got := r.Run(t.Context(), prompted("say text"), d, func() {})
-	if runtimetest.WasKilled(got) { // by the last of these, and nobody had noticed yet
+	if runtimetest.WasKilled(got) { // by the last kill, which was not detected yet
 		d = runtimetest.NewHost(t)
 		got = runtimetest.Begin(t, r, d, prompted("say text")).Result()
 	}

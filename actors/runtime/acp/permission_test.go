@@ -33,7 +33,7 @@ func TestPermissionIsDecidedAsShown(t *testing.T) {
 		want    string
 	}{
 		"allow once":             {all, runtime.Decision{Allowed: true}, selected("1")},
-		"allow always":           {all, runtime.Decision{Allowed: true, Always: true}, selected("1")}, // the rule decides the next, and not the agent
+		"allow always":           {all, runtime.Decision{Allowed: true, Always: true}, selected("1")}, // the rule decides the next call, and not the agent
 		"reject once":            {all, runtime.Decision{}, selected("3")},
 		"reject always":          {all, runtime.Decision{Always: true}, selected("3")},
 		"ended":                  {all, runtime.Decision{Ended: true, Allowed: true}, cancelled},
@@ -122,7 +122,7 @@ func TestUndisplayableCallIsRefused(t *testing.T) {
 		d := runtimetest.NewHost(t)
 		d.ApproveFunc = func(runtime.Call) (runtime.Decision, error) {
 			if name == "told before" {
-				t.Error("it was asked")
+				t.Error("the host was asked")
 			}
 			return runtime.Decision{Allowed: true}, parley.Refuse(parley.TooLarge, "it is too long")
 		}

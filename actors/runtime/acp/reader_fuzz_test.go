@@ -11,7 +11,7 @@ import (
 	"parley/actors/runtime"
 )
 
-// What the reader lets through is one message a line, of a kind that it counts.
+// FuzzReader checks that the reader passes on one message a line, of a kind that it counts.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{}}`, `{"id":1,"result":{}}`, `{"method":"session/update"}`, `{"id":null,"method":"x"}`,

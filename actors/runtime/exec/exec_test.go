@@ -105,7 +105,7 @@ func TestLongPromptIsCutInEnvironmentOnly(t *testing.T) {
 	}
 }
 
-// heard gives the lines of JSON that a program has put out again.
+// receivedLines returns the JSON lines that a program has received and printed.
 func receivedLines(t testing.TB, output string) map[string]map[string]any {
 	t.Helper()
 	lines := map[string]map[string]any{}
@@ -277,7 +277,7 @@ func TestKeptProgramIsRestartedAfterExit(t *testing.T) {
 	defer r.Close()
 	for i := range 20 {
 		d := runtimetest.NewHost(t)
-		p := runtime.Prompt{Run: fmt.Sprint("r", i), Text: "text"} // the program says done twice, the second time perhaps in the next run
+		p := runtime.Prompt{Run: fmt.Sprint("r", i), Text: "text"} // the program sends done twice, the second one possibly in the next run
 		if got := runtimetest.Begin(t, r, d, p).Result(); got.Err != nil {
 			t.Fatalf("round %d: %v", i, got.Err)
 		}

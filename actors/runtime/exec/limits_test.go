@@ -67,7 +67,7 @@ func TestMuchOutputWaitsForHost(t *testing.T) {
 	}
 	select {
 	case r := <-run.Ended:
-		t.Fatalf("it ended before what it said was written: %v", r.Err)
+		t.Fatalf("it ended before its output was written: %v", r.Err)
 	default:
 	}
 	close(room)
@@ -124,7 +124,7 @@ func TestOutputIsValidText(t *testing.T) {
 	deep := strings.Repeat(`{"a":[`, 40) + strings.Repeat("]}", 40)
 	d, r = run(t, runtimetest.Script(`echo '{"type":"done","x":`+deep+`}'; echo '`+strings.Repeat("[", 500_000/10)+`'`), hello)
 	if r.Err != nil || !strings.Contains(d.Text(runtime.Output), deep) {
-		t.Errorf("what is too deep is no protocol: %v", r.Err)
+		t.Errorf("a line that is too deep is output: %v", r.Err)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestStubbornProgramIsKilled(t *testing.T) {
 	s := runtimetest.Script(`trap '' TERM; echo $$; echo '{"type":"done"}'; while :; do sleep 60; done`)
 	d, r := run(t, s, hello)
 	if r.Err != nil {
-		t.Errorf("it was done, and ended with %v", r.Err)
+		t.Errorf("it sent done, and ended with %v", r.Err)
 	}
 	proctest.WantGone(t, d.Text(runtime.Output))
 }
@@ -185,13 +185,13 @@ func TestKilledRunsLeaveNoProcesses(t *testing.T) {
 		})
 		r.Run(ctx, runtime.Prompt{Run: strconv.Itoa(i), Text: text}, d, func() {})
 		if !timer.Stop() {
-			<-ended // else it would end the children of what comes next
+			<-ended // otherwise it would end the children of the next case
 		}
 		cancel(nil)
 	}
 	d := runtimetest.NewHost(t)
 	got := r.Run(t.Context(), runtime.Prompt{Run: "next", Text: "text"}, d, func() {})
-	if runtimetest.WasKilled(got) { // by the last of these, and nobody had noticed yet
+	if runtimetest.WasKilled(got) { // by the last kill, which was not detected yet
 		got = runtimetest.Begin(t, r, d, runtime.Prompt{Run: "last", Text: "text"}).Result()
 	}
 	if got.Err != nil {

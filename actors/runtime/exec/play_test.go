@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// playEcho puts out each prompt, in the form of a program that is kept, and asks or ends as it says.
+// playEcho is a kept program that prints each prompt, and asks or ends as the prompt says.
 func playEcho() {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
@@ -45,7 +45,7 @@ func playEcho() {
 	}
 }
 
-// playGrandchild leaves a process behind that holds its pipes: one in its group, one that is none of it.
+// playGrandchild leaves processes that hold its pipes: one in its process group, and one in another.
 func playGrandchild() {
 	for _, attributes := range []*syscall.SysProcAttr{nil, {Setsid: true}} {
 		c := exec.Command("sleep", "60")
@@ -57,14 +57,14 @@ func playGrandchild() {
 	}
 }
 
-// playStubborn does not end when asked to.
+// playStubborn ignores the signal to end.
 func playStubborn() {
 	signal.Ignore(syscall.SIGTERM)
 	fmt.Println(os.Getpid())
 	time.Sleep(time.Hour)
 }
 
-// playFlood puts out numbered lines as fast as it can, 4 MiB of them.
+// playFlood prints 4 MiB of numbered lines as fast as it can.
 func playFlood() {
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
@@ -85,7 +85,7 @@ func playMany() {
 	fmt.Println(`{"type":"done"}`)
 }
 
-// playDeaf says what is wrong, and never reads that it is.
+// playUnread sends invalid lines, and never reads the errors.
 func playUnread() {
 	for i := range 20_000 {
 		fmt.Printf("{\"type\":\"nonsense %d\"}\n", i)
