@@ -54,7 +54,7 @@ const (
 //
 // Code is for programs. Message is for people and names the thing it is about. Hint, if any, says what
 // to do about it. Fields has, for INVALID_ANSWER and INVALID_FORM, what is wrong with each field by name.
-// An Error is a value: nobody changes one after it was returned.
+// An Error is a value: it must not be changed after it was returned.
 type Error struct {
 	Code    Code              `json:"code"`
 	Message string            `json:"message"`

@@ -126,7 +126,7 @@ func permitInPerson(ctx context.Context, env *environment, which []permission, h
 		}
 		fmt.Fprintf(env.stdout, "%d. %s\n%s this call? [y/N] ", w.Number, shown, how.verb())
 		said := make(chan bool, 1)
-		go func() { said <- lines.Scan() }() // it ends with the process if there is no answer
+		go func() { said <- lines.Scan() }() // ends with the process if there is no answer
 		select {
 		case more := <-said:
 			if !more {

@@ -107,7 +107,7 @@ func checkSnapshots(ctx context.Context, env *environment) []finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	tree, err := fetchTree(ctx, env)
-	if err != nil { // the check of the node says why
+	if err != nil { // the check of the node reports the error
 		return nil
 	}
 	return snapshotFindings(tree)

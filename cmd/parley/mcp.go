@@ -38,7 +38,7 @@ func serveMCP(ctx context.Context, env *environment) error {
 	if err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil); err != nil {
 		return err
 	}
-	key := make([]byte, 32) // the client and this process end together, and so may what was sealed
+	key := make([]byte, 32) // seals need not outlive this process, which ends with its client
 	if _, err := rand.Read(key); err != nil {
 		return err
 	}

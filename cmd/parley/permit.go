@@ -81,7 +81,7 @@ func (w permission) call() pendingCall {
 		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Digest: w.Digest, AskedAt: w.Date,
 		Offers: w.offers(), Note: w.note(),
 	}
-	if !json.Valid(c.Input) { // a stranger's
+	if !json.Valid(c.Input) { // an input of another client may be no JSON
 		c.Input, _ = json.Marshal(w.Description) // a string, which can always be
 	}
 	return c

@@ -152,7 +152,7 @@ runs already waits for its turn. The exit status is that of parley wait, and so 
 			return env.print(sent, sent.Message.String)
 		}
 		end, err := outputEnd(ctx, env, args[0], 0)
-		if err != nil && parley.CodeOf(err) != parley.NotPermitted { // who may not see its output may write to it
+		if err != nil && parley.CodeOf(err) != parley.NotPermitted { // sending needs no access to the output
 			return err
 		}
 		sent, err := sendPrompt(ctx, env, args[0], args[1], key)
@@ -201,14 +201,14 @@ func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s 
 	}
 	f, err := waitFor(ctx, env, id, timeout)
 	stop()
-	<-shown // an error there is an error of the rest too
+	<-shown // rest reports the same error
 	switch {
 	case ctx.Err() != nil:
 		return &interrupted{message: "the agent goes on", hint: fmt.Sprintf("parley attach %[1]s%[2]s shows it again, parley interrupt %[1]s%[2]s ends its run", id, env.asFlag())}
 	case err != nil:
 		return err
 	case !env.options.json:
-		if err := s.rest(ctx, id); err != nil && parley.CodeOf(err) != parley.NotPermitted { // who may not see its output may write to it
+		if err := s.rest(ctx, id); err != nil && parley.CodeOf(err) != parley.NotPermitted { // sending needs no access to the output
 			return err
 		}
 	}

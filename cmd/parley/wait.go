@@ -166,7 +166,7 @@ func waitFor(ctx context.Context, env *environment, agent string, timeout time.D
 		if f.Status != view.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
 			return f, nil
 		}
-		agent = f.AgentID // what it was called by may be another's by the next call
+		agent = f.AgentID // its name may be another agent's by the next call
 	}
 }
 

@@ -42,7 +42,7 @@ type AgentRequest struct {
 	AgentID string `json:"agentId"`
 }
 
-// FetchAgentResponse has the agent, or the reason why there is none.
+// FetchAgentResponse has the agent, or the error of the lookup.
 type FetchAgentResponse struct {
 	Agent *view.AgentStatus `json:"agent,omitempty"`
 	Error *parley.Error     `json:"error,omitempty"`

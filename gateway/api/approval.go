@@ -16,7 +16,7 @@ type ApproveRequest struct {
 	Folder    string            `json:"folder,omitempty"` // the working folder of the call, an absolute path; wider rules need it
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
-	Attended  bool              `json:"attended,omitempty"` // ask only if somebody follows the mail of the recipient
+	Attended  bool              `json:"attended,omitempty"` // ask only if a client follows the mail of the recipient
 }
 
 // ListRulesRequest lists the standing rules of the agent, or of an agent whose host it is.

@@ -110,7 +110,7 @@ type Agent interface {
 	IsHost() bool
 	// Mail returns the agent's messages.
 	Mail() Mail
-	// Names returns what the agent holds.
+	// Names returns the values that the agent holds.
 	Names() Names
 	// Rules returns the agent's standing rules.
 	Rules() Rules
@@ -143,7 +143,7 @@ type Mail interface {
 	HasAsked(ctx context.Context, key string) (bool, error)
 }
 
-// Names reads what an agent holds, and what it gave to others.
+// Names reads the values that an agent holds, and its grants to others.
 type Names interface {
 	// List returns the names below a path, "" for the agent's own.
 	List(ctx context.Context, path string) ([]string, error)
@@ -165,7 +165,7 @@ type Output interface {
 	Latest(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error)
 }
 
-// Chronicle reads what happened to an agent.
+// Chronicle reads the events of an agent.
 type Chronicle interface {
 	// Status returns the agent's status.
 	Status(context.Context) (view.AgentStatus, error)
@@ -177,7 +177,7 @@ type Chronicle interface {
 	Log(ctx context.Context, after uint64, limit int) ([]view.Entry, error)
 }
 
-// Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin says of which.
+// Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin names the dialect.
 type Dialects interface {
 	// Ask asks a form of an origin of the agent's host, or takes up one that was asked with the same key.
 	Ask(ctx context.Context, o events.Origin, r FormRequest) (view.Asked, error)
@@ -185,9 +185,9 @@ type Dialects interface {
 	Approve(ctx context.Context, o events.Origin, r ApproveRequest) (view.Permission, error)
 	// Answer answers a form that was put to the agent.
 	Answer(ctx context.Context, ref capabilities.FormRef, values map[string]capabilities.Value) (view.Outcome, error)
-	// Cancel takes back a form that the agent asked.
+	// Cancel cancels a form that the agent sent.
 	Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
-	// Decline says no to a form that was put to the agent.
+	// Decline declines a form that the agent received.
 	Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
 	// Dismiss puts a message out of view.
 	Dismiss(ctx context.Context, ref capabilities.FormRef) error

@@ -9,10 +9,10 @@ import (
 	"parley/capabilities"
 )
 
-// MaxDepth bounds the objects and lists within each other in a request: those of a value, and of what it stands in.
+// MaxDepth bounds the nesting of objects and lists in a request, values included.
 const MaxDepth = 48
 
-// BodyFree is how many bytes of a request are charged to nobody.
+// BodyFree is the number of bytes of a request that are not charged.
 const BodyFree = 16 << 10
 
 // TooLarge returns the refusal of a request of more than MaxBody bytes.

@@ -13,7 +13,7 @@ type Failure struct {
 	Error *parley.Error `json:"error"`
 }
 
-// HTTPStatus returns the status of a response with an error. The code in the body says more.
+// HTTPStatus returns the status of a response with an error. The code in the body is more specific.
 func HTTPStatus(c parley.Code) int {
 	switch c {
 	case parley.InvalidArgument, parley.InvalidName:
@@ -44,7 +44,7 @@ func HTTPStatus(c parley.Code) int {
 	return http.StatusInternalServerError
 }
 
-// IsContextEnd reports whether err says only that a context has ended.
+// IsContextEnd reports whether err is the end of a context.
 func IsContextEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -89,7 +89,7 @@ type RespondFormRequest struct {
 	Texts  []events.FieldText            `json:"texts,omitempty"`
 }
 
-// EndRequest ends a form without an answer, or says no to a request.
+// EndRequest ends a form without an answer, or declines a request.
 type EndRequest struct {
 	Acting
 	FormRef
@@ -103,7 +103,7 @@ type ForwardFormRequest struct {
 	Recipient string `json:"recipient"`
 }
 
-// ResolveRequest gives what was requested: what stands under Name.
+// ResolveRequest answers a request with the value under Name.
 type ResolveRequest struct {
 	Acting
 	FormRef

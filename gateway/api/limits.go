@@ -38,7 +38,7 @@ const (
 type Resource struct {
 	Key             string
 	What            string      // in the plural, as an error names it
-	Code            parley.Code // of a refusal for what one agent has
+	Code            parley.Code // of a refusal beyond one agent's limit
 	Each, All, Host int64
 }
 

@@ -6,7 +6,7 @@ import (
 	"parley"
 )
 
-// Load is what one connection has under way.
+// Load counts the requests of one connection, and their bytes.
 type Load struct {
 	calls, waits admission
 	bytes        atomic.Int64

@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-// Monitor counts the calls of an edge and takes their failures to the log. It never says what was in a call.
+// Monitor counts the calls of an edge and logs their failures. It never logs the content of a call.
 type Monitor struct {
 	Log   *slog.Logger
 	Count func(operation string, err error) // counts a call that has ended
@@ -26,14 +26,14 @@ func (m Monitor) Ended(ctx context.Context, operation string, err error, started
 		slog.String("code", string(parley.CodeOf(err))), slog.Duration("took", time.Since(started)))
 }
 
-// Failed takes an error to the log of which clients are told nothing.
+// Failed logs an error that clients do not see.
 func (m Monitor) Failed(ctx context.Context, operation string, err error) {
 	if err != nil && parley.CodeOf(err) == parley.Internal && !IsContextEnd(err) {
 		m.Log.LogAttrs(ctx, slog.LevelError, "operation failed", slog.String("operation", operation), slog.Any("error", err))
 	}
 }
 
-// Panicked takes a panic of one call to the log, and returns the error that its caller is told.
+// Panicked logs a panic of one call, and returns the error for its caller.
 func (m Monitor) Panicked(operation string, p any) error {
 	m.Log.Error("operation panicked", "operation", operation, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")

@@ -21,7 +21,7 @@ type ListNamesResponse struct {
 	Paged
 }
 
-// LookupRequest asks for the value under a name. Reveal opens what is sealed.
+// LookupRequest asks for the value under a name. Reveal opens sealed values.
 type LookupRequest struct {
 	Acting
 	Name   string `json:"name"`

@@ -85,7 +85,7 @@ type PageRoom struct {
 	any   bool
 }
 
-// IsFull reports whether there is no room for an item. There always is for the first.
+// IsFull reports whether a page has no room for an item. It always has room for the first.
 func (r *PageRoom) IsFull(item any) (bool, error) {
 	text, err := json.Marshal(item)
 	if err != nil {

@@ -18,7 +18,7 @@ type Principal interface {
 	IsLocal() bool
 	// May refuses with NOT_PERMITTED an operation that the principal's token is not good for.
 	May(Operation) error
-	// Account returns the account that counts what the principal has under way.
+	// Account returns the account that counts the principal's calls, waits and other resources in use.
 	Account() Account
 	// SessionKey returns the key of the browser's session that the principal acts by, or "" for a token.
 	SessionKey() string
@@ -32,14 +32,14 @@ type Account interface {
 	Take(k Kind, n int64) error
 	// Force takes n places in any case, for work that is done already.
 	Force(k Kind, n int64)
-	// Give gives n places back.
+	// Give releases n places.
 	Give(k Kind, n int64)
 	// Build blocks until the account may build a listing. If it returns nil, the caller calls Built afterwards.
 	Build(context.Context) error
 	// BuildReady is Build for a wait that has ended, whose result is in memory already. It refuses with RATE_LIMITED when
 	// too many of them wait.
 	BuildReady(context.Context) error
-	// Built ends what Build or BuildReady began.
+	// Built ends a Build or BuildReady.
 	Built()
 }
 
@@ -73,7 +73,7 @@ func (c *Charge) Force(n int64) {
 	c.bytes += n
 }
 
-// Release gives back all that was charged.
+// Release releases the whole charge.
 func (c *Charge) Release() {
 	if c.bytes > 0 {
 		c.account.Give(KindMemory, c.bytes)

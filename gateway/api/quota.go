@@ -16,7 +16,7 @@ type SetQuotaRequest struct {
 	Acting
 	AgentID string           `json:"agentId"`
 	Quotas  map[string]int64 `json:"quotas,omitempty"`
-	Reset   bool             `json:"reset,omitempty"` // what was set before is dropped first
+	Reset   bool             `json:"reset,omitempty"` // drop the earlier settings first
 }
 
 // GetQuotaRequest asks for the use of an agent's quotas, by it and by the agents that it made.
@@ -30,7 +30,7 @@ type LimitPeerRequest struct {
 	Acting
 	Node   string           `json:"node"` // its ID, or the host's name for its host
 	Quotas map[string]int64 `json:"quotas,omitempty"`
-	Reset  bool             `json:"reset,omitempty"` // what was set before is dropped first
+	Reset  bool             `json:"reset,omitempty"` // drop the earlier settings first
 }
 
 // DropPeerRequest ends the relation with another node.

@@ -51,7 +51,7 @@ func (r *RefText) UnmarshalJSON(b []byte) error {
 		*r = RefText(n)
 		return nil
 	}
-	if bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) { // it is what it says
+	if bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) { // no escapes to decode
 		*r = RefText(bytes.Trim(b, `"`))
 		return nil
 	}

@@ -46,7 +46,7 @@ func newPool(name string, limits api.Limits, suffix string) *pool {
 	return p
 }
 
-// account counts what one agent has under way.
+// account counts the resources that one agent uses.
 type account struct {
 	pool     *pool
 	own      [api.Kinds]atomic.Int64

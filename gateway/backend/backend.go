@@ -10,7 +10,7 @@ import (
 	"parley/gateway/api"
 )
 
-// Server tells a Backend of the server whose edges call it.
+// Server gives a Backend access to the server whose edges call it.
 type Server interface {
 	// Describe sets the members of a status that are about the server: its version, and where and how it listens.
 	Describe(*api.StatusResponse)

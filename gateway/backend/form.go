@@ -77,7 +77,7 @@ func waitTime(waitMs *int64) (time.Duration, error) {
 	return min(max(time.Duration(min(*waitMs, maxWait.Milliseconds()))*time.Millisecond, minWait), maxWait), nil
 }
 
-// waitPassed reports whether err only says that the wait is over, or that the node cuts it.
+// waitPassed reports whether err is the end of a wait by its time or by the stopping node.
 func waitPassed(err error) bool {
 	code := parley.CodeOf(err)
 	return code == parley.Timeout || code == parley.NotRunning || api.IsContextEnd(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // approvalDialect is the second part of the dialect of seed 001: an agent asks whether it may call a tool. All approvals
-// are told in it, whoever asked them.
+// are sent in it, whoever asked them.
 const approvalDialect = "approval"
 
 // ApprovalFrame asks for the approval of a tool's call. It goes from the asker to the answerer.
@@ -106,19 +106,19 @@ func (p ApprovedPayload) decision() string {
 
 func approvalPosed(m events.Origin, e view.Message) any {
 	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Payload: ApprovalPayload{Tool: e.Title, Input: json.RawMessage(e.Description)}, Origin: originOf(e)}
-	if !json.Valid(f.Payload.Input) { // a stranger's
+	if !json.Valid(f.Payload.Input) { // an input of another client may be no JSON
 		f.Payload.Input, _ = json.Marshal(e.Description) // a string, which can always be
 	}
 	return f
 }
 
-// approvalSettled tells the answerer of the decision.
+// approvalSettled returns the frame that sends the decision to the answerer.
 func approvalSettled(m events.Origin, e view.Message, o view.Outcome) any {
 	decision, _ := mailbox.ReadDecision(o.Values)
 	return approvalEnded(m, e.MessageID.String(), o, decision == mailbox.Once || decision == mailbox.Always)
 }
 
-// approvalOutcome tells the asker of the decision. A declined approval is not approved.
+// approvalOutcome returns the frame that sends the decision to the asker. A declined approval is not approved.
 func approvalOutcome(m events.Origin, form string, o view.Outcome) any {
 	return approvalEnded(m, form, o, o.Allowed)
 }

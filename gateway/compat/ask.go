@@ -39,7 +39,7 @@ type Widget struct {
 	Default string           `json:"default,omitempty"`
 }
 
-// Origin tells the answerer which form waits, and who asked it.
+// Origin identifies an open form and its asker to the answerer.
 type Origin struct {
 	Form     string            `json:"form,omitempty"`
 	From     capabilities.ID   `json:"from,omitzero"`

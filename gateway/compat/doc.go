@@ -2,10 +2,10 @@
 // forms into their frames.
 //
 // A dialect keeps nothing of its own. The origin of a form has its names for the form, and the mailbox the rest: a client
-// that connects again is told what waits for it.
+// that connects again gets the forms that wait for it.
 //
-// Promised: a client is told each form that waits for it, and the outcome of each form that it asked, until the session
+// Promised: a client gets each form that waits for it, and the outcome of each form that it asked, until the session
 // ends; one frame of a name means one form, or is refused with AMBIGUOUS.
 //
-// Not promised: how frames travel. A Session does that, and it says which frames the client may send.
+// Not promised: the transport of frames. A Session sends them, and decides which frames the client may send.
 package compat

@@ -21,7 +21,7 @@ type Head struct {
 	Regarding
 }
 
-// Regarding names what a frame is about. An error frame repeats it.
+// Regarding has the IDs of a frame's request. An error frame repeats them.
 type Regarding struct {
 	RequestID      json.RawMessage `json:"requestId,omitempty"`
 	ID             json.RawMessage `json:"id,omitempty"` // of the dialect that has no requestId
@@ -108,8 +108,8 @@ func Frames() map[string]Frame {
 
 // dialect turns forms into the frames of one system. Each function returns a frame, or nil for none.
 type dialect struct {
-	posed   func(m events.Origin, e view.Message) any                 // to the answerer: there is a form
-	settled func(m events.Origin, e view.Message, o view.Outcome) any // to the answerer: it has ended
+	posed   func(m events.Origin, e view.Message) any                 // to the answerer: a new form
+	settled func(m events.Origin, e view.Message, o view.Outcome) any // to the answerer: its end
 	outcome func(m events.Origin, form string, o view.Outcome) any    // to the asker
 }
 

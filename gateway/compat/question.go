@@ -108,7 +108,7 @@ func (r *Relay) makeRoom(f QuestionFrame) error {
 	return nil
 }
 
-// isSettled reports whether err only says that a form has ended.
+// isSettled reports whether err is that a form has ended already.
 func isSettled(err error) bool {
 	switch parley.CodeOf(err) {
 	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
@@ -139,14 +139,14 @@ func schemaOf(m events.Origin, fields []events.Field) QuestionSchema {
 	return s
 }
 
-// QuestionAnswered tells the asker how the question ended.
+// QuestionAnswered sends the outcome of a question to the asker.
 type QuestionAnswered struct {
 	Type      string          `json:"type"` // ask_user_response
 	RequestID string          `json:"requestId"`
 	Result    QuestionOutcome `json:"result"`
 }
 
-// QuestionOutcome is an answer, or the reason why there is none.
+// QuestionOutcome is an answer, or the reason for its absence.
 type QuestionOutcome struct {
 	Status     string          `json:"status"` // answered, cancelled
 	Answer     *QuestionAnswer `json:"answer,omitempty"`

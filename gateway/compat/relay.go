@@ -32,14 +32,14 @@ type Session interface {
 
 // Options configure a Relay.
 type Options struct {
-	Asks    bool // the client's token is good for asking
+	Asks    bool // the client's token permits asking
 	Answers bool // and for answering
 	Locks   *Locks
 	Monitor api.Monitor
 }
 
-// Relay tells the client of one session of the forms of dialects: those that wait for its agent's answer, and the
-// outcomes of those that its agent asked. It stores only what the client was told; all else is in the mailbox.
+// Relay sends forms of dialects to the client of one session: those that wait for its agent's answer, and the outcomes of
+// those that its agent asked. It stores only which frames it has sent. All else is in the mailbox.
 type Relay struct {
 	session  Session
 	agent    api.Agent
@@ -82,11 +82,11 @@ func (r *Relay) Follow(ctx context.Context) error {
 	})
 }
 
-// see tells the client of a form that has arrived or ended.
+// see sends the client a form that has arrived or ended.
 func (r *Relay) see(f dialectForm) {
 	defer func() {
 		if p := recover(); p != nil {
-			_ = r.monitor.Panicked(f.Asked.Dialect, p) // nobody waits for an answer
+			_ = r.monitor.Panicked(f.Asked.Dialect, p) // no caller waits for the error
 		}
 	}()
 	speaks, ok := r.dialects[f.Asked.Dialect]
@@ -120,7 +120,7 @@ func (r *Relay) received(speaks dialect, f dialectForm) {
 	}
 }
 
-// ended tells of the outcome of a form that the agent asked, if the client waits for it. It repeats an input until the
+// ended sends the outcome of a form that the agent asked, if the client waits for it. It repeats an input until the
 // client acknowledges it.
 func (r *Relay) ended(speaks dialect, f dialectForm) {
 	id, waits := r.await[f.MessageID]
@@ -143,7 +143,7 @@ func (r *Relay) tell(frame any) {
 	}
 }
 
-// ask asks a form of a dialect of the agent's host, or resumes one that was asked before. The client is told the outcome.
+// ask asks a form of a dialect of the agent's host, or resumes one that was asked before. The client gets the outcome.
 func (r *Relay) ask(o events.Origin, ask api.FormRequest) error {
 	ask.Recipient, ask.Key = capabilities.NameHost, keyOf(o)
 	r.mu.Lock() // or see could get the outcome before expect
@@ -172,7 +172,7 @@ func (r *Relay) approve(o events.Origin, tool, input string) error {
 	return nil
 }
 
-// expect records that the client waits for the outcome of a form, and tells it at once if there is one.
+// expect records that the client waits for the outcome of a form, and sends the outcome at once if there is one.
 func (r *Relay) expect(m events.Origin, asked view.Asked) {
 	if asked.Outcome == nil {
 		r.await[asked.Form] = m.ID
@@ -187,7 +187,7 @@ func (r *Relay) expect(m events.Origin, asked view.Asked) {
 	r.tell(r.dialects[m.Dialect].outcome(m, asked.Form.String(), *asked.Outcome))
 }
 
-// watchRun tells the client of the inputs that a run waits for, beginning with those that wait now.
+// watchRun sends the client the inputs that a run waits for, beginning with the present ones.
 func (r *Relay) watchRun(run string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +212,7 @@ func (r *Relay) watchRun(run string) error {
 	return nil
 }
 
-// LeaveRun ends what watching a run began.
+// LeaveRun stops watching a run.
 func (r *Relay) LeaveRun(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -184,7 +184,7 @@ func inputOutcome(m events.Origin, _ string, o view.Outcome) any {
 	return UserInput{Type: "user_input", RunID: m.Run, AgentName: m.Agent, Text: given, RequestID: m.ID, TS: o.At}
 }
 
-// inputFailed tells the run that there will be no input.
+// inputFailed reports to the run that there will be no input.
 type inputFailed struct {
 	FailureFrame
 	RunID     string `json:"runId"`

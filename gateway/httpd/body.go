@@ -26,7 +26,7 @@ const (
 // the buffers for them. Nothing of a body outlives its call: what is decoded from it is copied.
 type Bodies struct {
 	Within  time.Duration // in which a request's body comes
-	Slowest time.Duration // what a reader may take for each piece of a response
+	Slowest time.Duration // longest time for a reader to take a piece of a response
 
 	pool sync.Pool
 }
@@ -48,7 +48,7 @@ func (b *Bodies) Put(buf *bytes.Buffer) {
 	b.pool.Put(buf)
 }
 
-// ReadJSON reads a whole body into buf and checks what encoding/json does not.
+// ReadJSON reads a whole body into buf, with checks beyond those of encoding/json.
 func (b *Bodies) ReadJSON(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, held *api.Charge) error {
 	if err := b.Read(w, r, buf, held, api.MaxBody); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (b *Bodies) Write(w http.ResponseWriter, body []byte) {
 		}
 		_ = rc.SetWriteDeadline(time.Now().Add(b.Slowest)) // else the server's own bound holds
 	}
-	_, _ = w.Write(body) // who has gone away does not miss it
+	_, _ = w.Write(body) // the client may have gone away
 }
 
 // Encode writes a response as JSON.
@@ -138,7 +138,7 @@ func Refuse(w http.ResponseWriter, err error, status int) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // who has gone away does not miss it
+	_, _ = w.Write(append(body, '\n')) // the client may have gone away
 }
 
 // Survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's. It must be deferred

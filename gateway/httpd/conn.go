@@ -33,7 +33,7 @@ func (c *conn) Evict(most connlimit.Use) bool {
 	if now > int32(most) || !c.use.CompareAndSwap(now, evicted) {
 		return false
 	}
-	_ = c.Conn.Close() // a client that said nothing is told nothing
+	_ = c.Conn.Close() // no response without a request
 	return true
 }
 

@@ -110,7 +110,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-s.empty:
 	case <-ctx.Done():
 		err = errors.Join(err, ctx.Err())
-		s.each(func(c *conn) { _ = c.Conn.Close() }) // nothing is told of a call that is cut short
+		s.each(func(c *conn) { _ = c.Conn.Close() }) // the calls under way get no response
 	}
 	s.giveUp()
 	return err

@@ -23,7 +23,7 @@ func ListenUnix(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener.SetUnlinkOnClose(false) // its name is not what it was bound to
+	listener.SetUnlinkOnClose(false) // the socket was renamed after it was bound
 	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the socket: %w", err), listener.Close())
 	}

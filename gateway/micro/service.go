@@ -36,7 +36,7 @@ const (
 	flushTime      = 2 * time.Second
 )
 
-// Backend is what the service needs of a node.
+// Backend has the operations of a node that the service uses.
 type Backend interface {
 	api.Backend
 	// Identify returns the principal of a token. It refuses with UNAUTHENTICATED.
@@ -110,7 +110,7 @@ func withoutSecrets(addresses string) string {
 			shown[i] = "?"
 			continue
 		}
-		if at := strings.LastIndexByte(a, '@'); u.Host == "" && at >= 0 { // there is no scheme in front of it
+		if at := strings.LastIndexByte(a, '@'); u.Host == "" && at >= 0 { // an address without a scheme
 			shown[i] = a[at+1:]
 			continue
 		}
@@ -184,7 +184,7 @@ func (v *Service) Drain(ctx context.Context) error {
 	defer v.conn.Close()
 	var err error
 	if v.micro != nil {
-		err = errors.Join(v.micro.Stop(), v.flush(ctx)) // what was sent here before has come then
+		err = errors.Join(v.micro.Stop(), v.flush(ctx)) // earlier requests have arrived then
 	}
 	v.mu.Lock()
 	v.ending = true
@@ -201,7 +201,7 @@ func (v *Service) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	err := v.conn.FlushWithContext(ctx)
-	if errors.Is(err, nats.ErrConnectionClosed) { // it went away meanwhile
+	if errors.Is(err, nats.ErrConnectionClosed) { // the connection was closed meanwhile
 		return nil
 	}
 	return err

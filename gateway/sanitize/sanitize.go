@@ -33,7 +33,7 @@ func escape(s string, lines bool) string {
 	return b.String()
 }
 
-// JSON escapes what hides inside the strings of a JSON text. It means what it meant.
+// JSON escapes invisible characters within the strings of a JSON text. It keeps the meaning.
 func JSON(text []byte) []byte {
 	s := string(text)
 	if !strings.ContainsFunc(s, Hides) {

@@ -23,7 +23,7 @@ type feed struct {
 	resumes bool         // the reader names its last cursor by Last-Event-ID
 }
 
-// feedBatch is a batch of a feed, or the reason why there is none.
+// feedBatch is a batch of a feed, or the error of reading it.
 type feedBatch struct {
 	api.Batch
 	number int // of the feed in the request

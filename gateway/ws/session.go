@@ -145,7 +145,7 @@ func (c *session) listen() {
 	}
 }
 
-// followForms tells the client of forms of dialects, until the session ends.
+// followForms sends the client forms of dialects until the session ends.
 func (c *session) followForms() {
 	if err := c.relay.Follow(c.ctx); err != nil && c.ctx.Err() == nil {
 		c.note("follow", err)

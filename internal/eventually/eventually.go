@@ -17,7 +17,7 @@ func Holds(tb testing.TB, what string, holds func() bool) {
 	Within(tb, Patience, what, holds)
 }
 
-// Within is like Holds with a limit of its own.
+// Within is Holds with another limit.
 func Within(tb testing.TB, most time.Duration, what string, holds func() bool) {
 	tb.Helper()
 	pause := time.Millisecond

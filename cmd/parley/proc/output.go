@@ -19,8 +19,8 @@ func LetGo(out *os.File) error {
 	return replace(null, out)
 }
 
-// LetGoOnceOrphaned lets an output go once the process that started this one has ended, since nobody reads it then. It
-// blocks until that happens or ctx ends. It lets pipes go only: a file or a terminal keeps nobody waiting.
+// LetGoOnceOrphaned lets an output go once the process that started this one has ended, since it has no reader then. It
+// blocks until that happens or ctx ends. It lets pipes go only: a file or a terminal blocks no reader.
 func LetGoOnceOrphaned(ctx context.Context, out io.Writer) {
 	file, isFile := out.(*os.File)
 	if !isFile || !isPipe(file) {

@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/shell"
 )
 
-// Options say where the settings are, and what they have the coding agent run.
+// Options select the settings, and the command that the coding agent runs.
 type Options struct {
 	Project bool   // the settings of Folder, not those of the person
 	Folder  string // the project's
@@ -20,7 +20,7 @@ type Options struct {
 	State   string // the node's state folder, if it is not the default
 
 	Env   func(string) (string, bool)
-	Notes io.Writer // gets what the person has to know besides
+	Notes io.Writer // receives further advice for the person
 }
 
 // Asker returns the agent for which the MCP server acts.

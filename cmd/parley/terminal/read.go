@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-// Read reads what a person or a program gives, named as in messages, of at most so many bytes.
+// Read reads input of at most so many bytes from a person or a program. Its errors contain name.
 func Read(r io.Reader, name string, most int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
