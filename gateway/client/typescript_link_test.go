@@ -12,6 +12,7 @@ import (
 
 	"parley/gateway/client"
 	"parley/gateway/mux"
+	"parley/internal/eventually"
 )
 
 // The options of Node's with and without a WebSocket. Versions before 22 have one only with the first.
@@ -122,9 +123,7 @@ func TestTypeScriptFollowHasCredit(t *testing.T) {
 	if got := s.line(t); got != want[0] {
 		t.Fatalf("got %q", got)
 	}
-	for pass.begunOf("follow") == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the script follows over the connection", func() bool { return pass.begunOf("follow") > 0 })
 	say(want[1])
 	if got := s.line(t); got != want[1] {
 		t.Fatalf("got %q", got)
@@ -136,9 +135,7 @@ func TestTypeScriptFollowHasCredit(t *testing.T) {
 	want = append(want, "end")
 	say("end")
 	const window = 32
-	for pass.framesOf(mux.Item) < window {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "all of its credit is used", func() bool { return pass.framesOf(mux.Item) >= window })
 	time.Sleep(100 * time.Millisecond)
 	if got := pass.framesOf(mux.Item); got != window {
 		t.Errorf("%d messages were sent to a script that takes none, want %d", got, window)
@@ -163,5 +160,33 @@ func TestTypeScriptFallsBackToHTTP(t *testing.T) {
 	}
 	if tried := pass.sockets.Load(); tried != 1 {
 		t.Errorf("%d connections were tried, want 1", tried)
+	}
+}
+
+// TestTypeScriptAgentOutlivesConnection revokes the token that opened the connection of two agents.
+func TestTypeScriptAgentOutlivesConnection(t *testing.T) {
+	t.Setenv("NODE_OPTIONS", withWebSocket)
+	h, host, fae := openTest(t)
+	pass := openCuttingProxy(t, h.address, "")
+	var made struct{ ID, Token string }
+	if err := host.Call(t.Context(), "create_token", map[string]any{"as": "fae"}, &made); err != nil {
+		t.Fatal(err)
+	}
+	s := startScript(t, "../test/revoked.mjs", pass.url, made.Token, hostToken(t, host))
+	if got := s.line(t); got != "asked" {
+		t.Fatalf("got %q", got)
+	}
+	eventually.Holds(t, "the script follows over the connection", func() bool { return pass.begunOf("follow") > 0 })
+	if err := host.Call(t.Context(), "revoke_token", map[string]any{"as": "fae", "token": made.ID}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.line(t); got != "UNAUTHENTICATED" {
+		t.Errorf("the agent without a token is told %q", got)
+	}
+	if _, err := fae.Send(t.Context(), "HOST", "end"); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(s.ends(t)); !slices.Equal(got, []string{"asked", "UNAUTHENTICATED", "end"}) {
+		t.Errorf("it is told %s", got)
 	}
 }
