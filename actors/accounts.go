@@ -27,7 +27,8 @@ type accounts struct {
 	made    map[capabilities.ID][]capabilities.ID // agents by their maker, of those that are known
 	set     map[capabilities.ID]map[string]int64  // by agent, or by an ID of the node alone
 	held    map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts
-	full    map[route]bool // mailboxes that have refused mail of a sender
+	full    map[capabilities.ID]map[capabilities.ID]bool // by mailbox: the senders of which it has refused mail
+	routes  int                                          // in full
 	efforts map[capabilities.ID]*effort
 }
 
@@ -38,14 +39,11 @@ type account struct {
 	use  mailbox.Usage
 }
 
-// route is a pair of a sender and a mailbox. The sender of another node's mail is that node.
-type route struct{ from, to capabilities.ID }
-
 func newAccounts(n *Node) (*accounts, error) {
 	a := &accounts{
 		node: n, agents: mailbox.Limits{Quotas: mailbox.AgentQuotas()}, peers: mailbox.PeerQuotas(),
 		known: map[capabilities.ID]*account{}, made: map[capabilities.ID][]capabilities.ID{}, set: map[capabilities.ID]map[string]int64{},
-		held: map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts{}, full: map[route]bool{}, efforts: map[capabilities.ID]*effort{},
+		held: map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts{}, full: map[capabilities.ID]map[capabilities.ID]bool{}, efforts: map[capabilities.ID]*effort{},
 	}
 	if err := a.agents.Quotas.Set(n.o.Quotas); err != nil {
 		return nil, err
@@ -207,9 +205,15 @@ func (a *accounts) setLocked(e *events.QuotaSet) {
 	if len(limits) == 0 {
 		delete(a.set, who)
 	}
-	for r := range a.full {
-		if r.from == who || a.head(r.from) == who {
-			delete(a.full, r)
+	for to, senders := range a.full {
+		for from := range senders {
+			if from == who || a.head(from) == who {
+				delete(senders, from)
+				a.routes--
+			}
+		}
+		if len(senders) == 0 {
+			delete(a.full, to)
 		}
 	}
 }
@@ -228,30 +232,33 @@ func (a *accounts) hold(id capabilities.ID, node capabilities.NodeID, amounts ma
 func (a *accounts) isFull(from, to capabilities.ID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.full) > 0 && a.full[route{from, to}]
+	return len(a.full) > 0 && a.full[to][from]
 }
 
-// maxFull bounds the routes that are recorded as full. Mail on other routes is refused when it arrives.
+// maxFull bounds the pairs of a mailbox and a sender that are recorded as full. Other mail is refused when it arrives. The
+// sender of another node's mail is that node.
 const maxFull = 10_000
 
 // fill records that a mailbox has refused mail of a sender.
 func (a *accounts) fill(from, to capabilities.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.full) < maxFull {
-		a.full[route{from, to}] = true
+	if a.routes >= maxFull || a.full[to][from] {
+		return
 	}
+	if a.full[to] == nil {
+		a.full[to] = map[capabilities.ID]bool{}
+	}
+	a.full[to][from] = true
+	a.routes++
 }
 
-// empty removes the full routes to a mailbox that has removed mail.
+// empty forgets the senders of which a mailbox has refused mail. It has removed some mail.
 func (a *accounts) empty(to capabilities.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for r := range a.full {
-		if r.to == to {
-			delete(a.full, r)
-		}
-	}
+	a.routes -= len(a.full[to])
+	delete(a.full, to)
 }
 
 // use returns what the account of an agent uses.

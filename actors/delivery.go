@@ -289,10 +289,26 @@ func (r *registry) leaveAck(to capabilities.ID, rc ack) {
 	if !awake {
 		s = r.registration(to)
 	}
-	s.acks.add(rc)
+	r.addAcks(s, rc)
 	if !awake || rc.isUrgent() {
 		r.send(s, delivery{message: recordAcks{}})
 	}
+}
+
+// addAcks adds acks to a registration, and notes that it has some. The caller has the lock.
+func (r *registry) addAcks(s *registration, rs ...ack) {
+	s.acks.add(rs...)
+	if !s.acked {
+		s.acked = true
+		r.acked = append(r.acked, s)
+	}
+}
+
+// returnAcks adds acks again that could not be written.
+func (r *registry) returnAcks(s *registration, rs []ack) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addAcks(s, rs...)
 }
 
 // isUrgent reports whether a caller or another item waits for the ack.
@@ -356,14 +372,16 @@ func (r *registry) recordAllAcks() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := false
-	for _, s := range r.registrations {
-		if s.acks.any() {
-			found = true
+	left := r.acked[:0]
+	for _, s := range r.acked {
+		if s.acked = s.acks.any(); s.acked {
+			left = append(left, s)
 			r.send(s, delivery{message: recordAcks{}})
 		}
 	}
-	return found
+	clear(r.acked[len(left):])
+	r.acked = left
+	return len(left) > 0
 }
 
 // ackEvents returns the events for some acks: one for all that arrived, and one for each refusal.

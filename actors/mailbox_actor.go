@@ -135,6 +135,7 @@ func (b *mailboxActor) load() error {
 	if err != nil {
 		b.node.log.Error("mailbox put aside", "mailbox", b.reg.id.String(), "error", err)
 		if parley.CodeOf(err) == parley.CorruptLog {
+			b.node.registry.problem.Store(true)
 			b.reg.quarantined.Store(parley.AsError(err))
 		}
 		return err
@@ -187,7 +188,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	}
 	section, recorded, err := b.writer.section(b.state, now, noted, evs)
 	if err != nil {
-		b.reg.acks.add(rs...)
+		b.node.registry.returnAcks(b.reg, rs)
 		return err
 	}
 	if b.reg.id == b.node.host {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -176,8 +177,12 @@ func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 func TestPatternsUseProcessorQuota(t *testing.T) {
 	n := openQuotas(t, t.TempDir(), map[string]int64{"processor": 60})
 	fae, tom := guest(t, n, "fae"), guest(t, n, "tom")
+	others := 0
 	asks := func(a *Agent) error {
-		_, err := a.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: heavyFields(4)})
+		fields := heavyFields(4)
+		fields[0].Label = fmt.Sprint(others) // equal fields are compiled once
+		others++
+		_, err := a.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: fields})
 		return err
 	}
 	var err error

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"container/heap"
 	"context"
 	"fmt"
 	"runtime"
@@ -25,11 +26,14 @@ type registry struct {
 	strategy   actor.SupervisorStrategy
 	dispatcher *dispatcher
 
-	queued atomic.Int64 // of all registrations
+	queued  atomic.Int64 // of all registrations
+	problem atomic.Bool  // a mailbox is, or was, quarantined
 
 	mu            sync.Mutex
 	registrations map[capabilities.ID]*registration
-	recovered     uint64 // of new registrations
+	idle          idleHeap        // all registrations
+	acked         []*registration // may have pending acks
+	recovered     uint64          // of new registrations
 	closed        bool
 }
 
@@ -52,7 +56,8 @@ type registration struct {
 	used  atomic.Int64 // time of its last activity, in Unix nanoseconds
 	state *mailbox.State
 
-	acks acks
+	acks  acks
+	acked bool // it is in the registry's list
 }
 
 // shutdown is the last message to an actor when the node ends.
@@ -76,6 +81,7 @@ func (r *registry) quarantine(child *actor.PID, reason any) actor.Directive {
 	for _, s := range r.registrations {
 		if s.pid.Equal(child) {
 			r.node.log.Error("mailbox put aside", "mailbox", s.id.String(), "panic", fmt.Sprint(reason))
+			r.problem.Store(true)
 			s.quarantined.Store(parley.Refuse(parley.Internal, "mailbox %s is put aside: it crashed %d times within %v", s.id, maxRestarts+1, restartWindow))
 		}
 	}
@@ -87,6 +93,9 @@ func (r *registry) problems() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := map[string]string{}
+	if !r.problem.Load() {
+		return all
+	}
 	for _, s := range r.registrations {
 		if why := s.quarantined.Load(); why != nil {
 			all[agentName(s.id)] = why.Message
@@ -170,6 +179,7 @@ func (r *registry) spawn(id capabilities.ID, state *mailbox.State, last persiste
 	s.last.Store(uint64(last))
 	s.used.Store(time.Now().UnixNano())
 	r.registrations[id] = s
+	heap.Push(&r.idle, idleSince{s, s.used.Load()})
 	s.pid = r.tree.spawn(agentName(id), actor.PropsFromProducer(func() actor.Actor {
 		// A restarted actor is replayed from the log, because the crash may have left its state inconsistent.
 		b := &mailboxActor{node: r.node, reg: s, state: s.state, last: persistence.Position(s.last.Load())}
@@ -194,31 +204,6 @@ func (r *registry) done(s *registration, d delivery) {
 	s.used.Store(time.Now().UnixNano())
 	s.queued.Add(-1)
 	r.queued.Add(-1)
-}
-
-// passivate stops the actors of mailboxes that have empty queues, were not used since a time, and whose appends are all
-// durable. It stops none while the journal has failed, because each has to recover lost appends first.
-//
-// The scheduler calls it. The actor library's receive timeout is not used: its timer changes the actor's context without
-// a lock, and cannot see whether a message is on its way to the queue.
-func (r *registry) passivate(before time.Time) {
-	if r.node.journal.Err() != nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, s := range r.registrations {
-		if s.queued.Load() != 0 || s.used.Load() > before.UnixNano() || s.acks.any() || !r.settled(s) {
-			continue
-		}
-		delete(r.registrations, id)
-		r.tree.stop(s.pid)
-	}
-}
-
-// settled reports whether all appends of a mailbox are durable, and its state equals the log.
-func (r *registry) settled(s *registration) bool {
-	return !s.doubtful.Load() && r.node.journal.Durable(persistence.Position(s.last.Load()))
 }
 
 // isAwake reports whether a mailbox is in memory.
@@ -250,6 +235,7 @@ func (r *registry) close() {
 func (r *registry) end() {
 	r.mu.Lock()
 	registrations := r.registrations
+	r.idle, r.acked = nil, nil
 	r.registrations = map[capabilities.ID]*registration{} // so that a reference to the node keeps no mailboxes in memory
 	r.mu.Unlock()
 	var left sync.WaitGroup
