@@ -16,7 +16,7 @@ import (
 	"parley/events"
 )
 
-// BenchmarkAcross times a form from ask to outcome, asked on one node and answered on another over loopback. The same run
+// BenchmarkAcrossNodes times a form from ask to outcome, asked on one node and answered on another over loopback. The same run
 // times it on one node: x-p50 and x-rate compare the two. The answerers follow their inboxes.
 func BenchmarkAcrossNodes(b *testing.B) {
 	for _, callers := range []int{1, 64} {
@@ -89,7 +89,7 @@ func newTraffic(b *testing.B, asking, answering *Node, pairs int) *traffic {
 	return t
 }
 
-// introduce gives the asker a reference to the answerer under the name "it", by messages of both hosts.
+// giveReference gives the asker a reference to the answerer under the name "it", by messages of both hosts.
 func giveReference(ctx context.Context, asking, answering *Node, asker *Agent, name string) error {
 	if asking != answering {
 		if _, err := answering.Host().Send(ctx, "other", fmt.Sprintf("@it:%sb", name)); err != nil {

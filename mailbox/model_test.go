@@ -266,14 +266,14 @@ func (m *model) deliverItem(t *rapid.T, p *modelAgent, o mailbox.OutboxItem, ack
 	}
 }
 
-// comeAgain delivers an earlier command again, which has no effect.
+// redeliver delivers an earlier command again, which has no effect.
 func (m *model) redeliver(t *rapid.T) {
 	if len(m.delivered) == 0 {
-		t.Skip("nothing came")
+		t.Skip("nothing was delivered")
 	}
 	e := rapid.SampledFrom(m.delivered).Draw(t, "echo")
 	if evs, _ := m.do(t, e.to, e.command, ""); len(evs) != 0 {
-		t.Fatalf("%T, come twice, makes %v", e.command, evs)
+		t.Fatalf("%T, delivered twice, makes %v", e.command, evs)
 	}
 }
 
@@ -283,7 +283,7 @@ func (m *model) restart(t *rapid.T) {
 	before := m.Snapshot(p.name)
 	defer func() {
 		if m.Snapshot(p.name) != before {
-			t.Fatalf("%s is another after a restart", p.name)
+			t.Fatalf("the state of %s differs after a restart", p.name)
 		}
 	}()
 	if rapid.Bool().Draw(t, "snapshot") {
@@ -368,7 +368,7 @@ func (m *model) checkForm(t *rapid.T, p *modelAgent, f *modelForm, got *mailbox.
 	}
 }
 
-// settleDown delivers everything, and checks that all agents know everything.
+// deliverAll delivers all items, and checks that all agents know all outcomes.
 func (m *model) deliverAll(t *rapid.T) {
 	for again := true; again; {
 		again = false
@@ -383,7 +383,7 @@ func (m *model) deliverAll(t *rapid.T) {
 		m.checkForwards(t, f)
 		for _, h := range append(slices.Clone(f.holders), f.asker) {
 			if f.outcome != "" && !m.agent(h).learned[f] {
-				t.Fatalf("%s never learned what became of %s", h, f.id)
+				t.Fatalf("%s has no outcome of %s", h, f.id)
 			}
 		}
 	}
@@ -392,7 +392,7 @@ func (m *model) deliverAll(t *rapid.T) {
 	m.checkRevoked(t)
 }
 
-// checkHanded checks that a form's home knows all forwards, and each agent its own.
+// checkForwards checks that a form's home knows all forwards, and each agent its own.
 func (m *model) checkForwards(t *rapid.T, f *modelForm) {
 	for _, p := range m.agents {
 		msg, err := m.States[p.name].Mail.FindFormID(f.id)
@@ -409,7 +409,7 @@ func (m *model) checkForwards(t *rapid.T, f *modelForm) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("%s: form %s was handed on %v, want %v", p.name, f.id, got, want)
+			t.Fatalf("%s: form %s was forwarded %v, want %v", p.name, f.id, got, want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestNodesAgreeWhateverTheMailDoes delays, repeats and drops deliveries between three nodes. Each form is settled
+// TestNodesAgreeDespiteDeliveryFaults delays, repeats and drops deliveries between three nodes. Each form is settled
 // once, with the same outcome for all. No agent is reached without a grant. A revocation holds on all nodes.
 func TestNodesAgreeDespiteDeliveryFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -157,7 +157,7 @@ func TestInboxQuotaIsPerSender(t *testing.T) {
 	v.CheckReplay()
 }
 
-// TestNoQuotaIsEverPassed runs random commands within quotas.
+// TestQuotasAreNeverExceeded runs random commands within quotas.
 func TestQuotasAreNeverExceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := quotaHarness(t)

@@ -8,13 +8,13 @@ import (
 	"parley/capabilities"
 )
 
-// TestTrailIsSearchedAsItIsWalked compares what is found by checkpoints with all steps.
-func TestTrailIsSearchedAsItIsWalked(t *testing.T) {
+// TestCheckpointsFindEveryStep compares searches by checkpoints with all steps.
+func TestCheckpointsFindEveryStep(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var e entry
 	var all []step
 	for commit := uint64(1); len(all) < 20_000; commit += uint64(1 + random.IntN(300)) {
-		for n := random.IntN(8) / 7; n >= 0; n-- { // now and then two in one commit
+		for n := random.IntN(8) / 7; n >= 0; n-- { // at times two in one commit
 			s := step{commit: commit, first: e.version + 1, count: uint64(1 + random.IntN(3))}
 			e.addStep(s.commit, s.count)
 			all = append(all, s)
@@ -25,7 +25,7 @@ func TestTrailIsSearchedAsItIsWalked(t *testing.T) {
 		t.Fatalf("%d checkpoints for %d bytes", len(long.marks), len(long.steps))
 	}
 	if got := slices.Collect(long.from(0)); !slices.Equal(got, all) {
-		t.Fatal("the steps are others")
+		t.Fatal("the steps differ")
 	}
 	holder := func(version uint64) uint64 {
 		for _, s := range all {
@@ -62,7 +62,7 @@ func TestTrailIsSearchedAsItIsWalked(t *testing.T) {
 		}
 	}
 	if got := long.with([]uint64{e.version + 1}); got != nil {
-		t.Fatalf("a version that is not there is in %v", got)
+		t.Fatalf("an unknown version is in %v", got)
 	}
 }
 
@@ -86,9 +86,8 @@ func BenchmarkFindVersion(b *testing.B) {
 	}
 }
 
-// TestNotesAreKeptUntilTheLogSaysMore writes notes, and opens the journal again after a regular and after an unclean
-// end.
-func TestNotesAreKeptUntilTheLogSaysMore(t *testing.T) {
+// TestNotesAreKeptUntilNewerEvents writes notes, and opens the journal again after a regular and after an unclean end.
+func TestNotesAreKeptUntilNewerEvents(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)

@@ -17,7 +17,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// started returns a running program and the lines of its output.
+// launch returns a running program and the lines of its output.
 func launch(t *testing.T, s Spec) (*process, *bufio.Scanner) {
 	t.Helper()
 	p, err := start(s, nil, false)
