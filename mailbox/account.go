@@ -111,69 +111,31 @@ func (a *Account) addMade(id capabilities.ID) {
 	a.own.Amounts[QuotaAgents]++
 }
 
-// usageSnapshot is the part of a usage that cannot be counted again from messages and names.
 type usageSnapshot struct {
-	By    capabilities.ID // zero for the agent itself
-	Daily int64
-	Day   int64
+	By      capabilities.ID // zero for the agent itself
+	Amounts Amounts
+	Day     int64
 }
 
 func (a *Account) snapshots() []usageSnapshot {
-	all := []usageSnapshot{{Daily: a.own.Amounts[QuotaDaily], Day: a.own.day}}
+	all := []usageSnapshot{{Amounts: a.own.Amounts, Day: a.own.day}}
 	for _, by := range sortedIDs(a.senders) {
-		if u := a.senders[by]; u.Amounts[QuotaDaily] != 0 {
-			all = append(all, usageSnapshot{By: by, Daily: u.Amounts[QuotaDaily], Day: u.day})
-		}
+		all = append(all, usageSnapshot{By: by, Amounts: a.senders[by].Amounts, Day: a.senders[by].day})
 	}
 	return all
 }
 
-// restore restores the account from a snapshot, and counts the rest in the other parts of the state.
-func (a *Account) restore(s *State, images []usageSnapshot, made []capabilities.ID) {
+// restore restores the account from a snapshot.
+func (a *Account) restore(images []usageSnapshot, made []capabilities.ID) {
 	for _, id := range made {
 		a.addMade(id)
 	}
-	a.recount(s)
 	for _, i := range images {
+		u := Usage{Amounts: i.Amounts, day: i.Day}
 		if i.By.IsZero() {
-			a.own.Amounts[QuotaDaily], a.own.day = i.Daily, i.Day
-			continue
-		}
-		u := a.senders[i.By]
-		u.Amounts[QuotaDaily], u.day = i.Daily, i.Day
-		a.putSender(i.By, u)
-	}
-}
-
-// recount counts everything but the bytes of the day.
-func (a *Account) recount(s *State) {
-	a.own, a.senders = Usage{}, nil
-	held := func(from capabilities.ID, q Quota, n int64) {
-		by := a.of(from)
-		u := a.senders[by]
-		u.Amounts[q] += n
-		a.putSender(by, u)
-	}
-	for _, m := range s.Mail.all {
-		switch {
-		case isHeld(s, m):
-			held(m.From(), QuotaInbox, sizeOf(m))
-			if m.Form != nil {
-				held(m.From(), QuotaForms, 1)
-			}
-		case m.Form != nil && m.From() == s.ID && m.Form.IsOpen():
-			a.own.Amounts[QuotaForms]++
-			a.own.Amounts[QuotaBytes] += sizeOf(m)
-		}
-	}
-	for name, v := range s.Names.values {
-		a.own.Amounts[QuotaNames]++
-		a.own.Amounts[QuotaBytes] += sizeOfName(name, v)
-	}
-	a.own.Amounts[QuotaAgents] = int64(len(a.made))
-	for _, g := range s.Grants.Minted() {
-		if g.By != s.ID {
-			held(g.By, QuotaGrants, 1)
+			a.own = u
+		} else {
+			a.putSender(i.By, u)
 		}
 	}
 }

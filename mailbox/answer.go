@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -132,7 +133,17 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	values, err := schema.ReadAndCheck(r.Texts, claimed, held.at)
+	var absent *Absent
+	values, err := schema.ReadAndCheck(r.Texts, claimed, func(path string) (capabilities.Value, error) {
+		v, err := held.at(path)
+		if a, ok := errors.AsType[*Absent](err); ok {
+			absent = a
+		}
+		return v, err
+	})
+	if absent != nil {
+		return SettleForm{}, capabilities.ID{}, absent
+	}
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}

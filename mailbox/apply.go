@@ -12,8 +12,15 @@ import (
 var ErrNonsense = errors.New("event does not follow from those before it")
 
 // Apply folds one event into the state. It fails with ErrNonsense for an event that cannot follow. The state is unfit
-// for use then, and the mailbox has to be quarantined.
+// for use then, and the mailbox has to be quarantined. It fails with Absent, and changes nothing, if it needs a message
+// that is not in memory.
 func (s *State) Apply(r events.Recorded) error {
+	if err := s.needs(r.Event); err != nil {
+		return err
+	}
+	if s.Version == maxVersion {
+		return fmt.Errorf("%w: a mailbox has %d events at most", ErrNonsense, uint64(maxVersion))
+	}
 	s.Version++
 	countUse(s, r)
 	f := fold{State: s, at: r.At}
@@ -79,7 +86,9 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.AgentArchived:
 		f.profileChanged()
 		s.Profile.archive()
-		s.Runs.clear()
+		for _, m := range s.Runs.clear() {
+			f.retire(m)
+		}
 	case *events.ProgramSet:
 		f.profileChanged()
 		s.Runs.program = *e
@@ -124,6 +133,9 @@ func (f fold) agentCreated(e *events.AgentCreated) error {
 
 func (f fold) formRequested(e *events.FormRequested) error {
 	m := &Message{Number: e.Number, Form: &Form{FormRequested: e, comment: originInComment(e)}}
+	if e.From == f.ID {
+		m.Form.Holders = []capabilities.ID{e.To}
+	}
 	if err := f.Mail.add(m, f.Version); err != nil {
 		return err
 	}
@@ -131,7 +143,6 @@ func (f fold) formRequested(e *events.FormRequested) error {
 	if e.From != f.ID {
 		return nil
 	}
-	m.Form.Holders = []capabilities.ID{e.To}
 	f.Mail.indexAsked(m)
 	if e.Kind == events.Approval {
 		f.shownChanged()
@@ -148,6 +159,7 @@ func (f fold) formAnswered(e *events.FormAnswered) error {
 	}
 	m.Form.Answered = e
 	f.Grants.recordRoots(e.Values)
+	f.Mail.refs.addAnswer(e)
 	f.settled(m, e.Date)
 	return nil
 }
@@ -164,15 +176,13 @@ func (f fold) formCancelled(e *events.FormCancelled) error {
 
 // settled applies the end of a form. At its home, the outcome is enqueued for every holder.
 func (f fold) settled(m *Message, at capabilities.Time) {
-	m.Changed = f.Version
-	m.Form.Settled = f.Version
-	f.Mail.origins.drop(m)
+	f.Mail.settle(m, f.Version)
+	defer f.retire(m)
 	if m.Form.From != f.ID {
 		m.Form.Refused = "" // the outcome replaces it
 		f.dropQueued(m.Form, at)
 		return
 	}
-	f.Mail.unindexAsked(m)
 	if m.Form.Kind == events.Approval {
 		f.shownChanged()
 	}
@@ -204,14 +214,15 @@ func (f fold) formForwarded(e *events.FormForwarded) error {
 	if err != nil {
 		return err
 	}
-	m.Changed = f.Version
-	m.Form.Forwarded = append(m.Form.Forwarded, *e)
+	f.Mail.touch(m, f.Version)
+	f.Mail.history.note(m.Number, f.Version)
+	m.Form.addForward(e, f.ID)
 	if m.Form.From == f.ID {
-		m.Form.Holders = append(m.Form.Holders, e.To)
 		f.Grants.addReply(e.To, e.Form, e.Date)
 		f.Outbox.enqueue(events.OutboxCopy, e.Form, e.To)
 		f.Outbox.enqueue(events.OutboxForwarded, e.Form, e.By)
 	}
+	f.retire(m)
 	return nil
 }
 
@@ -220,7 +231,7 @@ func (f fold) answerQueued(e *events.AnswerQueued) error {
 	if err != nil {
 		return err
 	}
-	m.Changed = f.Version
+	f.Mail.touch(m, f.Version)
 	m.Form.QueuedAnswer, m.Form.Refused = e, ""
 	f.Outbox.enqueue(events.OutboxAnswer, e.Form, m.Form.From)
 	return nil
@@ -231,7 +242,7 @@ func (f fold) forwardQueued(e *events.ForwardQueued) error {
 	if err != nil {
 		return err
 	}
-	m.Changed = f.Version
+	f.Mail.touch(m, f.Version)
 	m.Form.QueuedForwards = append(m.Form.QueuedForwards, *e)
 	f.Outbox.enqueue(events.OutboxForward, e.Via, m.Form.From)
 	return nil
@@ -243,6 +254,7 @@ func (f fold) rulesOffered(e *events.RulesOffered) error {
 		return err
 	}
 	m.Form.Offered = e
+	f.Mail.history.note(m.Number, f.Version)
 	return nil
 }
 
@@ -252,6 +264,7 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 		return err
 	}
 	f.Grants.countUse(e.Via)
+	defer f.retire(m)
 	if e.To == f.ID && f.Runs.HasProgram() && !f.Profile.Archived {
 		f.Runs.enqueue(m)
 		f.shownChanged()
@@ -269,42 +282,50 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 }
 
 func (f fold) messageDismissed(e *events.MessageDismissed) error {
-	if e.Number >= uint64(len(f.Mail.all)) {
+	if e.Number >= f.Mail.Len() {
 		return fmt.Errorf("%w: no message %d", ErrNonsense, e.Number)
 	}
-	m := f.Mail.all[e.Number]
-	m.Dismissed, m.Changed = true, f.Version
-	f.Mail.origins.drop(m)
+	m, err := f.Mail.at(e.Number)
+	if err != nil {
+		return err
+	}
+	f.Mail.dismiss(m, f.Version)
 	if f.Runs.drop(m) {
 		f.shownChanged()
 	}
+	f.retire(m)
 	return nil
 }
 
 func (f fold) runStarted(e *events.RunStarted) {
 	f.Profile.Status, f.Profile.Error = Running, ""
-	if prompt := f.Runs.start(e, uint64(len(f.Mail.all))); prompt != nil {
-		prompt.Changed = f.Version
+	if prompt := f.Runs.start(e, f.Mail.Len()); prompt != nil {
+		f.Mail.touch(prompt, f.Version)
 	}
 }
 
 func (f fold) runEnded(e *events.RunEnded) {
-	prompt := f.Mail.promptOf(f.Runs.run)
-	f.Runs.run, f.Runs.ended = nil, f.Version
+	prompt := f.Runs.prompt
+	f.Runs.run, f.Runs.prompt, f.Runs.ended = nil, nil, f.Version
 	f.Profile.Status, f.Profile.Error = Idle, e.Error
 	switch {
 	case e.Again && prompt != nil:
 		f.Profile.Error = ""
 		f.Runs.requeue(prompt)
-		prompt.Changed = f.Version
+		f.Mail.touch(prompt, f.Version)
 	case e.Error == "":
 		f.Runs.succeeded()
 	default:
 		f.Profile.Status = Failed
 		f.Runs.retries = 0
 		if prompt != nil && e.Error == Interrupted && !prompt.Dismissed {
-			f.Runs.noteInterrupted(prompt)
-			prompt.Changed = f.Version
+			for _, m := range f.Runs.noteInterrupted(prompt) {
+				f.retire(m)
+			}
+			f.Mail.touch(prompt, f.Version)
 		}
+	}
+	if prompt != nil {
+		f.retire(prompt)
 	}
 }

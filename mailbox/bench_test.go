@@ -31,7 +31,7 @@ func busyHarness(b *testing.B, n int) *mailboxtest.Harness {
 		v.Must("fae", mailbox.BindName{Name: fmt.Sprint("n", len(v.Logs["fae"])), Value: `{"a":1}`})
 		v.Deliver(false)
 		c, home, err := v.States["host"].DraftAnswer(mailbox.Reply{
-			Form: capabilities.FormNumber(uint64(len(v.States["host"].Mail.All()) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
+			Form: capabilities.FormNumber(uint64(len(v.Messages("host")) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
 		}, v.Now, v.NewID)
 		if err != nil {
 			b.Fatal(err)
@@ -94,7 +94,7 @@ func BenchmarkReplay1000(b *testing.B) {
 func state1000(b *testing.B) *mailbox.State {
 	b.Helper()
 	s := busyHarness(b, 5000).States["fae"]
-	if n := len(s.Mail.All()); n != 1000 {
+	if n := s.Mail.Len(); n != 1000 {
 		b.Fatalf("%d messages", n)
 	}
 	return s

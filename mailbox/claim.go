@@ -84,6 +84,11 @@ func (h holder) claim(want capabilities.Ref) (capabilities.Ref, error) {
 			break // there is no better one
 		}
 	}
+	if want.Grant.IsZero() && !(bestPermits && best.Facet.IsFull()) {
+		if r, held, err := s.Mail.formRef(want.Target, want.Kind); held || err != nil {
+			return r, err
+		}
+	}
 	switch {
 	case best != nil:
 		return *best, nil
@@ -94,8 +99,8 @@ func (h holder) claim(want capabilities.Ref) (capabilities.Ref, error) {
 		WithHint("knowing an ID gives no authority: ask whoever holds it to give it")
 }
 
-// refs yields every reference that the agent holds, always in the same order: those that it was made with, those under
-// its names, and those from its mail. The target's own names come first.
+// refs yields the references that the agent holds, always in the same order: those that it was made with, those under
+// its names, and those to the target from its mail. The target's own names come first.
 func (h holder) refs(target capabilities.ID) iter.Seq[capabilities.Ref] {
 	s := h.s
 	return func(yield func(capabilities.Ref) bool) {
@@ -112,14 +117,9 @@ func (h holder) refs(target capabilities.ID) iter.Seq[capabilities.Ref] {
 				return
 			}
 		}
-		for _, m := range s.Mail.all {
-			for _, e := range s.Mail.refEdges(m) {
-				if e.name == "@to" && m.From() != s.ID {
-					continue // other recipients are known, not held
-				}
-				if !visitRefs(e.value, yield) {
-					return
-				}
+		for r := range s.Mail.refs.of(target) {
+			if !yield(r) {
+				return
 			}
 		}
 	}

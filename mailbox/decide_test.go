@@ -27,7 +27,7 @@ func TestDecideByIDChangesNothing(t *testing.T) {
 	v.Add("host")
 	v.Add("fae")
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
-	id := v.States["fae"].Mail.All()[0].ID()
+	id := v.Messages("fae")[0].ID()
 	restored, err := mailbox.Restore(v.States["fae"].ID, []byte(v.Snapshot("fae"))) // no lookup has filled a cache
 	if err != nil {
 		t.Fatal(err)

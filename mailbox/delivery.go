@@ -100,7 +100,7 @@ func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err er
 	if err := checkSender(s, e.From, e.ID, e.Promise, e.Resolver); err != nil {
 		return false, err
 	}
-	if s.Mail.byID.has(e.ID) {
+	if s.Mail.Has(e.ID) {
 		return true, nil
 	}
 	return false, checkForm(s, e, here)
@@ -109,7 +109,7 @@ func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err er
 // enterForm returns the event of a copy, if its sender has room for it here.
 func (c AcceptDelivery) enterForm(s *State, e *events.FormRequested, via capabilities.ID, now capabilities.Time) ([]events.Event, error) {
 	strip(e)
-	e.Number, e.Via = uint64(len(s.Mail.all)), via
+	e.Number, e.Via = s.Mail.Len(), via
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	if err := checkSender(s, e.From, e.Message); err != nil {
 		return false, err
 	}
-	if s.Mail.byID.has(e.Message) {
+	if s.Mail.Has(e.Message) {
 		return true, nil
 	}
 	if e.To != s.ID {
@@ -235,7 +235,7 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 
 // enterMessage returns the event of a copy, if its sender has room for it here.
 func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capabilities.ID, now capabilities.Time) ([]events.Event, error) {
-	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.Mail.all)), via, capabilities.Facet{}, ""
+	e.Number, e.Via, e.Facet, e.Key = s.Mail.Len(), via, capabilities.Facet{}, ""
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func TestRepeatedAckRemovesOneItem(t *testing.T) {
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
 	v.Deliver(false)
-	if n := len(v.States["host"].Mail.All()[0].Form.Forwarded); n != 2 {
+	if n := len(v.Messages("host")[0].Form.Forwarded); n != 2 {
 		t.Errorf("the host knows of %d of its 2 forwards", n)
 	}
 }
@@ -71,7 +71,7 @@ func TestRepeatedAckRemovesOneItem(t *testing.T) {
 func TestEmptyDeliveryIsRefused(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
-	id := v.States["fae"].Mail.All()[1].ID()
+	id := v.Messages("fae")[1].ID()
 	for _, c := range []mailbox.Command{mailbox.RecordOutcome{Form: id}, mailbox.RemoteOutcome{RecordOutcome: mailbox.RecordOutcome{Form: id}}, mailbox.AcceptDelivery{}, mailbox.RemoteDelivery{}} {
 		func() {
 			defer func() {

@@ -76,8 +76,8 @@ func (l *Mail) refTo(m *Message) capabilities.Ref {
 	r := agentRef(m.To())
 	switch {
 	case m.From() != l.self:
-	case m.carrier != nil:
-		return l.refTo(m.carrier)
+	case m.reached != nil:
+		return *m.reached
 	case m.Form != nil:
 		r.Grant, r.Facet = m.Form.Via, m.Form.Facet
 	default:
@@ -89,21 +89,17 @@ func (l *Mail) refTo(m *Message) capabilities.Ref {
 // refFrom returns the reference to the sender of the message. For a reply it is the reference by which the sender was
 // reached. So a reply gives no more than that grant, and ends with it.
 func (l *Mail) refFrom(m *Message) capabilities.Ref {
-	if m.carrier != nil {
-		return l.refTo(m.carrier)
+	if m.reached != nil {
+		return *m.reached
 	}
 	return agentRef(m.From())
 }
 
-// carrierOf returns the message that reached the other party of a reply by a grant; nil if there is none.
-func (l *Mail) carrierOf(m *Message) *Message {
-	n, ok := l.byID.get(m.ReplyTo())
-	if !ok {
-		return nil
-	}
-	first := l.all[n]
-	if first.carrier != nil {
-		first = first.carrier
+// setReached sets how the other party of a reply was reached. It fails with Absent.
+func (l *Mail) setReached(m *Message) error {
+	parent, err := l.parentOf(m.ReplyTo())
+	if err != nil || parent == nil {
+		return err
 	}
 	other := m.From()
 	if other == l.self {
@@ -111,8 +107,33 @@ func (l *Mail) carrierOf(m *Message) *Message {
 			return nil // it was sent by another reference
 		}
 	}
-	if first.From() != l.self || first.To() != other || l.refTo(first) == agentRef(other) {
+	ref := parent.reached
+	if ref == nil {
+		if parent.From() != l.self {
+			return nil
+		}
+		to := l.refTo(parent)
+		ref = &to
+	}
+	if ref.Target != other || *ref == agentRef(other) {
 		return nil
 	}
-	return first
+	m.reached = ref
+	l.setReachedBy(m.Number, *ref)
+	return nil
+}
+
+func (l *Mail) setReachedBy(number uint64, ref capabilities.Ref) {
+	if l.reached == nil {
+		l.reached = map[uint64]capabilities.Ref{}
+	}
+	l.reached[number] = ref
+}
+
+// reachedOf returns how the other party of a reply was reached; nil for any other message.
+func (l *Mail) reachedOf(number uint64) *capabilities.Ref {
+	if r, ok := l.reached[number]; ok {
+		return &r
+	}
+	return nil
 }

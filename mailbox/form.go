@@ -113,9 +113,11 @@ type Existing struct {
 // It refuses with INVALID_ARGUMENT a key or name of another question. Equal questions may differ in their deadlines;
 // the first deadline stays.
 func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
-	if n, ok := s.Mail.asked[a.Key]; ok && a.Key != "" {
-		m := s.Mail.all[n]
-		return Existing{Message: m}, true, a.sameAs(s, m, "key", a.Key)
+	if m, err := s.Mail.askedBy(a.Key); m != nil || err != nil {
+		if err == nil {
+			err = a.sameAs(s, m, "key", a.Key)
+		}
+		return Existing{Message: m}, m != nil, err
 	}
 	if a.Result == "" {
 		return Existing{}, false, nil
@@ -124,7 +126,7 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 		return Existing{Value: v}, true, nil
 	}
 	if n, ok := s.Mail.results[a.Result]; ok {
-		m := s.Mail.all[n]
+		m := s.Mail.live[n]
 		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Result)
 	}
 	return Existing{}, false, nil
@@ -207,7 +209,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	e := &events.FormRequested{
-		Number: uint64(len(s.Mail.all)), ID: ids(), Promise: ids(), Resolver: ids(),
+		Number: s.Mail.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: schema.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin,
@@ -328,14 +330,14 @@ type ExpireForms struct{}
 func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var past []deadline
 	for _, d := range s.Mail.due {
-		if d.at <= now && s.Mail.all[d.number].Form.IsOpen() {
+		if d.at <= now && s.Mail.history.at(d.number).isOpen() {
 			past = append(past, d)
 		}
 	}
 	slices.SortFunc(past, deadline.compare) // the order within the heap is arbitrary
 	evs := make([]events.Event, len(past))
 	for i, d := range past {
-		evs[i] = &events.FormCancelled{Form: s.Mail.all[d.number].Form.ID, Reason: events.Expired, Date: now}
+		evs[i] = &events.FormCancelled{Form: s.Mail.live[d.number].Form.ID, Reason: events.Expired, Date: now}
 	}
 	return evs, nil
 }

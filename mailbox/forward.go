@@ -142,16 +142,20 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 }
 
 // HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. If the home is on
-// another node, it looks for the grant that such a request makes.
-func (s *State) HasForwarded(form, to capabilities.ID) bool {
+// another node, it looks for the grant that such a request makes. It fails with Absent.
+func (s *State) HasForwarded(form, to capabilities.ID) (bool, error) {
 	m, err := s.Mail.FindFormID(form)
-	if err != nil {
-		return false
+	switch parley.CodeOf(err) {
+	case "":
+	case parley.NoSuchMessage, parley.NotAForm:
+		return false, nil
+	default:
+		return false, err
 	}
 	if slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
-		return true
+		return true, nil
 	}
 	return s.isRemote(m.Form.From) && s.Grants.given.Any(func(g capabilities.Grant) bool {
 		return g.Message == form && g.Target == to && g.Facet == forwardFacet(g.Facet)
-	})
+	}), nil
 }

@@ -156,13 +156,17 @@ func (l *Grants) recordRoots(v capabilities.Value) {
 	}
 	visitRefs(v, func(r capabilities.Ref) bool {
 		if !r.Root.IsZero() {
-			if l.roots == nil {
-				l.roots = map[capabilities.ID]capabilities.ID{}
-			}
-			l.roots[r.Grant] = r.Root
+			l.setRoot(r.Grant, r.Root)
 		}
 		return true
 	})
+}
+
+func (l *Grants) setRoot(grant, root capabilities.ID) {
+	if l.roots == nil {
+		l.roots = map[capabilities.ID]capabilities.ID{}
+	}
+	l.roots[grant] = root
 }
 
 // maxMinted bounds the grants by which one agent can be reached from other nodes.
@@ -279,15 +283,7 @@ func (c RecordRevocation) concerns(s *State) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.Mail.all, func(m *Message) bool {
-		if m.From() == s.ID && !other(s.Mail.refTo(m)) {
-			return true
-		}
-		if m.From() != c.By && (m.Form == nil || m.Form.Answered == nil || m.Form.Answered.By != c.By) {
-			return false
-		}
-		return slices.ContainsFunc(s.Mail.refEdges(m), func(e edge) bool { return !visitRefs(e.value, other) })
-	})
+	return s.Mail.refs.concern(c.Grant, c.By)
 }
 
 // granted applies a new grant of the agent's own. Other nodes can use it once its target knows of it. An answerer

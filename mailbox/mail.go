@@ -11,36 +11,50 @@ import (
 	"parley/events"
 )
 
-// Mail holds the messages of a mailbox by number, with the indexes to find them.
+// Mail finds the messages of a mailbox, and holds those that it has to do with: see State.holds.
 type Mail struct {
 	self capabilities.ID
 
-	all       []*Message
-	byID      numbers
-	asked     map[string]uint64 // by the idempotency key of a form that the agent asked
-	posted    map[string]uint64 // by the idempotency key of a message that the agent sent
+	history history
+	live    map[uint64]*Message // held, by number
+	lent    map[uint64]*Message // the caller's: see Lend
+	reached map[uint64]capabilities.Ref
+
+	asked     map[uint64]uint64 // by the digest of the idempotency key of a form that the agent asked
+	posted    map[uint64]uint64 // by the digest of the idempotency key of a message that the agent sent
 	results   map[string]uint64 // by the name that awaits the answer of an open form
 	origins   originIndex
-	open      int      // open forms that the agent asked
-	approvals []uint64 // open approvals that the agent asked, oldest first
+	refs      heldRefs
+	recent    recentChanges
+	waiting   numberList // forms that the agent received, until they end
+	asks      numberList // forms that the agent asked, until they end
+	open      int        // open forms that the agent asked
+	approvals []uint64   // open approvals that the agent asked, oldest first
 	due       dueHeap
 }
 
 func newMail(self capabilities.ID) Mail {
 	return Mail{
 		self:    self,
-		byID:    newNumbers(self.Node),
-		asked:   map[string]uint64{},
-		posted:  map[string]uint64{},
+		live:    map[uint64]*Message{},
+		asked:   map[uint64]uint64{},
+		posted:  map[uint64]uint64{},
 		results: map[string]uint64{},
+		refs:    newHeldRefs(),
 	}
 }
 
-// All returns all messages by number. The slice and its elements belong to the state.
-func (l *Mail) All() []*Message { return l.all }
+// Len returns the number of messages. Their numbers begin at 0.
+func (l *Mail) Len() uint64 { return l.history.len() }
 
 // Has reports whether a message or form is here.
-func (l *Mail) Has(id capabilities.ID) bool { return l.byID.has(id) }
+func (l *Mail) Has(id capabilities.ID) bool {
+	_, ok := l.history.find(id)
+	return ok
+}
+
+// NumberOf returns the number of the message or form with an ID.
+func (l *Mail) NumberOf(id capabilities.ID) (uint64, bool) { return l.history.find(id) }
 
 // Sent reports whether the mailbox's agent sent a message.
 func (l *Mail) Sent(m *Message) bool { return m.From() == l.self }
@@ -50,35 +64,58 @@ func (l *Mail) Sent(m *Message) bool { return m.From() == l.self }
 func (l *Mail) Received(m *Message) bool { return m.From() != l.self || m.To() == l.self }
 
 // Approvals returns the agent's own open approvals, oldest first.
-func (l *Mail) Approvals() []*Message { return l.numbered(l.approvals) }
+func (l *Mail) Approvals() []*Message {
+	all := make([]*Message, len(l.approvals))
+	for i, n := range l.approvals {
+		all[i] = l.live[n]
+	}
+	return all
+}
 
 // HasAsked reports whether the agent has asked a form under an idempotency key.
 func (l *Mail) HasAsked(key string) bool {
-	_, ok := l.asked[key]
+	_, ok := l.asked[digestKey(key)]
 	return ok && key != ""
 }
 
 // HasPosted reports whether the agent has sent a message under an idempotency key.
 func (l *Mail) HasPosted(key string) bool {
-	_, ok := l.posted[key]
+	_, ok := l.posted[digestKey(key)]
 	return ok && key != ""
 }
 
-// FormsOf returns the forms of an origin by number: those of the same session, of the same run and agent, or with the
-// same ID. Forms that are settled and dismissed are left out.
-func (l *Mail) FormsOf(o events.Origin) []*Message { return l.numbered(l.origins[keyOf(&o)]) }
-
-// numbered returns the messages with the given numbers.
-func (l *Mail) numbered(numbers []uint64) []*Message {
-	all := make([]*Message, len(numbers))
-	for i, n := range numbers {
-		all[i] = l.all[n]
+// askedBy returns the form that the agent asked under an idempotency key; nil if there is none.
+func (l *Mail) askedBy(key string) (*Message, error) {
+	n, ok := l.asked[digestKey(key)]
+	if !ok || key == "" {
+		return nil, nil
 	}
-	return all
+	m, err := l.at(n)
+	if err != nil || m.Form == nil || m.Form.Key != key {
+		return nil, err
+	}
+	return m, nil
 }
 
+// postedBy returns the message that the agent sent under an idempotency key; nil if there is none.
+func (l *Mail) postedBy(key string) (*Message, error) {
+	n, ok := l.posted[digestKey(key)]
+	if !ok || key == "" {
+		return nil, nil
+	}
+	m, err := l.at(n)
+	if err != nil || m.Posted == nil || m.Posted.Key != key {
+		return nil, err
+	}
+	return m, nil
+}
+
+// FormsOf returns the numbers of the forms of an origin, in order: those of the same session, of the same run and
+// agent, or with the same ID. Forms that are settled and dismissed are left out.
+func (l *Mail) FormsOf(o events.Origin) []uint64 { return slices.Clone(l.origins[keyOf(&o)]) }
+
 // Find returns a message by its number here, or by the ID of a message, form, promise or resolver. It refuses with
-// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef.
+// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef. It fails with Absent, as all that return messages.
 func (l *Mail) Find(ref capabilities.FormRef) (*Message, error) {
 	if ref.IsZero() {
 		return nil, parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
@@ -87,21 +124,27 @@ func (l *Mail) Find(ref capabilities.FormRef) (*Message, error) {
 	if !ok {
 		return l.FindID(ref.ID())
 	}
-	if n >= uint64(len(l.all)) {
-		return nil, parley.Refuse(parley.NoSuchMessage, "no message %d", n).
-			WithHint("parley inbox --all lists the messages")
+	if n >= l.Len() {
+		return nil, noNumber(n)
 	}
-	return l.all[n], nil
+	return l.at(n)
+}
+
+func noNumber(n uint64) error {
+	return parley.Refuse(parley.NoSuchMessage, "no message %d", n).
+		WithHint("parley inbox --all lists the messages")
 }
 
 // FindID returns the message with an ID, or the form with an ID, promise or resolver. It refuses with NO_SUCH_MESSAGE.
 func (l *Mail) FindID(id capabilities.ID) (*Message, error) {
-	if m, err := l.byOwnID(id); err == nil {
-		return m, nil
+	m, err := l.byOwnID(id)
+	if parley.CodeOf(err) != parley.NoSuchMessage {
+		return m, err
 	}
-	for _, m := range l.all { // too rare for an index
-		if m.Form != nil && (m.Form.Promise == id || m.Form.Resolver == id) {
-			return m, nil
+	for n := range l.history.findOther(id) {
+		m, err := l.at(n)
+		if err != nil || m.Form.Promise == id || m.Form.Resolver == id {
+			return m, err
 		}
 	}
 	return nil, noMessage(id)
@@ -109,11 +152,15 @@ func (l *Mail) FindID(id capabilities.ID) (*Message, error) {
 
 // byOwnID returns the message or form with an ID.
 func (l *Mail) byOwnID(id capabilities.ID) (*Message, error) {
-	n, ok := l.byID.get(id)
+	n, ok := l.history.find(id)
 	if !ok {
 		return nil, noMessage(id)
 	}
-	return l.all[n], nil
+	m, err := l.at(n)
+	if err == nil && m.ID() != id {
+		return nil, noMessage(id)
+	}
+	return m, err
 }
 
 func noMessage(id capabilities.ID) error {
@@ -160,60 +207,114 @@ func (l *Mail) Pending(form capabilities.ID, since capabilities.Time) error {
 	return pending(m, since)
 }
 
-// form returns the form that an event is about. It fails with ErrNonsense.
+// form returns the form that an event is about. It fails with ErrNonsense, or with Absent.
 func (l *Mail) form(id capabilities.ID) (*Message, error) {
-	n, ok := l.byID.get(id)
-	if !ok || l.all[n].Form == nil {
+	n, ok := l.history.find(id)
+	if !ok || !l.history.at(n).is(isForm) {
 		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
 	}
-	return l.all[n], nil
+	return l.at(n)
 }
 
 // openForm returns the open form that an event is about. It fails with ErrNonsense.
 func (l *Mail) openForm(id capabilities.ID) (*Message, error) {
-	m, err := l.form(id)
-	if err != nil {
-		return nil, err
+	n, ok := l.history.find(id)
+	if !ok || !l.history.at(n).is(isForm) {
+		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
 	}
-	if !m.Form.IsOpen() {
+	if !l.history.at(n).isOpen() {
 		return nil, fmt.Errorf("%w: form %s settled twice", ErrNonsense, id)
 	}
-	return m, nil
+	return l.live[n], nil
 }
 
 // add adds a message at a version of the mailbox. Its number has to be the next one.
 func (l *Mail) add(m *Message, version uint64) error {
-	if m.Number != uint64(len(l.all)) {
-		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, m.Number, len(l.all))
-	}
-	if l.byID.has(m.ID()) {
+	switch {
+	case m.Number != l.Len():
+		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, m.Number, l.Len())
+	case l.Has(m.ID()):
 		return fmt.Errorf("%w: message %s twice", ErrNonsense, m.ID())
 	}
-	m.Changed = version
+	if err := l.setReached(m); err != nil {
+		return err
+	}
+	e := entry{id: digestOf(m.ID()), first: uint32(version)}
+	if m.Form != nil {
+		e.flags |= isForm
+		e.promise, e.resolver = uint32(digestOf(m.Form.Promise)), uint32(digestOf(m.Form.Resolver))
+	}
+	if l.Sent(m) {
+		e.flags |= isSent
+		if l.refTo(m) != agentRef(m.To()) {
+			e.flags |= isByGrant
+		}
+	}
+	if l.Received(m) {
+		e.flags |= isReceived
+	}
+	l.history.add(e)
+	l.live[m.Number] = m
+	l.touch(m, version)
+	l.refs.addMessage(l, m)
 	l.index(m)
 	return nil
 }
 
-// index appends a message and enters it in the indexes of all messages.
+// touch notes a change of a message at a version of the mailbox.
+func (l *Mail) touch(m *Message, version uint64) {
+	m.Changed = version
+	l.history.at(m.Number).changed = uint32(version)
+	l.recent.add(version, m.Number)
+}
+
+// dismiss notes that a message is dismissed.
+func (l *Mail) dismiss(m *Message, version uint64) {
+	m.Dismissed = true
+	l.history.at(m.Number).flags |= isDismissed
+	l.touch(m, version)
+	l.origins.drop(m)
+}
+
+// settle notes that a form has ended.
+func (l *Mail) settle(m *Message, version uint64) {
+	m.Form.Settled = version
+	l.history.at(m.Number).settled = uint32(version)
+	l.touch(m, version)
+	l.origins.drop(m)
+	if l.Received(m) {
+		l.waiting.remove(m.Number)
+	}
+	if l.Sent(m) {
+		l.asks.remove(m.Number)
+		l.unindexAsked(m)
+	}
+}
+
+// index enters a message that is in memory in the indexes of such messages.
 func (l *Mail) index(m *Message) {
-	m.carrier = l.carrierOf(m)
-	l.all = append(l.all, m)
-	l.byID.put(m.Number, m.ID())
-	if m.Form != nil {
-		l.origins.add(m, l.Received(m))
+	if m.Form == nil {
+		return
+	}
+	l.origins.add(m, l.Received(m))
+	if l.Received(m) && m.Form.IsOpen() {
+		l.waiting.add(m.Number)
 	}
 }
 
 // indexAsked enters a form that the agent asked in the indexes of such forms.
 func (l *Mail) indexAsked(m *Message) {
+	if m.Form.Key != "" {
+		l.asked[digestKey(m.Form.Key)] = m.Number
+	}
+	l.indexOpen(m)
+}
+
+// indexOpen enters an open form that the agent asked.
+func (l *Mail) indexOpen(m *Message) {
 	f := m.Form
-	if f.Key != "" {
-		l.asked[f.Key] = m.Number
-	}
-	if !f.IsOpen() {
-		return
-	}
 	l.open++
+	l.asks.add(m.Number)
 	if f.Kind == events.Approval {
 		l.approvals = append(l.approvals, m.Number)
 	}
@@ -228,7 +329,7 @@ func (l *Mail) indexAsked(m *Message) {
 // indexPosted enters a message that the agent sent under its idempotency key.
 func (l *Mail) indexPosted(m *Message) {
 	if m.Posted.Key != "" {
-		l.posted[m.Posted.Key] = m.Number
+		l.posted[digestKey(m.Posted.Key)] = m.Number
 	}
 }
 
@@ -247,10 +348,8 @@ func (l *Mail) unindexAsked(m *Message) {
 // also.
 func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now capabilities.Time) []events.Event {
 	var evs []events.Event
-	for _, m := range l.all {
-		if m.Form == nil || m.Form.From != l.self || !m.Form.IsOpen() {
-			continue
-		}
+	for n := range l.asks.from(0) {
+		m := l.live[n]
 		if m.Number >= first || slices.Contains(also, m.ID()) {
 			evs = append(evs, &events.FormCancelled{
 				Form: m.ID(), Reason: events.Cancelled, By: l.self, Note: note, Date: now,
@@ -263,46 +362,12 @@ func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now
 // nextDeadline returns the earliest deadline of an open form. It drops the deadlines of forms that ended.
 func (l *Mail) nextDeadline() capabilities.Time {
 	for len(l.due) > 0 {
-		if l.all[l.due[0].number].Form.IsOpen() {
+		if l.history.at(l.due[0].number).isOpen() {
 			return l.due[0].at
 		}
 		heap.Pop(&l.due)
 	}
 	return 0
-}
-
-// numbers maps the IDs of messages to their numbers. Nearly all IDs are of the mailbox's own node, whose key is left
-// out of the map's keys.
-type numbers struct {
-	node   capabilities.NodeID
-	own    map[[16]byte]uint64
-	others map[capabilities.ID]uint64
-}
-
-func newNumbers(node capabilities.NodeID) numbers {
-	return numbers{node: node, own: map[[16]byte]uint64{}, others: map[capabilities.ID]uint64{}}
-}
-
-func (n *numbers) get(id capabilities.ID) (uint64, bool) {
-	if id.Node == n.node {
-		number, ok := n.own[id.ULID]
-		return number, ok
-	}
-	number, ok := n.others[id]
-	return number, ok
-}
-
-func (n *numbers) has(id capabilities.ID) bool {
-	_, ok := n.get(id)
-	return ok
-}
-
-func (n *numbers) put(number uint64, id capabilities.ID) {
-	if id.Node == n.node {
-		n.own[id.ULID] = number
-	} else {
-		n.others[id] = number
-	}
 }
 
 type deadline struct {

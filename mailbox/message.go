@@ -1,7 +1,7 @@
 package mailbox
 
 import (
-	"slices"
+	"errors"
 
 	"parley"
 	"parley/capabilities"
@@ -17,8 +17,8 @@ type Message struct {
 	Form      *Form
 	Posted    *events.MessagePosted
 
-	// Of a reply to a party that was reached by a grant, the message that was sent by that grant; nil for any other.
-	carrier *Message
+	// Of a reply to a party that was reached by a grant, the reference by which it was reached; nil for any other.
+	reached *capabilities.Ref
 }
 
 // ID returns the ID of the message, or of its form.
@@ -110,7 +110,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	evs := []events.Event{&events.MessagePosted{
-		Number: uint64(len(s.Mail.all)), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
+		Number: s.Mail.Len(), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
 		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
 	return append(evs, grantEvents(d.grants)...), nil
@@ -148,6 +148,9 @@ func (p TextPart) resolve(s *State) (capabilities.Value, error) {
 	if sp := capabilities.Special("@" + p.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
 		v, err = s.Lookup(sp)
 	}
+	if _, absent := errors.AsType[*Absent](err); absent {
+		return v, err
+	}
 	if err != nil {
 		e := *parley.AsError(err)
 		return v, e.WithHint(`write \@ for a plain @`)
@@ -184,11 +187,10 @@ func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is
 // used again for another message.
 func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
-	n, ok := s.Mail.posted[c.Key]
-	if !ok || c.Key == "" {
-		return nil, false, nil
+	m, err := s.Mail.postedBy(c.Key)
+	if m == nil {
+		return nil, false, err
 	}
-	m := s.Mail.all[n]
 	var differs []string
 	same, err := c.sameRecipient(s, m)
 	if err != nil {
@@ -197,7 +199,10 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	if !same {
 		differs = append(differs, "recipient")
 	}
-	if !c.sameText(s, m.Posted.Text) {
+	if same, err = c.sameText(s, m.Posted.Text); err != nil {
+		return m, true, err
+	}
+	if !same {
 		differs = append(differs, "text")
 	}
 	return m, true, keyConflict(m, "key", c.Key, differs)
@@ -213,19 +218,30 @@ func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 	return sent.ReplyTo().IsZero() && to == sent.To(), err
 }
 
-// sameText reports whether the message has the words of another, with the same values under the same edges.
-func (c PostMessage) sameText(s *State, spans []events.Span) bool {
+// sameText reports whether the message has the words of another, with the same values under the same edges. It fails
+// with Absent.
+func (c PostMessage) sameText(s *State, spans []events.Span) (bool, error) {
 	parts, err := c.parts()
-	return err == nil && slices.EqualFunc(parts, spans, func(m TextPart, sp events.Span) bool {
+	if err != nil || len(parts) != len(spans) {
+		return false, nil
+	}
+	for i, m := range parts {
+		sp := spans[i]
 		if m.Words != sp.Words || m.Edge != sp.Edge {
-			return false
+			return false, nil
 		}
 		if m.Edge == "" {
-			return true
+			continue
 		}
 		v, err := m.resolve(s)
-		return err == nil && withoutGrants(v).Equal(withoutGrants(sp.Value))
-	})
+		if _, absent := errors.AsType[*Absent](err); absent {
+			return false, err
+		}
+		if err != nil || !withoutGrants(v).Equal(withoutGrants(sp.Value)) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // withoutGrants returns a value without the grants of its references, which differ each time it is given.

@@ -291,27 +291,21 @@ func (m *model) restart(t *rapid.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.States[p.name] = s
+		m.SetState(p.name, s)
 		return
 	}
-	s := mailbox.New(m.States[p.name].ID)
-	for _, r := range m.Logs[p.name] {
-		if err := s.Apply(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m.States[p.name] = s
+	m.SetState(p.name, m.Replay(p.name))
 }
 
 // check compares all mailboxes with the model.
 func (m *model) check(t *rapid.T) {
 	for _, p := range m.agents {
 		s := m.States[p.name]
-		if len(s.Mail.All()) != len(p.mail) {
-			t.Fatalf("%s has %d messages, want %d", p.name, len(s.Mail.All()), len(p.mail))
+		if s.Mail.Len() != uint64(len(p.mail)) {
+			t.Fatalf("%s has %d messages, want %d", p.name, s.Mail.Len(), len(p.mail))
 		}
 		var want events.Summary
-		for n, msg := range s.Mail.All() {
+		for n, msg := range m.Messages(p.name) {
 			if msg.Number != uint64(n) || msg.ID() != p.mail[n].id || m.Harness.NameOf[msg.From()] != p.mail[n].from {
 				t.Fatalf("%s: message %d is %d, %s", p.name, n, msg.Number, msg.ID())
 			}

@@ -301,7 +301,7 @@ func (s *State) ListNames(path string) ([]string, error) {
 	case "":
 		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(s.Names.values))...), nil
 	case capabilities.NameMail:
-		names := make([]string, len(s.Mail.all))
+		names := make([]string, s.Mail.Len())
 		for i := range names {
 			names[i] = strconv.Itoa(i)
 		}

@@ -65,7 +65,7 @@ func (w *cluster) anyAgent(t *rapid.T) string { return rapid.SampledFrom(w.Agent
 // path draws the path of a name of an agent, or of a value in its mail.
 func (w *cluster) path(t *rapid.T, who string) string {
 	names := []string{"HOST", "SELF", "A", "B", "C", "a", "b", "c", "x", "y"}
-	if n := len(w.States[who].Mail.All()); n > 0 {
+	if n := len(w.Messages(who)); n > 0 {
 		names = append(names, "@mail/"+rapid.SampledFrom(numbersTo(n)).Draw(t, "message")+"/@from")
 	}
 	return rapid.SampledFrom(names).Draw(t, "path")
@@ -100,7 +100,7 @@ func (w *cluster) ask(t *rapid.T) {
 // form draws a form of an agent.
 func (w *cluster) form(t *rapid.T, who string) capabilities.FormRef {
 	var forms []capabilities.FormRef
-	for _, m := range w.States[who].Mail.All() {
+	for _, m := range w.Messages(who) {
 		if m.Form != nil && (m.Form.IsOpen() || rapid.IntRange(0, 9).Draw(t, "old") == 0) {
 			forms = append(forms, capabilities.FormID(m.ID()))
 		}
@@ -167,7 +167,7 @@ func (w *cluster) send(t *rapid.T) {
 func (w *cluster) adopt(t *rapid.T) {
 	who := w.anyAgent(t)
 	name := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name")
-	n := len(w.States[who].Mail.All())
+	n := len(w.Messages(who))
 	if n == 0 {
 		t.Skip("no mail")
 	}
@@ -240,7 +240,7 @@ func (w *cluster) restart(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.States[who] = s
+	w.SetState(who, s)
 }
 
 // checkNewEvents checks the events since its last call. Each event from another node needs an earlier grant.
@@ -303,7 +303,7 @@ func (w *cluster) recordGrant(t *rapid.T, who string, g capabilities.Grant) {
 
 func (w *cluster) checkForms(t *rapid.T) {
 	for _, home := range w.Agents {
-		for _, m := range w.States[home].Mail.All() {
+		for _, m := range w.Messages(home) {
 			if m.Form == nil || m.Form.From != w.States[home].ID {
 				continue
 			}

@@ -67,7 +67,7 @@ func TestOriginInCommentIsRead(t *testing.T) {
 	want := events.Origin{Dialect: "question", ID: "q", Session: "s", Bare: true}
 	for _, who := range []string{"fae", "host"} {
 		found := v.States[who].Mail.FormsOf(want)
-		if len(found) != 1 || *found[0].Form.AskedIn() != want {
+		if len(found) != 1 || *v.Messages(who)[found[0]].Form.AskedIn() != want {
 			t.Errorf("%s: %v", who, found)
 		}
 	}

@@ -26,6 +26,8 @@ type Outbox struct {
 	items   []OutboxItem
 	lastSeq uint64 // of the newest item that was ever enqueued
 	mints   int    // items that record a grant at its target
+
+	owed map[capabilities.ID]int // items by their message or form
 }
 
 // Items returns the items, oldest first. The slice belongs to the state.
@@ -46,9 +48,23 @@ func (o *Outbox) enqueue(kind events.OutboxKind, subject, to capabilities.ID) {
 		return
 	}
 	o.lastSeq++
-	o.items = append(o.items, OutboxItem{Seq: o.lastSeq, Kind: kind, Subject: subject, To: to})
-	if kind == events.OutboxMint {
-		o.mints++
+	p := OutboxItem{Seq: o.lastSeq, Kind: kind, Subject: subject, To: to}
+	o.items = append(o.items, p)
+	o.count(p, 1)
+}
+
+// count counts an item that was added or removed.
+func (o *Outbox) count(p OutboxItem, change int) {
+	switch p.Kind {
+	case events.OutboxMint:
+		o.mints += change
+	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded:
+		if o.owed == nil {
+			o.owed = map[capabilities.ID]int{}
+		}
+		if o.owed[p.Subject] += change; o.owed[p.Subject] == 0 {
+			delete(o.owed, p.Subject)
+		}
 	}
 }
 
@@ -64,7 +80,7 @@ func (o *Outbox) remove(seqs []uint64, fn func(OutboxItem)) error {
 	for len(seqs) > 0 && len(o.items) > 0 && o.items[0].Seq == seqs[0] { // nearly always all of them
 		p := o.items[0]
 		o.items, seqs = o.items[1:], seqs[1:]
-		o.removed(p)
+		o.count(p, -1)
 		fn(p)
 	}
 	if len(seqs) == 0 {
@@ -84,23 +100,20 @@ func (o *Outbox) remove(seqs []uint64, fn func(OutboxItem)) error {
 		return fmt.Errorf("%w: item %d is not in the outbox", ErrNonsense, seqs[0])
 	}
 	for _, p := range gone {
-		o.removed(p)
+		o.count(p, -1)
 		fn(p)
 	}
 	return nil
 }
 
-func (o *Outbox) removed(p OutboxItem) {
-	if p.Kind == events.OutboxMint {
-		o.mints--
-	}
-}
-
 // dropQueued removes the queued answer and forwards of a form.
 func (o *Outbox) dropQueued(f *Form) {
 	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
-		return p.Kind == events.OutboxAnswer && p.Subject == f.ID ||
-			p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
+		drop := p.Kind == events.OutboxAnswer && p.Subject == f.ID || p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
+		if drop {
+			o.count(p, -1)
+		}
+		return drop
 	})
 }
 
@@ -138,11 +151,12 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	if p.Kind == events.OutboxMint || p.Kind == events.OutboxForward {
 		return p.ofGrant(s)
 	}
-	n, ok := s.Mail.byID.get(p.Subject)
-	if !ok {
+	m, err := s.Mail.byOwnID(p.Subject)
+	if parley.CodeOf(err) == parley.NoSuchMessage {
 		return nil, parley.Refuse(parley.Internal, "outbox item of message %s, which is not here", p.Subject)
+	} else if err != nil {
+		return nil, err
 	}
-	m := s.Mail.all[n]
 	switch p.Kind {
 	case events.OutboxCopy:
 		return copyFor(s, m, p.To), nil
@@ -280,6 +294,9 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 		} else if p.Kind == events.OutboxForward {
 			f.forwardAccepted(p)
 		}
+		if n, ok := f.Mail.history.find(p.Subject); ok && f.Mail.live[n] != nil {
+			f.retire(f.Mail.live[n])
+		}
 	})
 }
 
@@ -288,11 +305,13 @@ func (f fold) refused(p OutboxItem, why string) {
 	switch p.Kind {
 	case events.OutboxCopy:
 		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil { // a form is declined by an event of its own
-			m.Refused, m.Changed = why, f.Version
+			m.Refused = why
+			f.Mail.history.note(m.Number, f.Version)
+			f.Mail.touch(m, f.Version)
 		}
 	case events.OutboxAnswer:
 		if m, err := f.Mail.form(p.Subject); err == nil && m.Form.QueuedAnswer != nil {
-			m.Changed = f.Version
+			f.Mail.touch(m, f.Version)
 			f.revokeUnused(m.Form.QueuedAnswer.Grants, f.at)
 			m.Form.QueuedAnswer, m.Form.Refused = nil, why
 		}
@@ -303,7 +322,7 @@ func (f fold) refused(p OutboxItem, why string) {
 		}
 		f.revokeUnused([]capabilities.Grant{g}, f.at)
 		if m, err := f.Mail.form(g.Message); err == nil {
-			m.Changed = f.Version
+			f.Mail.touch(m, f.Version)
 			m.Form.dropQueuedForward(p.Subject)
 			m.Form.Refused = why
 		}
@@ -367,8 +386,8 @@ func (s *State) Undelivered() map[*Message]bool {
 		if p.Kind != events.OutboxCopy {
 			continue
 		}
-		if n, ok := s.Mail.byID.get(p.Subject); ok && s.Mail.all[n].To() == p.To {
-			waiting[s.Mail.all[n]] = true
+		if m, err := s.Mail.byOwnID(p.Subject); err == nil && m.To() == p.To {
+			waiting[m] = true
 		}
 	}
 	return waiting

@@ -258,7 +258,7 @@ func TestAnswersAndForwardsAreWithinQuota(t *testing.T) {
 			t.Errorf("an answer of %d bytes: %v", n, err)
 		}
 	}
-	form := s.Mail.All()[0].ID()
+	form := v.Messages("fae")[0].ID()
 	if err := s.CheckForward(l, form, v.Now); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Errorf("forwarded: %v", err)
 	}

@@ -41,6 +41,7 @@ type Run struct {
 type Runs struct {
 	program     events.ProgramSet
 	run         *Run            // nil if none is under way
+	prompt      *Message        // that the run is for; nil if there is none
 	ended       uint64          // the version after the end of the last run
 	attempt     capabilities.ID // the first run since one succeeded
 	prompts     []*Message      // that wait for a run, oldest first
@@ -117,30 +118,41 @@ func (r *Runs) drop(m *Message) (dropped bool) {
 	return dropped
 }
 
-// clear drops all messages.
-func (r *Runs) clear() { r.prompts, r.interrupted = nil, nil }
+// clear drops all messages, and returns them.
+func (r *Runs) clear() []*Message {
+	all := slices.Concat(r.prompts, r.interrupted)
+	r.prompts, r.interrupted = nil, nil
+	return all
+}
+
+// holds reports whether a message waits for a run, or is that of one.
+func (r *Runs) holds(m *Message) bool {
+	return r.prompt == m || r.IsPrompt(m.Number) || r.WasInterrupted(m.Number)
+}
 
 // start begins a run at a number of messages. It returns the message that the run is for; nil if that did not wait.
 func (r *Runs) start(e *events.RunStarted, first uint64) *Message {
-	r.run = &Run{RunStarted: *e, First: first}
+	r.run, r.prompt = &Run{RunStarted: *e, First: first}, nil
 	if r.attempt.IsZero() {
 		r.attempt = e.Run
 	}
 	if len(r.prompts) == 0 || r.prompts[0].ID() != e.Prompt {
 		return nil
 	}
-	prompt := r.prompts[0]
+	r.prompt = r.prompts[0]
 	r.prompts = r.prompts[1:]
-	return prompt
+	return r.prompt
 }
 
 // succeeded ends the attempt.
 func (r *Runs) succeeded() { r.retries, r.attempt = 0, capabilities.ID{} }
 
-// noteInterrupted adds a message to those whose runs were interrupted.
-func (r *Runs) noteInterrupted(m *Message) {
+// noteInterrupted adds a message to those whose runs were interrupted, and returns those that are dropped for it.
+func (r *Runs) noteInterrupted(m *Message) (dropped []*Message) {
 	r.interrupted = append(r.interrupted, m)
-	r.interrupted = r.interrupted[max(0, len(r.interrupted)-maxInterrupted):]
+	most := max(0, len(r.interrupted)-maxInterrupted)
+	dropped, r.interrupted = r.interrupted[:most], r.interrupted[most:]
+	return dropped
 }
 
 // decidedCall notes that a call of the run under way was decided without a question.
@@ -148,18 +160,6 @@ func (r *Runs) decidedCall() {
 	if r.run != nil {
 		r.run.Ruled = true
 	}
-}
-
-// promptOf returns the message that a run is for; nil if there is none.
-func (l *Mail) promptOf(r *Run) *Message {
-	if r == nil || r.Prompt.IsZero() {
-		return nil
-	}
-	n, ok := l.byID.get(r.Prompt)
-	if !ok {
-		return nil
-	}
-	return l.all[n]
 }
 
 // StartRun starts the run for the message that has waited longest. It has no effect while a run is under way. Without a
@@ -215,11 +215,16 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 // mailbox knows of.
 func mayRunAgain(s *State) bool {
 	run := s.Runs.run
-	prompt := s.Mail.promptOf(run)
+	prompt := s.Runs.prompt
 	if prompt == nil || run.Ruled || prompt.Dismissed || s.Runs.retries+1 >= maxRetries {
 		return false
 	}
-	return !slices.ContainsFunc(s.Mail.all[run.First:], s.Mail.Sent)
+	for m := range s.Mail.List(run.First) {
+		if m.Sent {
+			return false
+		}
+	}
+	return true
 }
 
 // InterruptRun ends the run that is under way. It cancels the forms that the agent asked since the run began, and those
@@ -239,19 +244,18 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 
 // CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
 // if its answer was not read, it is not taken and it is about the same folder. An answer that a run has read was for
-// one call.
-func (s *State) CallKey(call, folder string, taken func(key string) bool) string {
+// one call. It fails with Absent.
+func (s *State) CallKey(call, folder string, taken func(key string) bool) (string, error) {
 	for n := 0; ; n++ {
 		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))
-		asked, ok := s.Mail.asked[key]
-		if !ok {
-			return key
+		m, err := s.Mail.askedBy(key)
+		if m == nil {
+			return key, err
 		}
-		m := s.Mail.all[asked]
 		before := s.Runs.run == nil || m.Number < s.Runs.run.First
 		here := m.Form.Offered == nil || m.Form.Offered.Folder == folder
 		if before && here && (m.Form.IsOpen() || m.Form.Settled > s.Runs.ended) && !taken(key) {
-			return key
+			return key, nil
 		}
 	}
 }

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,15 +15,17 @@ import (
 
 // snapshotFormat is the version of the layout below. A snapshot of another version is not read: the mailbox is replayed
 // from its log.
-const snapshotFormat = 9
+const snapshotFormat = 10
 
-// snapshot is the encoded form of a State. It leaves out everything that can be computed from the rest.
+// snapshot is the encoded form of a State: the messages that are in memory, and the indexes of all. It leaves out
+// everything that can be computed from the rest.
 type snapshot struct {
 	Format   int
 	ID       capabilities.ID
 	Version  uint64
 	Profile  Profile
 	Messages []messageSnapshot
+	Index    indexSnapshot
 	Names    []nameSnapshot
 	Given    []capabilities.Grant
 	Revoked  []revokedSnapshot
@@ -53,7 +56,46 @@ type snapshot struct {
 	Made []capabilities.ID
 }
 
+// indexSnapshot has what Mail knows of messages that are not in memory.
+type indexSnapshot struct {
+	Entries []byte
+	Other   []otherSnapshot
+	Reached []reachedSnapshot
+	Asked   []keySnapshot
+	Posted  []keySnapshot
+	Origins []originSnapshot
+	Plain   []placeSnapshot
+	Given   []heldRef
+	Roots   []rootSnapshot
+}
+
+type otherSnapshot struct {
+	Number   uint64
+	Versions []uint32
+}
+
+type reachedSnapshot struct {
+	Number uint64
+	Ref    capabilities.Ref
+}
+
+type keySnapshot struct{ Digest, Number uint64 }
+
+type originSnapshot struct {
+	Dialect, Session, Run, Agent, ID string
+	Numbers                          []uint64
+}
+
+type placeSnapshot struct {
+	Agent capabilities.ID
+	Place uint64
+}
+
+type rootSnapshot struct{ Grant, Root capabilities.ID }
+
 type messageSnapshot struct {
+	Number uint64
+
 	Changed   uint64
 	Dismissed bool
 	Posted    *events.MessagePosted
@@ -98,8 +140,9 @@ func (s *State) Snapshot() ([]byte, error) {
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: s.Account.Made(),
 	}
-	for _, m := range s.Mail.all {
-		mi := messageSnapshot{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
+	img.Index = s.indexSnapshot()
+	for _, m := range s.heldMessages() {
+		mi := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
 		if f := m.Form; f != nil {
 			mi.Requested, mi.Holders, mi.Forwarded, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Forwarded, f.Answered, f.Ended
 			mi.QueuedAnswer, mi.QueuedForwards, mi.Refused, mi.Settled = f.QueuedAnswer, f.QueuedForwards, f.Refused, f.Settled
@@ -130,6 +173,42 @@ func (s *State) Snapshot() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+func (s *State) indexSnapshot() indexSnapshot {
+	l := &s.Mail
+	x := indexSnapshot{Entries: l.history.encode(), Asked: keySnapshots(l.asked), Posted: keySnapshots(l.posted)}
+	for _, n := range slices.Sorted(maps.Keys(l.history.other)) {
+		x.Other = append(x.Other, otherSnapshot{Number: n, Versions: l.history.other[n]})
+	}
+	for _, n := range slices.Sorted(maps.Keys(l.reached)) {
+		x.Reached = append(x.Reached, reachedSnapshot{Number: n, Ref: l.reached[n]})
+	}
+	for k, numbers := range l.origins {
+		x.Origins = append(x.Origins, originSnapshot{k.dialect, k.session, k.run, k.agent, k.id, numbers})
+	}
+	slices.SortFunc(x.Origins, func(a, b originSnapshot) int { return slices.Compare(a.Numbers, b.Numbers) })
+	for _, id := range sortedIDs(l.refs.plain) {
+		x.Plain = append(x.Plain, placeSnapshot{Agent: id, Place: l.refs.plain[id]})
+	}
+	for _, held := range l.refs.given {
+		x.Given = append(x.Given, held...)
+	}
+	slices.SortFunc(x.Given, func(a, b heldRef) int { return cmp.Compare(a.Place, b.Place) })
+	for _, g := range sortedIDs(s.Grants.roots) {
+		x.Roots = append(x.Roots, rootSnapshot{Grant: g, Root: s.Grants.roots[g]})
+	}
+	return x
+}
+
+// keySnapshots returns the numbers by the digests of keys, in the order of the numbers.
+func keySnapshots(keys map[uint64]uint64) []keySnapshot {
+	all := make([]keySnapshot, 0, len(keys))
+	for digest, n := range keys {
+		all = append(all, keySnapshot{Digest: digest, Number: n})
+	}
+	slices.SortFunc(all, func(a, b keySnapshot) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
 func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
 	return slices.SortedFunc(maps.Keys(m), capabilities.ID.Compare)
 }
@@ -158,8 +237,11 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 // restore fills a new state.
 func (img *snapshot) restore(s *State) error {
 	s.Version, s.Profile, s.profileVersion = img.Version, img.Profile, img.Version
-	for n, mi := range img.Messages {
-		if err := mi.restore(s, uint64(n)); err != nil {
+	if err := img.Index.restore(s); err != nil {
+		return err
+	}
+	for _, mi := range img.Messages {
+		if err := mi.restore(s); err != nil {
 			return err
 		}
 	}
@@ -183,7 +265,66 @@ func (img *snapshot) restore(s *State) error {
 	if s.Runs.interrupted, err = s.Mail.restored(img.Cut); err != nil {
 		return err
 	}
-	s.Account.restore(s, img.Uses, img.Made)
+	if r := s.Runs.run; r != nil && !r.Prompt.IsZero() {
+		if n, ok := s.Mail.history.find(r.Prompt); ok {
+			s.Runs.prompt = s.Mail.live[n]
+		}
+	}
+	s.Account.restore(img.Uses, img.Made)
+	return nil
+}
+
+func (x *indexSnapshot) restore(s *State) error {
+	l := &s.Mail
+	if err := l.history.decode(x.Entries); err != nil {
+		return err
+	}
+	for _, o := range x.Other {
+		if o.Number >= l.Len() {
+			return fmt.Errorf("%w: no message %d", ErrNonsense, o.Number)
+		}
+		for _, v := range o.Versions {
+			l.history.note(o.Number, uint64(v))
+		}
+	}
+	for _, r := range x.Reached {
+		l.setReachedBy(r.Number, r.Ref)
+	}
+	for _, k := range x.Asked {
+		l.asked[k.Digest] = k.Number
+	}
+	for _, k := range x.Posted {
+		l.posted[k.Digest] = k.Number
+	}
+	for _, o := range x.Origins {
+		if l.origins == nil {
+			l.origins = originIndex{}
+		}
+		l.origins[originKey{o.Dialect, o.Session, o.Run, o.Agent, o.ID}] = o.Numbers
+	}
+	for _, p := range x.Plain {
+		l.refs.plain[p.Agent] = p.Place
+		l.refs.count = max(l.refs.count, p.Place+1)
+	}
+	for _, g := range x.Given {
+		l.refs.put(g)
+		l.refs.count = max(l.refs.count, g.Place+1)
+	}
+	for _, r := range x.Roots {
+		s.Grants.setRoot(r.Grant, r.Root)
+	}
+	l.recent.known = s.Version
+	return x.check(l)
+}
+
+// check refuses numbers of messages that are not there.
+func (x *indexSnapshot) check(l *Mail) error {
+	missing := func(n uint64) bool { return n >= l.Len() }
+	ofKey := func(k keySnapshot) bool { return missing(k.Number) }
+	ofOrigin := func(o originSnapshot) bool { return slices.ContainsFunc(o.Numbers, missing) }
+	if slices.ContainsFunc(x.Asked, ofKey) || slices.ContainsFunc(x.Posted, ofKey) || slices.ContainsFunc(x.Origins, ofOrigin) {
+		return fmt.Errorf("%w: the index has messages that are not there", ErrNonsense)
+	}
 	return nil
 }
 
@@ -206,11 +347,14 @@ func (img *snapshot) restoreGrants(l *Grants) {
 	}
 }
 
-// restore adds the nth message to a state.
-func (mi *messageSnapshot) restore(s *State, n uint64) error {
-	m := &Message{Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused}
-	if (mi.Posted == nil) == (mi.Requested == nil) {
-		return fmt.Errorf("%w: message %d is both or neither", ErrNonsense, n)
+// restore holds the message in a state that has its index entry.
+func (mi *messageSnapshot) restore(s *State) error {
+	n := mi.Number
+	if n >= s.Mail.Len() || (mi.Posted == nil) == (mi.Requested == nil) {
+		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
+	}
+	m := &Message{
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, reached: s.Mail.reachedOf(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""
@@ -218,20 +362,19 @@ func (mi *messageSnapshot) restore(s *State, n uint64) error {
 			FormRequested: e, Holders: mi.Holders, Forwarded: mi.Forwarded, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
 			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
 		}
-		if a := mi.Answered; a != nil {
-			s.Grants.recordRoots(a.Values)
-		}
 	}
-	s.Mail.index(m)
-	switch {
-	case !s.Mail.Sent(m) && m.Posted != nil:
-		for _, sp := range m.Posted.Text {
-			s.Grants.recordRoots(sp.Value)
-		}
-	case s.Mail.Sent(m) && m.Posted != nil:
-		s.Mail.indexPosted(m)
-	case s.Mail.Sent(m):
-		s.Mail.indexAsked(m)
+	if e := s.Mail.history.at(n); e.id != digestOf(m.ID()) || e.is(isForm) != (m.Form != nil) || m.Form != nil && e.isOpen() != m.Form.IsOpen() {
+		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)
+	}
+	s.Mail.live[n] = m
+	if m.Form == nil || !m.Form.IsOpen() {
+		return nil
+	}
+	if s.Mail.Received(m) {
+		s.Mail.waiting.add(n)
+	}
+	if s.Mail.Sent(m) {
+		s.Mail.indexOpen(m)
 	}
 	return nil
 }
@@ -255,10 +398,9 @@ func (l *Mail) restored(numbers []uint64) ([]*Message, error) {
 	}
 	messages := make([]*Message, len(numbers))
 	for i, n := range numbers {
-		if n >= uint64(len(l.all)) {
+		if messages[i] = l.live[n]; messages[i] == nil || messages[i].Posted == nil {
 			return nil, fmt.Errorf("%w: no message %d", ErrNonsense, n)
 		}
-		messages[i] = l.all[n]
 	}
 	return messages, nil
 }
@@ -267,8 +409,6 @@ func (l *Mail) restored(numbers []uint64) ([]*Message, error) {
 func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
 	o.items, o.lastSeq = items, lastSeq
 	for _, p := range items {
-		if p.Kind == events.OutboxMint {
-			o.mints++
-		}
+		o.count(p, 1)
 	}
 }

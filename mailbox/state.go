@@ -63,9 +63,19 @@ type Command interface {
 }
 
 // Decide returns the events that should follow a command at a time. No events and no error mean that the command has
-// no effect. It changes nothing in the state, not even a cache.
+// no effect. It changes nothing in the state. It fails with Absent if the command or its events need messages that are
+// not in memory: the caller lends them and decides again.
 func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	return c.decide(s, now, ids)
+	evs, err := c.decide(s, now, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range evs {
+		if err := s.needs(e); err != nil {
+			return nil, err
+		}
+	}
+	return evs, nil
 }
 
 // DecideWithin is Decide for the agent's own commands, held to quotas. Nil limits are none.

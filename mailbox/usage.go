@@ -88,8 +88,10 @@ func senderChange(s *State, e events.Event) (by capabilities.ID, c Amounts) {
 			return freed(s, m)
 		}
 	case *events.MessageDismissed:
-		if e.Number < uint64(len(s.Mail.all)) {
-			return freed(s, s.Mail.all[e.Number])
+		if e.Number < s.Mail.Len() {
+			if m, err := s.Mail.at(e.Number); err == nil {
+				return freed(s, m)
+			}
 		}
 	case *events.CapabilityMinted:
 		c[QuotaGrants] = 1

@@ -1,7 +1,9 @@
 package mailboxtest
 
 import (
+	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -28,7 +30,8 @@ type Harness struct {
 	OnRefusal     func(to, from, why string) // called for each refused item; if nil, a refusal fails the test
 	SkipChecksums bool                       // do not check that Decide changes nothing
 
-	hold    bool // items stay in the outboxes
+	old     map[string]map[uint64]*mailbox.Message // by agent, all messages that are not in the mailbox's memory
+	hold    bool                                   // items stay in the outboxes
 	next    uint16
 	made    []capabilities.ID
 	decided int                        // commands so far
@@ -39,7 +42,7 @@ type Harness struct {
 func New(tb rapid.TB) *Harness {
 	return &Harness{
 		TB: tb, States: map[string]*mailbox.State{}, NameOf: map[capabilities.ID]string{}, Logs: map[string][]events.Recorded{}, Now: 1,
-		taken: map[string]map[string]bool{},
+		taken: map[string]map[string]bool{}, old: map[string]map[uint64]*mailbox.Message{},
 	}
 }
 
@@ -79,7 +82,8 @@ func (v *Harness) hostOf(agent string) string {
 func (v *Harness) Add(name string) {
 	id := v.IDsOf(name)()
 	s := mailbox.New(id)
-	v.States[name], v.NameOf[id] = s, name
+	v.NameOf[id] = name
+	v.SetState(name, s)
 	v.Agents = append(v.Agents, name)
 	e := &events.AgentCreated{Agent: id, Kind: events.Guest, Name: name, Host: v.States[v.hostOf(name)].ID}
 	if e.Host == id {
@@ -102,9 +106,79 @@ func (v *Harness) Apply(name string, evs ...events.Event) {
 			v.TB.Fatal(err)
 		}
 		v.Logs[name] = append(v.Logs[name], stored[0])
-		if err := v.States[name].Apply(r); err != nil {
+		if err := v.recalling(name, v.States[name], func() error { return v.States[name].Apply(r) }); err != nil {
 			v.TB.Fatalf("%s: %v", name, err)
 		}
+	}
+}
+
+// SetState replaces the state of an agent, and lends it all messages that it has let go of.
+func (v *Harness) SetState(name string, s *mailbox.State) {
+	v.TB.Helper()
+	v.States[name] = s
+	v.old[name] = v.recallAll(name, s)
+	s.Mail.Lend(v.old[name])
+}
+
+// Messages returns all messages of an agent by number.
+func (v *Harness) Messages(name string) []*mailbox.Message {
+	v.TB.Helper()
+	numbers := make([]uint64, v.States[name].Mail.Len())
+	for i := range numbers {
+		numbers[i] = uint64(i)
+	}
+	all, err := v.States[name].Mail.Messages(numbers)
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	return all
+}
+
+// recallAll returns the messages that a state has let go of, made from the agent's log.
+func (v *Harness) recallAll(name string, s *mailbox.State) map[uint64]*mailbox.Message {
+	v.TB.Helper()
+	old := map[uint64]*mailbox.Message{}
+	for n := range s.Mail.Len() {
+		_, err := s.Mail.Messages([]uint64{n})
+		if a, absent := errors.AsType[*mailbox.Absent](err); absent {
+			v.recall(name, s, a, old)
+		}
+	}
+	return old
+}
+
+// recall makes absent messages from the agent's log.
+func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old map[uint64]*mailbox.Message) {
+	v.TB.Helper()
+	for _, n := range a.Numbers {
+		var evs []events.Event
+		for _, version := range s.Mail.Versions(n) {
+			evs = append(evs, v.Logs[name][version-1].Event)
+		}
+		m, err := s.Mail.Recall(n, evs)
+		if err != nil {
+			v.TB.Fatalf("%s, message %d: %v", name, n, err)
+		}
+		old[n] = m
+	}
+}
+
+// recalling calls fn with none but the messages that it needs of those that the state has let go of.
+func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) error {
+	v.TB.Helper()
+	lent := map[uint64]*mailbox.Message{}
+	s.Mail.Lend(lent)
+	defer func() {
+		maps.Copy(v.old[name], lent)
+		s.Mail.Lend(v.old[name])
+	}()
+	for {
+		err := fn()
+		a, absent := errors.AsType[*mailbox.Absent](err)
+		if !absent {
+			return err
+		}
+		v.recall(name, s, a, lent)
 	}
 }
 
@@ -113,14 +187,19 @@ func (v *Harness) Decide(name string, c mailbox.Command) ([]events.Event, error)
 	v.TB.Helper()
 	v.decided++
 	look := !v.SkipChecksums && v.decided%7 == 0 // a checksum takes longer than all the rest
-	var before uint64
-	if look {
-		before = Checksum(v.States[name])
-	}
-	evs, err := v.States[name].Decide(c, v.Now, v.IDsOf(name))
-	if look && Checksum(v.States[name]) != before {
-		v.TB.Fatalf("%T changed the state by deciding", c)
-	}
+	s := v.States[name]
+	var evs []events.Event
+	err := v.recalling(name, s, func() (err error) {
+		var before uint64
+		if look {
+			before = Checksum(s)
+		}
+		evs, err = s.Decide(c, v.Now, v.IDsOf(name))
+		if look && Checksum(s) != before {
+			v.TB.Fatalf("%T changed the state by deciding", c)
+		}
+		return err
+	})
 	if err == nil {
 		v.Apply(name, evs...)
 	}
@@ -131,7 +210,11 @@ func (v *Harness) Decide(name string, c mailbox.Command) ([]events.Event, error)
 func (v *Harness) DecideWithin(name string, l *mailbox.Limits, c mailbox.Command) error {
 	v.TB.Helper()
 	before := v.Snapshot(name)
-	evs, err := v.States[name].DecideWithin(l, c, v.Now, v.IDsOf(name))
+	var evs []events.Event
+	err := v.recalling(name, v.States[name], func() (err error) {
+		evs, err = v.States[name].DecideWithin(l, c, v.Now, v.IDsOf(name))
+		return err
+	})
 	if v.Snapshot(name) != before {
 		v.TB.Fatalf("%T changed the state by deciding", c)
 	}
@@ -199,7 +282,11 @@ func (v *Harness) Outgoing(from string) (all []mailbox.OutboxItem) {
 // DeliverItem delivers an item to its mailbox. It returns why the mailbox refused it, or "".
 func (v *Harness) DeliverItem(from string, p mailbox.OutboxItem) (refused string) {
 	v.TB.Helper()
-	c, err := v.States[from].CommandFor(p)
+	var c mailbox.Command
+	err := v.recalling(from, v.States[from], func() (err error) {
+		c, err = v.States[from].CommandFor(p)
+		return err
+	})
 	if err != nil {
 		v.TB.Fatal(err)
 	}
@@ -245,12 +332,7 @@ func (v *Harness) ToRemote(from string, p mailbox.OutboxItem, c mailbox.Command)
 func (v *Harness) CheckReplay() {
 	v.TB.Helper()
 	for _, name := range v.Agents {
-		again := mailbox.New(v.States[name].ID)
-		for _, r := range v.Logs[name] {
-			if err := again.Apply(r); err != nil {
-				v.TB.Fatal(err)
-			}
-		}
+		again := v.Replay(name)
 		encoded, err := again.Snapshot()
 		if err != nil {
 			v.TB.Fatal(err)
@@ -262,6 +344,7 @@ func (v *Harness) CheckReplay() {
 		if err != nil {
 			v.TB.Fatal(err)
 		}
+		v.checkOld(name, restored)
 		v.checkUsage(name, restored)
 		second, err := restored.Snapshot()
 		if err != nil {
@@ -269,6 +352,37 @@ func (v *Harness) CheckReplay() {
 		}
 		if string(second) != string(encoded) || restored.Summary() != v.States[name].Summary() {
 			v.TB.Fatalf("the snapshot of %s does not restore its state", name)
+		}
+	}
+}
+
+// Replay returns the fold of an agent's events. It holds no more than it has to.
+func (v *Harness) Replay(name string) *mailbox.State {
+	v.TB.Helper()
+	s := mailbox.New(v.States[name].ID)
+	for _, r := range v.Logs[name] {
+		lent := map[uint64]*mailbox.Message{}
+		s.Mail.Lend(lent)
+		err := s.Apply(r)
+		if a, absent := errors.AsType[*mailbox.Absent](err); absent {
+			v.recall(name, s, a, lent)
+			err = s.Apply(r)
+		}
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+	}
+	s.Mail.Lend(nil)
+	return s
+}
+
+// checkOld fails the test if a message that is made from the log differs from the one that the events made.
+func (v *Harness) checkOld(name string, s *mailbox.State) {
+	v.TB.Helper()
+	live := v.Messages(name)
+	for n, m := range v.recallAll(name, s) {
+		if sumOf(reflect.ValueOf(m)) != sumOf(reflect.ValueOf(live[n])) {
+			v.TB.Fatalf("message %d of %s is made as\n%s\nand was\n%s", n, name, v.describe(s, m), v.describe(s, live[n]))
 		}
 	}
 }

@@ -355,7 +355,7 @@ func (v *Harness) show(only string) string {
 			continue
 		}
 		s := v.States[name]
-		for _, m := range s.Mail.All() {
+		for _, m := range v.Messages(name) {
 			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
 		}
 		for _, p := range s.Outbox.Items() {

@@ -1,0 +1,192 @@
+package mailbox
+
+import (
+	"fmt"
+	"slices"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Absent reports messages that are not in memory. The caller makes them from their events with Recall, lends them to
+// the mailbox, and tries again. An absent form has ended.
+type Absent struct{ Numbers []uint64 }
+
+func (a *Absent) Error() string { return fmt.Sprintf("messages %d are not in memory", a.Numbers) }
+
+// Lend lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
+// commands and events. Apply adds to it the messages that leave the mailbox's memory. A nil map lends nothing.
+func (l *Mail) Lend(old map[uint64]*Message) { l.lent = old }
+
+// Versions returns the versions of the events that a message is made of, oldest first.
+func (l *Mail) Versions(number uint64) []uint64 { return l.history.versions(number) }
+
+// at returns a message. It fails with Absent if that is not in memory. The number has to be that of a message.
+func (l *Mail) at(n uint64) (*Message, error) {
+	if m := l.live[n]; m != nil {
+		return m, nil
+	}
+	if m := l.lent[n]; m != nil {
+		return m, nil
+	}
+	return nil, &Absent{Numbers: []uint64{n}}
+}
+
+// Messages returns messages by their numbers. It fails with Absent if some are not in memory, and with NO_SUCH_MESSAGE
+// for a number that is none.
+func (l *Mail) Messages(numbers []uint64) ([]*Message, error) {
+	all := make([]*Message, len(numbers))
+	var absent []uint64
+	for i, n := range numbers {
+		if n >= l.Len() {
+			return nil, noNumber(n)
+		}
+		var err error
+		if all[i], err = l.at(n); err != nil {
+			absent = append(absent, n)
+		}
+	}
+	if len(absent) > 0 {
+		return nil, &Absent{Numbers: absent}
+	}
+	return all, nil
+}
+
+// Recall makes a message from its events, which are those of Versions. It fails with ErrNonsense for other events. It
+// changes nothing.
+func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
+	if number >= l.Len() || len(evs) != len(l.Versions(number)) {
+		return nil, fmt.Errorf("%w: %d events are not those of message %d", ErrNonsense, len(evs), number)
+	}
+	entry := l.history.at(number)
+	m := &Message{Number: number, Changed: uint64(entry.changed), Dismissed: entry.is(isDismissed), reached: l.reachedOf(number)}
+	for _, e := range evs {
+		if err := m.recall(e, l.self); err != nil {
+			return nil, err
+		}
+	}
+	if m.Form == nil && m.Posted == nil || digestOf(m.ID()) != entry.id {
+		return nil, fmt.Errorf("%w: the events are not those of message %d", ErrNonsense, number)
+	}
+	if m.Form != nil {
+		m.Form.Settled = uint64(entry.settled)
+	}
+	return m, nil
+}
+
+// recall adds an event to a message that is made again.
+func (m *Message) recall(e events.Event, self capabilities.ID) error {
+	switch e := e.(type) {
+	case *events.FormRequested:
+		m.Form = &Form{FormRequested: e, comment: originInComment(e)}
+		if e.From == self {
+			m.Form.Holders = []capabilities.ID{e.To}
+		}
+		return nil
+	case *events.MessagePosted:
+		m.Posted = e
+		return nil
+	case *events.MessageDelivered:
+		m.Refused = e.Refused
+		return nil
+	}
+	if m.Form == nil {
+		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
+	}
+	switch e := e.(type) {
+	case *events.RulesOffered:
+		m.Form.Offered = e
+	case *events.FormAnswered:
+		m.Form.Answered = e
+	case *events.FormCancelled:
+		m.Form.Ended = e
+	case *events.FormForwarded:
+		m.Form.addForward(e, self)
+	default:
+		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
+	}
+	return nil
+}
+
+// addForward adds a forward to the form, whether in the state or made again.
+func (f *Form) addForward(e *events.FormForwarded, self capabilities.ID) {
+	f.Forwarded = append(f.Forwarded, *e)
+	if f.From == self {
+		f.Holders = append(f.Holders, e.To)
+	}
+}
+
+// needs fails with Absent if an event cannot be folded in without a message that is not in memory.
+func (s *State) needs(e events.Event) error {
+	l := &s.Mail
+	var err error
+	switch e := e.(type) {
+	case *events.FormForwarded:
+		if n, ok := l.history.find(e.Form); ok {
+			_, err = l.at(n)
+		}
+	case *events.MessageDismissed:
+		if e.Number < l.Len() {
+			_, err = l.at(e.Number)
+		}
+	case *events.FormRequested:
+		_, err = l.parentOf(e.ReplyTo)
+	case *events.MessagePosted:
+		_, err = l.parentOf(e.ReplyTo)
+	}
+	return err
+}
+
+// parentOf returns the message that a reply is to, if the reply can depend on how its recipient was reached; nil if it
+// does not. It fails with Absent.
+func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
+	if replyTo.IsZero() {
+		return nil, nil
+	}
+	n, ok := l.history.find(replyTo)
+	if !ok || !l.history.at(n).is(isByGrant) && l.reachedOf(n) == nil {
+		return nil, nil
+	}
+	return l.at(n)
+}
+
+// retire lets go of a message that the mailbox need not hold any more, and holds one that it has to hold.
+func (f fold) retire(m *Message) {
+	l := &f.Mail
+	if f.holds(m) {
+		l.live[m.Number] = m
+		delete(l.lent, m.Number)
+		return
+	}
+	if l.live[m.Number] == nil {
+		return
+	}
+	delete(l.live, m.Number)
+	if l.lent != nil {
+		l.lent[m.Number] = m
+	}
+}
+
+// holds reports whether a message has to be in memory: a form that is open, a message that is still to be delivered,
+// or one that a run is for or may be for.
+func (s *State) holds(m *Message) bool {
+	switch {
+	case s.Outbox.owed[m.ID()] > 0:
+		return true
+	case m.Form != nil:
+		return m.Form.IsOpen()
+	}
+	return s.Runs.holds(m)
+}
+
+// heldMessages returns the messages that have to be in memory, by number.
+func (s *State) heldMessages() []*Message {
+	var all []*Message
+	for _, m := range s.Mail.live {
+		if s.holds(m) {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, byNumber)
+	return all
+}
