@@ -265,7 +265,14 @@ type requestMessage[T any] struct {
 }
 
 func (m *requestMessage[T]) handle(b *mailboxActor) {
-	v, err := m.request.handle(b)
+	before := b.commands
+	v, err := recalled(b, func() (T, error) {
+		v, err := m.request.handle(b)
+		if b.commands != before {
+			err = unrepeatable(b, err)
+		}
+		return v, err
+	})
 	m.reply.release(b, v, err)
 }
 

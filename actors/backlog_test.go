@@ -94,7 +94,7 @@ func sendMany(tb testing.TB, from *Agent, to string, messages int) {
 // countMail returns the number of messages in a mailbox.
 func countMail(tb testing.TB, a *Agent) int {
 	tb.Helper()
-	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return len(b.state.Mail.All()), nil })
+	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return int(b.state.Mail.Len()), nil })
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -106,8 +106,11 @@ func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
 	tb.Helper()
 	list := func(a *Agent) []string {
 		ids, err := inspect(tb.Context(), a, func(b *mailboxActor) (ids []string, err error) {
-			for _, m := range b.state.Mail.All() {
-				ids = append(ids, m.ID().String())
+			for m, err := range b.list(b.state.Mail.List(0), readAtOnce) {
+				if err != nil {
+					return nil, err
+				}
+				ids = append(ids, m.MessageID.String())
 			}
 			return ids, nil
 		})

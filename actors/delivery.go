@@ -138,7 +138,7 @@ func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 	if l.broken.Load() {
 		return
 	}
-	c, err := b.state.CommandFor(p)
+	c, err := recalled(b, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
 	if err != nil {
 		b.node.log.Error("an outbox item cannot be sent", "mailbox", b.reg.id.String(), "error", err)
 		return

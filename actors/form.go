@@ -240,7 +240,11 @@ type declineForm struct {
 }
 
 func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
-	settle, home, err := b.state.DraftDecline(m.form, m.reason, b.node.newID)
+	var home capabilities.ID
+	settle, err := recalled(b, func() (s mailbox.SettleForm, err error) {
+		s, home, err = b.state.DraftDecline(m.form, m.reason, b.node.newID)
+		return s, err
+	})
 	sendHome(b, home, settle, err, reply)
 }
 
@@ -252,7 +256,10 @@ func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, h
 		}
 	}
 	now := b.node.now()
-	settle, home, err = b.state.DraftAnswer(r, now, b.node.newID)
+	settle, err = recalled(b, func() (s mailbox.SettleForm, err error) {
+		s, home, err = b.state.DraftAnswer(r, now, b.node.newID)
+		return s, err
+	})
 	if err == nil {
 		err = b.state.CheckAnswer(b.node.accounts.limits(b.reg.id, now), settle, now)
 	}
@@ -261,7 +268,7 @@ func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, h
 
 // seal adds the sealed form of secret values.
 func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
-	m, err := b.state.Mail.FindFormID(c.Form)
+	m, err := b.formOf(c.Form)
 	if err != nil {
 		return err
 	}
@@ -344,7 +351,11 @@ type forwardForm struct {
 
 func (m forwardForm) handle(b *mailboxActor, reply replyTo[bool]) {
 	now := b.node.now()
-	forward, home, err := b.state.DraftForward(m.form, m.to, now)
+	var home capabilities.ID
+	forward, err := recalled(b, func() (f mailbox.ForwardForm, err error) {
+		f, home, err = b.state.DraftForward(m.form, m.to, now)
+		return f, err
+	})
 	if err == nil {
 		err = b.state.CheckForward(b.node.accounts.limits(b.reg.id, now), forward.Form, now)
 	}

@@ -78,7 +78,7 @@ func (n peerNode) checkForwarders(ctx context.Context, form *events.FormRequeste
 type queryForwarded struct{ form, to capabilities.ID }
 
 func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
-	return b.state.HasForwarded(m.form, m.to), nil
+	return b.state.HasForwarded(m.form, m.to)
 }
 
 // acceptWithin has the mailbox decide on a command of another node, within the node's quotas and share of the processor.
@@ -114,7 +114,7 @@ func acceptAnswer(b *mailboxActor, settle mailbox.RemoteAnswer) (at capabilities
 		}
 	}
 	_, err = b.decide(settle)
-	m, found := b.state.Mail.FindFormID(settle.Form)
+	m, found := b.formOf(settle.Form)
 	if found != nil {
 		return 0, err
 	}

@@ -27,6 +27,9 @@ type mailboxActor struct {
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
 
+	old      map[uint64]*mailbox.Message // lent to the state
+	commands uint64                      // commands that had an effect
+
 	// Doubtful reports that the state was read while the journal had failed. A commit whose result was unknown then may be
 	// stored.
 	doubtful bool
@@ -73,6 +76,7 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.expireForms()
 	d.handle(b)
 	b.startNextRun()
+	trimOld(b.old, maxOld)
 	b.snapshotIfDue()
 }
 
@@ -106,10 +110,13 @@ func (b *mailboxActor) ready(after persistence.Position) error {
 	if b.doubtful && b.node.journal.Err() == nil {
 		b.state = nil
 	}
-	if b.state != nil {
-		return nil
+	if b.state == nil {
+		return b.node.registry.dispatcher.aside(b.load)
 	}
-	return b.node.registry.dispatcher.aside(b.load)
+	if b.old == nil {
+		b.lend()
+	}
+	return nil
 }
 
 // errLost returns the error of a message that follows from a lost append.
@@ -123,12 +130,8 @@ func errLost(err error) error {
 // load makes the state from the log. It first waits until the mailbox's own appends are durable, which takes time only
 // after a crash.
 func (b *mailboxActor) load() error {
-	if !b.node.journal.Durable(b.last) {
-		stored := make(chan error, 1)
-		b.node.journal.Release(b.last, func(err error) { stored <- err })
-		if err := <-stored; err != nil {
-			return err
-		}
+	if err := b.awaitDurable(); err != nil {
+		return err
 	}
 	troubled := b.node.journal.Err() != nil
 	s, saved, err := b.node.replay(b.node.life, b.reg.id)
@@ -141,6 +144,7 @@ func (b *mailboxActor) load() error {
 		return err
 	}
 	b.state, b.saved, b.fresh, b.silent = s, saved, true, wasSilent(b.node, s)
+	b.lend()
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	b.reg.doubtful.Store(b.doubtful)
 	if b.reg.id == b.node.host {
@@ -195,6 +199,9 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 		b.node.hostAliases.note(evs)
 		b.node.peers.Note(evs)
 		b.node.accounts.note(evs)
+	}
+	if len(evs) > 0 {
+		b.commands++
 	}
 	last, shown := b.state.Outbox.LastSeq(), b.state.ProfileVersion()
 	b.apply(recorded)
@@ -276,7 +283,7 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 }
 
 func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
-	m, err := b.state.Mail.FindFormID(form)
+	m, err := b.formOf(form)
 	if err != nil {
 		return view.Outcome{}, err
 	}

@@ -141,10 +141,14 @@ func errFull() error {
 
 // postOnce posts a message, or finds one that was posted before.
 func postOnce(b *mailboxActor, p mailbox.PostMessage) (capabilities.ID, error) {
-	if m, ok, err := p.FindExisting(b.state); err != nil {
+	known, err := recalled(b, func() (*mailbox.Message, error) {
+		m, _, err := p.FindExisting(b.state)
+		return m, err
+	})
+	if err != nil {
 		return capabilities.ID{}, err
-	} else if ok {
-		return m.ID(), nil
+	} else if known != nil {
+		return known.ID(), nil
 	}
 	evs, err := b.decide(p)
 	if err != nil {
@@ -158,7 +162,7 @@ func promptState(b *mailboxActor, message capabilities.ID) (view.Prompted, *run,
 	if b.state.Profile.Archived { // since it was asked
 		return view.Prompted{}, nil, errArchived()
 	}
-	m, err := b.state.Mail.FindID(message)
+	m, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindID(message) })
 	if err != nil {
 		return view.Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")
 	}

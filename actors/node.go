@@ -234,9 +234,10 @@ func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, 
 			}
 		}
 	}
-	saved := s.Version
+	saved, old := s.Version, map[uint64]*mailbox.Message{}
+	s.Mail.Lend(old)
 	for _, e := range evs {
-		if err := s.Apply(e.Recorded); err != nil {
+		if err := n.applyRecalling(ctx, s, e.Recorded, old); err != nil {
 			return nil, 0, parley.Refuse(parley.CorruptLog, "mailbox %s is put aside: commit %d: %v", id, e.Commit, err).
 				WithHint("the other mailboxes are well; parley log shows what this one has")
 		}

@@ -66,7 +66,7 @@ func countItems(b *mailboxActor, node capabilities.NodeID) int {
 
 // writeItem returns an item as it is sent.
 func writeItem(b *mailboxActor, item mailbox.OutboxItem) (peers.Outgoing, error) {
-	c, err := b.state.CommandFor(item)
+	c, err := recalled(b, func() (mailbox.Command, error) { return b.state.CommandFor(item) })
 	if err != nil {
 		return peers.Outgoing{}, err
 	}

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"encoding/json"
 	"iter"
@@ -112,74 +111,33 @@ type queryChanges struct {
 
 func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcks()
-	v, cursor := m.view, m.cursor
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
-	show, all := b.viewer(), b.state.Mail.All()
-	for more := true; more; {
-		var changed []*mailbox.Message
-		var until uint64
-		until, more = boundary(all, cursor)
-		for _, m := range all {
-			if m.Changed > cursor && m.Changed <= until {
-				changed = append(changed, m)
-			}
-		}
-		slices.SortFunc(changed, func(x, y *mailbox.Message) int { return cmp.Compare(x.Changed, y.Changed) })
-		for i, size := 0, 0; i < len(changed); i++ {
-			m := changed[i]
-			if size > maxListed && m.Changed > cursor {
-				in.Cursor = cursor
-				return in, nil
-			}
-			e, err := show.envelope(m)
+	may := func(l mailbox.Listed) bool { return mayShow(m.view, l) }
+	for cursor, more := m.cursor, true; more; {
+		var changed []mailbox.Listed
+		changed, more = b.state.Mail.ListChanged(cursor, maxChanges, may)
+		size := 0
+		for e, err := range b.list(slices.Values(changed), min(readAtOnce, max(len(changed), 1))) {
 			if err != nil {
 				return in, err
 			}
-			cursor = m.Changed
-			if v.Matches(&e) {
+			if size > maxListed && e.Changed > cursor {
+				in.Cursor = cursor
+				return in, nil
+			}
+			cursor = e.Changed
+			if m.view.Matches(&e) {
 				in.Messages = append(in.Messages, e)
 				size += sizeOf(&e)
 			}
 		}
-		cursor = until
 		if more && len(in.Messages) > 0 {
-			in.Cursor = until
+			in.Cursor = cursor
 			return in, nil
 		}
 	}
 	return in, nil
 }
-
-// boundary returns the version up to which maxChanges messages changed after a cursor, and whether others changed later.
-func boundary(all []*mailbox.Message, cursor uint64) (until uint64, more bool) {
-	first := make(versionHeap, 0, maxChanges)
-	for _, m := range all {
-		switch {
-		case m.Changed <= cursor:
-		case len(first) < maxChanges:
-			heap.Push(&first, m.Changed)
-		case m.Changed < first[0]:
-			first[0] = m.Changed
-			heap.Fix(&first, 0)
-			more = true
-		case m.Changed > first[0]:
-			more = true
-		}
-	}
-	if len(first) == 0 {
-		return cursor, false
-	}
-	return first[0], more
-}
-
-// versionHeap is a heap with the largest on top.
-type versionHeap []uint64
-
-func (v versionHeap) Len() int           { return len(v) }
-func (v versionHeap) Less(i, j int) bool { return v[i] > v[j] }
-func (v versionHeap) Swap(i, j int)      { v[i], v[j] = v[j], v[i] }
-func (v *versionHeap) Push(x any)        { *v = append(*v, x.(uint64)) }
-func (v *versionHeap) Pop() any          { panic("nothing is taken off") }
 
 // list lists the messages of a view from a number on.
 func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
@@ -197,10 +155,12 @@ type queryMessages struct {
 func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
-	show, all := b.viewer(), b.state.Mail.All()
 	size := 0
-	for _, msg := range all[min(m.first, uint64(len(all))):] {
-		e, err := show.envelope(msg)
+	most := readAtOnce
+	if m.limit < most {
+		most = m.limit + 1
+	}
+	for e, err := range b.list(b.listed(m.view, m.first), most) {
 		if err != nil {
 			return in, err
 		}
@@ -208,7 +168,7 @@ func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 			continue
 		}
 		if len(in.Messages) == m.limit || m.limit < math.MaxInt && size > maxListed {
-			in.Next = msg.Number
+			in.Next = e.Number
 			break
 		}
 		in.Messages = append(in.Messages, e)
@@ -227,9 +187,8 @@ type queryForms struct{ origin events.Origin }
 
 func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
-	in, show := view.Inbox{Cursor: b.state.Version}, b.viewer()
-	for _, msg := range b.state.Mail.FormsOf(m.origin) {
-		e, err := show.envelope(msg)
+	in := view.Inbox{Cursor: b.state.Version}
+	for e, err := range b.list(numbered(b.state.Mail.FormsOf(m.origin)), readAtOnce) {
 		if err != nil {
 			return in, err
 		}
@@ -350,8 +309,8 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(),
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
-		if parent, err := v.state.Mail.FindID(e.ReplyTo); err == nil {
-			e.ReplyNumber = &parent.Number
+		if parent, ok := v.state.Mail.NumberOf(e.ReplyTo); ok {
+			e.ReplyNumber = &parent
 		}
 	}
 	e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)

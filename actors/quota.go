@@ -101,12 +101,14 @@ func (a *accounts) ofPeer(node capabilities.NodeID) view.PeerUse {
 
 // propose has the state decide on a command within the agent's quotas.
 func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]events.Event, error) {
-	if !mailbox.Spends(c) {
-		return b.state.Decide(c, now, b.node.newID)
-	}
-	evs, err := b.state.DecideWithin(b.node.accounts.limits(b.reg.id, now), c, now, b.node.newID)
-	if err != nil {
-		return nil, err
+	evs, err := recalled(b, func() ([]events.Event, error) {
+		if !mailbox.Spends(c) {
+			return b.state.Decide(c, now, b.node.newID)
+		}
+		return b.state.DecideWithin(b.node.accounts.limits(b.reg.id, now), c, now, b.node.newID)
+	})
+	if err != nil || !mailbox.Spends(c) {
+		return evs, err
 	}
 	for _, e := range evs {
 		if to, sends := recipientOf(e); sends {

@@ -337,7 +337,7 @@ func (d *dispatcher) standIn(done <-chan struct{}) {
 func notifyMissed(b *mailboxActor) {
 	b.node.tokenEpoch.Add(1)
 	for _, key := range b.node.ended.keys(func(k formKey) bool { return k.mailbox == b.reg.id }) {
-		if m, err := b.state.Mail.FindFormID(key.form); err == nil && !m.Form.IsOpen() {
+		if m, err := b.formOf(key.form); err == nil && !m.Form.IsOpen() {
 			b.notifyWaiters(key.form)
 		}
 	}

@@ -30,7 +30,7 @@ type remoteSettlement struct {
 
 // newRemoteSettlement returns the settlement of a form homed on another node.
 func newRemoteSettlement(b *mailboxActor, home capabilities.ID, c mailbox.SettleForm) (*remoteSettlement, error) {
-	m, err := b.state.Mail.FindFormID(c.Form)
+	m, err := b.formOf(c.Form)
 	if err != nil {
 		return nil, err
 	}

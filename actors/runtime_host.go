@@ -170,7 +170,10 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	folder := folderOf(b.state.Runs.Program())
-	key := b.state.CallKey(m.digest, folder, func(key string) bool { return d.taken[key] })
+	key, err := b.state.CallKey(m.digest, folder, func(key string) bool { return d.taken[key] })
+	if err != nil {
+		return runPermission{}, err
+	}
 	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key}
 	asked, err := requestPermission{command, false}.handle(b)
 	p := asked.result

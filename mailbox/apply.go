@@ -285,15 +285,13 @@ func (f fold) messageDismissed(e *events.MessageDismissed) error {
 	if e.Number >= f.Mail.Len() {
 		return fmt.Errorf("%w: no message %d", ErrNonsense, e.Number)
 	}
-	m, err := f.Mail.at(e.Number)
-	if err != nil {
-		return err
+	f.Mail.dismiss(e.Number, f.Version)
+	if m := f.Mail.live[e.Number]; m != nil {
+		if f.Runs.drop(m) {
+			f.shownChanged()
+		}
+		f.retire(m)
 	}
-	f.Mail.dismiss(m, f.Version)
-	if f.Runs.drop(m) {
-		f.shownChanged()
-	}
-	f.retire(m)
 	return nil
 }
 

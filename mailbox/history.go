@@ -29,6 +29,7 @@ const (
 	isReceived
 	isDismissed
 	isByGrant // sent by a reference with a grant or facet
+	hasOrigin // entered in the index of origins
 )
 
 func (e *entry) is(f entryFlags) bool { return e.flags&f != 0 }

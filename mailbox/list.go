@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"cmp"
+	"container/heap"
 	"iter"
 	"slices"
 )
@@ -45,37 +46,63 @@ func (l *Mail) ListOpen(first uint64) iter.Seq[Listed] {
 	}
 }
 
-// ListChanged returns at most limit messages that changed after a version, in the order of their changes, and whether
-// there are more. Messages that changed at the same version as the last are all among them.
-func (l *Mail) ListChanged(version uint64, limit int) (all []Listed, more bool) {
+// ListChanged returns the messages that changed after a version and that fit, in the order of their changes. If these
+// are more than limit, it returns the first limit of them, with all that changed at the same version as the last one,
+// and whether there are more.
+func (l *Mail) ListChanged(version uint64, limit int, fits func(Listed) bool) (all []Listed, more bool) {
+	var changed iter.Seq2[uint64, *entry]
 	if l.recent.since(version) {
-		all = l.changedLately(version)
+		changed = l.changedLately(version)
 	} else {
-		for n, e := range l.history.from(0) {
-			if uint64(e.changed) > version {
-				all = append(all, l.listed(n, e))
-			}
+		changed = l.history.from(0)
+	}
+	var first latest // of those that fit, the limit that changed first
+	for n, e := range changed {
+		if uint64(e.changed) <= version || !fits(l.listed(n, e)) {
+			continue
 		}
-		slices.SortFunc(all, func(a, b Listed) int { return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Number, b.Number)) })
+		if len(first) < limit {
+			heap.Push(&first, e.changed)
+		} else if e.changed < first[0] {
+			first[0] = e.changed
+			heap.Fix(&first, 0)
+		}
 	}
-	if len(all) <= limit {
-		return all, false
+	if len(first) == 0 {
+		return nil, false
 	}
-	end := limit
-	for end < len(all) && all[end].Changed == all[limit-1].Changed {
-		end++
+	until := first[0]
+	for n, e := range changed {
+		switch listed := l.listed(n, e); {
+		case uint64(e.changed) <= version || !fits(listed):
+		case e.changed <= until:
+			all = append(all, listed)
+		default:
+			more = true
+		}
 	}
-	return all[:end], end < len(all)
+	slices.SortFunc(all, func(a, b Listed) int { return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Number, b.Number)) })
+	return all, more
 }
 
-func (l *Mail) changedLately(version uint64) (all []Listed) {
-	for _, c := range l.recent.after(version) {
-		if e := l.history.at(c.number); uint64(e.changed) == c.version {
-			all = append(all, l.listed(c.number, e))
+func (l *Mail) changedLately(version uint64) iter.Seq2[uint64, *entry] {
+	return func(yield func(uint64, *entry) bool) {
+		for _, c := range l.recent.after(version) {
+			if e := l.history.at(c.number); uint64(e.changed) == c.version && !yield(c.number, e) {
+				return
+			}
 		}
 	}
-	return all
 }
+
+// latest is a heap of versions with the largest on top.
+type latest []uint32
+
+func (v latest) Len() int           { return len(v) }
+func (v latest) Less(i, j int) bool { return v[i] > v[j] }
+func (v latest) Swap(i, j int)      { v[i], v[j] = v[j], v[i] }
+func (v *latest) Push(x any)        { *v = append(*v, x.(uint32)) }
+func (v *latest) Pop() any          { panic("nothing is taken off") }
 
 // maxRecent is the number of changes that are remembered at least. For an older version, all entries are looked at.
 const maxRecent = 4096

@@ -130,6 +130,23 @@ func (l *Mail) Find(ref capabilities.FormRef) (*Message, error) {
 	return l.at(n)
 }
 
+// number returns the number of the message that Find returns. Of most messages it needs no more than the index.
+func (l *Mail) number(ref capabilities.FormRef) (uint64, error) {
+	if n, ok := ref.Number(); ok && n < l.Len() {
+		return n, nil
+	}
+	if !ref.IsZero() {
+		if n, ok := l.history.find(ref.ID()); ok {
+			return n, nil
+		}
+	}
+	m, err := l.Find(ref)
+	if err != nil {
+		return 0, err
+	}
+	return m.Number, nil
+}
+
 func noNumber(n uint64) error {
 	return parley.Refuse(parley.NoSuchMessage, "no message %d", n).
 		WithHint("parley inbox --all lists the messages")
@@ -269,11 +286,22 @@ func (l *Mail) touch(m *Message, version uint64) {
 }
 
 // dismiss notes that a message is dismissed.
-func (l *Mail) dismiss(m *Message, version uint64) {
-	m.Dismissed = true
-	l.history.at(m.Number).flags |= isDismissed
-	l.touch(m, version)
-	l.origins.drop(m)
+func (l *Mail) dismiss(n, version uint64) {
+	e := l.history.at(n)
+	e.flags |= isDismissed
+	e.changed = uint32(version)
+	l.recent.add(version, n)
+	if m, err := l.at(n); err == nil {
+		m.Dismissed, m.Changed = true, version
+		l.origins.drop(m)
+	}
+}
+
+// dismissalNeeds reports whether a message has to be in memory to be dismissed: its size counts for its sender, or it
+// may be in the index of origins.
+func (l *Mail) dismissalNeeds(n uint64) bool {
+	e := l.history.at(n)
+	return !e.is(isDismissed) && (!e.is(isForm) || e.is(hasOrigin))
 }
 
 // settle notes that a form has ended.
@@ -296,7 +324,9 @@ func (l *Mail) index(m *Message) {
 	if m.Form == nil {
 		return
 	}
-	l.origins.add(m, l.Received(m))
+	if l.origins.add(m, l.Received(m)) {
+		l.history.at(m.Number).flags |= hasOrigin
+	}
 	if l.Received(m) && m.Form.IsOpen() {
 		l.waiting.add(m.Number)
 	}

@@ -177,11 +177,11 @@ func (t *messageSize) add(sp events.Span) error {
 type DismissMessage struct{ Message capabilities.FormRef }
 
 func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.Mail.Find(d.Message)
-	if err != nil || m.Dismissed {
+	n, err := s.Mail.number(d.Message)
+	if err != nil || s.Mail.history.at(n).is(isDismissed) {
 		return nil, err
 	}
-	return []events.Event{&events.MessageDismissed{Number: m.Number}}, nil
+	return []events.Event{&events.MessageDismissed{Number: n}}, nil
 }
 
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is

@@ -126,7 +126,7 @@ func (s *State) needs(e events.Event) error {
 			_, err = l.at(n)
 		}
 	case *events.MessageDismissed:
-		if e.Number < l.Len() {
+		if e.Number < l.Len() && l.dismissalNeeds(e.Number) {
 			_, err = l.at(e.Number)
 		}
 	case *events.FormRequested:

@@ -43,20 +43,21 @@ func (m *Message) isOver() bool { return m.Form != nil && m.Dismissed && !m.Form
 // originIndex lists the numbers of the forms of dialects, until they are settled and dismissed.
 type originIndex map[originKey][]uint64
 
-// add enters a form. Received says whether the mailbox's agent received it.
-func (x *originIndex) add(m *Message, received bool) {
+// add enters a form, and reports whether it belongs there. Received says whether the mailbox's agent received it.
+func (x *originIndex) add(m *Message, received bool) bool {
 	if m.isOver() {
-		return
+		return false
 	}
 	o := m.Form.AskedIn()
 	if o == nil || o.ID == "" && m.Form.Kind == events.Approval && !received { // it is not looked up in its asker's mailbox
-		return
+		return false
 	}
 	if *x == nil {
 		*x = originIndex{}
 	}
 	k := keyOf(o)
 	(*x)[k] = append((*x)[k], m.Number)
+	return true
 }
 
 // drop removes a form that is settled and dismissed.

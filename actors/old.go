@@ -1,0 +1,212 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// A mailbox holds what is open. Its actor reads other messages back from the journal when they are needed, and lends
+// them to the state.
+
+const (
+	maxOld       = 64  // old messages that are kept between two messages to the actor
+	maxOldReplay = 512 // and while the state is made from the log
+	readAtOnce   = 64  // old messages that are read together for a list
+)
+
+// recalled calls fn until it has all the old messages that it needs. Fn has to change nothing before it fails with
+// mailbox.Absent.
+func recalled[T any](b *mailboxActor, fn func() (T, error)) (T, error) {
+	for {
+		v, err := fn()
+		absent, ok := errors.AsType[*mailbox.Absent](err)
+		if !ok {
+			return v, err
+		}
+		if err := b.recall(absent.Numbers); err != nil {
+			return v, err
+		}
+	}
+}
+
+// unrepeatable returns the error of a request that has had an effect, and must not be handled again for an old message.
+// Requests find what they need before they change anything, so there is none.
+func unrepeatable(b *mailboxActor, err error) error {
+	if _, absent := errors.AsType[*mailbox.Absent](err); absent {
+		b.node.log.Error("a request needs an old message too late", "mailbox", b.reg.id.String(), "error", err)
+		return parley.Refuse(parley.Internal, "what was asked for is done, and its result cannot be shown")
+	}
+	return err
+}
+
+// recall reads messages back from the journal and lends them to the state. It waits until they are durable.
+func (b *mailboxActor) recall(numbers []uint64) error {
+	return b.node.registry.dispatcher.aside(func() error {
+		if err := b.awaitDurable(); err != nil {
+			return err
+		}
+		return recallInto(b.node.life, b.node, b.state, numbers, b.old)
+	})
+}
+
+// awaitDurable blocks until all that the mailbox has appended is durable.
+func (b *mailboxActor) awaitDurable() error {
+	if b.node.journal.Durable(b.last) {
+		return nil
+	}
+	stored := make(chan error, 1)
+	b.node.journal.Release(b.last, func(err error) { stored <- err })
+	return <-stored
+}
+
+// recallInto adds old messages of a state to a map.
+func recallInto(ctx context.Context, n *Node, s *mailbox.State, numbers []uint64, old map[uint64]*mailbox.Message) error {
+	var versions []uint64
+	for _, number := range numbers {
+		versions = append(versions, s.Mail.Versions(number)...)
+	}
+	slices.Sort(versions)
+	versions = slices.Compact(versions)
+	read := map[uint64]events.Event{}
+	for some := range slices.Chunk(versions, 4*readAtOnce) {
+		entries, err := n.journal.EventsAt(ctx, s.ID, some)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			read[e.Version] = e.Event
+		}
+	}
+	for _, number := range numbers {
+		var evs []events.Event
+		for _, v := range s.Mail.Versions(number) {
+			evs = append(evs, read[v])
+		}
+		m, err := s.Mail.Recall(number, evs)
+		if err != nil {
+			return err
+		}
+		old[number] = m
+	}
+	return nil
+}
+
+// applyRecalling folds an event into a state that is made from the log.
+func (n *Node) applyRecalling(ctx context.Context, s *mailbox.State, e events.Recorded, old map[uint64]*mailbox.Message) error {
+	for {
+		err := s.Apply(e)
+		absent, ok := errors.AsType[*mailbox.Absent](err)
+		if !ok {
+			trimOld(old, maxOldReplay)
+			return err
+		}
+		if err := recallInto(ctx, n, s, absent.Numbers, old); err != nil {
+			return err
+		}
+	}
+}
+
+// lend begins to lend old messages to a new state.
+func (b *mailboxActor) lend() {
+	b.old = map[uint64]*mailbox.Message{}
+	b.state.Mail.Lend(b.old)
+}
+
+// trimOld drops the older half of some old messages if there are too many.
+func trimOld(old map[uint64]*mailbox.Message, most int) {
+	if len(old) <= most {
+		return
+	}
+	numbers := slices.Sorted(maps.Keys(old))
+	for _, n := range numbers[:len(numbers)-most/2] {
+		delete(old, n)
+	}
+}
+
+// list yields messages as they are shown, in the order of their numbers in the list. It reads old ones back, at most
+// most at once.
+func (b *mailboxActor) list(all iter.Seq[mailbox.Listed], most int) iter.Seq2[view.Message, error] {
+	return func(yield func(view.Message, error) bool) {
+		show := b.viewer()
+		numbers := make([]uint64, 0, most)
+		flush := func() bool {
+			messages, err := recalled(b, func() ([]*mailbox.Message, error) { return b.state.Mail.Messages(numbers) })
+			if err != nil {
+				yield(view.Message{}, err)
+				return false
+			}
+			for _, m := range messages {
+				e, err := show.envelope(m)
+				if !yield(e, err) || err != nil {
+					return false
+				}
+			}
+			numbers = numbers[:0]
+			trimOld(b.old, maxOld)
+			return true
+		}
+		for l := range all {
+			if numbers = append(numbers, l.Number); len(numbers) == most && !flush() {
+				return
+			}
+		}
+		if len(numbers) > 0 {
+			flush()
+		}
+	}
+}
+
+// listedBy yields those of some messages that a filter may pick.
+func listedBy(f view.MessageFilter, all iter.Seq[mailbox.Listed]) iter.Seq[mailbox.Listed] {
+	return func(yield func(mailbox.Listed) bool) {
+		for l := range all {
+			if mayShow(f, l) && !yield(l) {
+				return
+			}
+		}
+	}
+}
+
+// mayShow reports whether a filter may pick a message. It picks no others.
+func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
+	switch {
+	case f.Pending:
+		return l.Open && l.Received && (f.All || !l.Dismissed)
+	case f.All:
+		return true
+	}
+	return l.Received && !l.Dismissed
+}
+
+// listed yields the messages that a filter may pick, from a number on.
+func (b *mailboxActor) listed(f view.MessageFilter, first uint64) iter.Seq[mailbox.Listed] {
+	if f.Pending {
+		return listedBy(f, b.state.Mail.ListOpen(first))
+	}
+	return listedBy(f, b.state.Mail.List(first))
+}
+
+// numbered yields messages by their numbers.
+func numbered(numbers []uint64) iter.Seq[mailbox.Listed] {
+	return func(yield func(mailbox.Listed) bool) {
+		for _, n := range numbers {
+			if !yield(mailbox.Listed{Number: n}) {
+				return
+			}
+		}
+	}
+}
+
+// formOf returns a form with an ID.
+func (b *mailboxActor) formOf(id capabilities.ID) (*mailbox.Message, error) {
+	return recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindFormID(id) })
+}
