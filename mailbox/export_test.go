@@ -41,3 +41,36 @@ func (r *PeerDirectory) IntroducedBy(node capabilities.NodeID) int { return r.in
 
 // ApprovalFields is approvalFields.
 func ApprovalFields() []events.Field { return approvalFields() }
+
+// Recount counts what an agent uses and what its mailbox holds for senders, but for the bytes of a day.
+func Recount(s *State, messages []*Message) (own Amounts, senders map[capabilities.ID]Amounts) {
+	senders = map[capabilities.ID]Amounts{}
+	held := func(from capabilities.ID, q Quota, n int64) {
+		amounts := senders[s.Account.of(from)]
+		amounts[q] += n
+		senders[s.Account.of(from)] = amounts
+	}
+	for _, m := range messages {
+		switch {
+		case isHeld(s, m):
+			held(m.From(), QuotaInbox, sizeOf(m))
+			if m.Form != nil {
+				held(m.From(), QuotaForms, 1)
+			}
+		case m.Form != nil && m.From() == s.ID && m.Form.IsOpen():
+			own[QuotaForms]++
+			own[QuotaBytes] += sizeOf(m)
+		}
+	}
+	for name, v := range s.Names.values {
+		own[QuotaNames]++
+		own[QuotaBytes] += sizeOfName(name, v)
+	}
+	own[QuotaAgents] = int64(len(s.Account.made))
+	for _, g := range s.Grants.Minted() {
+		if g.By != s.ID {
+			held(g.By, QuotaGrants, 1)
+		}
+	}
+	return own, senders
+}

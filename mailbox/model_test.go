@@ -383,6 +383,7 @@ func (m *model) deliverAll(t *rapid.T) {
 	}
 	m.check(t)
 	m.CheckReplay()
+	checkCounts(t, m.Harness)
 	m.checkRevoked(t)
 }
 

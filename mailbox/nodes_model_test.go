@@ -35,6 +35,7 @@ func TestNodesAgreeDespiteDeliveryFaults(t *testing.T) {
 		w.checkForms(t)
 		w.checkGrants(t)
 		w.CheckReplay()
+		checkCounts(t, w.Harness)
 	})
 }
 

@@ -68,6 +68,7 @@ func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
 			t.Errorf("%s without limits: %v", c.quota, err)
 		}
 		v.CheckReplay()
+		checkCounts(t, v)
 	}
 }
 
@@ -199,6 +200,7 @@ func TestQuotasAreNeverExceeded(t *testing.T) {
 			},
 		})
 		v.CheckReplay()
+		checkCounts(t, v)
 	})
 }
 
@@ -264,5 +266,30 @@ func TestAnswersAndForwardsAreWithinQuota(t *testing.T) {
 	}
 	if err := s.CheckForward(nil, form, v.Now); err != nil {
 		t.Errorf("forwarded without limits: %v", err)
+	}
+}
+
+// checkCounts fails the test if a usage that was counted event by event differs from one that is counted anew.
+func checkCounts(t rapid.TB, v *mailboxtest.Harness) {
+	t.Helper()
+	for _, name := range v.Agents {
+		s := v.States[name]
+		own, senders := mailbox.Recount(s, v.Messages(name))
+		live := s.Account.Own(v.Now)
+		live[mailbox.QuotaDaily] = 0
+		if own != live {
+			t.Fatalf("%s uses %v, and counted anew %v", name, live, own)
+		}
+		for by, amounts := range s.Account.Senders(v.Now) {
+			if amounts[mailbox.QuotaDaily] = 0; amounts != senders[by] {
+				t.Fatalf("%s holds %v for %s, and counted anew %v", name, amounts, by, senders[by])
+			}
+			delete(senders, by)
+		}
+		for by, amounts := range senders {
+			if amounts != (mailbox.Amounts{}) {
+				t.Fatalf("%s holds nothing for %s, and counted anew %v", name, by, amounts)
+			}
+		}
 	}
 }

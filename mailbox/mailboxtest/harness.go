@@ -169,8 +169,14 @@ func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) erro
 	lent := map[uint64]*mailbox.Message{}
 	s.Mail.Lend(lent)
 	defer func() {
-		maps.Copy(v.old[name], lent)
-		s.Mail.Lend(v.old[name])
+		old := v.old[name]
+		maps.Copy(old, lent)
+		s.Mail.Lend(old)
+		for l := range s.Mail.List(0) { // a message may change without being lent
+			if m := old[l.Number]; m != nil && m.Changed != l.Changed {
+				v.recall(name, s, &mailbox.Absent{Numbers: []uint64{l.Number}}, old)
+			}
+		}
 	}()
 	for {
 		err := fn()
@@ -387,15 +393,15 @@ func (v *Harness) checkOld(name string, s *mailbox.State) {
 	}
 }
 
-// checkUsage fails the test if a usage that was counted event by event differs from the one that Restore counts.
+// checkUsage fails the test if a restored usage differs from the live one.
 func (v *Harness) checkUsage(name string, restored *mailbox.State) {
 	v.TB.Helper()
 	live := v.States[name]
 	if a, b := live.Account.Own(v.Now), restored.Account.Own(v.Now); a != b {
-		v.TB.Fatalf("%s uses %v, and counted anew %v", name, a, b)
+		v.TB.Fatalf("%s uses %v, and restored %v", name, a, b)
 	}
 	if a, b := live.Account.Senders(v.Now), restored.Account.Senders(v.Now); !maps.Equal(a, b) {
-		v.TB.Fatalf("%s holds for others %v, and counted anew %v", name, a, b)
+		v.TB.Fatalf("%s holds for others %v, and restored %v", name, a, b)
 	}
 	for by, a := range live.Account.Senders(v.Now) {
 		for q, n := range a {
