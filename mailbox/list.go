@@ -81,7 +81,9 @@ func (l *Mail) ListChanged(version uint64, limit int, fits func(Listed) bool) (a
 			more = true
 		}
 	}
-	slices.SortFunc(all, func(a, b Listed) int { return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Number, b.Number)) })
+	slices.SortFunc(all, func(a, b Listed) int {
+		return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Number, b.Number))
+	})
 	return all, more
 }
 
