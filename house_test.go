@@ -19,8 +19,9 @@ var imports = map[string][]string{
 	".":                   {},
 	"capabilities":        {"."},
 	"events":              {"capabilities"},
-	"mailbox":             {".", "capabilities", "events", "mailbox/form", "mailbox/rule"},
+	"mailbox":             {".", "capabilities", "events", "mailbox/form", "mailbox/index", "mailbox/rule"},
 	"mailbox/form":        {".", "capabilities", "events"},
+	"mailbox/index":       {"capabilities"},
 	"mailbox/rule":        {".", "capabilities", "events"},
 	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
@@ -93,8 +94,11 @@ var pure = map[string][]string{
 		"unicode/utf8",
 		"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind",
 	},
+	"mailbox/index": {
+		"cmp", "crypto/sha256", "encoding/binary", "fmt", "iter", "maps", "math", "slices",
+	},
 	"mailbox/mailboxtest": {
-		"cmp", "crypto/sha256", "fmt", "hash/fnv", "io", "maps", "reflect", "slices", "strconv", "strings", "time",
+		"cmp", "crypto/sha256", "errors", "fmt", "hash/fnv", "io", "maps", "reflect", "slices", "strconv", "strings", "time",
 		"github.com/cockroachdb/datadriven", "github.com/oklog/ulid/v2", "pgregory.net/rapid",
 	},
 	"mailbox/rule": {

@@ -228,7 +228,7 @@ func compileFields(n *Node, sender capabilities.ID, fields []events.Field) (*for
 
 // shareFields has the open forms of a mailbox that was read from the log share their fields with equal forms.
 func shareFields(n *Node, s *mailbox.State) {
-	for _, m := range s.Mail.All() {
+	for m := range s.Mail.Held() {
 		if m.Form != nil && m.Form.IsOpen() {
 			m.Form.Fields = n.schemas.share(n.accounts.account(m.Form.From), m.Form.Fields)
 		}

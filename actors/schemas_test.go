@@ -141,7 +141,7 @@ func TestFormsShareEqualFields(t *testing.T) {
 		first := map[*events.Field]bool{}
 		for _, g := range agents {
 			_, err := query(t.Context(), &Agent{node: n, id: g.id}, func(s *mailbox.State, _ capabilities.Time) (none, error) {
-				for _, m := range s.Mail.All() {
+				for m := range s.Mail.Held() {
 					first[&m.Form.Fields[0]] = true
 				}
 				return none{}, nil

@@ -1,10 +1,12 @@
 package mailbox
 
 import (
+	"parley"
 	"time"
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // Usage is an amount in use of each quota. The daily amount is of one day.
@@ -171,4 +173,210 @@ func countUse(s *State, r events.Recorded) {
 		ref, _ := e.Value.AsRef()
 		s.Account.addMade(ref.Target)
 	}
+}
+
+// messageOverhead is the memory of a message beside its text, in bytes.
+const messageOverhead = 512
+
+// ownChange returns the change that an event makes in the usage of the agent itself.
+func ownChange(s *State, e events.Event) (c Amounts) {
+	switch e := e.(type) {
+	case *events.FormRequested:
+		if e.From == s.ID {
+			n := sizeOfForm(e)
+			c[QuotaForms], c[QuotaBytes], c[QuotaDaily] = 1, n, n
+		}
+	case *events.MessagePosted:
+		if e.From == s.ID {
+			c[QuotaDaily] = sizeOfMessage(e)
+		}
+	case *events.FormAnswered:
+		c = freedByEnd(s, e.Form)
+		if e.By == s.ID {
+			c[QuotaDaily] = int64(e.Values.Extent().Bytes)
+		}
+	case *events.FormCancelled:
+		c = freedByEnd(s, e.Form)
+		if e.By == s.ID {
+			c[QuotaDaily] = int64(len(e.Note))
+		}
+	case *events.FormForwarded:
+		if e.By == s.ID {
+			if m, err := s.Mail.form(e.Form); err == nil {
+				c[QuotaDaily] = sizeOfForm(m.Form.FormRequested)
+			}
+		}
+	case *events.AnswerQueued:
+		c[QuotaDaily] = int64(e.Values.Extent().Bytes + len(e.Note))
+	case *events.NameBound:
+		n := sizeOfName(e.Name, e.Value)
+		c[QuotaNames], c[QuotaBytes], c[QuotaDaily] = 1, n, n
+		if old, bound := s.Names.values[e.Name]; bound {
+			c[QuotaNames], c[QuotaBytes] = 0, n-sizeOfName(e.Name, old)
+		}
+	case *events.NameUnbound:
+		if old, bound := s.Names.values[e.Name]; bound {
+			c[QuotaNames], c[QuotaBytes] = -1, -sizeOfName(e.Name, old)
+		}
+	default:
+		c[QuotaDaily] = sizeOfOther(e)
+	}
+	return c
+}
+
+// freedByEnd returns the change that the end of a form makes, if the agent asked it.
+func freedByEnd(s *State, form capabilities.ID) (c Amounts) {
+	if m, err := s.Mail.form(form); err == nil && m.Form.From == s.ID && m.Form.IsOpen() {
+		c[QuotaForms], c[QuotaBytes] = -1, -sizeOfForm(m.Form.FormRequested)
+	}
+	return c
+}
+
+// senderChange returns the change that an event makes in the usage of a sender, and the account of that sender.
+func senderChange(s *State, e events.Event) (by capabilities.ID, c Amounts) {
+	switch e := e.(type) {
+	case *events.FormRequested:
+		if e.From != s.ID {
+			n := sizeOfForm(e)
+			c[QuotaForms], c[QuotaInbox], c[QuotaDaily] = 1, n, n
+			by = s.Account.of(e.From)
+		}
+	case *events.MessagePosted:
+		if e.From != s.ID {
+			n := sizeOfMessage(e)
+			c[QuotaInbox], c[QuotaDaily] = n, n
+			by = s.Account.of(e.From)
+		}
+	case *events.FormAnswered:
+		if m, err := s.Mail.form(e.Form); err == nil {
+			return freed(s, m)
+		}
+	case *events.FormCancelled:
+		if m, err := s.Mail.form(e.Form); err == nil {
+			return freed(s, m)
+		}
+	case *events.MessageDismissed:
+		if e.Number < s.Mail.Len() {
+			if m, err := s.Mail.at(e.Number); err == nil {
+				return freed(s, m)
+			}
+		}
+	case *events.CapabilityMinted:
+		c[QuotaGrants] = 1
+		by = s.Account.of(e.Grant.By)
+	}
+	return by, c
+}
+
+// freed returns the change that the dismissal or the end of a message makes, whichever is first.
+func freed(s *State, m *Message) (by capabilities.ID, c Amounts) {
+	if !isHeld(s, m) {
+		return by, c
+	}
+	n := sizeOf(m)
+	c[QuotaInbox] = -n
+	if m.Form != nil {
+		c[QuotaForms] = -1
+	}
+	return s.Account.of(m.From()), c
+}
+
+// isHeld reports whether a message counts for its sender: another agent sent it, and it is neither dismissed nor
+// settled.
+func isHeld(s *State, m *Message) bool {
+	return !s.Mail.Sent(m) && !m.Dismissed && (m.Form == nil || m.Form.IsOpen())
+}
+
+// namesMade reports whether a value is an agent that this one made. No other reference to an agent of this node is
+// without a grant, but for those to the agent itself, its host and its maker.
+func namesMade(s *State, v capabilities.Value) bool {
+	ref, ok := v.AsRef()
+	if !ok || ref.Kind != capabilities.KindAgent || !ref.Grant.IsZero() || !ref.Root.IsZero() || s.isRemote(ref.Target) {
+		return false
+	}
+	return ref.Target != s.ID && !s.Profile.ManagedBy(ref.Target)
+}
+
+// checkRoom refuses with QUOTA_EXCEEDED an event that exceeds its sender's quotas in this mailbox. Nil quotas are none.
+func checkRoom(s *State, quotas *Amounts, e events.Event, now capabilities.Time) error {
+	if quotas == nil {
+		return nil
+	}
+	by, growth := senderChange(s, e)
+	used := s.Account.senders[by].On(now)
+	for q, n := range growth {
+		local := by.ULID != [16]byte{} // its own mailbox counts the rest
+		if n <= 0 || n <= quotas[q]-used[q] || local && Quota(q) != QuotaInbox {
+			continue
+		}
+		return roomExceeded(Quota(q), used[q], quotas[q])
+	}
+	return nil
+}
+
+// roomExceeded returns the error for a sender whose quota in a mailbox is used up.
+func roomExceeded(q Quota, used, limit int64) *parley.Error {
+	what := map[Quota]string{
+		QuotaForms: "open forms", QuotaDaily: "of mail today", QuotaGrants: "grants",
+		QuotaInbox: "of mail that is neither dismissed nor settled",
+	}[q]
+	return parley.Refuse(parley.QuotaExceeded, "the mailbox has %s %s of this sender, and its quota is %s", q.Show(used), what, q.Show(limit)).
+		WithHint("the recipient dismisses or answers some of it, or its node's host raises the quota")
+}
+
+// sizeOf returns the bytes of a message that count.
+func sizeOf(m *Message) int64 {
+	if m.Form != nil {
+		return sizeOfForm(m.Form.FormRequested)
+	}
+	return sizeOfMessage(m.Posted)
+}
+
+func sizeOfForm(e *events.FormRequested) int64 {
+	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + sizeOfOrigin(e.Origin)
+	for i := range e.Fields {
+		n += form.FieldSize(&e.Fields[i])
+	}
+	return int64(n)
+}
+
+func sizeOfMessage(e *events.MessagePosted) int64 {
+	n := messageOverhead + len(e.Key)
+	for _, sp := range e.Text {
+		n += 32 + len(sp.Words) + len(sp.Edge)
+		if sp.Edge != "" {
+			n += sp.Value.Extent().Bytes
+		}
+	}
+	return int64(n)
+}
+
+func sizeOfName(name string, v capabilities.Value) int64 {
+	return int64(64 + len(name) + v.Extent().Bytes)
+}
+
+// sizeOfOther returns the approximate bytes by which one of the agent's own events grows the log. It returns 0 for
+// events that others cause.
+func sizeOfOther(e events.Event) int64 {
+	const small = 128
+	switch e := e.(type) {
+	case *events.CapabilityGranted:
+		return int64(small + len(e.Grant.Name))
+	case *events.ForwardQueued:
+		return small
+	case *events.AgentUpdated:
+		n := small + len(e.Error)
+		if e.Title != nil {
+			n += len(*e.Title)
+		}
+		for k, v := range e.Labels {
+			n += len(k) + len(v)
+		}
+		return int64(n)
+	case *events.TokenMade:
+		return int64(2*small + len(e.Note))
+	case *events.RuleUsed:
+		return int64(small + len(e.Tool) + len(e.Input))
+	}
+	return 0
 }

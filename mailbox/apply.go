@@ -6,6 +6,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/index"
 )
 
 // ErrNonsense reports an event that does not follow from those before it. Decide never makes one.
@@ -18,8 +19,8 @@ func (s *State) Apply(r events.Recorded) error {
 	if err := s.needs(r.Event); err != nil {
 		return err
 	}
-	if s.Version == maxVersion {
-		return fmt.Errorf("%w: a mailbox has %d events at most", ErrNonsense, uint64(maxVersion))
+	if s.Version == index.MaxVersion {
+		return fmt.Errorf("%w: a mailbox has %d events at most", ErrNonsense, uint64(index.MaxVersion))
 	}
 	s.Version++
 	countUse(s, r)
@@ -215,7 +216,7 @@ func (f fold) formForwarded(e *events.FormForwarded) error {
 		return err
 	}
 	f.Mail.touch(m, f.Version)
-	f.Mail.history.note(m.Number, f.Version)
+	f.Mail.index.Note(m.Number, f.Version)
 	m.Form.addForward(e, f.ID)
 	if m.Form.From == f.ID {
 		f.Grants.addReply(e.To, e.Form, e.Date)
@@ -254,7 +255,7 @@ func (f fold) rulesOffered(e *events.RulesOffered) error {
 		return err
 	}
 	m.Form.Offered = e
-	f.Mail.history.note(m.Number, f.Version)
+	f.Mail.index.Note(m.Number, f.Version)
 	return nil
 }
 

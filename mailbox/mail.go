@@ -9,13 +9,14 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/index"
 )
 
 // Mail finds the messages of a mailbox, and holds those that it has to do with: see State.holds.
 type Mail struct {
 	self capabilities.ID
 
-	history history
+	index   index.Index
 	live    map[uint64]*Message // held, by number
 	lent    map[uint64]*Message // the caller's: see Lend
 	reached map[uint64]capabilities.Ref
@@ -25,11 +26,11 @@ type Mail struct {
 	results   map[string]uint64 // by the name that awaits the answer of an open form
 	origins   originIndex
 	refs      heldRefs
-	recent    recentChanges
-	waiting   numberList // forms that the agent received, until they end
-	asks      numberList // forms that the agent asked, until they end
-	open      int        // open forms that the agent asked
-	approvals []uint64   // open approvals that the agent asked, oldest first
+	recent    index.Changes
+	waiting   index.Numbers // forms that the agent received, until they end
+	asks      index.Numbers // forms that the agent asked, until they end
+	open      int           // open forms that the agent asked
+	approvals []uint64      // open approvals that the agent asked, oldest first
 	due       dueHeap
 }
 
@@ -45,16 +46,16 @@ func newMail(self capabilities.ID) Mail {
 }
 
 // Len returns the number of messages. Their numbers begin at 0.
-func (l *Mail) Len() uint64 { return l.history.len() }
+func (l *Mail) Len() uint64 { return l.index.Len() }
 
 // Has reports whether a message or form is here.
 func (l *Mail) Has(id capabilities.ID) bool {
-	_, ok := l.history.find(id)
+	_, ok := l.index.Find(id)
 	return ok
 }
 
 // NumberOf returns the number of the message or form with an ID.
-func (l *Mail) NumberOf(id capabilities.ID) (uint64, bool) { return l.history.find(id) }
+func (l *Mail) NumberOf(id capabilities.ID) (uint64, bool) { return l.index.Find(id) }
 
 // Sent reports whether the mailbox's agent sent a message.
 func (l *Mail) Sent(m *Message) bool { return m.From() == l.self }
@@ -74,19 +75,19 @@ func (l *Mail) Approvals() []*Message {
 
 // HasAsked reports whether the agent has asked a form under an idempotency key.
 func (l *Mail) HasAsked(key string) bool {
-	_, ok := l.asked[digestKey(key)]
+	_, ok := l.asked[index.DigestKey(key)]
 	return ok && key != ""
 }
 
 // HasPosted reports whether the agent has sent a message under an idempotency key.
 func (l *Mail) HasPosted(key string) bool {
-	_, ok := l.posted[digestKey(key)]
+	_, ok := l.posted[index.DigestKey(key)]
 	return ok && key != ""
 }
 
 // askedBy returns the form that the agent asked under an idempotency key; nil if there is none.
 func (l *Mail) askedBy(key string) (*Message, error) {
-	n, ok := l.asked[digestKey(key)]
+	n, ok := l.asked[index.DigestKey(key)]
 	if !ok || key == "" {
 		return nil, nil
 	}
@@ -99,7 +100,7 @@ func (l *Mail) askedBy(key string) (*Message, error) {
 
 // postedBy returns the message that the agent sent under an idempotency key; nil if there is none.
 func (l *Mail) postedBy(key string) (*Message, error) {
-	n, ok := l.posted[digestKey(key)]
+	n, ok := l.posted[index.DigestKey(key)]
 	if !ok || key == "" {
 		return nil, nil
 	}
@@ -136,7 +137,7 @@ func (l *Mail) number(ref capabilities.FormRef) (uint64, error) {
 		return n, nil
 	}
 	if !ref.IsZero() {
-		if n, ok := l.history.find(ref.ID()); ok {
+		if n, ok := l.index.Find(ref.ID()); ok {
 			return n, nil
 		}
 	}
@@ -158,7 +159,7 @@ func (l *Mail) FindID(id capabilities.ID) (*Message, error) {
 	if parley.CodeOf(err) != parley.NoSuchMessage {
 		return m, err
 	}
-	for n := range l.history.findOther(id) {
+	for n := range l.index.FindOther(id) {
 		m, err := l.at(n)
 		if err != nil || m.Form.Promise == id || m.Form.Resolver == id {
 			return m, err
@@ -169,7 +170,7 @@ func (l *Mail) FindID(id capabilities.ID) (*Message, error) {
 
 // byOwnID returns the message or form with an ID.
 func (l *Mail) byOwnID(id capabilities.ID) (*Message, error) {
-	n, ok := l.history.find(id)
+	n, ok := l.index.Find(id)
 	if !ok {
 		return nil, noMessage(id)
 	}
@@ -226,8 +227,8 @@ func (l *Mail) Pending(form capabilities.ID, since capabilities.Time) error {
 
 // form returns the form that an event is about. It fails with ErrNonsense, or with Absent.
 func (l *Mail) form(id capabilities.ID) (*Message, error) {
-	n, ok := l.history.find(id)
-	if !ok || !l.history.at(n).is(isForm) {
+	n, ok := l.index.Find(id)
+	if !ok || !l.index.At(n).Is(index.Form) {
 		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
 	}
 	return l.at(n)
@@ -235,11 +236,11 @@ func (l *Mail) form(id capabilities.ID) (*Message, error) {
 
 // openForm returns the open form that an event is about. It fails with ErrNonsense.
 func (l *Mail) openForm(id capabilities.ID) (*Message, error) {
-	n, ok := l.history.find(id)
-	if !ok || !l.history.at(n).is(isForm) {
+	n, ok := l.index.Find(id)
+	if !ok || !l.index.At(n).Is(index.Form) {
 		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
 	}
-	if !l.history.at(n).isOpen() {
+	if !l.index.At(n).IsOpen() {
 		return nil, fmt.Errorf("%w: form %s settled twice", ErrNonsense, id)
 	}
 	return l.live[n], nil
@@ -256,41 +257,41 @@ func (l *Mail) add(m *Message, version uint64) error {
 	if err := l.setReached(m); err != nil {
 		return err
 	}
-	e := entry{id: digestOf(m.ID()), first: uint32(version)}
+	e := index.Entry{ID: index.Digest(m.ID()), First: uint32(version)}
 	if m.Form != nil {
-		e.flags |= isForm
-		e.promise, e.resolver = uint32(digestOf(m.Form.Promise)), uint32(digestOf(m.Form.Resolver))
+		e.Flags |= index.Form
+		e.Promise, e.Resolver = uint32(index.Digest(m.Form.Promise)), uint32(index.Digest(m.Form.Resolver))
 	}
 	if l.Sent(m) {
-		e.flags |= isSent
+		e.Flags |= index.Sent
 		if l.refTo(m) != agentRef(m.To()) {
-			e.flags |= isByGrant
+			e.Flags |= index.ByGrant
 		}
 	}
 	if l.Received(m) {
-		e.flags |= isReceived
+		e.Flags |= index.Received
 	}
-	l.history.add(e)
+	l.index.Add(e)
 	l.live[m.Number] = m
 	l.touch(m, version)
 	l.refs.addMessage(l, m)
-	l.index(m)
+	l.indexForm(m)
 	return nil
 }
 
 // touch notes a change of a message at a version of the mailbox.
 func (l *Mail) touch(m *Message, version uint64) {
 	m.Changed = version
-	l.history.at(m.Number).changed = uint32(version)
-	l.recent.add(version, m.Number)
+	l.index.At(m.Number).Changed = uint32(version)
+	l.recent.Add(version, m.Number)
 }
 
 // dismiss notes that a message is dismissed.
 func (l *Mail) dismiss(n, version uint64) {
-	e := l.history.at(n)
-	e.flags |= isDismissed
-	e.changed = uint32(version)
-	l.recent.add(version, n)
+	e := l.index.At(n)
+	e.Flags |= index.Dismissed
+	e.Changed = uint32(version)
+	l.recent.Add(version, n)
 	if m, err := l.at(n); err == nil {
 		m.Dismissed, m.Changed = true, version
 		l.origins.drop(m)
@@ -300,42 +301,42 @@ func (l *Mail) dismiss(n, version uint64) {
 // dismissalNeeds reports whether a message has to be in memory to be dismissed: its size counts for its sender, or it
 // may be in the index of origins.
 func (l *Mail) dismissalNeeds(n uint64) bool {
-	e := l.history.at(n)
-	return !e.is(isDismissed) && (!e.is(isForm) || e.is(hasOrigin))
+	e := l.index.At(n)
+	return !e.Is(index.Dismissed) && (!e.Is(index.Form) || e.Is(index.HasOrigin))
 }
 
 // settle notes that a form has ended.
 func (l *Mail) settle(m *Message, version uint64) {
 	m.Form.Settled = version
-	l.history.at(m.Number).settled = uint32(version)
+	l.index.At(m.Number).Settled = uint32(version)
 	l.touch(m, version)
 	l.origins.drop(m)
 	if l.Received(m) {
-		l.waiting.remove(m.Number)
+		l.waiting.Remove(m.Number)
 	}
 	if l.Sent(m) {
-		l.asks.remove(m.Number)
+		l.asks.Remove(m.Number)
 		l.unindexAsked(m)
 	}
 }
 
-// index enters a message that is in memory in the indexes of such messages.
-func (l *Mail) index(m *Message) {
+// indexForm enters a form in the indexes of forms.
+func (l *Mail) indexForm(m *Message) {
 	if m.Form == nil {
 		return
 	}
 	if l.origins.add(m, l.Received(m)) {
-		l.history.at(m.Number).flags |= hasOrigin
+		l.index.At(m.Number).Flags |= index.HasOrigin
 	}
 	if l.Received(m) && m.Form.IsOpen() {
-		l.waiting.add(m.Number)
+		l.waiting.Add(m.Number)
 	}
 }
 
 // indexAsked enters a form that the agent asked in the indexes of such forms.
 func (l *Mail) indexAsked(m *Message) {
 	if m.Form.Key != "" {
-		l.asked[digestKey(m.Form.Key)] = m.Number
+		l.asked[index.DigestKey(m.Form.Key)] = m.Number
 	}
 	l.indexOpen(m)
 }
@@ -344,7 +345,7 @@ func (l *Mail) indexAsked(m *Message) {
 func (l *Mail) indexOpen(m *Message) {
 	f := m.Form
 	l.open++
-	l.asks.add(m.Number)
+	l.asks.Add(m.Number)
 	if f.Kind == events.Approval {
 		l.approvals = append(l.approvals, m.Number)
 	}
@@ -359,7 +360,7 @@ func (l *Mail) indexOpen(m *Message) {
 // indexPosted enters a message that the agent sent under its idempotency key.
 func (l *Mail) indexPosted(m *Message) {
 	if m.Posted.Key != "" {
-		l.posted[digestKey(m.Posted.Key)] = m.Number
+		l.posted[index.DigestKey(m.Posted.Key)] = m.Number
 	}
 }
 
@@ -378,7 +379,7 @@ func (l *Mail) unindexAsked(m *Message) {
 // also.
 func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now capabilities.Time) []events.Event {
 	var evs []events.Event
-	for n := range l.asks.from(0) {
+	for n := range l.asks.From(0) {
 		m := l.live[n]
 		if m.Number >= first || slices.Contains(also, m.ID()) {
 			evs = append(evs, &events.FormCancelled{
@@ -392,7 +393,7 @@ func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now
 // nextDeadline returns the earliest deadline of an open form. It drops the deadlines of forms that ended.
 func (l *Mail) nextDeadline() capabilities.Time {
 	for len(l.due) > 0 {
-		if l.history.at(l.due[0].number).isOpen() {
+		if l.index.At(l.due[0].number).IsOpen() {
 			return l.due[0].at
 		}
 		heap.Pop(&l.due)

@@ -6,6 +6,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/index"
 )
 
 // Message is a message that was received or sent. Either Form or Posted is set.
@@ -178,7 +179,7 @@ type DismissMessage struct{ Message capabilities.FormRef }
 
 func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	n, err := s.Mail.number(d.Message)
-	if err != nil || s.Mail.history.at(n).is(isDismissed) {
+	if err != nil || s.Mail.index.At(n).Is(index.Dismissed) {
 		return nil, err
 	}
 	return []events.Event{&events.MessageDismissed{Number: n}}, nil

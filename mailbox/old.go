@@ -2,16 +2,20 @@ package mailbox
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/index"
 )
 
 // Absent reports messages that are not in memory. The caller makes them from their events with Recall, lends them to
 // the mailbox, and tries again. An absent form has ended.
 type Absent struct{ Numbers []uint64 }
 
+// Error implements error.
 func (a *Absent) Error() string { return fmt.Sprintf("messages %d are not in memory", a.Numbers) }
 
 // Lend lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
@@ -19,7 +23,7 @@ func (a *Absent) Error() string { return fmt.Sprintf("messages %d are not in mem
 func (l *Mail) Lend(old map[uint64]*Message) { l.lent = old }
 
 // Versions returns the versions of the events that a message is made of, oldest first.
-func (l *Mail) Versions(number uint64) []uint64 { return l.history.versions(number) }
+func (l *Mail) Versions(number uint64) []uint64 { return l.index.Versions(number) }
 
 // at returns a message. It fails with Absent if that is not in memory. The number has to be that of a message.
 func (l *Mail) at(n uint64) (*Message, error) {
@@ -58,18 +62,18 @@ func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
 	if number >= l.Len() || len(evs) != len(l.Versions(number)) {
 		return nil, fmt.Errorf("%w: %d events are not those of message %d", ErrNonsense, len(evs), number)
 	}
-	entry := l.history.at(number)
-	m := &Message{Number: number, Changed: uint64(entry.changed), Dismissed: entry.is(isDismissed), reached: l.reachedOf(number)}
+	entry := l.index.At(number)
+	m := &Message{Number: number, Changed: uint64(entry.Changed), Dismissed: entry.Is(index.Dismissed), reached: l.reachedOf(number)}
 	for _, e := range evs {
 		if err := m.recall(e, l.self); err != nil {
 			return nil, err
 		}
 	}
-	if m.Form == nil && m.Posted == nil || digestOf(m.ID()) != entry.id {
+	if m.Form == nil && m.Posted == nil || index.Digest(m.ID()) != entry.ID {
 		return nil, fmt.Errorf("%w: the events are not those of message %d", ErrNonsense, number)
 	}
 	if m.Form != nil {
-		m.Form.Settled = uint64(entry.settled)
+		m.Form.Settled = uint64(entry.Settled)
 	}
 	return m, nil
 }
@@ -122,7 +126,7 @@ func (s *State) needs(e events.Event) error {
 	var err error
 	switch e := e.(type) {
 	case *events.FormForwarded:
-		if n, ok := l.history.find(e.Form); ok {
+		if n, ok := l.index.Find(e.Form); ok {
 			_, err = l.at(n)
 		}
 	case *events.MessageDismissed:
@@ -143,8 +147,8 @@ func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 	if replyTo.IsZero() {
 		return nil, nil
 	}
-	n, ok := l.history.find(replyTo)
-	if !ok || !l.history.at(n).is(isByGrant) && l.reachedOf(n) == nil {
+	n, ok := l.index.Find(replyTo)
+	if !ok || !l.index.At(n).Is(index.ByGrant) && l.reachedOf(n) == nil {
 		return nil, nil
 	}
 	return l.at(n)
@@ -178,6 +182,9 @@ func (s *State) holds(m *Message) bool {
 	}
 	return s.Runs.holds(m)
 }
+
+// Held yields the messages that the mailbox holds, in no order. They belong to the state.
+func (l *Mail) Held() iter.Seq[*Message] { return maps.Values(l.live) }
 
 // heldMessages returns the messages that have to be in memory, by number.
 func (s *State) heldMessages() []*Message {

@@ -294,7 +294,7 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 		} else if p.Kind == events.OutboxForward {
 			f.forwardAccepted(p)
 		}
-		if n, ok := f.Mail.history.find(p.Subject); ok && f.Mail.live[n] != nil {
+		if n, ok := f.Mail.index.Find(p.Subject); ok && f.Mail.live[n] != nil {
 			f.retire(f.Mail.live[n])
 		}
 	})
@@ -306,7 +306,7 @@ func (f fold) refused(p OutboxItem, why string) {
 	case events.OutboxCopy:
 		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil { // a form is declined by an event of its own
 			m.Refused = why
-			f.Mail.history.note(m.Number, f.Version)
+			f.Mail.index.Note(m.Number, f.Version)
 			f.Mail.touch(m, f.Version)
 		}
 	case events.OutboxAnswer:

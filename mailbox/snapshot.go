@@ -11,6 +11,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/index"
 )
 
 // snapshotFormat is the version of the layout below. A snapshot of another version is not read: the mailbox is replayed
@@ -175,9 +176,9 @@ func (s *State) Snapshot() ([]byte, error) {
 
 func (s *State) indexSnapshot() indexSnapshot {
 	l := &s.Mail
-	x := indexSnapshot{Entries: l.history.encode(), Asked: keySnapshots(l.asked), Posted: keySnapshots(l.posted)}
-	for _, n := range slices.Sorted(maps.Keys(l.history.other)) {
-		x.Other = append(x.Other, otherSnapshot{Number: n, Versions: l.history.other[n]})
+	x := indexSnapshot{Entries: l.index.Encode(), Asked: keySnapshots(l.asked), Posted: keySnapshots(l.posted)}
+	for n, versions := range l.index.Noted() {
+		x.Other = append(x.Other, otherSnapshot{Number: n, Versions: versions})
 	}
 	for _, n := range slices.Sorted(maps.Keys(l.reached)) {
 		x.Reached = append(x.Reached, reachedSnapshot{Number: n, Ref: l.reached[n]})
@@ -266,7 +267,7 @@ func (img *snapshot) restore(s *State) error {
 		return err
 	}
 	if r := s.Runs.run; r != nil && !r.Prompt.IsZero() {
-		if n, ok := s.Mail.history.find(r.Prompt); ok {
+		if n, ok := s.Mail.index.Find(r.Prompt); ok {
 			s.Runs.prompt = s.Mail.live[n]
 		}
 	}
@@ -276,7 +277,7 @@ func (img *snapshot) restore(s *State) error {
 
 func (x *indexSnapshot) restore(s *State) error {
 	l := &s.Mail
-	if err := l.history.decode(x.Entries); err != nil {
+	if err := l.index.Decode(x.Entries); err != nil {
 		return err
 	}
 	for _, o := range x.Other {
@@ -284,7 +285,7 @@ func (x *indexSnapshot) restore(s *State) error {
 			return fmt.Errorf("%w: no message %d", ErrNonsense, o.Number)
 		}
 		for _, v := range o.Versions {
-			l.history.note(o.Number, uint64(v))
+			l.index.Note(o.Number, uint64(v))
 		}
 	}
 	for _, r := range x.Reached {
@@ -313,7 +314,7 @@ func (x *indexSnapshot) restore(s *State) error {
 	for _, r := range x.Roots {
 		s.Grants.setRoot(r.Grant, r.Root)
 	}
-	l.recent.known = s.Version
+	l.recent.Restart(s.Version)
 	return x.check(l)
 }
 
@@ -363,7 +364,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
 		}
 	}
-	if e := s.Mail.history.at(n); e.id != digestOf(m.ID()) || e.is(isForm) != (m.Form != nil) || m.Form != nil && e.isOpen() != m.Form.IsOpen() {
+	if e := s.Mail.index.At(n); e.ID != index.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
 		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)
 	}
 	s.Mail.live[n] = m
@@ -371,7 +372,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		return nil
 	}
 	if s.Mail.Received(m) {
-		s.Mail.waiting.add(n)
+		s.Mail.waiting.Add(n)
 	}
 	if s.Mail.Sent(m) {
 		s.Mail.indexOpen(m)
