@@ -1,9 +1,9 @@
 package mailbox
 
 import (
-	"parley"
 	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
