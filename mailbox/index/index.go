@@ -57,9 +57,10 @@ type Index struct {
 
 // Digest returns the digest of an ID. Nobody can choose an ID with the digest of another one.
 func Digest(id capabilities.ID) uint64 {
-	var b [16 + len(id.Node)]byte
+	var b [len(id.ULID) + capabilities.NodeKeySize]byte
+	key := id.Node.Key()
 	copy(b[:], id.ULID[:])
-	copy(b[16:], id.Node[:])
+	copy(b[len(id.ULID):], key[:])
 	sum := sha256.Sum256(b[:])
 	return binary.BigEndian.Uint64(sum[:])
 }
