@@ -250,6 +250,24 @@ func TestAFollowSendsWhatIsAllowed(t *testing.T) {
 	k.wants(mux.Item, 3, `"mail 5"`)
 }
 
+// TestAFollowOfAgentsSendsWhatIsAllowed follows agents, of which one is made meanwhile.
+func TestAFollowOfAgentsSendsWhatIsAllowed(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	k := h.muxDial("host")
+	k.say(mux.Frame{Kind: mux.FollowAgents, ID: 1, Body: jsonBody(`{}`), Credit: 2})
+	k.wants(mux.Item, 1, `"upsert"`)
+	k.wants(mux.Item, 1, `"upsert"`)
+	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "status", Body: jsonBody(`{}`)}) // nothing comes before it
+	k.wants(mux.Result, 2)
+	k.say(mux.Frame{Kind: mux.Credit, ID: 1, Credit: 10})
+	k.wants(mux.Item, 1, `{"kind":"told"}`)
+	h.guest("bob")
+	k.wants(mux.Item, 1, `"upsert"`, `"bob"`)
+	k.say(mux.Frame{Kind: mux.FollowAgents, ID: 3, Body: jsonBody(`{"agentId":"nobody"}`), Credit: 1})
+	k.wants(mux.Refusal, 3, "AGENT_NOT_FOUND")
+}
+
 // TestAConnectionIsGoodForWhatItsTokensAre calls what a token is not good for, and revokes tokens.
 func TestAConnectionIsGoodForWhatItsTokensAre(t *testing.T) {
 	h := openTestServer(t)
@@ -288,6 +306,36 @@ func revokeAll(t *testing.T, a *actors.Agent) {
 		if err := a.Tokens().Revoke(t.Context(), token.ID); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestAnAgentWithManyCallsRefusesNobodyElse has one agent send 10,000 calls on a connection, and another one.
+func TestAnAgentWithManyCallsRefusesNobodyElse(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	h.guest("bob")
+	k := h.muxDial("fae")
+	k.say(mux.Frame{Kind: mux.SignIn, ID: 1, Body: jsonBody(`{"token":%q}`, h.tokens["bob"])})
+	k.wants(mux.Result, 1, `"agent":1`)
+	const many = 10_000
+	calls := make([]mux.Frame, many)
+	for i := range calls {
+		calls[i] = mux.Frame{Kind: mux.Call, ID: uint64(i + 10), Operation: "list_messages", Body: jsonBody(`{}`)}
+	}
+	k.say(append(calls, mux.Frame{Kind: mux.Ask, ID: 2, Agent: 1, Body: jsonBody(formText, "1")})...)
+	refused, asked := 0, false
+	for range many + 1 {
+		switch f, text := k.hear(); {
+		case f.ID == 2:
+			asked = f.Kind == mux.Asked
+		case f.Kind == mux.Refusal && strings.Contains(text, "RATE_LIMITED"):
+			refused++
+		case f.Kind != mux.Result:
+			t.Fatalf("frame %d of %d: %s", f.Kind, f.ID, text)
+		}
+	}
+	if !asked || refused == 0 || refused == many {
+		t.Errorf("%d of %d calls were refused, and the other agent's was accepted: %v", refused, many, asked)
 	}
 }
 

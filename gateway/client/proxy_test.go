@@ -125,6 +125,10 @@ func (c *cuttingProxy) passMessages(w http.ResponseWriter, r *http.Request) {
 					name = "form"
 				case mux.Follow:
 					name = "follow"
+				case mux.FollowAgents:
+					name = "follow_agents"
+				case mux.Cancel, mux.Credit:
+					return nil
 				}
 				c.mu.Lock()
 				c.begun[name]++

@@ -1,0 +1,122 @@
+package client_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"parley"
+	"parley/gateway/client"
+)
+
+// TestCyclesSurviveKill kills the node with SIGKILL while several agents ask and answer on one connection. Each form
+// arrives once, and each asker gets its own answer.
+func TestCyclesSurviveKill(t *testing.T) {
+	h, host, _ := openTest(t)
+	const askers, cycles = 6, 12
+	var begun, done sync.WaitGroup
+	begun.Add(askers)
+	for i := range askers {
+		name := fmt.Sprint("asker-", i)
+		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		asker := host.ActingAs(name)
+		done.Go(func() {
+			for n := range cycles {
+				if n == cycles/3 {
+					begun.Done()
+				}
+				text := fmt.Sprint(name, " ", n)
+				asked, err := asker.Ask(t.Context(), client.Form{To: "HOST", Description: text, Fields: oneField()})
+				if err != nil {
+					t.Errorf("%s: ask: %v", text, err)
+					return
+				}
+				if err := answer(t, host, asked.Form, text); err != nil {
+					t.Errorf("%s: answer: %v", text, err)
+				}
+				o, err := asked.Await(t.Context())
+				var got struct{ A string }
+				if err == nil {
+					err = o.Decode(&got)
+				}
+				if err != nil || got.A != text {
+					t.Errorf("%s: outcome %q, %v", text, got.A, err)
+				}
+			}
+		})
+	}
+	begun.Wait()
+	for range 2 {
+		h.kill()
+		if err := h.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done.Wait()
+	if got := len(listed(t, host, client.View{All: true})); got != askers*cycles {
+		t.Errorf("%d forms arrived, want %d", got, askers*cycles)
+	}
+}
+
+// answer answers a form. An answer whose response was lost is given again.
+func answer(t *testing.T, c *client.Client, form client.ID, text string) error {
+	for {
+		_, err := c.Answer(t.Context(), form, map[string]string{"a": text})
+		switch parley.CodeOf(err) {
+		case parley.NotRunning:
+			continue
+		case parley.AlreadyAnswered:
+			return nil
+		}
+		return err
+	}
+}
+
+// TestFollowSurvivesCuts cuts the connection in place of many items of a follow. None is missed, and none comes twice.
+func TestFollowSurvivesCuts(t *testing.T) {
+	h, host, fae := openTest(t)
+	proxy := openCuttingProxy(t, h.address, "follow")
+	follower, err := client.Connect(t.Context(), client.Options{URL: proxy.url, Token: hostToken(t, host)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Close()
+	if _, err := fae.Send(t.Context(), "HOST", "first"); err != nil {
+		t.Fatal(err)
+	}
+	const many, cuts = 200, 8 // more than the node may send ahead
+	var got []string
+	for m, err := range follower.Follow(t.Context(), client.View{}, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, m.Text); len(got) == 1 {
+			go func() {
+				for i := range many {
+					if i%(many/cuts) == 0 {
+						proxy.cuts.Add(1)
+					}
+					if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint(i)); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+		}
+		if len(got) > many {
+			break
+		}
+	}
+	want := []string{"first"}
+	for i := range many {
+		want = append(want, fmt.Sprint(i))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	if n := proxy.begunOf("follow"); n <= cuts/2 {
+		t.Errorf("the follow began %d times", n)
+	}
+}
