@@ -76,7 +76,7 @@ var imports = map[string][]string{
 // network or randomness. Of doublestar only the functions that match text are pure: see impure.
 var pure = map[string][]string{
 	"capabilities": {
-		"bytes", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "io", "maps", "math", "net/url", "slices",
+		"bytes", "encoding/base32", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "io", "maps", "math", "net/url", "slices",
 		"strconv", "strings", "sync", "time", "unicode", "unicode/utf8", "unique",
 		"github.com/nats-io/nkeys", "github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},

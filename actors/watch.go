@@ -301,21 +301,11 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 // Unless that has an outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if
 // forget is called first. Neither function may block. A node that closes calls ended for no form that is open.
 func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	first := make(chan struct{}) // closed when asked was called
+	a := &asking{asked: asked, ended: ended}
 	var waiting *waiter[formKey, result[view.Outcome]]
 	forget = func() {}
 	if ended != nil {
-		waiting = outcomeWaiter(as.agent, func(o view.Outcome, err error) {
-			select {
-			case <-first:
-				ended(o, err)
-			default:
-				as.agent.node.run(func() {
-					<-first
-					ended(o, err)
-				})
-			}
-		})
+		waiting = outcomeWaiter(as.agent, a.end)
 		forget = func() { as.agent.node.ended.drop(waiting) }
 	}
 	begin(as.agent, requestForm{RequestForm: ask.command(), reveal: as.agent.reveals(), waiting: waiting}, func(sent pending[view.Asked], err error) {
@@ -323,21 +313,50 @@ func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outc
 			forget()
 		}
 		if len(sent.waits) == 0 {
-			asked(sent.result, err)
-			close(first)
+			a.accept(sent.result, err)
 			return
 		}
 		reached := func() { // it takes time to find out
 			sent.result.Unreachable = anyUnreachable(as.agent.node, as.agent.node.life, sent.waits)
-			asked(sent.result, err)
-			close(first)
+			a.accept(sent.result, err)
 		}
 		if !as.agent.node.run(reached) {
-			asked(sent.result, err)
-			close(first)
+			a.accept(sent.result, err)
 		}
 	})
 	return forget
+}
+
+// asking is one use of Async.Ask. It calls ended after asked.
+type asking struct {
+	asked func(view.Asked, error)
+	ended func(view.Outcome, error)
+
+	mu    sync.Mutex
+	told  bool                  // asked has returned
+	early *result[view.Outcome] // came before that
+}
+
+func (a *asking) accept(v view.Asked, err error) {
+	a.asked(v, err)
+	a.mu.Lock()
+	a.told = true
+	early := a.early
+	a.mu.Unlock()
+	if early != nil {
+		a.ended(early.value, early.err)
+	}
+}
+
+func (a *asking) end(o view.Outcome, err error) {
+	a.mu.Lock()
+	if !a.told {
+		a.early = &result[view.Outcome]{o, err}
+		a.mu.Unlock()
+		return
+	}
+	a.mu.Unlock()
+	a.ended(o, err)
 }
 
 // Await is Agent.Await. It calls ended once, unless forget is called first.

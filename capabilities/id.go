@@ -2,6 +2,7 @@ package capabilities
 
 import (
 	"bytes"
+	"encoding/base32"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -69,8 +70,10 @@ type ID struct {
 const (
 	idSize       = 16 + NodeKeySize
 	nodeTextSize = 56
-	idTextSize   = ulid.EncodedSize + 1 + nodeTextSize
 )
+
+// IDTextSize is the size of an ID's text, in bytes.
+const IDTextSize = ulid.EncodedSize + 1 + nodeTextSize
 
 // ParseNodeID parses the nkeys text of a node's public key. It refuses with INVALID_ARGUMENT.
 func ParseNodeID(s string) (NodeID, error) {
@@ -86,12 +89,30 @@ func ParseNodeID(s string) (NodeID, error) {
 }
 
 // String returns the node's public key in its text form.
-func (n NodeID) String() string {
-	text, err := nkeys.Encode(nkeys.PrefixByteServer, n.Bytes())
-	if err != nil {
-		return "" // it cannot happen: nkeys knows the prefix
+func (n NodeID) String() string { return string(n.appendText(make([]byte, 0, nodeTextSize))) }
+
+// appendText appends what nkeys.Encode returns, which takes several times as long.
+func (n NodeID) appendText(b []byte) []byte {
+	key := n.Key()
+	raw := [1 + NodeKeySize + 2]byte{byte(nkeys.PrefixByteServer)}
+	copy(raw[1:], key[:])
+	binary.LittleEndian.PutUint16(raw[1+NodeKeySize:], checksum(raw[:1+NodeKeySize]))
+	return base32.StdEncoding.AppendEncode(b, raw[:]) // 35 bytes need no padding
+}
+
+// checksum returns the CRC-16 of XMODEM.
+func checksum(b []byte) (sum uint16) {
+	for _, c := range b {
+		for _, half := range [2]byte{c >> 4, c & 0xf} {
+			sum = sum<<4 ^ checksums[byte(sum>>12)^half]
+		}
 	}
-	return string(text)
+	return sum
+}
+
+// checksums has the checksums of four bits.
+var checksums = [16]uint16{
+	0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
 }
 
 // ParseID parses "{ULID}@{node}". It refuses with INVALID_ARGUMENT.
@@ -126,13 +147,13 @@ func parseULID(s string) (ulid.ULID, error) {
 }
 
 // String returns ULID@NODE.
-func (id ID) String() string { return string(id.appendText(make([]byte, 0, idTextSize))) }
+func (id ID) String() string { return string(id.Append(make([]byte, 0, IDTextSize))) }
 
-func (id ID) appendText(b []byte) []byte {
+// Append appends ULID@NODE, which has IDTextSize bytes.
+func (id ID) Append(b []byte) []byte {
 	var u [ulid.EncodedSize]byte
 	_ = id.ULID.MarshalTextTo(u[:]) // it fails only if the buffer is too short
-	b = append(append(b, u[:]...), '@')
-	return append(b, id.Node.String()...)
+	return id.Node.appendText(append(append(b, u[:]...), '@'))
 }
 
 // IsZero reports whether id is the zero ID.
@@ -151,7 +172,7 @@ func (id ID) MarshalText() ([]byte, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
-	return id.appendText(make([]byte, 0, idTextSize)), nil
+	return id.Append(make([]byte, 0, IDTextSize)), nil
 }
 
 // UnmarshalText parses the output of MarshalText.

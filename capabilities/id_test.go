@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nkeys"
 	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
@@ -171,5 +172,25 @@ func TestNodeIDsAreComparedByTheirKeys(t *testing.T) {
 	})
 	if NodeOf([NodeKeySize]byte{}) != (NodeID{}) {
 		t.Error("the zero key is not that of the zero NodeID")
+	}
+}
+
+// TestTextOfANodeIsThatOfNkeys compares the text of random keys with that of package nkeys.
+func TestTextOfANodeIsThatOfNkeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var key [NodeKeySize]byte
+		copy(key[:], rapid.SliceOfN(rapid.Byte(), NodeKeySize, NodeKeySize).Draw(t, "key"))
+		want, err := nkeys.Encode(nkeys.PrefixByteServer, key[:])
+		if got := NodeOf(key).String(); err != nil || got != string(want) {
+			t.Fatalf("%s, want %s (%v)", got, want, err)
+		}
+	})
+}
+
+func BenchmarkIDText(b *testing.B) {
+	id := ID{Node: NodeOf([NodeKeySize]byte{1, 2, 3})}
+	text := make([]byte, 0, IDTextSize)
+	for b.Loop() {
+		text = id.Append(text[:0])
 	}
 }

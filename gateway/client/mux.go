@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -226,6 +227,7 @@ func (l *link) write() {
 		case <-l.gone:
 			return
 		}
+		runtime.Gosched() // others that are to send something send it in the same message
 		l.mu.Lock()
 		messages := l.out
 		l.out = nil
@@ -247,7 +249,7 @@ func (l *link) write() {
 func (l *link) read() {
 	from := mux.NewWebSocket(l.conn, maxAnswer)
 	for {
-		message, err := from.Read(context.Background())
+		message, err := from.Read()
 		if err == nil {
 			err = mux.ReadNode(message, l.hear)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley"
@@ -72,8 +73,9 @@ func (s *Session) try(a *agent, f Frame) error {
 	if err != nil {
 		return err
 	}
-	held := api.ChargeOf(a.principal.Account())
+	var held *api.Charge
 	if q.size() > freeBody {
+		held = api.ChargeOf(a.principal.Account())
 		if err := held.Add(int64(q.size())); err != nil {
 			return err
 		}
@@ -91,7 +93,7 @@ func (s *Session) try(a *agent, f Frame) error {
 	}
 	if !c.runs { // the request was read
 		c.request = request{}
-		held.Release()
+		c.release()
 	}
 	return err
 }
@@ -103,27 +105,27 @@ type call struct {
 	id        uint64
 	operation api.Operation
 	request   request     // until it is read
-	held      *api.Charge // of the request
-	runs      bool        // on a goroutine, which reads the request
-	plain     bool        // its body was a map, and so is the response's
+	held      *api.Charge // of the request; nil if it is small
+	entered   atomic.Bool // it has a place
+	place     api.Kind
+	runs      bool // on a goroutine, which reads the request
+	plain     bool // its body was a map, and so is the response's
 	started   time.Time
 }
 
 // perform performs the operation, on a goroutine if it needs one.
 func (c *call) perform() error {
-	account, kind := c.agent.principal.Account(), c.operation.Kind()
-	if err := account.Take(kind, 1); err != nil {
+	if err := c.enter(c.operation.Kind()); err != nil {
 		return err
 	}
-	left := sync.OnceFunc(func() { account.Give(kind, 1) })
 	cancel, begun := c.session.o.Backend.Begin(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(resp any, err error) {
-		left()
+		c.leave()
 		c.end(resp, err)
 	})
 	if cancel != nil {
 		ended := func() {
 			cancel()
-			left()
+			c.leave()
 		}
 		c.session.mayCancel(c.id, ended, func() { // the form is open, as when the time of a wait has passed
 			ended()
@@ -133,17 +135,17 @@ func (c *call) perform() error {
 	if begun {
 		return nil
 	}
-	left()                        // Serve takes a place
+	c.leave()                     // Serve takes a place
 	c.request = c.request.clone() // the message may be much larger
 	c.runs = true
 	err := c.session.run(c.agent, c.id, c.operation.Waits, func(ctx context.Context) {
 		var body []byte
-		defer c.held.Release()
-		held := api.ChargeOf(account)
+		defer c.release()
+		held := api.ChargeOf(c.agent.principal.Account())
 		defer held.Release()
 		err := c.session.survive(c.operation.Name, func() error {
 			return api.Serve(ctx, c.session.o.Backend, c.agent.principal, c.operation, c.request, held, func(resp any) (_ int, err error) {
-				body, err = c.encode(resp)
+				body, err = c.encode(nil, resp)
 				return len(body), err
 			})
 		})
@@ -153,49 +155,88 @@ func (c *call) perform() error {
 	return err
 }
 
+// enter takes a place of a kind for the call.
+func (c *call) enter(k api.Kind) error {
+	if err := c.agent.principal.Account().Take(k, 1); err != nil {
+		return err
+	}
+	c.place = k
+	c.entered.Store(true)
+	return nil
+}
+
+// leave gives the place back, once.
+func (c *call) leave() {
+	if c.entered.CompareAndSwap(true, false) {
+		c.agent.principal.Account().Give(c.place, 1)
+	}
+}
+
+// release gives back what the request was charged.
+func (c *call) release() {
+	if c.held != nil {
+		c.held.Release()
+	}
+}
+
 // ask asks a form, and then waits for its outcome if there is a place for a wait.
 func (c *call) ask() error {
-	account := c.agent.principal.Account()
-	if account.Take(api.KindWaits, 1) != nil {
+	if c.enter(api.KindWaits) != nil {
 		return c.perform()
 	}
-	waited := sync.OnceFunc(func() { account.Give(api.KindWaits, 1) })
+	account := c.agent.principal.Account()
 	if err := account.Take(api.KindCalls, 1); err != nil {
-		waited()
+		c.leave()
 		return err
 	}
 	forget := c.session.o.Backend.BeginAsk(c.session.calls, c.agent.principal, c.request, func(asked view.Asked, err error) {
 		account.Give(api.KindCalls, 1)
 		if err != nil || asked.Outcome != nil {
-			waited()
+			c.leave()
 			c.end(asked, err)
 			return
 		}
-		body, err := c.encode(asked)
-		if err != nil {
-			c.finish(nil, err)
-			return
-		}
-		c.session.item(c.id, c.agent, Asked, body)
+		c.reply(asked, nil, func(body []byte, err error) {
+			if err != nil {
+				c.finish(nil, err)
+				return
+			}
+			c.session.item(c.id, c.agent, Asked, body)
+		})
 	}, func(o view.Outcome, err error) {
-		waited()
+		c.leave()
 		c.end(o, err)
 	})
 	c.session.mayCancel(c.id, func() {
 		forget()
-		waited()
+		c.leave()
 	}, nil)
 	return nil
 }
 
 // end ends the call with a response or an error.
-func (c *call) end(resp any, err error) {
-	var body []byte
-	if err == nil {
-		body, err = c.encode(resp)
+func (c *call) end(resp any, err error) { c.reply(resp, err, c.finish) }
+
+// reply calls send with the encoding of a response, or with an error. Send does not keep the encoding.
+func (c *call) reply(resp any, err error, send func(body []byte, err error)) {
+	if err != nil {
+		send(nil, err)
+		return
 	}
-	c.finish(body, err)
+	buffer := buffers.Get().(*[]byte)
+	body, err := c.encode((*buffer)[:0], resp)
+	send(body, err)
+	if body != nil && cap(body) <= maxResponse {
+		*buffer = body
+	}
+	buffers.Put(buffer)
 }
+
+// buffers holds buffers for responses.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxResponse is the size, in bytes, of the largest buffer that is kept.
+const maxResponse = 16 << 10
 
 func (c *call) finish(body []byte, err error) {
 	c.session.o.Monitor.Ended(c.session.calls, c.operation.Name, err, c.started)
@@ -203,21 +244,21 @@ func (c *call) finish(body []byte, err error) {
 	_ = c.session.finish(c.id, c.agent, body, err) // the session ends if the client takes no more
 }
 
-// encode writes a response: as a map if the request was one, and as JSON otherwise.
-func (c *call) encode(resp any) (body []byte, err error) {
+// encode appends a response: as a map if the request was one, and as JSON otherwise.
+func (c *call) encode(b []byte, resp any) (_ []byte, err error) {
 	if c.plain {
-		body, err = appendResponse(make([]byte, 0, responseSize), resp)
-	} else if body, err = marshal(resp); err == nil {
-		body = AppendJSON(make([]byte, 0, len(body)+6), body)
+		b, err = appendResponse(b, resp)
+	} else {
+		var text []byte
+		if text, err = marshal(resp); err == nil {
+			b = AppendJSON(b, text)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode the response of %s: %w", c.operation.Name, err)
 	}
-	return body, nil
+	return b, nil
 }
-
-// responseSize is the size, in bytes, for which most responses have room.
-const responseSize = 512
 
 // errorBody returns the body of an error as clients see it.
 func errorBody(err error) []byte {

@@ -119,7 +119,7 @@ func (c *call) send(ctx context.Context, credit *credit, item any) error {
 	if err := c.session.o.Backend.Check(ctx, c.agent.principal); err != nil {
 		return err
 	}
-	body, err := c.encode(item)
+	body, err := c.encode(nil, item)
 	if err != nil {
 		return err
 	}

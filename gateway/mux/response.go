@@ -6,6 +6,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
 	"parley/actors/view"
 	"parley/capabilities"
 )
@@ -101,7 +103,7 @@ func (m *mapWriter) id(b []byte, name string, id capabilities.ID) []byte {
 	if id.IsZero() {
 		return b
 	}
-	return AppendString(m.add(b, name), id.String())
+	return id.Append(appendHead(m.add(b, name), capabilities.IDTextSize, msgpcode.FixedStrLow, 32, msgpcode.Str8, msgpcode.Str16))
 }
 
 func (m *mapWriter) flag(b []byte, name string, value bool) []byte {

@@ -31,12 +31,14 @@ type Backend interface {
 
 // Conn is a connection that keeps messages apart.
 type Conn interface {
-	// Read returns the next message, which is good until the next Read.
-	Read(ctx context.Context) ([]byte, error)
+	// Read returns the next message, which is good until the next Read. It fails once the connection is cut or closed.
+	Read() ([]byte, error)
 	// Write writes a message. It does not keep it.
 	Write(ctx context.Context, message []byte) error
 	// Close tells the client why, and closes the connection. Read and Write fail then.
 	Close(why error)
+	// Cut closes the connection at once.
+	Cut()
 }
 
 // Options configure a Session.
@@ -94,9 +96,11 @@ func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) er
 	var written sync.WaitGroup
 	written.Go(s.write)
 	stop := context.AfterFunc(ctx, s.drain)
+	keep := context.AfterFunc(s.alive, conn.Cut)
 	s.read()
 	<-s.alive.Done()
 	stop()
+	keep()
 	s.end()
 	s.work.Wait()
 	written.Wait()
@@ -133,7 +137,7 @@ func (s *Session) admit(p api.Principal) (uint64, error) {
 
 func (s *Session) read() {
 	for {
-		message, err := s.conn.Read(s.alive)
+		message, err := s.conn.Read()
 		if err == nil {
 			err = ReadClient(message, s.hear)
 		}

@@ -33,11 +33,11 @@ const (
 )
 
 // Read implements Conn.
-func (w *WebSocket) Read(ctx context.Context) ([]byte, error) {
+func (w *WebSocket) Read() ([]byte, error) {
 	if cap(w.buffer) > maxBuffer || w.buffer == nil {
 		w.buffer = make([]byte, 0, firstBuffer)
 	}
-	kind, r, err := w.conn.Reader(ctx)
+	kind, r, err := w.conn.Reader(context.Background())
 	if err == nil && kind != websocket.MessageBinary {
 		err = parley.Refuse(parley.InvalidArgument, "the messages of %s are binary", Protocol)
 	}
@@ -60,6 +60,9 @@ func (w *WebSocket) Read(ctx context.Context) ([]byte, error) {
 func (w *WebSocket) Write(ctx context.Context, message []byte) error {
 	return w.conn.Write(ctx, websocket.MessageBinary, message)
 }
+
+// Cut implements Conn.
+func (w *WebSocket) Cut() { _ = w.conn.CloseNow() } // it may have broken already
 
 // Close implements Conn.
 func (w *WebSocket) Close(why error) {
