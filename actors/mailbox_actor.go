@@ -290,10 +290,10 @@ func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
 	return b.viewer().outcome(m.Form, true)
 }
 
-// snapshotIfDue has a snapshot written when enough events follow the last one. That is at least half of all events, so
-// that the work stays in proportion to the mail.
+// snapshotIfDue has a snapshot written when enough events follow the last one. That is a share of all events, so that
+// the work stays in proportion to the mail.
 func (b *mailboxActor) snapshotIfDue() {
-	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/2) || !b.node.snapshots.claim() {
+	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/snapshotShare) || !b.node.snapshots.claim() {
 		return
 	}
 	image, err := b.state.Snapshot()

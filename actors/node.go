@@ -398,6 +398,7 @@ const (
 	maxBacklog       = 64 << 20 // bytes appended and not yet durable
 	maxSectionBytes  = 700 << 10
 	snapshotEvents   = 2000 // at least so many events between snapshots of a mailbox: reading fewer takes some 40 ms
+	snapshotShare    = 8    // and at least this part of all events: a snapshot takes some 40 bytes for each message
 )
 
 func (o Options) withDefaults() Options {

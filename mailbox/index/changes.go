@@ -7,7 +7,7 @@ import (
 )
 
 // maxRecent is the number of changes that are remembered at least. For an older version, all entries are looked at.
-const maxRecent = 4096
+const maxRecent = 1024
 
 // Changes are the newest changes of messages, oldest first. Those of a message that changed again later count
 // for nothing.

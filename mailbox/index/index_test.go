@@ -91,9 +91,9 @@ func TestChangesKnowTheNewest(t *testing.T) {
 	for v := range uint64(all) {
 		c.Add(v+1, v%7)
 	}
-	for _, version := range []uint64{0, 1, all / 2, all - 4096, all - 1, all, all + 1} {
+	for _, version := range []uint64{0, 1, all / 2, all - 1024, all - 1, all, all + 1} {
 		if !c.Knows(version) {
-			if version >= all-4096 {
+			if version >= all-1024 {
 				t.Errorf("the changes after %d are not known", version)
 			}
 			continue
