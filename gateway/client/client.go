@@ -101,6 +101,15 @@ func (c *Client) ActingAs(name string) *Client {
 	return other
 }
 
+// WithToken returns a client for the agent of another token over the same connection, on which that agent signs in. Closing one of
+// the two closes both.
+func (c *Client) WithToken(token string) *Client {
+	other := &Client{options: c.options, transport: c.transport.with(token), pageSize: c.pageSize}
+	other.options.Token, other.options.As = token, ""
+	other.seen.Store(c.seen.Load())
+	return other
+}
+
 // Close closes the idle connections.
 func (c *Client) Close() { c.transport.close() }
 

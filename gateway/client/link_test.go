@@ -120,3 +120,77 @@ func TestFollowSurvivesCuts(t *testing.T) {
 		t.Errorf("the follow began %d times", n)
 	}
 }
+
+// TestAgentsSignInOnOneConnection has agents with tokens of their own use one connection, by TCP and by the socket, also after
+// a kill of the node. The token of one is revoked.
+func TestAgentsSignInOnOneConnection(t *testing.T) {
+	h, host, _ := openTest(t)
+	proxy := openCuttingProxy(t, h.address, "")
+	tokens := map[string]string{}
+	for _, name := range []string{"ann", "ben"} {
+		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		var made struct{ ID, Token string }
+		if err := host.Call(t.Context(), "create_token", map[string]any{"as": name}, &made); err != nil {
+			t.Fatal(err)
+		}
+		tokens[name], tokens[name+"'s ID"] = made.Token, made.ID
+	}
+	web, err := client.Connect(t.Context(), client.Options{URL: proxy.url, Token: tokenOf(t, host)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	asks := func(name string, c *client.Client) error {
+		asked, err := c.Ask(t.Context(), client.Form{To: "HOST", Description: name, Fields: oneField()})
+		if err != nil {
+			return err
+		}
+		m, err := host.Message(t.Context(), asked.Form)
+		if err == nil && m.FromName != name {
+			err = fmt.Errorf("the form came from %q", m.FromName)
+		}
+		if err == nil {
+			err = answer(t, host, asked.Form, name)
+		}
+		if err == nil {
+			_, err = asked.Await(t.Context())
+		}
+		return err
+	}
+	agents := map[string][]*client.Client{}
+	for _, name := range []string{"ann", "ben"} {
+		agents[name] = []*client.Client{web.WithToken(tokens[name]), host.WithToken(tokens[name])}
+	}
+	for range 2 {
+		for name, both := range agents {
+			for _, c := range both {
+				if err := asks(name, c); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		if err := asks("fae", web); err != nil {
+			t.Error(err)
+		}
+		h.kill()
+		if err := h.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := host.Call(t.Context(), "revoke_token", map[string]any{"as": "ben", "token": tokens["ben's ID"]}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range agents["ben"] {
+		if err := asks("ben", c); parley.CodeOf(err) != parley.Unauthenticated {
+			t.Errorf("a revoked token: %v", err)
+		}
+	}
+	if err := asks("ann", agents["ann"][0]); err != nil {
+		t.Error(err)
+	}
+	if n := proxy.plain.Load(); n > 0 {
+		t.Errorf("%d calls went by HTTP", n)
+	}
+}

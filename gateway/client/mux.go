@@ -1,12 +1,10 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +15,18 @@ import (
 	"parley/gateway/mux"
 )
 
-// muxed is the way to a node over one connection for all calls. It goes by HTTP where the node does not offer that.
+// muxed is the way of one agent to a node, over one connection for all calls. It goes by HTTP where the node does not offer
+// that.
 type muxed struct {
 	transport        // over HTTP
-	url       string // of the node's WebSocket
-	dialing   *websocket.DialOptions
+	token     string // with which the agent signs in on the connection; "" for the connection's own
+	*connector
+}
+
+// connector holds the connection of one or several agents, and opens it.
+type connector struct {
+	url     string // of the node's WebSocket
+	dialing *websocket.DialOptions
 
 	mu     sync.Mutex
 	link   *link
@@ -31,9 +36,8 @@ type muxed struct {
 }
 
 const (
-	joinedSize = 64 << 10        // of a message of several frames
-	dialTime   = 5 * time.Second // to open a connection
-	plainTime  = time.Minute     // before one is tried again
+	dialTime  = 5 * time.Second // to open a connection
+	plainTime = time.Minute     // before one is tried again
 )
 
 // exchange implements transport.
@@ -53,16 +57,12 @@ func (m *muxed) ask(ctx context.Context, b body) (answer, *pending, error) {
 
 func (m *muxed) begin(ctx context.Context, f mux.Frame, b body, p *pending) (answer, error) {
 	f.Body = b.frame()
-	var l *link
-	for sent := false; !sent; {
-		var err error
-		if l, err = m.open(ctx); err != nil {
-			return answer{}, err
-		}
-		if l == nil {
-			return m.transport.exchange(ctx, f.Operation, b)
-		}
-		sent = l.send(f, p) // or it has ended just now
+	l, err := m.send(ctx, f, p)
+	if err != nil {
+		return answer{}, err
+	}
+	if l == nil {
+		return m.transport.exchange(ctx, f.Operation, b)
 	}
 	select {
 	case <-p.first:
@@ -73,10 +73,27 @@ func (m *muxed) begin(ctx context.Context, f mux.Frame, b body, p *pending) (ans
 	return p.answer, p.err
 }
 
-var errLinkEnded = errors.New("the connection has ended")
+// send sends the frame that begins a call, once the agent is signed in. It returns nil if calls go by HTTP.
+func (m *muxed) send(ctx context.Context, f mux.Frame, p *pending) (*link, error) {
+	for {
+		l, err := m.open(ctx)
+		if err != nil || l == nil {
+			return nil, err
+		}
+		signedIn := true
+		if m.token != "" {
+			if f.Agent, signedIn, err = l.signIn(ctx, m.token); err != nil {
+				return nil, err
+			}
+		}
+		if signedIn && l.send(f, p) { // or it has ended just now
+			return l, nil
+		}
+	}
+}
 
 // open returns the connection, which it opens if there is none; nil if calls go by HTTP.
-func (m *muxed) open(ctx context.Context) (*link, error) {
+func (m *connector) open(ctx context.Context) (*link, error) {
 	for {
 		m.mu.Lock()
 		if m.closed || m.link.isOpen() || time.Now().Before(m.plain) {
@@ -100,7 +117,7 @@ func (m *muxed) open(ctx context.Context) (*link, error) {
 }
 
 // dial opens a connection for all that wait for opens. It does not end with the call that happens to open it.
-func (m *muxed) dial(opens chan struct{}) (*link, error) {
+func (m *connector) dial(opens chan struct{}) (*link, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTime)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, m.url, m.dialing)
@@ -134,210 +151,6 @@ func (m *muxed) close() {
 	m.transport.close()
 }
 
-// pending is a call whose answer is awaited.
-type pending struct {
-	id    uint64
-	first chan struct{} // closed when there is an answer or err; of an ask, when it is accepted
-	asked bool          // the outcome comes later
-	last  chan struct{} // closed when there is an outcome or an error in its place
-	items chan []byte   // of a follow, as JSON; has room for all that the node may send
-
-	answer  answer
-	err     error
-	outcome answer
-	lost    error
-}
-
-func newPending() *pending { return &pending{first: make(chan struct{}), last: make(chan struct{})} }
-
-// link is one connection. One goroutine reads, and one writes what others have queued.
-type link struct {
-	conn *websocket.Conn
-
-	mu    sync.Mutex
-	out   [][]byte // messages; frames are added to the last
-	calls map[uint64]*pending
-	next  uint64
-	spare []byte // to write the next message to
-	going bool   // the node begins nothing more
-	ended bool
-	wake  chan struct{}
-	gone  chan struct{} // closed when it has ended
-}
-
-func newLink(conn *websocket.Conn) *link {
-	l := &link{conn: conn, calls: map[uint64]*pending{}, wake: make(chan struct{}, 1), gone: make(chan struct{})}
-	go l.read()
-	go l.write()
-	return l
-}
-
-// isOpen reports whether calls may begin.
-func (l *link) isOpen() bool {
-	if l == nil {
-		return false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.going && !l.ended
-}
-
-// send queues a frame that begins a call. It returns false if nothing begins any more.
-func (l *link) send(f mux.Frame, p *pending) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.going || l.ended {
-		return false
-	}
-	l.next++
-	p.id, f.ID = l.next, l.next
-	l.calls[p.id] = p
-	l.queue(f)
-	return true
-}
-
-// queue has a frame written. The caller holds l.mu.
-func (l *link) queue(f mux.Frame) {
-	if n := len(l.out); n > 0 && len(l.out[n-1])+len(f.Body) < joinedSize {
-		l.out[n-1] = mux.AppendClient(l.out[n-1], f)
-	} else {
-		l.out = append(l.out, mux.AppendClient(l.spare, f))
-		l.spare = nil
-	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// forget gives up a call.
-func (l *link) forget(p *pending) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.calls[p.id] == p && !l.ended {
-		delete(l.calls, p.id)
-		l.queue(mux.Frame{Kind: mux.Cancel, ID: p.id})
-	}
-}
-
-func (l *link) write() {
-	for {
-		select {
-		case <-l.wake:
-		case <-l.gone:
-			return
-		}
-		runtime.Gosched() // others that are to send something send it in the same message
-		l.mu.Lock()
-		messages := l.out
-		l.out = nil
-		l.mu.Unlock()
-		for _, message := range messages {
-			if err := l.conn.Write(context.Background(), websocket.MessageBinary, message); err != nil {
-				l.end(err)
-				return
-			}
-		}
-		if len(messages) > 0 && cap(messages[0]) <= joinedSize { // a large request should not stay for ever
-			l.mu.Lock()
-			l.spare = messages[0][:0]
-			l.mu.Unlock()
-		}
-	}
-}
-
-func (l *link) read() {
-	from := mux.NewWebSocket(l.conn, maxAnswer)
-	for {
-		message, err := from.Read()
-		if err == nil {
-			err = mux.ReadNode(message, l.hear)
-		}
-		if err != nil {
-			l.end(err)
-			return
-		}
-	}
-}
-
-// hear handles a frame of the node.
-func (l *link) hear(f mux.Frame) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if f.Kind == mux.Going {
-		l.going = true
-		l.endIfIdle()
-		return nil
-	}
-	p := l.calls[f.ID]
-	if p == nil {
-		return nil // it was given up
-	}
-	if f.Kind == mux.Item {
-		return p.take(f)
-	}
-	a, err := answerOf(f)
-	if err != nil {
-		return err
-	}
-	if f.Kind == mux.Asked {
-		p.answer, p.asked = a, true
-		close(p.first)
-		return nil
-	}
-	delete(l.calls, f.ID)
-	if p.asked {
-		p.outcome = a
-	} else {
-		p.answer = a
-		close(p.first)
-	}
-	close(p.last)
-	l.endIfIdle()
-	return nil
-}
-
-// answerOf returns the answer in a frame of the node, as a copy.
-func answerOf(f mux.Frame) (answer, error) {
-	if f.Kind != mux.Refusal && !mux.NewReader(f.Body).IsJSON() {
-		return answer{status: http.StatusOK, plain: bytes.Clone(f.Body)}, nil
-	}
-	text, err := mux.ToJSON(f.Body)
-	if f.Kind == mux.Refusal {
-		return answer{status: http.StatusBadRequest, body: append(append([]byte(`{"error":`), text...), '}')}, err
-	}
-	return answer{status: http.StatusOK, body: bytes.Clone(text)}, err
-}
-
-// endIfIdle ends a connection on which nothing begins and nothing is under way. The caller holds l.mu.
-func (l *link) endIfIdle() {
-	if l.going && len(l.calls) == 0 {
-		go l.end(errLinkEnded)
-	}
-}
-
-// end ends the connection. What is under way is lost.
-func (l *link) end(why error) {
-	l.mu.Lock()
-	calls := l.calls
-	ended := l.ended
-	l.calls, l.ended = nil, true
-	l.mu.Unlock()
-	if ended {
-		return
-	}
-	close(l.gone)
-	_ = l.conn.CloseNow() // nothing more is said on it
-	for _, p := range calls {
-		if !p.asked {
-			p.err = &lost{sent: true, cause: why}
-			close(p.first)
-		}
-		p.lost = why
-		close(p.last)
-	}
-}
-
 // overWeb returns the way to a node by its URL.
 func overWeb(w *web) *muxed {
 	at := *w.base.JoinPath(api.WebSocketPath)
@@ -346,13 +159,29 @@ func overWeb(w *web) *muxed {
 	if w.token != "" {
 		o.HTTPHeader.Set("Authorization", "Bearer "+w.token)
 	}
-	return &muxed{transport: w, url: at.String(), dialing: o}
+	return &muxed{transport: w, connector: &connector{url: at.String(), dialing: o}}
 }
 
 // overSocket returns the way to a node by its socket.
 func overSocket(path string) *muxed {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return Dial(ctx, path) }
-	return &muxed{transport: &connections{path: path}, url: "ws://parley" + api.WebSocketPath, dialing: &websocket.DialOptions{
+	return &muxed{transport: &connections{path: path}, connector: &connector{url: "ws://parley" + api.WebSocketPath, dialing: &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}, Subprotocols: []string{mux.Protocol},
-	}}
+	}}}
+}
+
+// with returns the way for the agent of another token.
+func (m *muxed) with(token string) *muxed {
+	other := &muxed{transport: noHTTP{m.transport}, token: token, connector: m.connector}
+	if w, ok := m.transport.(*web); ok {
+		other.transport = &web{base: w.base, token: token, client: w.client}
+	}
+	return other
+}
+
+// noHTTP is the way of a token's agent by the node's socket: a call by HTTP there is the host's.
+type noHTTP struct{ transport }
+
+func (noHTTP) exchange(context.Context, string, body) (answer, error) {
+	return answer{}, &lost{cause: errors.New("the node takes no sign-ins on its socket")}
 }

@@ -21,17 +21,13 @@ type stream struct {
 
 // follow begins a follow. It returns nil if calls go by HTTP.
 func (m *muxed) follow(ctx context.Context, kind mux.Kind, b body) (*stream, error) {
-	for {
-		l, err := m.open(ctx)
-		if err != nil || l == nil {
-			return nil, err
-		}
-		p := newPending()
-		p.items = make(chan []byte, window)
-		if l.send(mux.Frame{Kind: kind, Body: b.frame(), Credit: window}, p) {
-			return &stream{link: l, p: p}, nil
-		}
+	p := newPending()
+	p.items = make(chan []byte, window)
+	l, err := m.send(ctx, mux.Frame{Kind: kind, Body: b.frame(), Credit: window}, p)
+	if err != nil || l == nil {
+		return nil, err
 	}
+	return &stream{link: l, p: p}, nil
 }
 
 // next blocks until there is an item and returns it as JSON. It returns a *lost if the connection has ended.

@@ -1,0 +1,271 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"runtime"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"parley/gateway/mux"
+)
+
+// joinedSize bounds, in bytes, a message of several frames.
+const joinedSize = 64 << 10
+
+var errLinkEnded = errors.New("the connection has ended")
+
+// pending is a call whose answer is awaited.
+type pending struct {
+	id    uint64
+	first chan struct{} // closed when there is an answer or err; of an ask, when it is accepted
+	asked bool          // the outcome comes later
+	last  chan struct{} // closed when there is an outcome or an error in its place
+	items chan []byte   // of a follow, as JSON; has room for all that the node may send
+
+	answer  answer
+	err     error
+	outcome answer
+	lost    error
+}
+
+func newPending() *pending { return &pending{first: make(chan struct{}), last: make(chan struct{})} }
+
+// link is one connection. One goroutine reads, and one writes what others have queued.
+type link struct {
+	conn *websocket.Conn
+
+	mu    sync.Mutex
+	out   [][]byte // messages; frames are added to the last
+	calls map[uint64]*pending
+	signs map[string]*pending // that sign agents in, by their tokens
+	next  uint64
+	spare []byte // to write the next message to
+	going bool   // the node begins nothing more
+	ended bool
+	wake  chan struct{}
+	gone  chan struct{} // closed when it has ended
+}
+
+func newLink(conn *websocket.Conn) *link {
+	l := &link{conn: conn, calls: map[uint64]*pending{}, signs: map[string]*pending{}, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	go l.read()
+	go l.write()
+	return l
+}
+
+// isOpen reports whether calls may begin.
+func (l *link) isOpen() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.going && !l.ended
+}
+
+// send queues a frame that begins a call. It returns false if nothing begins any more.
+func (l *link) send(f mux.Frame, p *pending) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sendLocked(f, p)
+}
+
+// sendLocked is send for a caller that holds l.mu.
+func (l *link) sendLocked(f mux.Frame, p *pending) bool {
+	if l.going || l.ended {
+		return false
+	}
+	l.next++
+	p.id, f.ID = l.next, l.next
+	l.calls[p.id] = p
+	l.queue(f)
+	return true
+}
+
+// signIn signs the agent of a token in, once, and returns its number. It returns false if the connection has ended.
+func (l *link) signIn(ctx context.Context, token string) (agent uint64, signedIn bool, err error) {
+	l.mu.Lock()
+	p := l.signs[token]
+	if p == nil {
+		p = newPending()
+		l.signs[token] = p
+		body := mux.AppendString(mux.AppendString(mux.AppendMap(nil, 1), "token"), token)
+		if !l.sendLocked(mux.Frame{Kind: mux.SignIn, Body: body}, p) {
+			p.err = &lost{cause: errLinkEnded}
+			close(p.first)
+		}
+	}
+	l.mu.Unlock()
+	select {
+	case <-p.first:
+	case <-ctx.Done():
+		return 0, false, &lost{cause: ctx.Err()}
+	}
+	switch {
+	case p.err != nil:
+		return 0, false, nil
+	case p.answer.status != http.StatusOK:
+		l.mu.Lock()
+		delete(l.signs, token)
+		l.mu.Unlock()
+		return 0, false, refusal(p.answer)
+	}
+	var in struct {
+		Agent uint64 `json:"agent"`
+	}
+	text, err := body{text: p.answer.body, plain: p.answer.plain}.json()
+	if err == nil {
+		err = json.Unmarshal(text, &in)
+	}
+	if err != nil {
+		return 0, false, unreadable("signing in", err)
+	}
+	return in.Agent, true, nil
+}
+
+// queue has a frame written. The caller holds l.mu.
+func (l *link) queue(f mux.Frame) {
+	if n := len(l.out); n > 0 && len(l.out[n-1])+len(f.Body) < joinedSize {
+		l.out[n-1] = mux.AppendClient(l.out[n-1], f)
+	} else {
+		l.out = append(l.out, mux.AppendClient(l.spare, f))
+		l.spare = nil
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// forget gives up a call.
+func (l *link) forget(p *pending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls[p.id] == p && !l.ended {
+		delete(l.calls, p.id)
+		l.queue(mux.Frame{Kind: mux.Cancel, ID: p.id})
+	}
+}
+
+func (l *link) write() {
+	for {
+		select {
+		case <-l.wake:
+		case <-l.gone:
+			return
+		}
+		runtime.Gosched() // others that are to send something send it in the same message
+		l.mu.Lock()
+		messages := l.out
+		l.out = nil
+		l.mu.Unlock()
+		for _, message := range messages {
+			if err := l.conn.Write(context.Background(), websocket.MessageBinary, message); err != nil {
+				l.end(err)
+				return
+			}
+		}
+		if len(messages) > 0 && cap(messages[0]) <= joinedSize { // a large request should not stay for ever
+			l.mu.Lock()
+			l.spare = messages[0][:0]
+			l.mu.Unlock()
+		}
+	}
+}
+
+func (l *link) read() {
+	from := mux.NewWebSocket(l.conn, maxAnswer)
+	for {
+		message, err := from.Read()
+		if err == nil {
+			err = mux.ReadNode(message, l.hear)
+		}
+		if err != nil {
+			l.end(err)
+			return
+		}
+	}
+}
+
+// hear handles a frame of the node.
+func (l *link) hear(f mux.Frame) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.Kind == mux.Going {
+		l.going = true
+		l.endIfIdle()
+		return nil
+	}
+	p := l.calls[f.ID]
+	if p == nil {
+		return nil // it was given up
+	}
+	if f.Kind == mux.Item {
+		return p.take(f)
+	}
+	a, err := answerOf(f)
+	if err != nil {
+		return err
+	}
+	if f.Kind == mux.Asked {
+		p.answer, p.asked = a, true
+		close(p.first)
+		return nil
+	}
+	delete(l.calls, f.ID)
+	if p.asked {
+		p.outcome = a
+	} else {
+		p.answer = a
+		close(p.first)
+	}
+	close(p.last)
+	l.endIfIdle()
+	return nil
+}
+
+// answerOf returns the answer in a frame of the node, as a copy.
+func answerOf(f mux.Frame) (answer, error) {
+	if f.Kind != mux.Refusal && !mux.NewReader(f.Body).IsJSON() {
+		return answer{status: http.StatusOK, plain: bytes.Clone(f.Body)}, nil
+	}
+	text, err := mux.ToJSON(f.Body)
+	if f.Kind == mux.Refusal {
+		return answer{status: http.StatusBadRequest, body: append(append([]byte(`{"error":`), text...), '}')}, err
+	}
+	return answer{status: http.StatusOK, body: bytes.Clone(text)}, err
+}
+
+// endIfIdle ends a connection on which nothing begins and nothing is under way. The caller holds l.mu.
+func (l *link) endIfIdle() {
+	if l.going && len(l.calls) == 0 {
+		go l.end(errLinkEnded)
+	}
+}
+
+// end ends the connection. What is under way is lost.
+func (l *link) end(why error) {
+	l.mu.Lock()
+	calls := l.calls
+	ended := l.ended
+	l.calls, l.ended = nil, true
+	l.mu.Unlock()
+	if ended {
+		return
+	}
+	close(l.gone)
+	_ = l.conn.CloseNow() // nothing more is said on it
+	for _, p := range calls {
+		if !p.asked {
+			p.err = &lost{sent: true, cause: why}
+			close(p.first)
+		}
+		p.lost = why
+		close(p.last)
+	}
+}
