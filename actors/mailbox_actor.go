@@ -36,6 +36,10 @@ type mailboxActor struct {
 	fresh    bool // the state was just made from the log
 	silent   bool // the run in it had no output
 
+	noted   bool             // the note in the journal's index is of this state
+	shown   view.AgentStatus // in that note
+	waiting int              // forms, in that note
+
 	failures  uint64 // of the journal, when the message came: what it appends is lost if there are more by then
 	redeliver bool   // all items for mailboxes of this node have to be delivered again
 	lines     map[capabilities.ID]*line
@@ -143,13 +147,16 @@ func (b *mailboxActor) load() error {
 		}
 		return err
 	}
-	b.state, b.saved, b.fresh, b.silent = s, saved, true, wasSilent(b.node, s)
+	b.state, b.saved, b.fresh, b.silent, b.noted = s, saved, true, wasSilent(b.node, s), false
 	b.lend()
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	b.reg.doubtful.Store(b.doubtful)
 	if b.reg.id == b.node.host {
 		b.node.peers.Remember(s)
 		b.node.accounts.remember(s)
+	}
+	if m, _ := b.node.journal.Mailbox(b.reg.id); m.Note == "" {
+		b.node.journal.SetNote(b.reg.id, s.Version, noteOf(statusOf(s), b.node.host, s.Mail.Unanswered()))
 	}
 	b.openAccount()
 	b.redeliver = true
@@ -206,7 +213,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	last, shown := b.state.Outbox.LastSeq(), b.state.ProfileVersion()
 	b.apply(recorded)
 	b.account(evs)
-	section.Summary = b.state.Summary()
+	section.Summary, section.Note = b.state.Summary(), b.note(shown)
 	b.last = b.node.journal.AppendSince(b.failures, append([]events.Section{section}, more...)...)
 	b.reg.last.Store(uint64(b.last))
 	b.node.scheduler.expect(b.reg.id, section.Summary.Deadline)
@@ -225,6 +232,20 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	b.announce(evs)
 	b.publishStatus(shown)
 	return nil
+}
+
+// note returns the agent's note for the journal's index, or "" if it is as before. Before is the version of the profile in
+// the present note.
+func (b *mailboxActor) note(before uint64) string {
+	waiting, changed := b.state.Mail.Unanswered(), b.state.ProfileVersion() != before
+	if b.noted && !changed && waiting == b.waiting {
+		return ""
+	}
+	if !b.noted || changed {
+		b.shown = statusOf(b.state)
+	}
+	b.noted, b.waiting = true, waiting
+	return noteOf(b.shown, b.node.host, waiting)
 }
 
 func (b *mailboxActor) apply(recorded []events.Recorded) {

@@ -66,8 +66,8 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 			return id, err
 		}
 	}
-	section.Summary = child.Summary()
 	status := statusOf(child)
+	section.Summary, section.Note = child.Summary(), noteOf(status, b.node.host, 0)
 	if err := b.commit(now, evs, section); err != nil {
 		return id, err
 	}

@@ -129,9 +129,8 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 // start makes the host if there is none, and resumes the node's work from its log.
 func (n *Node) start(key nkeys.KeyPair) error {
 	for id := range n.journal.Mailboxes() {
-		if n.host.IsZero() || id.Compare(n.host) < 0 {
-			n.host = id // the host is the oldest agent
-		}
+		n.host = id // the host is the oldest agent
+		break
 	}
 	n.ids = capabilities.NewSource(n.id, func() time.Time { return n.now().Std() }, rand.Reader, n.host.ULID)
 	if n.host.IsZero() {
@@ -148,6 +147,11 @@ func (n *Node) start(key nkeys.KeyPair) error {
 		return err
 	}
 	n.resume()
+	n.run(func() {
+		if err := n.directory.fill(n.life); err != nil && n.life.Err() == nil {
+			n.log.Warn("agents are not listed yet", "error", err)
+		}
+	})
 	return nil
 }
 
@@ -282,11 +286,8 @@ func (n *Node) State() view.NodeState {
 	js := n.journal.Stats()
 	st := view.NodeState{
 		Node: n.id, Name: n.o.Name, Active: n.registry.active(),
+		Agents: js.Mailboxes, OpenForms: int(js.Open),
 		Journal: view.JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes, Flushing: int(js.Flushing.Seconds())},
-	}
-	for _, m := range n.journal.Mailboxes() {
-		st.Agents++
-		st.OpenForms += int(m.Summary.Open)
 	}
 	if err := n.journal.Err(); err != nil {
 		st.Problem = parley.AsError(err)

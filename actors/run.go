@@ -143,7 +143,7 @@ func (b *mailboxActor) publishStatus(before uint64) {
 	if b.state.ProfileVersion() == before {
 		return
 	}
-	shown := statusOf(b.state)
+	shown := b.shown
 	var finished []*waiter[capabilities.ID, result[view.Finish]]
 	if status, over := b.state.Finish(); over {
 		finished = b.node.finished.take(b.reg.id)

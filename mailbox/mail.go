@@ -73,6 +73,9 @@ func (l *Mail) Approvals() []*Message {
 	return all
 }
 
+// Unanswered returns the number of open forms that the agent received.
+func (l *Mail) Unanswered() int { return l.waiting.Len() }
+
 // HasAsked reports whether the agent has asked a form under an idempotency key.
 func (l *Mail) HasAsked(key string) bool {
 	_, ok := l.asked[index.DigestKey(key)]

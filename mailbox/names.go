@@ -342,13 +342,21 @@ func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.
 // NamedAgents returns the agents for which the agent has a usable name, each with the name that Names.Of returns.
 func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
 	all := make(map[capabilities.ID]string, len(s.Names.byAgent)+1)
-	for id, names := range s.Names.byAgent {
-		if slices.ContainsFunc(names, func(name string) bool { return isUsable(s, name, now) }) {
-			all[id] = s.Names.Of(id)
+	for id := range s.Names.byAgent {
+		if name := s.NameOfAgent(id, now); name != "" {
+			all[id] = name
 		}
 	}
 	all[s.Profile.Host] = s.Names.Of(s.Profile.Host)
 	return all
+}
+
+// NameOfAgent returns the name that Names.Of returns, if the agent has a usable name for another; otherwise "".
+func (s *State) NameOfAgent(id capabilities.ID, now capabilities.Time) string {
+	if slices.ContainsFunc(s.Names.byAgent[id], func(name string) bool { return isUsable(s, name, now) }) {
+		return s.Names.Of(id)
+	}
+	return ""
 }
 
 // RevokedNames returns the names whose references can no longer be used, sorted.

@@ -19,11 +19,15 @@ import (
 // title that only one agent has. It is resolved here, and never by a client.
 
 func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest) (api.FetchAgentsResponse, error) {
-	all, err := a.Agents().List(ctx, r.Filter)
+	limit := r.Limit
+	if limit <= 0 || limit > api.MaxPage {
+		limit = api.MaxPage
+	}
+	some, err := a.Agents().Page(ctx, r.Filter, r.After, limit+1) // one more shows that there is another page
 	if err != nil {
 		return api.FetchAgentsResponse{}, err
 	}
-	list, paged, err := api.PageOf(all, r.Paging, func(s view.AgentStatus) string { return s.ID.String() })
+	list, paged, err := api.PageOf(some, r.Paging, func(s view.AgentStatus) string { return s.ID.String() })
 	return api.FetchAgentsResponse{Agents: list, Paged: paged}, err
 }
 

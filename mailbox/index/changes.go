@@ -52,6 +52,9 @@ const removed = 1 << 63
 // Add adds a number that is greater than all others.
 func (l *Numbers) Add(n uint64) { l.all = append(l.all, n) }
 
+// Len returns the number of numbers in the list.
+func (l *Numbers) Len() int { return len(l.all) - l.gone }
+
 func (l *Numbers) search(n uint64) (int, bool) {
 	return slices.BinarySearchFunc(l.all, n, func(a, b uint64) int { return cmp.Compare(a&^removed, b) })
 }

@@ -1,0 +1,327 @@
+package actors
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/mailbox"
+	"parley/persistence"
+)
+
+// visibility is the set of the node's agents that an agent sees, with its names for them.
+type visibility struct {
+	everything bool // the node's host sees all
+	names      map[capabilities.ID]string
+}
+
+func (s visibility) includes(id capabilities.ID) bool {
+	_, named := s.names[id]
+	return s.everything || named
+}
+
+// visibility returns the agents that the agent sees: itself and those that it holds. The node's host sees all. Its names
+// are looked up for some of them, since it may have very many.
+func (as Agents) visibility(ctx context.Context, some ...capabilities.ID) (visibility, error) {
+	host := as.agent.IsHost()
+	names, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
+		if !host {
+			return s.NamedAgents(now), nil
+		}
+		names := make(map[capabilities.ID]string, len(some)+1)
+		for _, id := range some {
+			if name := s.NameOfAgent(id, now); name != "" {
+				names[id] = name
+			}
+		}
+		names[as.agent.id] = s.Names.Of(as.agent.id)
+		return names, nil
+	})
+	if err != nil {
+		return visibility{}, err
+	}
+	if _, named := names[as.agent.id]; !named {
+		names[as.agent.id] = "SELF"
+	}
+	return visibility{everything: host, names: names}, nil
+}
+
+// idsOf returns the IDs of agents.
+func idsOf(list []view.AgentStatus) []capabilities.ID {
+	ids := make([]capabilities.ID, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	return ids
+}
+
+// List returns the agents of the node that the agent sees, oldest first.
+func (as Agents) List(ctx context.Context, f view.AgentFilter) ([]view.AgentStatus, error) {
+	if err := as.agent.node.directory.fill(ctx); err != nil {
+		return nil, err
+	}
+	return as.Page(ctx, f, "", math.MaxInt)
+}
+
+// Page is List for at most limit agents whose IDs, as text, are behind a key.
+func (as Agents) Page(ctx context.Context, f view.AgentFilter, after string, limit int) ([]view.AgentStatus, error) {
+	seen, err := visibility{everything: as.agent.IsHost()}, error(nil)
+	if !seen.everything {
+		if seen, err = as.visibility(ctx); err != nil {
+			return nil, err
+		}
+	}
+	list := []view.AgentStatus{}
+	for id, m := range as.behind(seen, afterKey(after)) {
+		if len(list) == limit {
+			break
+		}
+		if !mayMatch(f, m.Note) || after != "" && id.String() <= after {
+			continue
+		}
+		s, err := as.agent.node.directory.status(ctx, id, m)
+		if err != nil {
+			return nil, err
+		}
+		if f.Matches(s) {
+			list = append(list, s)
+		}
+	}
+	if seen.everything {
+		if seen, err = as.visibility(ctx, idsOf(list)...); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range list {
+		list[i] = markHeld(as.agent.node, s).For(as.agent.id, seen.names[s.ID])
+	}
+	return list, nil
+}
+
+// behind returns the index entries of the node's agents in a visibility whose IDs are behind a ULID, oldest first.
+func (as Agents) behind(seen visibility, after ulid.ULID) iter.Seq2[capabilities.ID, persistence.Mailbox] {
+	j := as.agent.node.journal
+	if seen.everything {
+		return j.MailboxesAfter(after)
+	}
+	return func(yield func(capabilities.ID, persistence.Mailbox) bool) {
+		for _, id := range slices.SortedFunc(maps.Keys(seen.names), capabilities.ID.Compare) {
+			m, there := j.Mailbox(id)
+			if there && id.ULID.Compare(after) > 0 && !yield(id, m) {
+				return
+			}
+		}
+	}
+}
+
+// Follow calls tell for each agent that the agent sees and the filter matches, and again for each that changes, until
+// ctx ends or tell fails. If only is not zero, it is the one agent that is followed. An agent that the filter no longer
+// matches is reported once more, as gone. Follow calls all, unless it is nil, after the agents that there are at first.
+func (as Agents) Follow(ctx context.Context, f view.AgentFilter, only capabilities.ID, tell func(s view.AgentStatus, gone bool) error, all func()) error {
+	d := as.agent.node.directory
+	w := d.watch()
+	defer d.unwatch(w)
+	told := map[capabilities.ID]uint64{}
+	news, err := d.all(ctx)
+	for err == nil {
+		if err = as.tell(ctx, news, f, only, told, tell); err != nil {
+			break
+		}
+		if all != nil {
+			all()
+			all = nil
+		}
+		select {
+		case <-w.signal:
+			news, err = d.news(ctx, w)
+		case <-ctx.Done():
+			return nil
+		case <-as.agent.node.life.Done():
+			return errClosing()
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// tell reports agents that are newer than what was reported. Told has the reported version of each agent that the
+// filter still matches.
+func (as Agents) tell(ctx context.Context, all []view.AgentStatus, f view.AgentFilter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(view.AgentStatus, bool) error) error {
+	seen, err := as.visibility(ctx, idsOf(all)...)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if !only.IsZero() && s.ID != only || !seen.includes(s.ID) {
+			continue
+		}
+		picked, before := f.Matches(s), told[s.ID]
+		if !picked && before == 0 || s.Version <= before {
+			continue
+		}
+		told[s.ID] = s.Version
+		if !picked {
+			delete(told, s.ID)
+		}
+		if err := tell(markHeld(as.agent.node, s).For(as.agent.id, seen.names[s.ID]), !picked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxOffered is the number of candidates in the error for an ambiguous name.
+const maxOffered = 5
+
+// Find returns an agent of the node by an ID or a locator, by one of the caller's names, by the beginning of an ID if
+// only one agent has it, or by a whole title that only one has. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
+// NOT_PERMITTED for an agent of another node.
+func (as Agents) Find(ctx context.Context, ref string) (*Agent, error) {
+	id, err := as.find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if id.Node != as.agent.node.id {
+		return nil, parley.Refuse(parley.NotPermitted, "%.200q is an agent of another node, which alone knows what it does", ref)
+	}
+	return &Agent{node: as.agent.node, id: id, by: as.agent.by}, nil
+}
+
+func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) {
+	if ref == "" {
+		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, the beginning of one, a name or a title")
+	}
+	seen, err := as.visibility(ctx)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	if id, ok := as.exactly(ref, seen); ok {
+		return id, nil
+	}
+	v, err := as.agent.Names().Show(ctx, ref, false)
+	switch {
+	case parley.CodeOf(err) == parley.NotPermitted:
+		return capabilities.ID{}, err // the reference was revoked
+	case err == nil:
+		if ref, ok := v.AsRef(); ok && ref.Kind == capabilities.KindAgent {
+			return ref.Target, nil
+		}
+	}
+	for _, search := range []func(context.Context, string, visibility) ([]view.AgentStatus, error){as.beginning, as.titled} {
+		found, err := search(ctx, ref, seen)
+		if err != nil {
+			return capabilities.ID{}, err
+		}
+		if len(found) == 1 {
+			return found[0].ID, nil
+		}
+		if len(found) > 1 {
+			if seen, err = as.visibility(ctx, idsOf(found[:min(len(found), maxOffered)])...); err != nil {
+				return capabilities.ID{}, err
+			}
+			return capabilities.ID{}, ambiguous(ref, found, seen)
+		}
+	}
+	return capabilities.ID{}, parley.Refuse(parley.AgentNotFound, "no agent %.200q", ref).
+		WithHint("parley ls lists the agents")
+}
+
+// beginning returns the agents whose IDs begin with a text.
+func (as Agents) beginning(ctx context.Context, text string, seen visibility) ([]view.AgentStatus, error) {
+	text = strings.ToUpper(text)
+	first, err := ulid.ParseStrict(text + strings.Repeat("0", max(0, ulid.EncodedSize-len(text))))
+	if err != nil {
+		return nil, nil
+	}
+	before := first // the ID in front of all that begin with the text
+	for i := len(before) - 1; i >= 0; i-- {
+		if before[i]--; before[i] != 0xff {
+			break
+		}
+	}
+	if first == (ulid.ULID{}) {
+		before = first
+	}
+	var found []view.AgentStatus
+	for id, m := range as.behind(seen, before) {
+		if !strings.HasPrefix(id.ULID.String(), text) {
+			break
+		}
+		s, err := as.agent.node.directory.status(ctx, id, m)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, s)
+	}
+	return found, nil
+}
+
+// titled returns the agents with a title.
+func (as Agents) titled(ctx context.Context, title string, seen visibility) ([]view.AgentStatus, error) {
+	var found []view.AgentStatus
+	for id, m := range as.behind(seen, ulid.ULID{}) {
+		if known := m.Note != ""; known && !strings.Contains(m.Note, title) {
+			continue
+		}
+		s, err := as.agent.node.directory.status(ctx, id, m)
+		if err != nil {
+			return nil, err
+		}
+		if s.Title == title {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}
+
+// exactly returns the agent of a whole ID, with or without its node, or of a locator.
+func (as Agents) exactly(ref string, seen visibility) (capabilities.ID, bool) {
+	id, err := capabilities.ParseID(ref)
+	if capabilities.IsLocator(ref) {
+		var l capabilities.Locator
+		l, err = capabilities.ParseLocator(ref)
+		id = l.ID
+	} else if err != nil {
+		id, err = capabilities.ParseLocalID(ref, as.agent.node.id)
+	}
+	if err != nil || !seen.includes(id) {
+		return id, false
+	}
+	if id.Node != as.agent.node.id {
+		return id, true
+	}
+	_, there := as.agent.node.journal.Mailbox(id)
+	return id, there
+}
+
+func ambiguous(ref string, found []view.AgentStatus, seen visibility) error {
+	words := make([]string, 0, maxOffered+1)
+	for _, s := range found[:min(len(found), maxOffered)] {
+		name := seen.names[s.ID]
+		if name == "" {
+			name = s.Title
+		}
+		words = append(words, strings.TrimSpace(s.ID.ULID.String()+" "+name))
+	}
+	if more := len(found) - maxOffered; more > 0 {
+		words = append(words, "…")
+	}
+	return parley.Refuse(parley.Ambiguous, "%.200q could be any of %d agents: %s", ref, len(found), strings.Join(words, ", ")).
+		WithHint("give more of the ID")
+}
+
+// Agents are the agents of the node as one of them sees and controls them.
+type Agents struct{ agent *Agent }
+
+// Agents returns the agents of the node as the agent sees and controls them.
+func (a *Agent) Agents() Agents { return Agents{a} }
