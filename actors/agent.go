@@ -94,6 +94,14 @@ func markHeld(n *Node, s view.AgentStatus) view.AgentStatus {
 	return s
 }
 
+// atRest returns the index entry of the agent's mailbox, and whether that is not in memory. All of it is durable then.
+func (a *Agent) atRest() (persistence.Mailbox, bool) {
+	if a.node.registry.isAwake(a.id) {
+		return persistence.Mailbox{}, false
+	}
+	return a.node.journal.Mailbox(a.id)
+}
+
 // Status returns the durable status of the agent.
 func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) { return statusOf(s), nil })

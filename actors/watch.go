@@ -17,6 +17,9 @@ import (
 
 // Version returns the number of events in the agent's mailbox.
 func (a *Agent) Version(ctx context.Context) (uint64, error) {
+	if at, rests := a.atRest(); rests {
+		return at.Version, nil
+	}
 	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (uint64, error) { return s.Version, nil })
 }
 
