@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ func benchCommand(env *environment) *cobra.Command {
 	var (
 		o      bench.Options
 		socket bool
+		ways   []string
 	)
 	length := duration(defaultDuration)
 	c := &cobra.Command{
@@ -27,8 +29,12 @@ same run how many 4 KiB appends the same disk makes durable one after the other.
 either: it depends little on the disk.
 
 Without --socket the node is in this process, in a temporary folder beside the state folder. With it, the
-running node is used: the agents made for it are left there without names.`,
-		Example: "  parley bench\n  parley bench --callers 1 --duration 2s\n  parley bench --socket --json",
+running node is used: the agents made for it are left there without names.
+
+With --over, the running node is measured over several ways in turns of one run: socket is one connection to
+its socket, http is a request there for each call, and tcp is one connection to its address, on which each
+agent signs in with a token.`,
+		Example: "  parley bench\n  parley bench --callers 1 --duration 2s\n  parley bench --socket --json\n  parley bench --over http,socket,tcp",
 	}
 	f := c.Flags()
 	f.IntVar(&o.Callers, "callers", defaultCallers, "`callers` at once")
@@ -36,6 +42,7 @@ running node is used: the agents made for it are left there without names.`,
 	f.IntVar(&o.Agents, "agents", defaultAgents, "distinct `agents`, half of which ask and half answer")
 	f.IntVar(&o.Open, "open-forms", 5000, "`forms` left open to see what memory one takes; 0 for none")
 	f.BoolVar(&socket, "socket", false, "against the running node, through its socket")
+	f.StringSliceVar(&ways, "over", nil, "against the running node, over these `ways`: socket, http, tcp")
 	f.StringVar(&o.Folder, "folder", "", "temporary `folder` on the disk to measure (default: beside the state folder)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if o.Callers < 1 || length <= 0 {
@@ -45,9 +52,22 @@ running node is used: the agents made for it are left there without names.`,
 		if o.Folder == "" {
 			o.Folder = filepath.Dir(string(env.options.state))
 		}
-		if socket {
+		for _, way := range ways {
+			if !slices.Contains(bench.Ways(), way) {
+				return usage(c, "--over is one or several of %s", strings.Join(bench.Ways(), ", "))
+			}
+		}
+		if socket || len(ways) > 0 {
+			o.Socket = env.options.state.socket()
 			o.Client = env.client()
 			defer o.Client.Close()
+		}
+		if len(ways) > 0 {
+			got, err := bench.Compare(c.Context(), o, ways)
+			if err != nil {
+				return err
+			}
+			return env.print(got, got.Text)
 		}
 		got, err := bench.Run(c.Context(), o)
 		if err != nil {

@@ -23,6 +23,9 @@ type Options struct {
 	Token  string // as printed by parley token create
 	As     string // name under which the node's host holds the agent to act for; "" is the token's agent, or the host
 
+	// HTTP has each call be an HTTP request of its own, where all share one connection otherwise.
+	HTTP bool
+
 	// Transport is the HTTP transport to a URL, for instance with certificates of its own. Nil makes one for this client.
 	Transport http.RoundTripper
 
@@ -70,6 +73,7 @@ func New(o Options) (*Client, error) {
 		}
 		c.transport = overWeb(w)
 	}
+	c.transport.never = o.HTTP
 	if o.Known {
 		c.saw()
 	}

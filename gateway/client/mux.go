@@ -27,6 +27,7 @@ type muxed struct {
 type connector struct {
 	url     string // of the node's WebSocket
 	dialing *websocket.DialOptions
+	never   bool // calls always go by HTTP
 
 	mu     sync.Mutex
 	link   *link
@@ -96,7 +97,7 @@ func (m *muxed) send(ctx context.Context, f mux.Frame, p *pending) (*link, error
 func (m *connector) open(ctx context.Context) (*link, error) {
 	for {
 		m.mu.Lock()
-		if m.closed || m.link.isOpen() || time.Now().Before(m.plain) {
+		if m.never || m.closed || m.link.isOpen() || time.Now().Before(m.plain) {
 			defer m.mu.Unlock()
 			return m.link, nil
 		}

@@ -26,6 +26,7 @@ type Options struct {
 	Open     int            // forms left open to see the memory that one takes; 0 for none
 	Folder   string         // on the disk to measure; files in it are temporary
 	Client   *client.Client // of the running node to measure; nil for a node in this process
+	Socket   string         // path of that node's socket, for Compare
 }
 
 // Figures are the results of a measurement. A cycle is an ask, its answer, and the wait that gets the values, each

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/actors"
@@ -101,20 +102,18 @@ func wantAnswered(s view.FormStatus, err error) error {
 // socketNode is a node in another process.
 type socketNode struct {
 	client *client.Client
-	pid    int
+	calls  *client.Client // makes the calls that are measured
+	tokens bool           // each agent signs in on calls with a token
+	status api.StatusResponse
+	token  capabilities.ID // of calls, if that has its own
 }
 
-func openSocket(ctx context.Context, c *client.Client) (target, error) {
-	m := socketNode{client: c}
-	var status api.StatusResponse
-	if err := m.client.Call(ctx, "status", api.NodeRequest{}, &status); err != nil {
-		return nil, err
-	}
-	m.pid = status.PID
-	return m, nil
+func openSocket(ctx context.Context, c *client.Client) (*socketNode, error) {
+	m := &socketNode{client: c, calls: c}
+	return m, m.client.Call(ctx, "status", api.NodeRequest{}, &m.status)
 }
 
-func (m socketNode) pair(ctx context.Context, asker, answerer string) (pair, error) {
+func (m *socketNode) pair(ctx context.Context, asker, answerer string) (pair, error) {
 	calls := []struct {
 		operation string
 		req       any
@@ -129,24 +128,45 @@ func (m socketNode) pair(ctx context.Context, asker, answerer string) (pair, err
 			return pair{}, err
 		}
 	}
-	return pair{
-		asker:    socketAgent{m.client.ActingAs(asker)},
-		answerer: socketAgent{m.client.ActingAs(answerer)},
-		names:    []string{asker, answerer},
-	}, nil
+	p := pair{names: []string{asker, answerer}}
+	for i, into := range []*agent{&p.asker, &p.answerer} {
+		c := m.calls.ActingAs(p.names[i])
+		if m.tokens {
+			made, err := m.makeToken(ctx, p.names[i])
+			if err != nil {
+				return p, err
+			}
+			c = m.calls.WithToken(made.Text)
+		}
+		*into = socketAgent{c}
+	}
+	return p, nil
 }
 
-func (m socketNode) journal(ctx context.Context) (view.JournalState, error) {
+// tokenTime is the time for which the tokens of agents are valid.
+const tokenTime = time.Hour
+
+// makeToken makes a token for an agent, or for the host with the scope read if the name is "".
+func (m *socketNode) makeToken(ctx context.Context, name string) (made view.Token, err error) {
+	r := api.CreateTokenRequest{Acting: api.Acting{As: name}, Until: capabilities.At(time.Now().Add(tokenTime)), Note: "parley bench"}
+	if name == "" {
+		r.Scopes = []string{string(api.ScopeRead)}
+	}
+	err = m.client.Call(ctx, "create_token", r, &made)
+	return made, err
+}
+
+func (m *socketNode) journal(ctx context.Context) (view.JournalState, error) {
 	var status api.StatusResponse
 	err := m.client.Call(ctx, "status", api.NodeRequest{}, &status)
 	return status.Journal, err
 }
 
-func (m socketNode) resident() float64 { return residentOf(m.pid) }
-func (m socketNode) memory() float64   { return residentOf(m.pid) }
+func (m *socketNode) resident() float64 { return residentOf(m.status.PID) }
+func (m *socketNode) memory() float64   { return residentOf(m.status.PID) }
 
 // leave removes the names of the agents. The agents themselves stay.
-func (m socketNode) leave(ctx context.Context, pairs []pair) error {
+func (m *socketNode) leave(ctx context.Context, pairs []pair) error {
 	for _, p := range pairs {
 		for _, n := range p.names {
 			if err := m.client.Call(ctx, "remove_name", api.NameRequest{Name: n}, nil); err != nil {
@@ -158,7 +178,15 @@ func (m socketNode) leave(ctx context.Context, pairs []pair) error {
 }
 
 // close leaves the client open, which the caller has opened.
-func (m socketNode) close(context.Context) error { return nil }
+func (m *socketNode) close(ctx context.Context) error {
+	if m.calls != m.client {
+		m.calls.Close()
+	}
+	if m.token.IsZero() {
+		return nil
+	}
+	return m.client.Call(ctx, "revoke_token", api.RevokeTokenRequest{Token: m.token}, nil)
+}
 
 type socketAgent struct{ client *client.Client }
 
