@@ -43,7 +43,7 @@ func (d *directory) add(f *frame) error {
 func (d *directory) setSnapshot(mailbox ulid.ULID, version uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e := d.index.entries[mailbox]; e != nil && version <= e.version {
+	if e := d.index.entries.get(mailbox); e != nil && version <= e.version {
 		d.snapshots[mailbox] = version
 	}
 }
@@ -63,7 +63,7 @@ func (d *directory) fits(c *events.Commit) error {
 func (d *directory) Mailbox(id capabilities.ID) (Mailbox, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	e := d.index.entries[id.ULID]
+	e := d.index.entries.get(id.ULID)
 	if e == nil || id.Node != d.node {
 		return Mailbox{}, false
 	}
@@ -80,7 +80,7 @@ func (d *directory) shown(e *entry) Mailbox {
 func (d *directory) SetNote(id capabilities.ID, version uint64, note string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e := d.index.entries[id.ULID]; e != nil && id.Node == d.node && e.version == version && e.note == "" {
+	if e := d.index.entries.get(id.ULID); e != nil && id.Node == d.node && e.version == version && e.note == "" {
 		e.note = note
 	}
 }
@@ -128,7 +128,7 @@ func (d *directory) each(first func() []*entry) iter.Seq2[capabilities.ID, Mailb
 func (d *directory) trail(mailbox capabilities.ID) (Mailbox, trail) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	e := d.index.entries[mailbox.ULID]
+	e := d.index.entries.get(mailbox.ULID)
 	if e == nil || mailbox.Node != d.node {
 		return Mailbox{}, trail{}
 	}

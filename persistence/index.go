@@ -24,7 +24,7 @@ type Mailbox struct {
 // index has the commits with events of each mailbox. It is not safe for concurrent use.
 type index struct {
 	node     capabilities.NodeID
-	entries  map[ulid.ULID]*entry
+	entries  table
 	order    []*entry // by ID
 	events   uint64
 	sections uint64
@@ -40,6 +40,55 @@ type entry struct {
 	note    string
 	steps   []byte        // see trail
 	marks   *[]checkpoint // nil for short trails
+}
+
+// table finds entries by their IDs. A map would take three times as much memory.
+type table struct {
+	slots []*entry // a power of two, with linear probing; nil is free
+	used  int
+}
+
+// sized returns a table with room for n entries.
+func sized(n int) table {
+	size := 8
+	for size < n+n/2 {
+		size *= 2
+	}
+	return table{slots: make([]*entry, size)}
+}
+
+// slot returns the slot of an ID: its own, or the free one for it.
+func (t *table) slot(id ulid.ULID) **entry {
+	const golden = 0x9e3779b97f4a7c15 // spreads IDs that count up
+	at := (binary.BigEndian.Uint64(id[8:]) ^ binary.BigEndian.Uint64(id[:8])) * golden >> 20
+	for mask := uint64(len(t.slots) - 1); ; at++ {
+		if s := &t.slots[at&mask]; *s == nil || (*s).id == id {
+			return s
+		}
+	}
+}
+
+// get returns the entry of an ID, or nil.
+func (t *table) get(id ulid.ULID) *entry {
+	if t.used == 0 {
+		return nil
+	}
+	return *t.slot(id)
+}
+
+// put adds an entry whose ID is not in the table.
+func (t *table) put(e *entry) {
+	if t.used+t.used/2 >= len(t.slots) {
+		larger := sized(2 * (t.used + 1))
+		for _, old := range t.slots {
+			if old != nil {
+				*larger.slot(old.id) = old
+			}
+		}
+		t.slots = larger.slots
+	}
+	*t.slot(e.id) = e
+	t.used++
 }
 
 // trail has the commits of a mailbox. A step is two varints: the distance from the commit before, and the number of
@@ -67,7 +116,7 @@ type step struct {
 }
 
 func newIndex(node capabilities.NodeID) *index {
-	return &index{node: node, entries: make(map[ulid.ULID]*entry)}
+	return &index{node: node}
 }
 
 // add adds a commit that was read from the log. The notes of its mailboxes become unknown, as the log has none. It adds
@@ -98,7 +147,7 @@ func (x *index) addCommit(c *events.Commit, noted bool) error {
 }
 
 func (x *index) addSection(commit uint64, s *events.Section, noted bool) {
-	e := x.entries[s.Mailbox.ULID]
+	e := x.entries.get(s.Mailbox.ULID)
 	if e == nil {
 		if s.Count == 0 {
 			return
@@ -123,7 +172,7 @@ func (x *index) addSection(commit uint64, s *events.Section, noted bool) {
 
 // insert adds an entry to the map and to the order. IDs grow with time, so nearly all go to the end.
 func (x *index) insert(e *entry) {
-	x.entries[e.id] = e
+	x.entries.put(e)
 	at := len(x.order)
 	if at > 0 && x.order[at-1].id.Compare(e.id) > 0 {
 		at = x.after(e.id)
@@ -176,7 +225,7 @@ func (x *index) check(c *events.Commit) error {
 		}
 		version, seen := ahead[s.Mailbox.ULID]
 		if !seen {
-			if e := x.entries[s.Mailbox.ULID]; e != nil {
+			if e := x.entries.get(s.Mailbox.ULID); e != nil {
 				version = e.version
 			}
 		}

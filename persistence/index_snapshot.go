@@ -14,7 +14,6 @@ import (
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/oklog/ulid/v2"
 
 	"parley/capabilities"
 	"parley/events"
@@ -191,7 +190,7 @@ func decodeIndex(node capabilities.NodeID, b []byte) (*index, mark, error) {
 	r.notes = string(r.rest[len(entries):][:notes])
 	r.steps = slices.Clone(r.rest[uint64(len(entries))+notes:])
 	r.rest = entries
-	x.entries, x.order = make(map[ulid.ULID]*entry, n), make([]*entry, n)
+	x.entries, x.order = sized(int(n)), make([]*entry, n)
 	all := make([]entry, n)
 	for i := range all {
 		e := &all[i]
@@ -202,7 +201,8 @@ func decodeIndex(node capabilities.NodeID, b []byte) (*index, mark, error) {
 		if r.bad {
 			return nil, mark{}, errIndexDamaged
 		}
-		x.entries[e.id], x.order[i] = e, e
+		x.entries.put(e)
+		x.order[i] = e
 		x.open += uint64(e.summary.Open)
 	}
 	return x, at, nil

@@ -1,11 +1,17 @@
 package persistence
 
 import (
+	"bytes"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"parley/capabilities"
+	"parley/events"
 )
 
 // TestCheckpointsFindEveryStep compares searches by checkpoints with all steps.
@@ -155,5 +161,68 @@ func TestNotesAreKeptUntilNewerEvents(t *testing.T) {
 	}
 	if count != len(w) {
 		t.Fatalf("%d mailboxes, want %d", count, len(w))
+	}
+}
+
+// TestTableFindsWhatWasPut puts IDs that count up, and others.
+func TestTableFindsWhatWasPut(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var found table
+	want := map[ulid.ULID]*entry{}
+	for n := range 20_000 {
+		id := ulid.ULID{5: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)}
+		if n%3 == 0 {
+			id = ulid.MustNew(random.Uint64N(1<<40), nil)
+		}
+		if want[id] != nil || found.get(id) != nil {
+			continue
+		}
+		want[id] = &entry{id: id}
+		found.put(want[id])
+	}
+	for id, e := range want {
+		if found.get(id) != e {
+			t.Fatalf("%s is %v", id, found.get(id))
+		}
+	}
+	if found.used != len(want) || found.get(ulid.ULID{1: 9}) != nil || len(found.slots) > 4*len(want) {
+		t.Fatalf("%d of %d, in %d slots", found.used, len(want), len(found.slots))
+	}
+}
+
+// BenchmarkIndexMemory reports the memory of mailboxes with one commit each, as a start finds them in the snapshot.
+func BenchmarkIndexMemory(b *testing.B) {
+	const count = 1_000_000
+	x := newIndex(testNode(1))
+	for n := range uint64(count) {
+		c := events.Commit{Number: n + 1, Sections: []events.Section{{
+			Mailbox: capabilities.ID{ULID: ulid.MustNew(n+1, nil), Node: testNode(1)}, First: 1, Count: 1, Note: "a note of thirty bytes, or so..",
+		}}}
+		if err := x.addWritten(&c); err != nil {
+			b.Fatal(err)
+		}
+	}
+	d := directory{index: x}
+	_, c := d.copyIndex()
+	var file bytes.Buffer
+	if err := c.write(&file, mark{}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		x, _, err := decodeIndex(testNode(1), file.Bytes())
+		took := time.Since(began)
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/count, "B/mailbox")
+		b.ReportMetric(float64(file.Len())/count, "file-B/mailbox")
+		b.ReportMetric(float64(took.Milliseconds()), "ms/decode")
+		runtime.KeepAlive(x)
 	}
 }

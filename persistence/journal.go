@@ -226,7 +226,7 @@ func (j *Journal) Stats() Stats {
 	j.directory.mu.RLock()
 	x := j.directory.index
 	n := j.directory.head.number
-	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.entries), Open: x.open}
+	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.order), Open: x.open}
 	j.directory.mu.RUnlock()
 	s.Backlog = j.Backlog()
 	s.Flushing = j.Flushing()

@@ -37,7 +37,7 @@ func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	if _, bad := errors.AsType[*unreadable](err); !bad && parley.CodeOf(err) == parley.CorruptLog {
 		j.fail(err)
 	}
-	r := Report{Commits: end.number, Events: x.events, Mailboxes: len(x.entries)}
+	r := Report{Commits: end.number, Events: x.events, Mailboxes: len(x.order)}
 	if err != nil {
 		return Report{}, fmt.Errorf("verify the journal: %w", err)
 	}
