@@ -27,7 +27,8 @@ var lists = map[string][]string{
 	"gateway/api/operation.go":     {"Operations"}, // the table
 	"gateway/mcp/agents.go":        {"listAgents"},
 	"gateway/client/agent.go":      {"Agents"},
-	"gateway/client/update.go":     {"FollowAgents"}, // reports agents that were removed during an interruption
+	"gateway/client/update.go":     {"FollowAgents", "run"}, // reports agents that were removed during an interruption
+	"gateway/mux/call.go":          {""},    // the scope of a follow of agents
 
 	"gateway/client/typescript/agents.js":     nil,
 	"gateway/client/typescript/client.js":     nil,
