@@ -28,7 +28,7 @@ var lists = map[string][]string{
 	"gateway/mcp/agents.go":        {"listAgents"},
 	"gateway/client/agent.go":      {"Agents"},
 	"gateway/client/update.go":     {"FollowAgents", "run"}, // reports agents that were removed during an interruption
-	"gateway/mux/call.go":          {""},    // the scope of a follow of agents
+	"gateway/mux/call.go":          {""},                    // the scope of a follow of agents
 
 	"gateway/client/typescript/agents.js":     nil,
 	"gateway/client/typescript/client.js":     nil,
