@@ -28,6 +28,7 @@ type mailboxActor struct {
 	saved uint64 // version of the newest snapshot
 
 	old      map[uint64]*mailbox.Message // lent to the state
+	trimmed  int                         // length of old when it was trimmed last
 	commands uint64                      // commands that had an effect
 
 	// Doubtful reports that the state was read while the journal had failed. A commit whose result was unknown then may be
@@ -80,7 +81,10 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.expireForms()
 	d.handle(b)
 	b.startNextRun()
-	trimOld(b.old, maxOld)
+	if len(b.old) > b.trimmed+readAtOnce {
+		trimOld(b.old, maxOld)
+		b.trimmed = len(b.old)
+	}
 	b.snapshotIfDue()
 }
 

@@ -18,9 +18,10 @@ import (
 // them to the state.
 
 const (
-	maxOld       = 64  // old messages that are kept between two messages to the actor
-	maxOldReplay = 512 // and while the state is made from the log
-	readAtOnce   = 64  // old messages that are read together for a list
+	maxOld       = 64      // old messages that are kept between two messages to the actor
+	maxOldReplay = 512     // and while the state is made from the log
+	maxOldBytes  = 1 << 20 // of old messages that are kept
+	readAtOnce   = 16      // old messages that are read together for a list
 )
 
 // recalled calls fn until it has all the old messages that it needs. Fn has to change nothing before it fails with
@@ -117,18 +118,27 @@ func (n *Node) applyRecalling(ctx context.Context, s *mailbox.State, e events.Re
 
 // lend begins to lend old messages to a new state.
 func (b *mailboxActor) lend() {
-	b.old = map[uint64]*mailbox.Message{}
+	b.old, b.trimmed = map[uint64]*mailbox.Message{}, 0
 	b.state.Mail.Lend(b.old)
 }
 
-// trimOld drops the older half of some old messages if there are too many.
+// trimOld drops old messages if there are too many, or too many bytes of them. It keeps half as many, the newest.
 func trimOld(old map[uint64]*mailbox.Message, most int) {
-	if len(old) <= most {
+	bytes := int64(0)
+	for _, m := range old {
+		bytes += m.Size()
+	}
+	if len(old) <= most && bytes <= maxOldBytes {
 		return
 	}
 	numbers := slices.Sorted(maps.Keys(old))
-	for _, n := range numbers[:len(numbers)-most/2] {
-		delete(old, n)
+	kept := 0
+	bytes = 0
+	for _, n := range slices.Backward(numbers) {
+		bytes += old[n].Size()
+		if kept++; kept > most/2 || bytes > maxOldBytes/2 {
+			delete(old, n)
+		}
 	}
 }
 

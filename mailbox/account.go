@@ -273,7 +273,7 @@ func freed(s *State, m *Message) (by capabilities.ID, c Amounts) {
 	if !isHeld(s, m) {
 		return by, c
 	}
-	n := sizeOf(m)
+	n := m.Size()
 	c[QuotaInbox] = -n
 	if m.Form != nil {
 		c[QuotaForms] = -1
@@ -324,8 +324,9 @@ func roomExceeded(q Quota, used, limit int64) *parley.Error {
 		WithHint("the recipient dismisses or answers some of it, or its node's host raises the quota")
 }
 
-// sizeOf returns the bytes of a message that count.
-func sizeOf(m *Message) int64 {
+// Size returns the bytes of a message that count for quotas: those of its text and values, and some for what it takes
+// besides.
+func (m *Message) Size() int64 {
 	if m.Form != nil {
 		return sizeOfForm(m.Form.FormRequested)
 	}

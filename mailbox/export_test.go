@@ -53,13 +53,13 @@ func Recount(s *State, messages []*Message) (own Amounts, senders map[capabiliti
 	for _, m := range messages {
 		switch {
 		case isHeld(s, m):
-			held(m.From(), QuotaInbox, sizeOf(m))
+			held(m.From(), QuotaInbox, m.Size())
 			if m.Form != nil {
 				held(m.From(), QuotaForms, 1)
 			}
 		case m.Form != nil && m.From() == s.ID && m.Form.IsOpen():
 			own[QuotaForms]++
-			own[QuotaBytes] += sizeOf(m)
+			own[QuotaBytes] += m.Size()
 		}
 	}
 	for name, v := range s.Names.values {
