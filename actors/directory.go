@@ -134,9 +134,8 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) (view.AgentSta
 		d.mu.Unlock()
 		return status, nil
 	}
-	status := statusOf(s)
-	d.node.journal.SetNote(id, s.Version, noteOf(status, d.node.host, s.Mail.Unanswered()))
-	return d.confirm(ctx, status)
+	d.node.journal.SetNote(id, s.Version, noteOfState(s, d.node.host))
+	return d.confirm(ctx, statusOf(s))
 }
 
 func unreadable(id capabilities.ID, err error) view.AgentStatus {

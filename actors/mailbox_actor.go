@@ -40,6 +40,7 @@ type mailboxActor struct {
 	noted   bool             // the note in the journal's index is of this state
 	shown   view.AgentStatus // in that note
 	waiting int              // forms, in that note
+	alone   bool             // in that note
 
 	failures  uint64 // of the journal, when the message came: what it appends is lost if there are more by then
 	redeliver bool   // all items for mailboxes of this node have to be delivered again
@@ -160,7 +161,7 @@ func (b *mailboxActor) load() error {
 		b.node.accounts.remember(s)
 	}
 	if m, _ := b.node.journal.Mailbox(b.reg.id); m.Note == "" {
-		b.node.journal.SetNote(b.reg.id, s.Version, noteOf(statusOf(s), b.node.host, s.Mail.Unanswered()))
+		b.node.journal.SetNote(b.reg.id, s.Version, noteOfState(s, b.node.host))
 	}
 	b.openAccount()
 	b.redeliver = true
@@ -242,14 +243,15 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 // the present note.
 func (b *mailboxActor) note(before uint64) string {
 	waiting, changed := b.state.Mail.Unanswered(), b.state.ProfileVersion() != before
-	if b.noted && !changed && waiting == b.waiting {
+	alone := b.reg.id == b.node.host && isAlone(b.state)
+	if b.noted && !changed && waiting == b.waiting && alone == b.alone {
 		return ""
 	}
 	if !b.noted || changed {
 		b.shown = statusOf(b.state)
 	}
-	b.noted, b.waiting = true, waiting
-	return noteOf(b.shown, b.node.host, waiting)
+	b.noted, b.waiting, b.alone = true, waiting, alone
+	return noteOf(b.shown, b.node.host, waiting, alone)
 }
 
 func (b *mailboxActor) apply(recorded []events.Recorded) {

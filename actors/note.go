@@ -28,6 +28,7 @@ const (
 	noteNodeHost             // its host is the node's
 	noteByHost               // its maker is the node's host
 	noteHasMore              // a noteMore follows
+	noteAlone                // of the node's host: it has no peers, invitations and quotas
 )
 
 // noteStatuses are the statuses by their numbers. Any other is in noteMore.
@@ -49,9 +50,29 @@ type noteMore struct {
 	Policy       string
 }
 
+// noteOfState encodes the note of a mailbox of a node with a host.
+func noteOfState(s *mailbox.State, host capabilities.ID) string {
+	return noteOf(statusOf(s), host, s.Mail.Unanswered(), isAlone(s))
+}
+
+// isAlone reports whether a host's mailbox has nothing that concerns other nodes or quotas.
+func isAlone(s *mailbox.State) bool {
+	p := &s.Peers
+	return len(p.All()) == 0 && len(p.Dropped()) == 0 && len(p.Quotas()) == 0 && len(p.Invitations(0)) == 0
+}
+
+// aloneByNote reports whether a host's note says that it is alone.
+func aloneByNote(note string) bool {
+	r, err := openNote(note)
+	return err == nil && r.has(noteAlone)
+}
+
 // noteOf encodes the status of an agent of a node with a host. Waiting is the number of forms that wait for the agent.
-func noteOf(s view.AgentStatus, host capabilities.ID, waiting int) string {
+func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) string {
 	var flags byte
+	if alone && s.ID == host {
+		flags |= noteAlone
+	}
 	more := noteMore{
 		Error: s.Error, Pending: s.Pending, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
 	}
@@ -190,13 +211,17 @@ func waitingByNote(note string) (n uint64, known bool) {
 // mayMatch reports whether a filter may pick the agent of a note. It is far cheaper than the decoding of the note.
 func mayMatch(f view.AgentFilter, note string) bool {
 	r, err := openNote(note)
-	if err != nil || r.status() == "" {
+	if err != nil {
 		return true
 	}
-	if len(f.Statuses) == 0 {
-		return r.status() != mailbox.Closed
+	switch status := r.status(); {
+	case status == "", status == mailbox.Initializing, status == mailbox.Running: // it may not be so any more
+		return true
+	case len(f.Statuses) == 0:
+		return status != mailbox.Closed
+	default:
+		return slices.Contains(f.Statuses, status)
 	}
-	return slices.Contains(f.Statuses, r.status())
 }
 
 // noteReader decodes a note.

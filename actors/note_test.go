@@ -28,13 +28,16 @@ func TestNoteHasTheStatus(t *testing.T) {
 			Queued:  2, Runtime: "exec", User: "fae", Wrap: []string{"nice"}, Policy: "never", Title: "ü"},
 		{ID: id(5), Node: node, Kind: "other", Status: "running", Labels: map[string]string{}, Pending: none, Host: id(5)},
 	} {
-		note := noteOf(want, host, 300)
+		note := noteOf(want, host, 300, true)
 		got, err := statusByNote(want.ID, host, persistence.Mailbox{Note: note, Summary: events.Summary{Open: uint32(want.Asks)}})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 		if n, known := waitingByNote(note); n != 300 || !known {
 			t.Errorf("%d forms wait, %v", n, known)
+		}
+		if aloneByNote(note) != (want.ID == host) {
+			t.Errorf("%s is alone: %v", want.ID, aloneByNote(note))
 		}
 		if !mayMatch(view.AgentFilter{Statuses: []string{want.Status}}, note) {
 			t.Errorf("the status %s is passed over", want.Status)

@@ -58,7 +58,7 @@ func addAgents(b *testing.B, folder string, host, by capabilities.ID, count int)
 				Name: fmt.Sprint("agent-", n+i), Value: capabilities.Reference(capabilities.Ref{Target: id, Kind: capabilities.KindAgent}),
 			}})
 			section := bodyOf(b, id, 1, genesis)
-			section.Note = noteOf(statusOf(s), host, 0)
+			section.Note = noteOfState(s, host)
 			sections = append(sections, section)
 		}
 		sections = append(sections, bodyOf(b, by, m.Version+1, bound...))
