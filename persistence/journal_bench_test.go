@@ -82,6 +82,20 @@ func BenchmarkAppendAndRelease(b *testing.B) {
 func filledJournal(b testing.TB, commits, per int) Options {
 	b.Helper()
 	o := testOptions(b)
+	f := filler{writer: make(writer)}
+	f.fill(b, o, commits, per)
+	return o
+}
+
+// filler fills a journal that is closed.
+type filler struct {
+	writer writer
+	last   mark
+}
+
+// fill adds commits of per events each.
+func (f *filler) fill(b testing.TB, o Options, commits, per int) {
+	b.Helper()
 	full, err := o.withDefaults()
 	if err != nil {
 		b.Fatal(err)
@@ -91,15 +105,13 @@ func filledJournal(b testing.TB, commits, per int) Options {
 		b.Fatal(err)
 	}
 	defer l.close()
-	if _, err := l.openStream(b.Context(), mark{}); err != nil {
+	if _, err := l.openStream(b.Context(), f.last); err != nil {
 		b.Fatal(err)
 	}
-	w := make(writer)
-	var last mark
-	for n := range commits {
-		c := events.Commit{Number: uint64(n + 1), Prev: last.hash, At: 1, Node: o.Node}
+	for range commits {
+		c := events.Commit{Number: f.last.number + 1, Prev: f.last.hash, At: 1, Node: o.Node}
 		for i := range per {
-			c.Sections = append(c.Sections, w.section(b, (n*per+i)%10_000, 1))
+			c.Sections = append(c.Sections, f.writer.section(b, (int(f.last.number)*per+i)%10_000, 1))
 		}
 		bytes, hash, err := c.Encode(nil)
 		if err != nil {
@@ -108,17 +120,16 @@ func filledJournal(b testing.TB, commits, per int) Options {
 		if _, err := l.js.PublishAsync(o.subject(), bytes); err != nil {
 			b.Fatal(err)
 		}
-		last = mark{c.Number, hash}
+		f.last = mark{c.Number, hash}
 	}
 	<-l.js.PublishAsyncComplete()
 	h, err := openHighWater(o.Folder, o.Node)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := errors.Join(h.write(last), h.close()); err != nil {
+	if err := errors.Join(h.write(f.last), h.close()); err != nil {
 		b.Fatal(err)
 	}
-	return o
 }
 
 func BenchmarkReplay(b *testing.B) {
