@@ -165,9 +165,7 @@ func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 
 	n = openQuotas(t, folder, quotas)
 	fae, one, two = &Agent{node: n, id: fae.id}, &Agent{node: n, id: one.id}, &Agent{node: n, id: two.id}
-	if _, err := two.Version(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	currentStatus(t, two) // reads its mailbox
 	eventually.Holds(t, "the others of the account are read", func() bool {
 		return n.accounts.use(two.id, n.now()).Used[mailbox.QuotaForms.String()] == 6
 	})
