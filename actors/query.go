@@ -41,6 +41,47 @@ func (m Mail) Page(ctx context.Context, v view.MessageFilter, first uint64, limi
 	return in, err
 }
 
+// Last returns the messages of a view that came last, by number: at most limit, and no more than fit into half a mebibyte
+// of JSON.
+func (m Mail) Last(ctx context.Context, v view.MessageFilter, limit int) (view.Inbox, error) {
+	in, err := call(ctx, m.agent, queryLast{v, limit})
+	if err != nil {
+		return in, err
+	}
+	slices.Reverse(in.Messages)
+	fit, err := fitting(in.Messages)
+	in.Messages = in.Messages[:fit]
+	slices.Reverse(in.Messages)
+	return in, err
+}
+
+// queryLast returns the messages of a view that came last.
+type queryLast struct {
+	view  view.MessageFilter
+	limit int
+}
+
+func (m queryLast) handle(b *mailboxActor) (view.Inbox, error) {
+	b.recordAcksToShow()
+	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
+	size := 0
+	newest := listedBy(m.view, b.state.Mail.ListBack())
+	for e, err := range b.list(newest, min(m.limit, readAtOnce)) {
+		if err != nil {
+			return in, err
+		}
+		if !m.view.Matches(&e) {
+			continue
+		}
+		in.Messages = append(in.Messages, e)
+		if size += sizeOf(&e); len(in.Messages) == m.limit || size > maxListed {
+			break
+		}
+	}
+	slices.Reverse(in.Messages)
+	return in, nil
+}
+
 // All yields the messages of a view by number, read page by page. An error comes last.
 func (m Mail) All(ctx context.Context, v view.MessageFilter) iter.Seq2[view.Message, error] {
 	return func(yield func(view.Message, error) bool) {

@@ -37,6 +37,17 @@ func (l *Mail) List(first uint64) iter.Seq[Listed] {
 	}
 }
 
+// ListBack yields all messages, the newest first.
+func (l *Mail) ListBack() iter.Seq[Listed] {
+	return func(yield func(Listed) bool) {
+		for n := l.Len(); n > 0; n-- {
+			if !yield(l.listed(n-1, l.index.At(n-1))) {
+				return
+			}
+		}
+	}
+}
+
 // ListOpen yields the open forms that the agent received, from a number on.
 func (l *Mail) ListOpen(first uint64) iter.Seq[Listed] {
 	return func(yield func(Listed) bool) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
@@ -116,19 +117,22 @@ func inboxCommand(env *environment) *cobra.Command {
 	var (
 		filter client.View
 		follow bool
+		last   int
 	)
 	c := &cobra.Command{
 		Use:   "inbox",
 		Short: "List messages",
-		Long: `Lists what the agent received and has not dismissed. Messages keep their numbers for ever. Characters that
-do not show themselves are shown escaped.`,
+		Long: `Lists what waits for an answer, and the last 50 messages that the agent received and has not dismissed.
+Messages keep their numbers for ever. Characters that do not show themselves are shown escaped.`,
 		Example: `  parley inbox
+  parley inbox --last 0                every message that was not dismissed
   parley inbox --pending               what waits for an answer
   parley inbox --all --as fae          also what fae sent and dismissed
   parley inbox --follow --json         every change, one envelope a line`,
 	}
 	c.Flags().BoolVar(&filter.All, "all", false, "also what the agent sent and what it dismissed")
 	c.Flags().BoolVar(&filter.Pending, "pending", false, "only what waits for the agent's answer")
+	c.Flags().IntVar(&last, "last", 50, "how many of the last messages; 0 for all of them")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		waiter := env.waiter(false)
@@ -136,16 +140,53 @@ do not show themselves are shown escaped.`,
 		if follow {
 			return followInbox(c.Context(), env, waiter, filter)
 		}
-		var all []json.RawMessage
-		for m, err := range waiter.List(c.Context(), filter) {
-			if err != nil {
-				return err
-			}
-			all = append(all, m.Raw)
+		if last < 0 || last > api.MaxPage {
+			return parley.Refuse(parley.InvalidArgument, "--last %d: give a number from 0 to %d", last, api.MaxPage)
 		}
-		return printMessages(env, all)
+		latest := last > 0 && !filter.All && !filter.Pending
+		all, err := listMessages(c.Context(), waiter, client.View{All: filter.All, Pending: filter.Pending || latest})
+		if err == nil && latest {
+			all, err = addLast(c.Context(), env, waiter, all, last)
+		}
+		if err != nil {
+			return err
+		}
+		raw := make([]json.RawMessage, len(all))
+		for i, m := range all {
+			raw[i] = m.Raw
+		}
+		return printMessages(env, raw)
 	}
 	return c
+}
+
+func listMessages(ctx context.Context, waiter *client.Client, v client.View) (all []client.Message, err error) {
+	for m, err := range waiter.List(ctx, v) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// addLast adds the last messages to those that wait for an answer. It says on standard error if there may be more.
+func addLast(ctx context.Context, env *environment, waiter *client.Client, pending []client.Message, last int) ([]client.Message, error) {
+	latest, err := waiter.Last(ctx, client.View{}, last)
+	if err != nil {
+		return nil, err
+	}
+	earlier := len(latest) >= last && latest[0].Number > 0
+	for _, m := range pending {
+		if len(latest) == 0 || m.Number < latest[0].Number {
+			latest = append(latest, m)
+		}
+	}
+	slices.SortFunc(latest, func(a, b client.Message) int { return cmp.Compare(a.Number, b.Number) })
+	if earlier && !env.options.json {
+		fmt.Fprintln(env.stderr, "there may be earlier messages: parley inbox --last 0")
+	}
+	return latest, nil
 }
 
 // followInbox prints the messages that there are and those that come, until it is interrupted.

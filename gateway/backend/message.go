@@ -49,7 +49,13 @@ func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesReques
 	if limit <= 0 || limit > api.MaxPage {
 		limit = api.MaxPage
 	}
-	in, err := a.Mail().Page(ctx, r.MessageFilter, r.First, limit)
+	var in view.Inbox
+	var err error
+	if r.Last > 0 {
+		in, err = a.Mail().Last(ctx, r.MessageFilter, min(r.Last, api.MaxPage))
+	} else {
+		in, err = a.Mail().Page(ctx, r.MessageFilter, r.First, limit)
+	}
 	if in.Messages == nil {
 		in.Messages = []view.Message{}
 	}

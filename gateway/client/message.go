@@ -106,6 +106,13 @@ func (c *Client) List(ctx context.Context, v View) iter.Seq2[Message, error] {
 	}
 }
 
+// Last returns the messages of a view that came last, by number. It returns at most limit, which is at most 1,000, and
+// fewer if they are large.
+func (c *Client) Last(ctx context.Context, v View, limit int) ([]Message, error) {
+	page, err := get[messagePage](ctx, c, "list_messages", api.ListMessagesRequest{MessageFilter: v, Last: limit})
+	return page.Messages, err
+}
+
 // Message returns one message.
 func (c *Client) Message(ctx context.Context, id ID) (Message, error) {
 	return get[Message](ctx, c, "get_message", api.MessageRequest{FormRef: refTo(id)})

@@ -235,6 +235,7 @@ export interface ListMessagesRequest {
   all?: boolean;
   as?: string;
   first?: number;
+  last?: number;
   limit?: number;
   pending?: boolean;
 }
