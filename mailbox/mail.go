@@ -297,14 +297,7 @@ func (l *Mail) dismiss(n, version uint64) {
 	l.recent.Add(version, n)
 	if m, err := l.at(n); err == nil {
 		m.Dismissed, m.Changed = true, version
-		l.dropOrigin(m)
-	}
-}
-
-// dropOrigin removes a form that is over from the index of origins.
-func (l *Mail) dropOrigin(m *Message) {
-	if l.origins.drop(m) {
-		l.index.At(m.Number).Flags &^= index.HasOrigin
+		l.origins.drop(m)
 	}
 }
 
@@ -320,7 +313,7 @@ func (l *Mail) settle(m *Message, version uint64) {
 	m.Form.Settled = version
 	l.index.At(m.Number).Settled = uint32(version)
 	l.touch(m, version)
-	l.dropOrigin(m)
+	l.origins.drop(m)
 	if l.Received(m) {
 		l.waiting.Remove(m.Number)
 	}

@@ -37,16 +37,10 @@ func (f *Form) AskedIn() *events.Origin {
 	return f.comment
 }
 
-// isOver reports whether a message is a form that is settled and dismissed. An approval without an ID of its asker's is
-// over when it is settled: it is looked up to be decided.
-func (m *Message) isOver() bool {
-	if m.Form == nil || m.Form.IsOpen() {
-		return false
-	}
-	return m.Dismissed || m.Form.Kind == events.Approval && m.Form.AskedIn().ID == ""
-}
+// isOver reports whether a message is a form that is settled and dismissed.
+func (m *Message) isOver() bool { return m.Form != nil && m.Dismissed && !m.Form.IsOpen() }
 
-// originIndex lists the numbers of the forms of dialects, until they are over.
+// originIndex lists the numbers of the forms of dialects, until they are settled and dismissed.
 type originIndex map[originKey][]uint64
 
 // add enters a form, and reports whether it belongs there. Received says whether the mailbox's agent received it.
@@ -66,24 +60,23 @@ func (x *originIndex) add(m *Message, received bool) bool {
 	return true
 }
 
-// drop removes a form that is over, and reports whether it was there.
-func (x originIndex) drop(m *Message) bool {
+// drop removes a form that is settled and dismissed.
+func (x originIndex) drop(m *Message) {
 	if !m.isOver() {
-		return false
+		return
 	}
 	o := m.Form.AskedIn()
 	if o == nil {
-		return false
+		return
 	}
 	k := keyOf(o)
 	i, found := slices.BinarySearch(x[k], m.Number)
 	if !found {
-		return false
+		return
 	}
 	if x[k] = slices.Delete(x[k], i, i+1); len(x[k]) == 0 {
 		delete(x, k)
 	}
-	return true
 }
 
 // checkOrigin refuses an origin without a dialect, and with TOO_LARGE one with too much text.
