@@ -120,7 +120,7 @@ func (b *mailboxActor) ready(after persistence.Position) error {
 		b.state = nil
 	}
 	if b.state == nil {
-		return b.node.registry.dispatcher.aside(b.load)
+		return b.node.registry.dispatcher.block(b.load)
 	}
 	if b.old == nil {
 		b.lend()

@@ -51,7 +51,7 @@ func unrepeatable(b *mailboxActor, err error) error {
 
 // recall reads messages back from the journal and lends them to the state. It waits until they are durable.
 func (b *mailboxActor) recall(numbers []uint64) error {
-	return b.node.registry.dispatcher.aside(func() error {
+	return b.node.registry.dispatcher.block(func() error {
 		if err := b.awaitDurable(); err != nil {
 			return err
 		}

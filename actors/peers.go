@@ -300,7 +300,7 @@ func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
 		in, out := p.Mail()
 		all[i] = view.Peer{
 			Node: p.ID(), Name: names[i], Host: hosts[i], Hints: p.Address().Hints, Reachable: p.Reachable(),
-			Heard: p.Heard(), Waiting: p.Waiting(), Use: n.accounts.ofPeer(p.ID()),
+			LastHeard: p.LastHeard(), Waiting: p.Waiting(), Use: n.accounts.ofPeer(p.ID()),
 			Traffic: view.Traffic{
 				PacketsIn: t.PacketsIn, PacketsOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut, MailIn: in, MailOut: out,
 			},

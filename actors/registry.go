@@ -265,8 +265,8 @@ func (r *registry) drain(ctx context.Context) error {
 // dispatcher runs actors on a fixed set of goroutines, one per processor. The library starts a goroutine for each turn. Then
 // each step of a commit waits behind all of them, and growing their stacks takes a tenth of the node's time.
 type dispatcher struct {
-	turns chan func() // nil ends a goroutine
-	staff int
+	turns   chan func() // nil ends a goroutine
+	workers int
 }
 
 const (
@@ -276,8 +276,8 @@ const (
 
 // newDispatcher starts a dispatcher, which runs until end is called.
 func newDispatcher() *dispatcher {
-	d := &dispatcher{turns: make(chan func(), turnsWaiting), staff: runtime.GOMAXPROCS(0)}
-	for range d.staff {
+	d := &dispatcher{turns: make(chan func(), turnsWaiting), workers: runtime.GOMAXPROCS(0)}
+	for range d.workers {
 		go d.work()
 	}
 	return d
@@ -285,7 +285,7 @@ func newDispatcher() *dispatcher {
 
 // end ends the goroutines. No actor may have messages.
 func (d *dispatcher) end() {
-	for range d.staff {
+	for range d.workers {
 		d.turns <- nil
 	}
 }
@@ -302,11 +302,12 @@ func (d *dispatcher) Schedule(fn func()) {
 // Throughput returns the number of messages that an actor may handle in one turn.
 func (d *dispatcher) Throughput() int { return turnLength }
 
-// aside runs a function that may wait for the disk, within a turn. Another goroutine runs the other actors' turns meanwhile.
-func (d *dispatcher) aside(wait func() error) error {
+// block runs a function that may wait for the disk, within a turn. Another goroutine runs the turns of other actors
+// meanwhile.
+func (d *dispatcher) block(wait func() error) error {
 	done := make(chan struct{})
 	defer close(done)
-	go d.standIn(done)
+	go d.workUntil(done)
 	return wait()
 }
 
@@ -316,8 +317,8 @@ func (d *dispatcher) work() {
 	}
 }
 
-// standIn runs turns until done is closed.
-func (d *dispatcher) standIn(done <-chan struct{}) {
+// workUntil runs turns until done is closed.
+func (d *dispatcher) workUntil(done <-chan struct{}) {
 	for {
 		select {
 		case fn := <-d.turns:

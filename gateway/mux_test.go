@@ -23,11 +23,11 @@ import (
 	"parley/internal/eventually"
 )
 
-// muxClient speaks frames with a node.
+// muxClient exchanges frames with a node.
 type muxClient struct {
-	t     *testing.T
-	conn  *websocket.Conn
-	heard []mux.Frame
+	t        *testing.T
+	conn     *websocket.Conn
+	received []mux.Frame
 }
 
 func (h *testServer) muxDial(agent string) *muxClient {
@@ -46,8 +46,8 @@ func (h *testServer) muxDial(agent string) *muxClient {
 	return &muxClient{t: h.t, conn: conn}
 }
 
-// say sends frames in one message.
-func (k *muxClient) say(frames ...mux.Frame) {
+// send writes frames in one message.
+func (k *muxClient) send(frames ...mux.Frame) {
 	k.t.Helper()
 	var message []byte
 	for _, f := range frames {
@@ -58,22 +58,22 @@ func (k *muxClient) say(frames ...mux.Frame) {
 	}
 }
 
-// hear returns the next frame, with its body as JSON.
-func (k *muxClient) hear() (mux.Frame, string) {
+// receive returns the next frame, with its body as JSON.
+func (k *muxClient) receive() (mux.Frame, string) {
 	k.t.Helper()
-	for len(k.heard) == 0 {
+	for len(k.received) == 0 {
 		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
 		_, message, err := k.conn.Read(ctx)
 		cancel()
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		if err := mux.ReadNode(message, func(f mux.Frame) error { k.heard = append(k.heard, f); return nil }); err != nil {
+		if err := mux.ReadNode(message, func(f mux.Frame) error { k.received = append(k.received, f); return nil }); err != nil {
 			k.t.Fatal(err)
 		}
 	}
-	f := k.heard[0]
-	k.heard = k.heard[1:]
+	f := k.received[0]
+	k.received = k.received[1:]
 	text, err := mux.ToJSON(f.Body)
 	if err != nil || !json.Valid(text) {
 		k.t.Fatalf("%x: %s, %v", f.Body, text, err)
@@ -84,7 +84,7 @@ func (k *muxClient) hear() (mux.Frame, string) {
 // wants checks the next frame.
 func (k *muxClient) wants(kind mux.Kind, id uint64, parts ...string) string {
 	k.t.Helper()
-	f, text := k.hear()
+	f, text := k.receive()
 	if f.Kind != kind || f.ID != id {
 		k.t.Fatalf("frame %d of %d: %s, want %d of %d", f.Kind, f.ID, text, kind, id)
 	}
@@ -139,16 +139,16 @@ func TestAnOutcomeComesOnTheAsksOwnID(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("fae")
-	k.say(mux.Frame{Kind: mux.SignIn, ID: 1, Body: jsonBody(`{"token":%q}`, h.tokens["host"])})
+	k.send(mux.Frame{Kind: mux.SignIn, ID: 1, Body: jsonBody(`{"token":%q}`, h.tokens["host"])})
 	k.wants(mux.Result, 1, `"agent":1`)
 	for i, body := range []func(string, ...any) []byte{jsonBody, func(f string, args ...any) []byte { return mapBody(t, f, args...) }} {
 		ask, answer, again := uint64(10*i+2), uint64(10*i+3), uint64(10*i+4)
-		k.say(mux.Frame{Kind: mux.Ask, ID: ask, Body: body(formText, fmt.Sprint(i))})
+		k.send(mux.Frame{Kind: mux.Ask, ID: ask, Body: body(formText, fmt.Sprint(i))})
 		form := formOf(t, k.wants(mux.Asked, ask))
-		k.say(mux.Frame{Kind: mux.Call, ID: answer, Agent: 1, Operation: "respond_form", Body: body(`{"id":%q,"values":{"a":"yes"}}`, form)})
+		k.send(mux.Frame{Kind: mux.Call, ID: answer, Agent: 1, Operation: "respond_form", Body: body(`{"id":%q,"values":{"a":"yes"}}`, form)})
 		got := map[uint64]string{}
 		for range 2 {
-			f, text := k.hear()
+			f, text := k.receive()
 			if f.Kind != mux.Result || mux.NewReader(f.Body).IsJSON() != (i == 0) {
 				t.Errorf("frame %d: %s", f.Kind, text)
 			}
@@ -157,15 +157,15 @@ func TestAnOutcomeComesOnTheAsksOwnID(t *testing.T) {
 		if !strings.Contains(got[ask], `"a":"yes"`) || !strings.Contains(got[answer], `"answered"`) {
 			t.Errorf("%v", got)
 		}
-		k.say(mux.Frame{Kind: mux.Ask, ID: again, Body: body(formText, fmt.Sprint(i))}) // the same form
+		k.send(mux.Frame{Kind: mux.Ask, ID: again, Body: body(formText, fmt.Sprint(i))}) // the same form
 		k.wants(mux.Result, again, form, `"a":"yes"`)
 	}
-	k.say(mux.Frame{Kind: mux.Call, ID: 90, Operation: "list_messages", Body: mapBody(t, `{"all":true}`)}, // one on a goroutine
+	k.send(mux.Frame{Kind: mux.Call, ID: 90, Operation: "list_messages", Body: mapBody(t, `{"all":true}`)}, // one on a goroutine
 		mux.Frame{Kind: mux.SignOut, ID: 91, Agent: 1})
 	for range 2 {
-		k.hear()
+		k.receive()
 	}
-	k.say(mux.Frame{Kind: mux.Call, ID: 92, Agent: 1, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.send(mux.Frame{Kind: mux.Call, ID: 92, Agent: 1, Operation: "list_messages", Body: jsonBody(`{}`)})
 	k.wants(mux.Refusal, 92, "UNAUTHENTICATED")
 }
 
@@ -174,11 +174,11 @@ func TestWaitsOfAConnectionEnd(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("fae")
-	k.say(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
+	k.send(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
 	form := formOf(t, k.wants(mux.Asked, 1))
-	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "await", Body: jsonBody(`{"id":%q,"waitMs":60}`, form)})
+	k.send(mux.Frame{Kind: mux.Call, ID: 2, Operation: "await", Body: jsonBody(`{"id":%q,"waitMs":60}`, form)})
 	k.wants(mux.Result, 2, `"open"`)
-	k.say(mux.Frame{Kind: mux.Cancel, ID: 1}, mux.Frame{Kind: mux.Call, ID: 3, Operation: "await", Body: jsonBody(`{"id":%q}`, form)})
+	k.send(mux.Frame{Kind: mux.Cancel, ID: 1}, mux.Frame{Kind: mux.Call, ID: 3, Operation: "await", Body: jsonBody(`{"id":%q}`, form)})
 	waits := func() int64 {
 		for _, l := range h.server.backend.Limits() {
 			if l.Name == "waits" && l.For == "agents" {
@@ -189,12 +189,12 @@ func TestWaitsOfAConnectionEnd(t *testing.T) {
 	}
 	eventually.Holds(t, "one waits", func() bool { return waits() == 1 })
 	other := h.muxDial("fae")
-	other.say(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
+	other.send(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
 	other.wants(mux.Asked, 1, form)
 	eventually.Holds(t, "two wait", func() bool { return waits() == 2 })
 	_ = other.conn.CloseNow()
 	eventually.Holds(t, "one waits again", func() bool { return waits() == 1 })
-	k.say(mux.Frame{Kind: mux.Ask, ID: 4, Body: jsonBody(formText, "1")})
+	k.send(mux.Frame{Kind: mux.Ask, ID: 4, Body: jsonBody(formText, "1")})
 	k.wants(mux.Asked, 4, form)
 	closed := make(chan struct{})
 	go func() {
@@ -203,7 +203,7 @@ func TestWaitsOfAConnectionEnd(t *testing.T) {
 	}()
 	want := map[uint64]string{0: fmt.Sprint(mux.Going, " NOT_RUNNING"), 3: fmt.Sprint(mux.Result, " open"), 4: fmt.Sprint(mux.Refusal, " NOT_RUNNING")}
 	for range 3 {
-		f, text := k.hear()
+		f, text := k.receive()
 		kind, word, _ := strings.Cut(want[f.ID], " ")
 		if fmt.Sprint(f.Kind) != kind || !strings.Contains(text, word) {
 			t.Errorf("frame %d of %d: %s", f.Kind, f.ID, text)
@@ -229,18 +229,18 @@ func TestAFollowSendsWhatIsAllowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k.say(mux.Frame{Kind: mux.Follow, ID: 1, Body: mapBody(t, `{}`), Credit: 2})
+	k.send(mux.Frame{Kind: mux.Follow, ID: 1, Body: mapBody(t, `{}`), Credit: 2})
 	k.wants(mux.Item, 1, `"mail 0"`)
 	second := k.wants(mux.Item, 1, `"mail 1"`)
-	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "status", Body: jsonBody(`{}`)}) // nothing comes before it
+	k.send(mux.Frame{Kind: mux.Call, ID: 2, Operation: "status", Body: jsonBody(`{}`)}) // nothing comes before it
 	k.wants(mux.Result, 2)
-	k.say(mux.Frame{Kind: mux.Credit, ID: 1, Credit: 1})
+	k.send(mux.Frame{Kind: mux.Credit, ID: 1, Credit: 1})
 	k.wants(mux.Item, 1, `"mail 2"`)
 	var at struct{ Cursor string }
 	if err := json.Unmarshal([]byte(second), &at); err != nil {
 		t.Fatal(err)
 	}
-	k.say(mux.Frame{Kind: mux.Cancel, ID: 1}, mux.Frame{Kind: mux.Follow, ID: 3, Body: jsonBody(`{"cursor":%q}`, at.Cursor), Credit: 1 << 63}, mux.Frame{Kind: mux.Credit, ID: 3, Credit: 1 << 63})
+	k.send(mux.Frame{Kind: mux.Cancel, ID: 1}, mux.Frame{Kind: mux.Follow, ID: 3, Body: jsonBody(`{"cursor":%q}`, at.Cursor), Credit: 1 << 63}, mux.Frame{Kind: mux.Credit, ID: 3, Credit: 1 << 63})
 	for i := 2; i < 5; i++ {
 		k.wants(mux.Item, 3, fmt.Sprintf(`"mail %d"`, i))
 	}
@@ -255,16 +255,16 @@ func TestAFollowOfAgentsSendsWhatIsAllowed(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("host")
-	k.say(mux.Frame{Kind: mux.FollowAgents, ID: 1, Body: jsonBody(`{}`), Credit: 2})
+	k.send(mux.Frame{Kind: mux.FollowAgents, ID: 1, Body: jsonBody(`{}`), Credit: 2})
 	k.wants(mux.Item, 1, `"upsert"`)
 	k.wants(mux.Item, 1, `"upsert"`)
-	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "status", Body: jsonBody(`{}`)}) // nothing comes before it
+	k.send(mux.Frame{Kind: mux.Call, ID: 2, Operation: "status", Body: jsonBody(`{}`)}) // nothing comes before it
 	k.wants(mux.Result, 2)
-	k.say(mux.Frame{Kind: mux.Credit, ID: 1, Credit: 10})
+	k.send(mux.Frame{Kind: mux.Credit, ID: 1, Credit: 10})
 	k.wants(mux.Item, 1, `{"kind":"told"}`)
 	h.guest("bob")
 	k.wants(mux.Item, 1, `"upsert"`, `"bob"`)
-	k.say(mux.Frame{Kind: mux.FollowAgents, ID: 3, Body: jsonBody(`{"agentId":"nobody"}`), Credit: 1})
+	k.send(mux.Frame{Kind: mux.FollowAgents, ID: 3, Body: jsonBody(`{"agentId":"nobody"}`), Credit: 1})
 	k.wants(mux.Refusal, 3, "AGENT_NOT_FOUND")
 }
 
@@ -274,21 +274,21 @@ func TestAConnectionIsGoodForWhatItsTokensAre(t *testing.T) {
 	fae, bob := h.guest("fae"), h.guest("bob")
 	h.tokens["fae"] = makeToken(t, fae, "read")
 	k := h.muxDial("fae")
-	k.say(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
+	k.send(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
 	k.wants(mux.Refusal, 1, "NOT_PERMITTED")
-	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "list_messages", Body: jsonBody(`{"as":"HOST"}`)})
+	k.send(mux.Frame{Kind: mux.Call, ID: 2, Operation: "list_messages", Body: jsonBody(`{"as":"HOST"}`)})
 	k.wants(mux.Refusal, 2, "NOT_PERMITTED")
-	k.say(mux.Frame{Kind: mux.SignIn, ID: 3, Body: jsonBody(`{"token":"nonsense"}`)})
+	k.send(mux.Frame{Kind: mux.SignIn, ID: 3, Body: jsonBody(`{"token":"nonsense"}`)})
 	k.wants(mux.Refusal, 3, "UNAUTHENTICATED")
-	k.say(mux.Frame{Kind: mux.SignIn, ID: 4, Body: jsonBody(`{"token":%q}`, h.tokens["bob"])})
+	k.send(mux.Frame{Kind: mux.SignIn, ID: 4, Body: jsonBody(`{"token":%q}`, h.tokens["bob"])})
 	k.wants(mux.Result, 4, `"agent":1`)
-	k.say(mux.Frame{Kind: mux.Ask, ID: 5, Agent: 1, Body: jsonBody(formText, "1")})
+	k.send(mux.Frame{Kind: mux.Ask, ID: 5, Agent: 1, Body: jsonBody(formText, "1")})
 	k.wants(mux.Asked, 5)
 	revokeAll(t, bob)
 	k.wants(mux.Refusal, 5, "UNAUTHENTICATED") // what waited for bob ends, and nothing else
-	k.say(mux.Frame{Kind: mux.Call, ID: 6, Agent: 1, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.send(mux.Frame{Kind: mux.Call, ID: 6, Agent: 1, Operation: "list_messages", Body: jsonBody(`{}`)})
 	k.wants(mux.Refusal, 6, "UNAUTHENTICATED")
-	k.say(mux.Frame{Kind: mux.Call, ID: 7, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.send(mux.Frame{Kind: mux.Call, ID: 7, Operation: "list_messages", Body: jsonBody(`{}`)})
 	k.wants(mux.Result, 7)
 	revokeAll(t, fae)
 	if code := k.end(); code != websocket.StatusPolicyViolation {
@@ -315,17 +315,17 @@ func TestAnAgentWithManyCallsRefusesNobodyElse(t *testing.T) {
 	h.guest("fae")
 	h.guest("bob")
 	k := h.muxDial("fae")
-	k.say(mux.Frame{Kind: mux.SignIn, ID: 1, Body: jsonBody(`{"token":%q}`, h.tokens["bob"])})
+	k.send(mux.Frame{Kind: mux.SignIn, ID: 1, Body: jsonBody(`{"token":%q}`, h.tokens["bob"])})
 	k.wants(mux.Result, 1, `"agent":1`)
 	const many = 10_000
 	calls := make([]mux.Frame, many)
 	for i := range calls {
 		calls[i] = mux.Frame{Kind: mux.Call, ID: uint64(i + 10), Operation: "list_messages", Body: jsonBody(`{}`)}
 	}
-	k.say(append(calls, mux.Frame{Kind: mux.Ask, ID: 2, Agent: 1, Body: jsonBody(formText, "1")})...)
+	k.send(append(calls, mux.Frame{Kind: mux.Ask, ID: 2, Agent: 1, Body: jsonBody(formText, "1")})...)
 	refused, asked := 0, false
 	for range many + 1 {
-		switch f, text := k.hear(); {
+		switch f, text := k.receive(); {
 		case f.ID == 2:
 			asked = f.Kind == mux.Asked
 		case f.Kind == mux.Refusal && strings.Contains(text, "RATE_LIMITED"):
@@ -358,13 +358,13 @@ func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
 		{Kind: mux.SignIn, Body: jsonBody(`[]`)},
 	} {
 		f.ID = uint64(i)
-		k.say(f)
+		k.send(f)
 		k.wants(mux.Refusal, f.ID, `"code"`)
 	}
-	k.say(mux.Frame{Kind: mux.Credit, ID: 99, Credit: 1}, mux.Frame{Kind: mux.Cancel, ID: 99}, mux.Frame{Kind: mux.SignOut, ID: 100, Agent: 0}, mux.Frame{Kind: mux.SignOut, ID: 101, Agent: 99})
+	k.send(mux.Frame{Kind: mux.Credit, ID: 99, Credit: 1}, mux.Frame{Kind: mux.Cancel, ID: 99}, mux.Frame{Kind: mux.SignOut, ID: 100, Agent: 0}, mux.Frame{Kind: mux.SignOut, ID: 101, Agent: 99})
 	k.wants(mux.Result, 100)
 	k.wants(mux.Result, 101)
-	for name, say := range map[string]func(*muxClient){
+	for name, misbehave := range map[string]func(*muxClient){
 		"text":     func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageText, []byte("{}")) },
 		"no frame": func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageBinary, []byte{0xc1}) },
 		"of the node": func(k *muxClient) {
@@ -372,18 +372,18 @@ func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
 		},
 		"an ID twice": func(k *muxClient) {
 			await := mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "twice")}
-			k.say(await)
+			k.send(await)
 			k.wants(mux.Asked, 1)
-			k.say(await)
+			k.send(await)
 		},
 	} {
 		other := h.muxDial("fae")
-		say(other)
+		misbehave(other)
 		if code := other.end(); code != websocket.StatusPolicyViolation {
 			t.Errorf("%s: the connection ends with %v", name, code)
 		}
 	}
-	k.say(mux.Frame{Kind: mux.Call, ID: 200, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.send(mux.Frame{Kind: mux.Call, ID: 200, Operation: "list_messages", Body: jsonBody(`{}`)})
 	k.wants(mux.Result, 200)
 }
 

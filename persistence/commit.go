@@ -107,7 +107,7 @@ func (j *Journal) encode(batch []appended) (*frame, error) {
 
 // keep makes a stored commit visible to readers. The caller holds busy.
 func (j *Journal) keep(f *frame) error {
-	j.doubts = nil
+	j.inDoubt = nil
 	if j.buffer = f.bytes; cap(j.buffer) > maxBuffer {
 		j.buffer = nil
 	}
@@ -115,7 +115,7 @@ func (j *Journal) keep(f *frame) error {
 		return err
 	}
 	j.reader.frames.put(&f.Commit, len(f.bytes), f.hash)
-	nudge(j.marks)
+	signal(j.marks)
 	j.grown(len(f.bytes))
 	return nil
 }
@@ -138,14 +138,14 @@ var errTaken = errors.New("its number is taken")
 // log. A commit that cannot be looked for is left in doubt for Reopen. The caller holds busy.
 func (j *Journal) store(ctx context.Context, f *frame) error {
 	l := j.connection()
-	j.doubts = append(j.doubts, f)
+	j.inDoubt = append(j.inDoubt, f)
 	err := j.o.step(StepPublish, func() error { return l.publish(ctx, f) })
 	switch {
 	case errors.Is(err, errTaken):
-		j.doubts = j.doubts[:len(j.doubts)-1]
-		return j.whoTook(ctx, l, f)
+		j.inDoubt = j.inDoubt[:len(j.inDoubt)-1]
+		return j.takenError(ctx, l, f)
 	case errors.Is(err, nats.ErrMaxPayload):
-		j.doubts = j.doubts[:len(j.doubts)-1]
+		j.inDoubt = j.inDoubt[:len(j.inDoubt)-1]
 		return parley.Refuse(parley.ReadOnly, "an append of %d bytes fits no commit", len(f.bytes))
 	case err != nil && !j.settled(ctx, l, f):
 		return readOnly(fmt.Sprintf("commit %d cannot be stored", f.Number), err)
@@ -157,7 +157,7 @@ func (j *Journal) store(ctx context.Context, f *frame) error {
 
 // publish sends a commit, waits for the server's acknowledgement, and flushes the commit to disk.
 func (l *link) publish(ctx context.Context, f *frame) error {
-	l.calm()
+	l.resetInterrupt()
 	l.sent++
 	reply := l.inbox + strconv.FormatUint(l.sent, 10)
 	msg := nats.NewMsg(l.o.subject())
@@ -179,8 +179,8 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 				return err
 			}
 			return l.flush()
-		case <-l.alarm:
-			return l.whatTrouble()
+		case <-l.interrupts:
+			return l.err()
 		case <-timer.C:
 			if !l.isBusy(ctx) {
 				return errors.New("the server does not answer")
@@ -200,7 +200,7 @@ func (l *link) flush() error {
 	}
 	err := l.blocks.flush()
 	if err != nil {
-		l.raise(err) // readable data may not be on disk
+		l.interrupt(err) // readable data may not be on disk
 	}
 	return err
 }
@@ -249,7 +249,7 @@ func readAck(m *nats.Msg, stream string, number uint64) error {
 
 // settled reports whether a commit whose acknowledgement was lost is stored.
 func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
-	if l.whatTrouble() != nil && l.server != nil {
+	if l.err() != nil && l.server != nil {
 		return false // after a failed write, readable data may not be on disk
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
@@ -265,9 +265,8 @@ func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	return err == nil && found
 }
 
-// whoTook returns the reason why a commit's number is not the next one: the log was cut, or another process writes to
-// it.
-func (j *Journal) whoTook(ctx context.Context, l *link, f *frame) error {
+// takenError returns the reason why a commit's number is taken: the log was cut, or another process writes to it.
+func (j *Journal) takenError(ctx context.Context, l *link, f *frame) error {
 	s, err := l.js.Stream(ctx, l.o.streamName())
 	if err == nil && s.CachedInfo().State.LastSeq < f.Number-1 {
 		return lost(s.CachedInfo().State.LastSeq+1, "is gone, and so are those to %d, which were durable", f.Number-1)

@@ -29,7 +29,7 @@ func (o *order) fail(err error) {
 	}
 	o.failure = err
 	o.failed.Store(true)
-	o.gathered, o.taken, o.backlog = nil, 0, 0
+	o.queued, o.taken, o.backlog = nil, 0, 0
 	o.waits.Store(0)
 	close(o.changed)
 	o.changed = make(chan struct{})
@@ -197,11 +197,11 @@ func (j *Journal) checkTail(ctx context.Context) error {
 	switch state.LastSeq {
 	case known.number:
 		if l.server != nil {
-			j.doubts = nil // the server is gone, with the commits on their way to it
+			j.inDoubt = nil // the server is gone, with the commits on their way to it
 		}
 		return nil
 	case known.number + 1:
-		for _, f := range j.doubts {
+		for _, f := range j.inDoubt {
 			if l.is(ctx, mark{f.Number, f.hash}) == nil {
 				return j.keep(f)
 			}
@@ -235,7 +235,7 @@ func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 		return false, fmt.Errorf("encode commit %d: %w", f.Number, err)
 	}
 	err = j.store(ctx, f)
-	if isExactly(err, errFenced) && len(j.doubts) > 0 {
+	if isExactly(err, errFenced) && len(j.inDoubt) > 0 {
 		return true, nil
 	}
 	return false, err

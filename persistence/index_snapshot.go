@@ -50,7 +50,7 @@ func (j *Journal) indexer(ctx context.Context) {
 func (j *Journal) grown(bytes int) {
 	if n := j.unindexed.Add(int64(bytes)); n >= max(indexEvery, j.indexBytes.Load()) {
 		j.unindexed.Add(-n)
-		nudge(j.pages)
+		signal(j.pages)
 	}
 }
 

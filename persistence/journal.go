@@ -29,9 +29,9 @@ type Journal struct {
 		*link
 	}
 
-	busy   sync.Mutex // held by a commit on its way, by Reopen, and by Close
-	doubts []*frame   // commits that were sent and may be stored; guarded by busy
-	buffer []byte     // reused for the next frame; guarded by busy
+	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
+	inDoubt []*frame   // commits that were sent and may be stored; guarded by busy
+	buffer  []byte     // reused for the next frame; guarded by busy
 
 	discarded  atomic.Int64 // unusable snapshots that were read since Open
 	unindexed  atomic.Int64 // bytes of commits since the last snapshot of the index
@@ -42,7 +42,7 @@ type Journal struct {
 
 	marks  chan struct{} // the high-water mark is behind
 	pages  chan struct{} // the index snapshot is behind
-	quiet  context.CancelFunc
+	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 	closed sync.Once
 	ended  error // the result of Close
@@ -102,7 +102,7 @@ func (j *Journal) start(ctx context.Context) error {
 		return err
 	}
 	j.line.link = l
-	unchecked, err := j.takeUp(ctx)
+	unchecked, err := j.replayAndFence(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (j *Journal) start(ctx context.Context) error {
 	if err := j.o.flushBeside(); err != nil {
 		return err
 	}
-	nudge(j.marks) // the log may have been ahead of it
-	background, quiet := context.WithCancel(context.WithoutCancel(ctx))
-	j.quiet = quiet
+	signal(j.marks) // the log may have been ahead of it
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	j.cancel = cancel
 	j.tasks.Go(func() { j.committer(background) })
 	j.tasks.Go(func() { j.releaser(background) })
 	j.tasks.Go(func() { j.marker(background) })
@@ -125,16 +125,16 @@ func (j *Journal) start(ctx context.Context) error {
 	return nil
 }
 
-// takeUp replays the log. On an external server it then stores an empty commit, which fences an earlier writer. If that
-// writer has stored a commit meanwhile, takeUp replays again. It also retries while the servers elect a leader.
-func (j *Journal) takeUp(ctx context.Context) (unchecked uint64, err error) {
+// replayAndFence replays the log. On an external server it then stores an empty commit, which fences an earlier writer. If that
+// writer has stored a commit meanwhile, replayAndFence replays again. It also retries while the servers elect a leader.
+func (j *Journal) replayAndFence(ctx context.Context) (unchecked uint64, err error) {
 	for end := time.Now().Add(serverStart); ; {
 		unchecked, err = j.replay(ctx)
 		if j.o.URL == "" {
 			return unchecked, err
 		}
 		if err == nil {
-			j.doubts = nil // of an earlier attempt: the replay has read the stored ones
+			j.inDoubt = nil // of an earlier attempt: the replay has read the stored ones
 			_, err = j.probe(ctx)
 		}
 		if parley.CodeOf(err) != parley.ReadOnly || time.Now().After(end) {
@@ -156,8 +156,8 @@ func (j *Journal) connection() *link {
 	return j.line.link
 }
 
-// nudge wakes the receiver of a channel with room for one value.
-func nudge(c chan struct{}) {
+// signal wakes the receiver of a channel with room for one value.
+func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -186,7 +186,7 @@ func (j *Journal) close(ctx context.Context) error {
 	if err := j.drain(context.WithoutCancel(ctx)); err != nil { // all are released now
 		errs = append(errs, err)
 	}
-	j.quiet()
+	j.cancel()
 	j.tasks.Wait()
 	j.busy.Lock()
 	defer j.busy.Unlock()

@@ -19,14 +19,14 @@ import (
 // Lease is the right to run a node whose journal is on a NATS system. It keeps a standby waiting while the node runs
 // elsewhere. It does not prevent that two processes write: the fence does.
 type Lease struct {
-	log   *slog.Logger
-	conn  *nats.Conn
-	kv    jetstream.KeyValue
-	who   string
-	rev   uint64
-	lost  chan struct{}
-	quiet context.CancelFunc
-	tasks sync.WaitGroup
+	log    *slog.Logger
+	conn   *nats.Conn
+	kv     jetstream.KeyValue
+	holder string
+	rev    uint64
+	lost   chan struct{}
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
 }
 
 const (
@@ -46,7 +46,7 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 		return nil, err
 	}
 	l := &Lease{log: o.Log, lost: make(chan struct{})}
-	if l.who, err = leaseHolder(o.Folder); err != nil {
+	if l.holder, err = leaseHolder(o.Folder); err != nil {
 		return nil, readOnly("the state folder cannot be written", err)
 	}
 	l.conn, err = nats.Connect(o.URL, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1),
@@ -68,8 +68,8 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 		l.conn.Close()
 		return nil, unreachable(err)
 	}
-	background, quiet := context.WithCancel(context.WithoutCancel(ctx))
-	l.quiet = quiet
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.cancel = cancel
 	l.tasks.Go(func() { l.renew(background) })
 	return l, nil
 }
@@ -121,7 +121,7 @@ var (
 // not be taken and no holder is known that came after this process: a lease ended meanwhile, or the server that was
 // asked lags behind.
 func (l *Lease) take(ctx context.Context) error {
-	rev, err := l.kv.Create(ctx, leaseKey, []byte(l.who))
+	rev, err := l.kv.Create(ctx, leaseKey, []byte(l.holder))
 	if err == nil {
 		l.rev = rev
 	}
@@ -134,9 +134,9 @@ func (l *Lease) take(ctx context.Context) error {
 		return errNotFree
 	case err != nil:
 		return err
-	case string(held.Value()) != l.who && held.Revision() <= l.rev:
+	case string(held.Value()) != l.holder && held.Revision() <= l.rev:
 		return errNotFree
-	case string(held.Value()) != l.who:
+	case string(held.Value()) != l.holder:
 		return errHeld
 	}
 	l.rev = held.Revision() // of an earlier process in this folder
@@ -155,7 +155,7 @@ func (l *Lease) renew(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		rev, err := l.kv.Update(request, leaseKey, []byte(l.who), l.rev)
+		rev, err := l.kv.Update(request, leaseKey, []byte(l.holder), l.rev)
 		if err == nil {
 			l.rev = rev
 			continue
@@ -178,7 +178,7 @@ func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
 // Close releases the lease, so that a standby does not wait until it expires.
 func (l *Lease) Close(ctx context.Context) error {
-	l.quiet()
+	l.cancel()
 	l.tasks.Wait()
 	defer l.conn.Close()
 	err := l.kv.Delete(ctx, leaseKey, jetstream.LastRevision(l.rev))

@@ -53,7 +53,7 @@ func TestStandbyWaitsForReleasedLease(t *testing.T) {
 func TestLeaseOfDeadHolderExpires(t *testing.T) {
 	e := startExternal(t)
 	dead := acquire(t, e.options(t), nil)
-	dead.quiet() // as if killed: it neither renews nor releases the lease
+	dead.cancel() // as if killed: it neither renews nor releases the lease
 	dead.tasks.Wait()
 	dead.conn.Close()
 	start := time.Now()
@@ -68,7 +68,7 @@ func TestLeaseOfSameFolderIsReacquired(t *testing.T) {
 	e := startExternal(t)
 	o := e.options(t)
 	dead := acquire(t, o, nil)
-	dead.quiet()
+	dead.cancel()
 	dead.tasks.Wait()
 	dead.conn.Close()
 	l := acquire(t, o, func() { t.Error("the holder waits for its own lease") })
@@ -104,7 +104,7 @@ func (kv expiringBucket) Get(ctx context.Context, key string) (jetstream.KeyValu
 func TestExpiringLeaseIsNotReportedLost(t *testing.T) {
 	e := startExternal(t)
 	l := acquire(t, e.options(t), nil)
-	l.quiet()
+	l.cancel()
 	l.tasks.Wait()
 	kv, rev := l.kv, l.rev
 	if _, err := kv.Put(t.Context(), leaseKey, []byte("an earlier holder")); err != nil {
@@ -125,7 +125,7 @@ func TestExpiringLeaseIsNotReportedLost(t *testing.T) {
 func TestLeaseIsNotLostToAnEarlierHolder(t *testing.T) {
 	e := startExternal(t)
 	l := acquire(t, e.options(t), nil)
-	l.quiet()
+	l.cancel()
 	l.tasks.Wait()
 	rev, err := l.kv.Put(t.Context(), leaseKey, []byte("another"))
 	if err != nil {

@@ -41,15 +41,15 @@ type link struct {
 
 	old *inspector // of older blocks; nil if the server is external
 
-	troubled sync.Mutex
-	trouble  error         // the reason why an answer may not come
-	alarm    chan struct{} // receives when trouble is set
-	closed   sync.Once
+	failureMu  sync.Mutex
+	failure    error         // the reason why an answer may not come
+	interrupts chan struct{} // receives when failure is set
+	closed     sync.Once
 }
 
 // connect connects to the server. It starts the server first if it is embedded.
 func connect(o *Options) (*link, error) {
-	l := &link{o: o, alarm: make(chan struct{}, 1)}
+	l := &link{o: o, interrupts: make(chan struct{}, 1)}
 	opts := []nats.Option{
 		nats.Name("parley journal"),
 		nats.Timeout(connectTimeout),
@@ -59,7 +59,7 @@ func connect(o *Options) (*link, error) {
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // a commit that could not be sent must not be sent later
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			l.raise(fmt.Errorf("connection lost: %w", errors.Join(nats.ErrDisconnected, err)))
+			l.interrupt(fmt.Errorf("connection lost: %w", errors.Join(nats.ErrDisconnected, err)))
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			o.Log.Debug("journal's connection", "error", err)
@@ -67,8 +67,8 @@ func connect(o *Options) (*link, error) {
 	}
 	if o.URL == "" {
 		logger := &serverLog{log: o.Log, stream: o.streamName()}
-		raise := l.raise
-		logger.onFailure.Store(&raise)
+		interrupt := l.interrupt
+		logger.onFailure.Store(&interrupt)
 		var err error
 		if l.old, err = inspect(blockFolder(o)); err != nil {
 			return nil, err
@@ -121,29 +121,30 @@ func unreachable(err error) error {
 	return parley.Refuse(parley.ReadOnly, "the journal's server is out of reach: %v", err)
 }
 
-// raise interrupts the wait for an answer that may never come.
-func (l *link) raise(err error) {
-	l.troubled.Lock()
-	l.trouble = err
-	l.troubled.Unlock()
+// interrupt ends the wait for an answer that may not come, with err.
+func (l *link) interrupt(err error) {
+	l.failureMu.Lock()
+	l.failure = err
+	l.failureMu.Unlock()
 	select {
-	case l.alarm <- struct{}{}:
+	case l.interrupts <- struct{}{}:
 	default:
 	}
 }
 
-// calm drops an earlier interrupt.
-func (l *link) calm() {
+// resetInterrupt drops an earlier interrupt.
+func (l *link) resetInterrupt() {
 	select {
-	case <-l.alarm:
+	case <-l.interrupts:
 	default:
 	}
 }
 
-func (l *link) whatTrouble() error {
-	l.troubled.Lock()
-	defer l.troubled.Unlock()
-	return l.trouble
+// err returns the reason why an answer may not come, or nil.
+func (l *link) err() error {
+	l.failureMu.Lock()
+	defer l.failureMu.Unlock()
+	return l.failure
 }
 
 func (l *link) close() {

@@ -29,11 +29,11 @@ type order struct {
 	times   uint64        // number of failures
 	changed chan struct{} // closed when failure changes
 
-	gathered []appended   // positions settled+taken+1 to next
-	waits    atomic.Int64 // length of gathered
-	failed   atomic.Bool  // whether there ever was a failure
-	taken    int          // appends in the commit under way
-	backlog  int          // bytes of both
+	queued  []appended   // positions settled+taken+1 to next
+	waits   atomic.Int64 // length of queued
+	failed  atomic.Bool  // whether there ever was a failure
+	taken   int          // appends in the commit under way
+	backlog int          // bytes of both
 
 	waiting   []waiter // by position
 	releasing bool
@@ -90,13 +90,13 @@ func (o *order) AppendSince(failures uint64, sections ...events.Section) Positio
 		a = appended{}
 		o.spans = append(o.spans, span{pos, pos, errStale})
 	}
-	first := len(o.gathered) == 0
-	o.gathered = append(o.gathered, a)
-	o.waits.Store(int64(len(o.gathered)))
+	first := len(o.queued) == 0
+	o.queued = append(o.queued, a)
+	o.waits.Store(int64(len(o.queued)))
 	o.backlog += a.size
 	o.mu.Unlock()
 	if first {
-		nudge(o.wake)
+		signal(o.wake)
 	}
 	return pos
 }
@@ -114,19 +114,19 @@ const sectionBytes = 64
 func (o *order) take(room int) []appended {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.failure != nil || len(o.gathered) == 0 {
+	if o.failure != nil || len(o.queued) == 0 {
 		return nil
 	}
-	n, size := 1, o.gathered[0].size
-	for n < len(o.gathered) && size+o.gathered[n].size <= room {
-		size += o.gathered[n].size
+	n, size := 1, o.queued[0].size
+	for n < len(o.queued) && size+o.queued[n].size <= room {
+		size += o.queued[n].size
 		n++
 	}
-	batch := o.gathered[:n:n]
-	if o.gathered = o.gathered[n:]; len(o.gathered) == 0 {
-		o.gathered = nil
+	batch := o.queued[:n:n]
+	if o.queued = o.queued[n:]; len(o.queued) == 0 {
+		o.queued = nil
 	}
-	o.waits.Store(int64(len(o.gathered)))
+	o.waits.Store(int64(len(o.queued)))
 	o.taken = n
 	return batch
 }
@@ -150,7 +150,7 @@ func (o *order) stored(batch []appended) {
 func (o *order) settledSome() {
 	if len(o.waiting) > 0 {
 		if first, _ := o.state(o.waiting[0].pos); first != pending {
-			nudge(o.due)
+			signal(o.due)
 		}
 	}
 	done := (o.settled == o.next || o.failure != nil) && len(o.waiting) == 0 && !o.releasing
@@ -183,7 +183,7 @@ func (o *order) Release(pos Position, fn func(error)) {
 	}
 	o.waiting = slices.Insert(o.waiting, at, waiter{pos, fn})
 	if state != pending {
-		nudge(o.due)
+		signal(o.due)
 	}
 	o.mu.Unlock()
 }

@@ -149,10 +149,10 @@ func (j *Journal) listSnapshots(ctx context.Context) {
 		}
 	}
 	for _, o := range all {
-		who, err := ulid.ParseStrict(o.Name)
+		mailbox, err := ulid.ParseStrict(o.Name)
 		version, err2 := strconv.ParseUint(o.Metadata[versionKey], 10, 64)
 		if err == nil && err2 == nil {
-			j.setSnapshot(who, version)
+			j.setSnapshot(mailbox, version)
 		}
 	}
 }

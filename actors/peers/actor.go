@@ -17,7 +17,7 @@ const (
 	retryFirst      = 100 * time.Millisecond
 	retryMost       = 5 * time.Second
 	retryIntroduced = 15 * time.Second // of a node that was only introduced
-	quiet           = 3 * time.Second  // a reachable node that is not heard for so long is called
+	maxSilence      = 3 * time.Second  // a reachable node that is silent for so long is called
 
 	// retryCrashed is the pause after a crash. It is so long that a peer's actor never crashes too often.
 	retryCrashed = 15 * time.Second
@@ -43,7 +43,7 @@ type peerActor struct {
 
 // The messages of a peer's actor. Those that follow from its own work name it.
 type (
-	// wake says that there may be something to do.
+	// wake tells the actor that there may be work.
 	wake struct{}
 
 	// announced is the result of an announcement.
@@ -58,7 +58,7 @@ type (
 		pause uint64
 	}
 
-	// tick comes when the node may have been quiet for too long.
+	// tick comes when the node may have been maxSilence for too long.
 	tick struct{ to *peerActor }
 
 	// collected is what a mailbox gave.
@@ -135,7 +135,7 @@ func (a *peerActor) Receive(ctx actor.Context) {
 			return
 		}
 		a.ticking = false
-		if a.isResting() && a.peer.reachable.Load() && a.peer.silence() >= quiet {
+		if a.isResting() && a.peer.reachable.Load() && a.peer.silence() >= maxSilence {
 			a.announce()
 		}
 	case collected:
@@ -332,11 +332,11 @@ func (a *peerActor) pause(d time.Duration) {
 	a.wakeUp()
 }
 
-// watch has the node called when it has been quiet for a while.
+// watch has the node called when it has been maxSilence for a while.
 func (a *peerActor) watch() {
 	if !a.ticking {
 		a.ticking = true
-		a.after(quiet, tick{a})
+		a.after(maxSilence, tick{a})
 	}
 }
 

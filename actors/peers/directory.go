@@ -88,7 +88,7 @@ func (d *Directory) isOpen() bool {
 	return !d.closed && d.link != nil
 }
 
-// leaveTime bounds the time in which a node that stops says so to its peers.
+// leaveTime bounds the time in which a stopping node tells its peers.
 const leaveTime = 300 * time.Millisecond
 
 // Leave tells the reachable nodes that this one stops. It does not block for long.
@@ -160,7 +160,7 @@ func (d *Directory) Knows(id capabilities.NodeID) bool {
 	return met
 }
 
-// isIntroduced reports whether a node is known only by what another has said of it.
+// isIntroduced reports whether a node is known only by introduction.
 func (d *Directory) isIntroduced(id capabilities.NodeID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,17 +19,17 @@ const MovesBurst = 20
 
 const movesEvery = time.Minute
 
-// updateAddress records where a known node says that it is.
+// updateAddress records the addresses that a known node announces.
 func (d *Directory) updateAddress(ctx context.Context, p *Peer, at AddressPacket) {
 	if now := p.Address(); at.Stamp <= now.Stamp || slices.Equal(at.Hints, now.Hints) || !p.moves.Allow() {
-		return // the node says so again until it is recorded
+		return // the node announces them again until they are recorded
 	}
 	if err := d.node.Record(ctx, mailbox.UpdatePeer{Node: p.id, Hints: at.Hints, Stamp: at.Stamp}); err != nil {
 		d.o.Log.Warn("a node's new address is not recorded", "node", p.id.String(), "error", err)
 	}
 }
 
-// introduced records what a node says of another. A known node speaks for itself.
+// introduced records another node's addresses, as a node gives them. A known node announces its own.
 func (d *Directory) introduced(ctx context.Context, by *Peer, i Introduction) {
 	if i.Node == d.o.ID || d.Knows(i.Node) {
 		return
@@ -38,12 +38,12 @@ func (d *Directory) introduced(ctx context.Context, by *Peer, i Introduction) {
 	if err == nil {
 		return
 	}
-	by.sayIntroduced.Do(func() { // a node that introduces too many does so often
+	by.introducedWarning.Do(func() { // a node that introduces too many does so often
 		d.o.Log.Warn("introductions are not recorded", "by", by.id.String(), "node", i.Node.String(), "error", err)
 	})
 }
 
-// respondAccept welcomes a node that shows an invitation, or says why not. It returns nil for a packet that gets no
+// respondAccept welcomes a node that shows an invitation, or refuses it. It returns nil for a packet that gets no
 // response.
 func (d *Directory) respondAccept(ctx context.Context, packet transport.Packet) any {
 	a, err := ReadPacket[AcceptPacket](packet.Body)
@@ -62,7 +62,7 @@ func (d *Directory) respondAccept(ctx context.Context, packet transport.Packet) 
 		code, text := Refusal(err)
 		return WelcomePacket{Code: code, Text: text}
 	}
-	d.Peer(packet.From).hear()
+	d.Peer(packet.From).recordContact()
 	at := d.address()
 	return WelcomePacket{Host: d.node.Host().ULID, Grant: grant.ULID, Hints: at.Hints, Stamp: at.Stamp}
 }

@@ -51,7 +51,7 @@ func (d *Directory) respond(ctx context.Context, packet transport.Packet) (trans
 		p.leaves()
 		return KindNoted, d.address()
 	}
-	p.hear()
+	p.recordContact()
 	switch packet.Kind {
 	case KindMail:
 		mail, err := ReadPacket[MailPacket](packet.Body)

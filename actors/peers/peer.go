@@ -21,13 +21,13 @@ type Peer struct {
 	id capabilities.NodeID
 
 	reachable atomic.Bool
-	heard     atomic.Int64 // the last time, in unix milliseconds
+	lastHeard atomic.Int64 // when a packet last came from it, in unix milliseconds
 	accepting atomic.Int64 // bytes of its packets that are being accepted
 	mailIn    atomic.Uint64
 	mailOut   atomic.Uint64
 
-	moves         *rate.Limiter  // how often new addresses of it are recorded
-	sayIntroduced rate.Sometimes // that it has introduced too many nodes
+	moves             *rate.Limiter  // how often new addresses of it are recorded
+	introducedWarning rate.Sometimes // the warning of too many introductions
 
 	crashed atomic.Bool // its actor is being restarted
 	back    atomic.Bool // it has shown itself, so that the actor need not pause
@@ -51,7 +51,7 @@ func newPeer(d *Directory, id capabilities.NodeID) *Peer {
 	return &Peer{
 		d: d, id: id,
 		waits: map[capabilities.ID]int{}, queued: map[capabilities.ID]bool{}, inFlight: map[capabilities.ID]map[uint64]bool{},
-		moves: rate.NewLimiter(rate.Every(movesEvery), MovesBurst), sayIntroduced: rate.Sometimes{Interval: time.Minute},
+		moves: rate.NewLimiter(rate.Every(movesEvery), MovesBurst), introducedWarning: rate.Sometimes{Interval: time.Minute},
 	}
 }
 
@@ -61,8 +61,8 @@ func (p *Peer) ID() capabilities.NodeID { return p.id }
 // Reachable reports whether the node counts as reachable.
 func (p *Peer) Reachable() bool { return p.reachable.Load() }
 
-// Heard returns when the node was last heard; zero if it was not since this one started.
-func (p *Peer) Heard() capabilities.Time { return capabilities.Time(p.heard.Load()) }
+// LastHeard returns when a packet last came from the node. It is zero if none came since this one started.
+func (p *Peer) LastHeard() capabilities.Time { return capabilities.Time(p.lastHeard.Load()) }
 
 // Mail returns the numbers of items that came from the node and went to it.
 func (p *Peer) Mail() (in, out uint64) { return p.mailIn.Load(), p.mailOut.Load() }
@@ -220,16 +220,16 @@ func (p *Peer) isIdle() bool {
 // failDirectSends fails all waiting direct sends with NODE_UNREACHABLE.
 func (p *Peer) failDirectSends() {
 	p.mu.Lock()
-	said := p.direct
+	failed := p.direct
 	p.direct = nil
 	p.mu.Unlock()
-	for _, e := range said {
+	for _, e := range failed {
 		e.done(sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s is out of reach", p.id)})
 	}
 }
 
-// silence returns the time since the node was last heard.
-func (p *Peer) silence() time.Duration { return time.Since(time.UnixMilli(p.heard.Load())) }
+// silence returns the time since the last packet from the node.
+func (p *Peer) silence() time.Duration { return time.Since(time.UnixMilli(p.lastHeard.Load())) }
 
 // call sends a packet, and records whether the node is reachable.
 func (p *Peer) call(ctx context.Context, kind transport.Kind, body []byte) (transport.Packet, error) {
@@ -245,7 +245,7 @@ func (p *Peer) call(ctx context.Context, kind transport.Kind, body []byte) (tran
 		}
 		return answer, err
 	}
-	p.hear()
+	p.recordContact()
 	return answer, nil
 }
 
@@ -271,9 +271,9 @@ func (p *Peer) leaves() {
 	p.notify()
 }
 
-// hear records that the node has shown itself.
-func (p *Peer) hear() {
-	p.heard.Store(time.Now().UnixMilli())
+// recordContact records that a packet came from the node.
+func (p *Peer) recordContact() {
+	p.lastHeard.Store(time.Now().UnixMilli())
 	if !p.reachable.Swap(true) {
 		p.d.o.Log.Info("node reached", "node", p.id.String())
 		p.back.Store(true)
@@ -300,7 +300,7 @@ func (p *Peer) announce(ctx context.Context) bool {
 	return true
 }
 
-// within is the time for which a node that was heard counts as reachable.
+// within is the time for which a node counts as reachable after a packet from it.
 const within = 250 * time.Millisecond
 
 // InReach reports whether the node can be reached now. It may call the node to find out.

@@ -11,7 +11,7 @@ import (
 // How long a program has to go by itself before it is killed.
 const (
 	StopGrace = 2 * time.Second // after SIGTERM
-	ExitGrace = 5 * time.Second // after it has said that it is done
+	ExitGrace = 5 * time.Second // after the program has reported that it is done
 )
 
 // goneWait is the time that killed processes have to be gone.

@@ -35,12 +35,12 @@ type Stream string
 
 // The streams.
 const (
-	Output Stream = "output" // what the program says
+	Output Stream = "output" // the program's messages
 	Errors Stream = "errors" // what it writes to standard error
 	Notice Stream = "notice" // what it reports of its doing, a JSON object
 )
 
-// Bounds of what a program may say.
+// Bounds of a program's requests.
 const (
 	MaxLine  = 1 << 20  // bytes of one line of its protocol
 	MaxText  = 16 << 10 // bytes of one piece of output; longer ones are cut in several

@@ -133,7 +133,7 @@ func (e exactly) ReadByte() (byte, error) {
 
 // reap waits for the supervisor. If the supervisor was killed, reap kills what is left.
 func (t *tree) reap() {
-	_ = t.cmd.Wait() // its reports say what became of the program
+	_ = t.cmd.Wait() // its reports have the program's result
 	t.launcher.cgroups.remove(t.cgroup)
 	t.launcher.leave(t.cmd.Process.Pid)
 	t.launcher.endStrays()

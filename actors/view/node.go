@@ -60,7 +60,7 @@ type Peer struct {
 	Host      capabilities.ID     `json:"host,omitzero"`  // zero if it is known only by introduction
 	Hints     []string            `json:"hints,omitempty"`
 	Reachable bool                `json:"reachable"`
-	Heard     capabilities.Time   `json:"lastHeard,omitzero"` // zero if not since this node started
+	LastHeard capabilities.Time   `json:"lastHeard,omitzero"` // zero if not since this node started
 	Waiting   int                 `json:"waiting"`            // outbox items for it that have not arrived
 	Traffic   Traffic             `json:"traffic"`
 	Use       PeerUse             `json:"use"`

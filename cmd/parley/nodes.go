@@ -46,8 +46,8 @@ func nodeTable(nodes []view.Peer) string {
 		if n.Reachable {
 			reachable = "reachable"
 		}
-		if n.Heard != 0 {
-			heard = "last heard " + n.Heard.String()
+		if n.LastHeard != 0 {
+			heard = "last heard " + n.LastHeard.String()
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d waiting\n", name, n.Node, reachable, heard, n.Waiting)
 	}

@@ -54,7 +54,7 @@ func (a *program) Run(ctx context.Context, p runtime.Prompt, d runtime.Host, tak
 		} else {
 			peer.leave()
 		}
-		if !used || !t.unheard() {
+		if !used || !t.missed() {
 			return r
 		}
 	}

@@ -19,8 +19,8 @@ type notification struct {
 	Update    json.RawMessage `json:"update"`
 }
 
-// told is the part of an update that is read.
-type told struct {
+// sessionUpdate is the part of an update that is read.
+type sessionUpdate struct {
 	Kind    string `json:"sessionUpdate"`
 	Content struct {
 		Type string `json:"type"`
@@ -38,7 +38,7 @@ type notices struct {
 
 // update handles an update.
 func (n *notices) update(ctx context.Context, update json.RawMessage) {
-	var u told
+	var u sessionUpdate
 	// a tool call's content is a list, which is no error here
 	_ = json.Unmarshal(update, &u)
 	if u.Kind != "agent_thought_chunk" {

@@ -91,7 +91,7 @@ func (h held) Read(b []byte) (int, error) {
 func (p *peer) open(ctx context.Context, before acp.SessionId) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, parley.Refuse(parley.Timeout, "the program was not ready in %v", startTime))
 	defer cancel()
-	told, err := acp.SendRequest[acp.InitializeResponse](p.conn, ctx, acp.AgentMethodInitialize, acp.InitializeRequest{
+	agent, err := acp.SendRequest[acp.InitializeResponse](p.conn, ctx, acp.AgentMethodInitialize, acp.InitializeRequest{
 		ProtocolVersion:    acp.ProtocolVersionNumber,
 		ClientInfo:         &acp.Implementation{Name: "parley", Version: "1"},
 		ClientCapabilities: p.access.capabilities(),
@@ -99,10 +99,10 @@ func (p *peer) open(ctx context.Context, before acp.SessionId) error {
 	if err != nil {
 		return runtime.CauseOf(ctx, err)
 	}
-	if told.ProtocolVersion != acp.ProtocolVersionNumber {
-		return parley.Refuse(parley.Internal, "the program speaks version %d of the Agent Client Protocol, and the node %d", told.ProtocolVersion, acp.ProtocolVersionNumber)
+	if agent.ProtocolVersion != acp.ProtocolVersionNumber {
+		return parley.Refuse(parley.Internal, "the program speaks version %d of the Agent Client Protocol, and the node %d", agent.ProtocolVersion, acp.ProtocolVersionNumber)
 	}
-	p.mayLoad = told.AgentCapabilities.LoadSession
+	p.mayLoad = agent.AgentCapabilities.LoadSession
 	if before != "" && p.mayLoad {
 		_, err := acp.SendRequest[acp.LoadSessionResponse](p.conn, ctx, acp.AgentMethodSessionLoad, acp.LoadSessionRequest{
 			SessionId: before, Cwd: p.folder, McpServers: []acp.McpServer{},
@@ -146,8 +146,8 @@ func (p *peer) explain(err error) error {
 // ended returns the reason of the process's end.
 func (p *peer) ended() error {
 	switch {
-	case p.reader.why() != nil:
-		return p.reader.why()
+	case p.reader.err() != nil:
+		return p.reader.err()
 	case p.Err != nil:
 		return p.Err
 	}

@@ -46,11 +46,11 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 		return nil, err
 	case err != nil: // it cannot be asked, so it is not allowed
 		d = runtime.Decision{}
-		t.complain("what the agent asks cannot be asked: " + parley.AsError(err).Error())
+		t.warn("what the agent asks cannot be asked: " + parley.AsError(err).Error())
 	}
 	option := optionFor(d, r.Options)
 	if d.Allowed && !d.Ended && (option == nil || option.Kind == acp.PermissionOptionKindRejectOnce) {
-		t.complain("what was allowed is not, because the agent has no option for this one call")
+		t.warn("what was allowed is not, because the agent has no option for this one call")
 	}
 	outcome := acp.NewRequestPermissionOutcomeCancelled()
 	if option != nil {

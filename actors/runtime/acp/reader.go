@@ -19,7 +19,7 @@ import (
 const (
 	maxNotified  = 512
 	maxRequested = 256
-	maxHeld      = 8 << 20 // bytes of what they say
+	maxHeld      = 8 << 20 // bytes of their messages
 )
 
 // reader is the input of the protocol library: an agent's messages, as long as there is room for them.
@@ -35,7 +35,7 @@ type reader struct {
 	requested int           // requests that were not answered yet
 	held      int           // bytes of all that is not handled yet
 	moved     chan struct{} // closed, and replaced, when one of them changes
-	readErr   error         // why nothing more is read; nil at the end of the output
+	readErr   error         // the reason why reading ended; nil at the end of the output
 }
 
 func newReader(out <-chan runtime.Piece, stray func(string)) *reader {
@@ -164,8 +164,8 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
-// why returns the error in the program's output, nil if there is none.
-func (r *reader) why() error {
+// err returns the error in the program's output, or nil.
+func (r *reader) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.readErr

@@ -21,32 +21,32 @@ type turn struct {
 	host  runtime.Host
 	taken func()
 
-	ctx     context.Context // ends when the turn is to end, or its time is over
+	ctx     context.Context // ends when the turn has to end, or its time is over
 	writing context.Context // outlasts ctx
 	output  *runtime.OutputBuffer
 	notices notices
 
-	updates chan json.RawMessage // what the agent tells
-	strays  chan string          // what it writes to its standard output that is no message
-	flushes chan chan struct{}   // to have written what was put out
-	written chan struct{}        // closed when the prompt was written
-	slots   chan struct{}        // requests that are open
-	told    chan struct{}        // closed when the agent was told to cancel, or cannot be
-	over    chan struct{}        // closed at the end
-	joined  sync.WaitGroup       // those who are at work for the turn
+	updates    chan json.RawMessage // updates of the agent
+	strays     chan string          // lines of its standard output that are no messages
+	flushes    chan chan struct{}   // requests to write the output so far
+	written    chan struct{}        // closed when the prompt was written
+	slots      chan struct{}        // requests that are open
+	cancelSent chan struct{}        // closed when the cancel was sent, or cannot be
+	over       chan struct{}        // closed at the end
+	joined     sync.WaitGroup       // the goroutines of the turn
 
 	asked    sync.Mutex
 	elicited map[string]int // how often each question was asked
 
-	err      error         // why the turn is to end; the first reason counts
-	has      bool          // the agent has the prompt
-	done     bool          // it has stopped
-	stopping bool          // its process was told to end
-	stays    bool          // its process is there for the next turn
-	left     bool          // it is to go, or gone
-	drained  chan struct{} // closed when all is taken that it has told, once it is gone
-	pressed  <-chan time.Time
-	press    func()
+	err       error         // the first reason to end the turn
+	delivered bool          // the agent has the prompt
+	done      bool          // it has stopped
+	stopping  bool          // the process is being ended
+	stays     bool          // the process is kept for the next turn
+	left      bool          // the process is ending or has ended
+	drained   chan struct{} // closed when all messages of the ended process are handled
+	stopTimer <-chan time.Time
+	nextStop  func()
 }
 
 // stopped is the agent's response to a prompt.
@@ -59,14 +59,14 @@ func newTurn(p *peer, d runtime.Host, taken func()) *turn {
 	t := &turn{
 		peer: p, host: d, taken: taken, output: runtime.NewOutputBuffer(d),
 		updates: make(chan json.RawMessage), strays: make(chan string), flushes: make(chan chan struct{}),
-		written: make(chan struct{}), slots: make(chan struct{}, runtime.MaxOpen), told: make(chan struct{}), over: make(chan struct{}), elicited: map[string]int{},
+		written: make(chan struct{}), slots: make(chan struct{}, runtime.MaxOpen), cancelSent: make(chan struct{}), over: make(chan struct{}), elicited: map[string]int{},
 	}
 	t.notices = notices{output: t.output, calls: &calls{byID: map[string]toolCall{}}}
 	return t
 }
 
-// unheard reports whether the process had ended before the turn.
-func (t *turn) unheard() bool { return !t.has && t.err == nil }
+// missed reports whether the process had ended before the turn.
+func (t *turn) missed() bool { return !t.delivered && t.err == nil }
 
 // run carries the turn. It returns when the turn is over, its output is written, and no goroutine works for it.
 func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Result {
@@ -87,7 +87,7 @@ func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Res
 		answers <- stopped{r.StopReason, err}
 	})
 	t.output.Add(t.writing, runtime.Errors, t.peer.takeEarly())
-	t.converse(answers)
+	t.exchange(answers)
 	t.peer.setTurn(nil)
 	close(t.over)
 	stop()
@@ -105,17 +105,17 @@ func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Res
 	return runtime.Result{Err: t.err, Tail: t.output.Tail.String()}
 }
 
-// converse returns when the agent has responded, or is gone.
-func (t *turn) converse(answers <-chan stopped) {
+// exchange returns when the agent has responded, or is gone.
+func (t *turn) exchange(answers <-chan stopped) {
 	errs, ended, written := t.peer.Errs.Pieces, t.ctx.Done(), t.written
 	var quiet, exited <-chan struct{}
 	for {
 		select {
 		case <-written:
 			written = nil
-			t.take()
+			t.deliver()
 		case u := <-t.updates:
-			t.take()
+			t.deliver()
 			t.notices.update(t.writing, u)
 		case s := <-t.strays:
 			t.output.Add(t.writing, runtime.Errors, s)
@@ -136,7 +136,7 @@ func (t *turn) converse(answers <-chan stopped) {
 			if quiet = t.answered(a); quiet == nil {
 				t.leave()
 			}
-			if t.peer.reader.why() != nil { // nothing that it says is read any more
+			if t.peer.reader.err() != nil { // nothing more is read from it
 				t.stop()
 			}
 		case <-quiet:
@@ -147,9 +147,9 @@ func (t *turn) converse(answers <-chan stopped) {
 		case <-ended:
 			ended = nil
 			t.cancel()
-		case <-t.pressed:
-			t.pressed = nil
-			t.press()
+		case <-t.stopTimer:
+			t.stopTimer = nil
+			t.nextStop()
 		case <-t.drained:
 			t.drained = nil
 		case <-exited:
@@ -170,7 +170,7 @@ func (t *turn) answered(a stopped) <-chan struct{} {
 	if a.err != nil && t.peer.lost() {
 		return nil
 	}
-	t.take()
+	t.deliver()
 	t.done = true
 	switch {
 	case a.err != nil:
@@ -186,9 +186,9 @@ func (t *turn) answered(a stopped) <-chan struct{} {
 	return t.peer.Errs.WhenQuiet()
 }
 
-func (t *turn) take() {
-	if !t.has {
-		t.has = true
+func (t *turn) deliver() {
+	if !t.delivered {
+		t.delivered = true
 		t.taken()
 	}
 }
@@ -205,30 +205,30 @@ func (t *turn) fail(err error) {
 	t.stop()
 }
 
-// cancel asks the agent to end the turn, and ends the process if it does not.
+// cancel asks the agent to end the turn. It ends the process if the agent does not.
 func (t *turn) cancel() {
 	if t.done {
 		return
 	}
 	t.failed(context.Cause(t.ctx))
-	t.peer.handlers.Go(func() { // not joined: an agent that does not read is not waited for
-		defer close(t.told)
-		// if it cannot be told it is gone, or soon will be
+	t.peer.handlers.Go(func() { // not joined: an agent may not read
+		defer close(t.cancelSent)
+		// on an error the agent is gone, or soon will be
 		_ = t.peer.conn.SendNotification(context.Background(), acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: t.peer.session})
 	})
 	if !t.left {
-		t.pressIn(settleGrace, t.stop)
+		t.stopAfter(settleGrace, t.stop)
 	}
 }
 
-// isEnding reports whether the turn is to end. It blocks until the agent was told, which otherwise would treat the
+// isEnding reports whether the turn has to end. It blocks until the cancel was sent: the agent would otherwise treat the
 // response to a request as an answer.
 func (t *turn) isEnding() bool {
 	if t.ctx.Err() == nil {
 		return false
 	}
 	select {
-	case <-t.told:
+	case <-t.cancelSent:
 	case <-t.over:
 	}
 	return true
@@ -246,7 +246,7 @@ func (t *turn) leave() {
 		t.peer.reader.catchUp(t.writing)
 	})
 	if !t.stopping {
-		t.pressIn(runtime.StopGrace, t.stop)
+		t.stopAfter(runtime.StopGrace, t.stop)
 	}
 }
 
@@ -257,11 +257,14 @@ func (t *turn) stop() {
 	}
 	t.stopping = true
 	t.peer.Terminate()
-	t.pressIn(runtime.StopGrace, t.peer.Kill)
+	t.stopAfter(runtime.StopGrace, t.peer.Kill)
 	t.leave()
 }
 
-func (t *turn) pressIn(d time.Duration, press func()) { t.pressed, t.press = time.After(d), press }
+// stopAfter calls stop after d, in place of an earlier nextStop.
+func (t *turn) stopAfter(d time.Duration, stop func()) {
+	t.stopTimer, t.nextStop = time.After(d), stop
+}
 
 func (t *turn) write() {
 	t.notices.flush(t.writing)
@@ -282,8 +285,8 @@ func (t *turn) settle(ctx context.Context) {
 	}
 }
 
-// complain writes a message of the node to standard error of the run.
-func (t *turn) complain(text string) {
+// warn writes a message of the node to standard error of the run.
+func (t *turn) warn(text string) {
 	select {
 	case t.strays <- text + "\n":
 	case <-t.over:

@@ -50,12 +50,12 @@ func (c *program) Run(ctx context.Context, p runtime.Prompt, d runtime.Host, tak
 		}
 		t := newSession(c.spec, w, used, p, d, taken)
 		r := t.run(ctx)
-		if t.stays {
+		if t.idle {
 			c.keep(w)
 		} else {
 			w.Shutdown()
 		}
-		if !t.unheard() {
+		if !t.missed() {
 			return r
 		}
 	}

@@ -31,7 +31,7 @@ type line struct {
 	Input     json.RawMessage `json:"input"`     // approval
 	Message   string          `json:"message"`   // error
 	Error     string          `json:"error"`     // done
-	Run       string          `json:"run"`       // done: the run that is, if it says so
+	Run       string          `json:"run"`       // done: the run that is over; empty is the present one
 }
 
 // widget is one way to answer an ask.
@@ -44,13 +44,13 @@ type widget struct {
 
 // The types of lines.
 const (
-	saysOutput   = "output"
-	saysAsk      = "ask"
-	saysAskUser  = "ask_user"
-	saysApproval = "approval"
-	saysSend     = "send"
-	saysError    = "error"
-	saysDone     = "done"
+	typeOutput   = "output"
+	typeAsk      = "ask"
+	typeAskUser  = "ask_user"
+	typeApproval = "approval"
+	typeSend     = "send"
+	typeError    = "error"
+	typeDone     = "done"
 )
 
 // parseLine parses a line of output. Anything but a JSON object with a type is plain output, without an error. An
@@ -80,7 +80,7 @@ func parseLine(text string) (l line, plain bool, err error) {
 		l.ID = ""
 	}
 	switch kind {
-	case saysOutput, saysAsk, saysAskUser, saysApproval, saysSend, saysError, saysDone:
+	case typeOutput, typeAsk, typeAskUser, typeApproval, typeSend, typeError, typeDone:
 	default:
 		return l, true, parley.Refuse(parley.InvalidArgument, "there is no type %.40q", kind)
 	}
@@ -106,23 +106,23 @@ func (l *line) check() error {
 		return parley.Refuse(parley.InvalidArgument, "a timeoutMs is not negative")
 	}
 	switch l.Type {
-	case saysAsk, saysAskUser, saysApproval:
+	case typeAsk, typeAskUser, typeApproval:
 		if l.ID == "" {
 			return needs("an id")
 		}
 	}
 	switch {
-	case l.Type == saysAsk && strings.TrimSpace(l.Prompt) == "":
+	case l.Type == typeAsk && strings.TrimSpace(l.Prompt) == "":
 		return needs("a prompt")
-	case l.Type == saysAskUser && strings.TrimSpace(l.Title) == "":
+	case l.Type == typeAskUser && strings.TrimSpace(l.Title) == "":
 		return needs("a title")
-	case l.Type == saysAskUser && len(l.Fields) == 0:
+	case l.Type == typeAskUser && len(l.Fields) == 0:
 		return needs("fields")
-	case l.Type == saysApproval && l.Tool == "":
+	case l.Type == typeApproval && l.Tool == "":
 		return needs("a tool")
-	case l.Type == saysSend && l.To == "":
+	case l.Type == typeSend && l.To == "":
 		return needs("whom it is to")
-	case l.Type == saysError && l.Message == "":
+	case l.Type == typeError && l.Message == "":
 		return needs("a message")
 	}
 	return nil
@@ -131,7 +131,7 @@ func (l *line) check() error {
 // question returns the question of an ask or ask_user.
 func (l *line) question() (runtime.Question, error) {
 	q := runtime.Question{ID: l.ID, To: l.To, Title: l.Title, Timeout: milliseconds(l.TimeoutMs)}
-	if l.Type == saysAskUser {
+	if l.Type == typeAskUser {
 		q.Description, q.Fields = cmp.Or(l.Context, l.Title), l.Fields
 		return q, nil
 	}

@@ -37,17 +37,17 @@ func FuzzParseLine(f *testing.F) {
 			return
 		}
 		switch l.Type {
-		case saysAsk, saysAskUser:
+		case typeAsk, typeAskUser:
 			q, err := l.question()
 			if err == nil && (q.ID == "" || q.Timeout < 0 || len(q.Fields) == 0 || q.Description == "") {
 				t.Errorf("asks %+v", q)
 			}
-		case saysApproval:
+		case typeApproval:
 			c := l.call()
 			if c.Tool == "" || !json.Valid([]byte(c.Input)) || capabilities.Nesting([]byte(c.Input)) > runtime.MaxDepth {
 				t.Errorf("calls %+v", c)
 			}
-		case saysOutput, saysSend, saysError, saysDone:
+		case typeOutput, typeSend, typeError, typeDone:
 		default:
 			t.Errorf("type %q", l.Type)
 		}

@@ -74,7 +74,7 @@ func (r *requests) leave(id string) {
 
 // settle waits for the end of a question, and returns the line for the program.
 func (r *requests) settle(l line) runtime.Frame {
-	if l.Type == saysApproval {
+	if l.Type == typeApproval {
 		d, err := r.host.Approve(r.ctx, l.call())
 		if err != nil {
 			return refusal(l.ID, err)
@@ -92,7 +92,7 @@ func (r *requests) settle(l line) runtime.Frame {
 	answer := answerLine{Type: "answer", ID: l.ID, Status: a.Status, By: a.By, Note: a.Note}
 	if len(a.Values) > 0 {
 		answer.Values = a.Values
-		if l.Type == saysAsk {
+		if l.Type == typeAsk {
 			answer.Value = firstValue(q.Fields, a.Values)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"parley/actors/runtime"
 )
 
-// cancelGrace is the time that a kept program has to say done after a cancel.
+// cancelGrace is the time that a kept program has to write done after a cancel.
 const cancelGrace = 2 * time.Second
 
-// session is one run: it carries what a worker and a host exchange.
+// session is one run. It carries the exchange between a worker and a host.
 type session struct {
 	spec   runtime.Spec
 	worker *runtime.Worker
@@ -20,23 +20,23 @@ type session struct {
 	host   runtime.Host
 	taken  func()
 
-	ctx      context.Context // ends when the run is to end, or its time is over
-	timeUp   error           // what ctx ends by in the latter case
-	writing  context.Context // outlasts ctx: what was put out before the end is written
+	ctx      context.Context // ends when the run has to end, or its time is over
+	timeUp   error           // the cause of ctx in the latter case
+	writing  context.Context // outlasts ctx, so that earlier output is written
 	output   *runtime.OutputBuffer
 	requests *requests
 
-	err      error // why the run is to end; the first reason counts
-	failure  error // what the program said went wrong
-	done     bool  // it has said that it is done
-	has      bool  // it has the prompt
-	stopping bool  // its process was told to end
-	stays    bool  // its process is there for the next run
+	err       error // the first reason to end the run
+	failure   error // the error that the program reported
+	done      bool  // the program has written done
+	delivered bool  // the program has the prompt
+	stopping  bool  // the process is being ended
+	idle      bool  // the process is kept for the next run
 
-	written chan error       // the prompt was, or cannot be
-	quiet   <-chan struct{}  // closed when all is read that was put out before done; nil unless that is what is waited for
-	pressed <-chan time.Time // when to press
-	press   func()           // the next that is done to have the program end
+	written   chan error       // the result of writing the prompt
+	drained   <-chan struct{}  // closed when the output before done is read; nil without a wait for it
+	stopTimer <-chan time.Time // when to call nextStop
+	nextStop  func()           // the next step to end the program
 }
 
 func newSession(s runtime.Spec, w *runtime.Worker, used bool, p runtime.Prompt, d runtime.Host, taken func()) *session {
@@ -46,7 +46,7 @@ func newSession(s runtime.Spec, w *runtime.Worker, used bool, p runtime.Prompt, 
 	}
 }
 
-// run carries the exchange. It returns when the run is over and its output is written.
+// run performs the run. It returns when the run is over and its output is written.
 func (s *session) run(ctx context.Context) runtime.Result {
 	s.ctx = ctx
 	if s.spec.RunTime > 0 {
@@ -62,25 +62,24 @@ func (s *session) run(ctx context.Context) runtime.Result {
 	defer s.requests.close()
 
 	s.worker.In.Put(s.ctx, promptFrame(s.prompt, s.written))
-	s.converse()
+	s.exchange()
 	select {
 	case err := <-s.written:
-		s.given(err)
+		s.promptWritten(err)
 	default:
 	}
 	s.write()
 	if err := s.output.Err; err != nil && s.err == nil {
 		s.err = runtime.CauseOf(s.ctx, err)
 	}
-	if !s.has && s.err == nil && !s.used {
-		s.take()
+	if !s.delivered && s.err == nil && !s.used {
+		s.deliver()
 	}
 	return runtime.Result{Err: s.outcome(), Tail: s.output.Tail.String()}
 }
 
-// unheard reports whether the process had ended before this run. What it had put out until then may have come in the
-// run.
-func (s *session) unheard() bool { return s.used && !s.has && !s.stays && s.err == nil }
+// missed reports whether the process had ended before this run. Its earlier output may have arrived during the run.
+func (s *session) missed() bool { return s.used && !s.delivered && !s.idle && s.err == nil }
 
 // outcome returns the error of the ended run.
 func (s *session) outcome() error {
@@ -97,8 +96,8 @@ func (s *session) outcome() error {
 	return s.worker.Err
 }
 
-// converse returns when the process has ended, or is done and stays.
-func (s *session) converse() {
+// exchange returns when the process has ended, or is done and kept.
+func (s *session) exchange() {
 	out, errs, ended := s.worker.Out.Pieces, s.worker.Errs.Pieces, s.ctx.Done()
 	for {
 		var exited <-chan struct{}
@@ -107,18 +106,18 @@ func (s *session) converse() {
 		}
 		select {
 		case err := <-s.written:
-			s.given(err)
+			s.promptWritten(err)
 		case p, ok := <-out:
 			if !ok {
 				out = nil
 			} else {
-				s.hear(p)
+				s.receive(p)
 			}
 		case p, ok := <-errs:
 			if !ok {
 				errs = nil
 			} else {
-				s.heard()
+				s.receivedOutput()
 				s.output.Add(s.writing, runtime.Errors, p.Text)
 			}
 		case <-s.output.Due:
@@ -126,11 +125,11 @@ func (s *session) converse() {
 		case <-ended:
 			ended = nil
 			s.cancel()
-		case <-s.pressed:
-			s.pressed = nil
-			s.press()
-		case <-s.quiet:
-			s.stays = true
+		case <-s.stopTimer:
+			s.stopTimer = nil
+			s.nextStop()
+		case <-s.drained:
+			s.idle = true
 			return
 		case <-exited:
 			return
@@ -141,33 +140,34 @@ func (s *session) converse() {
 	}
 }
 
-// given handles the result of writing the prompt. A new command has it even if it does not read. A kept one that
-// does not read is about to end.
-func (s *session) given(err error) {
+// promptWritten handles the result of writing the prompt. A new command has it even if it does not read. A kept one
+// that does not read is about to end.
+func (s *session) promptWritten(err error) {
 	if err == nil || !s.used {
-		s.take()
+		s.deliver()
 	} else {
 		s.stop()
 	}
 }
 
-func (s *session) take() {
-	if !s.has {
-		s.has = true
+func (s *session) deliver() {
+	if !s.delivered {
+		s.delivered = true
 		s.taken()
 	}
 }
 
-// heard handles the first output of a new process. That of a used one may be of an earlier run.
-func (s *session) heard() {
+// receivedOutput counts output of a new process as delivery of the prompt. Output of a used one may be of an earlier
+// run.
+func (s *session) receivedOutput() {
 	if !s.used {
-		s.take()
+		s.deliver()
 	}
 }
 
-// hear handles a line of the program.
-func (s *session) hear(p runtime.Piece) {
-	s.heard()
+// receive handles a line of the program.
+func (s *session) receive(p runtime.Piece) {
+	s.receivedOutput()
 	if p.Err != nil {
 		s.fail(p.Err)
 		return
@@ -183,13 +183,13 @@ func (s *session) hear(p runtime.Piece) {
 		return
 	}
 	switch l.Type {
-	case saysOutput:
+	case typeOutput:
 		s.output.Add(s.writing, runtime.Output, l.Text)
-	case saysError:
+	case typeError:
 		s.failure = runtime.ProgramError(l.Message)
-	case saysDone:
+	case typeDone:
 		s.finish(l)
-	case saysSend:
+	case typeSend:
 		s.send(l)
 	default:
 		if s.mayAsk() {
@@ -229,10 +229,10 @@ func (s *session) finish(l line) {
 	switch {
 	case s.stopping:
 	case s.spec.Keep:
-		s.quiet = s.worker.Errs.WhenQuiet()
+		s.drained = s.worker.Errs.WhenQuiet()
 	default:
 		s.worker.In.Close()
-		s.pressIn(runtime.ExitGrace, s.stop)
+		s.stopAfter(runtime.ExitGrace, s.stop)
 	}
 }
 
@@ -259,7 +259,7 @@ func (s *session) cancel() {
 		s.err = cause
 		s.requests.cancel()
 		s.worker.In.Offer(runtime.NewFrame(cancelLine{Type: "cancel", Run: s.prompt.Run}))
-		s.pressIn(cancelGrace, s.stop)
+		s.stopAfter(cancelGrace, s.stop)
 	}
 }
 
@@ -270,7 +270,10 @@ func (s *session) stop() {
 	}
 	s.stopping = true
 	s.worker.Terminate()
-	s.pressIn(runtime.StopGrace, s.worker.Kill)
+	s.stopAfter(runtime.StopGrace, s.worker.Kill)
 }
 
-func (s *session) pressIn(d time.Duration, press func()) { s.pressed, s.press = time.After(d), press }
+// stopAfter calls stop after d, in place of an earlier nextStop.
+func (s *session) stopAfter(d time.Duration, stop func()) {
+	s.stopTimer, s.nextStop = time.After(d), stop
+}
