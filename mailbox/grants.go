@@ -130,7 +130,7 @@ func (l *Grants) admit(from, via capabilities.ID, use capabilities.Use, now capa
 	}
 	g, replies := l.replies[from.Node]
 	if at, gone := l.revoked[g.ID]; replies && gone {
-		return g, parley.Refuse(parley.NotPermitted, "the leave to write back was revoked at %s", at)
+		return g, parley.Refuse(parley.NotPermitted, "the grant to reply was revoked at %s", at)
 	} else if replies {
 		return g, nil
 	}
