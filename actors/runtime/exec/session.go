@@ -72,7 +72,7 @@ func (s *session) run(ctx context.Context) runtime.Result {
 	if err := s.output.Err; err != nil && s.err == nil {
 		s.err = runtime.CauseOf(s.ctx, err)
 	}
-	if !s.delivered && s.err == nil && !s.used {
+	if !s.delivered && s.err == nil && (!s.used || s.idle) { // done may arrive before the result of the write
 		s.deliver()
 	}
 	return runtime.Result{Err: s.outcome(), Tail: s.output.Tail.String()}
