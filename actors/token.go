@@ -257,8 +257,8 @@ func (n *Node) Keep(ctx context.Context, t Token) error {
 }
 
 // TokenEpoch returns a number that grows whenever a token may have ended other than by its time: before the end is
-// acknowledged.
-func (n *Node) TokenEpoch() uint64 { return n.tokenEpoch.Load() }
+// acknowledged, and when the journal fails, after which a mailbox may not be what its actor had in memory.
+func (n *Node) TokenEpoch() uint64 { return n.tokenEpoch.Load() + n.journal.Failures() }
 
 // IsGood reports whether a token that was valid at some time of an epoch is valid now. It asks no mailbox, and reports
 // false where only that can tell: then Keep does.
