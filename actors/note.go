@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -36,8 +37,6 @@ var noteStatuses = []string{"", mailbox.Initializing, mailbox.Idle, mailbox.Runn
 
 // noteMore is the part of a note that most agents do not have.
 type noteMore struct {
-	_msgpack struct{} `msgpack:",as_array"`
-
 	Kind, Status string // where they have no number
 	Host, Maker  capabilities.ID
 	Error        string
@@ -116,14 +115,16 @@ func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) s
 	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
 		b = appendText(appendText(b, k), s.Labels[k])
 	}
-	if rest {
-		text, err := msgpack.Marshal(&more)
-		if err != nil {
-			return "" // the note is unknown, and is made again by whoever wants it
-		}
-		b = append(b, text...)
+	if !rest {
+		return string(b)
 	}
-	return string(b)
+	buf := bytes.NewBuffer(b)
+	enc := msgpack.NewEncoder(buf)
+	enc.UseArrayEncodedStructs(true)
+	if err := enc.Encode(&more); err != nil {
+		return "" // the note is unknown, and is made again by whoever wants it
+	}
+	return buf.String()
 }
 
 func appendText(b []byte, text string) []byte {
