@@ -20,7 +20,7 @@ import (
 const (
 	maxOld       = 64      // old messages that are kept between two messages to the actor
 	maxOldReplay = 512     // and while the state is made from the log
-	maxOldBytes  = 1 << 20 // of old messages that are kept
+	maxOldBytes  = 2 << 20 // of old messages that are kept
 	readAtOnce   = 16      // old messages that are read together for a list
 )
 
