@@ -37,6 +37,7 @@ type Mail struct {
 func newMail(self capabilities.ID) Mail {
 	return Mail{
 		self:    self,
+		index:   index.New(self.Node),
 		live:    map[uint64]*Message{},
 		asked:   map[uint64]uint64{},
 		posted:  map[uint64]uint64{},
@@ -260,10 +261,10 @@ func (l *Mail) add(m *Message, version uint64) error {
 	if err := l.setReached(m); err != nil {
 		return err
 	}
-	e := index.Entry{ID: index.Digest(m.ID()), First: uint32(version)}
+	e := index.Entry{ID: l.index.Digest(m.ID()), First: uint32(version)}
 	if m.Form != nil {
 		e.Flags |= index.Form
-		e.Promise, e.Resolver = uint32(index.Digest(m.Form.Promise)), uint32(index.Digest(m.Form.Resolver))
+		e.Promise, e.Resolver = uint32(l.index.Digest(m.Form.Promise)), uint32(l.index.Digest(m.Form.Resolver))
 	}
 	if l.Sent(m) {
 		e.Flags |= index.Sent

@@ -69,7 +69,7 @@ func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
 			return nil, err
 		}
 	}
-	if m.Form == nil && m.Posted == nil || index.Digest(m.ID()) != entry.ID {
+	if m.Form == nil && m.Posted == nil || l.index.Digest(m.ID()) != entry.ID {
 		return nil, fmt.Errorf("%w: the events are not those of message %d", ErrNonsense, number)
 	}
 	if m.Form != nil {

@@ -364,7 +364,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
 		}
 	}
-	if e := s.Mail.index.At(n); e.ID != index.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
+	if e := s.Mail.index.At(n); e.ID != s.Mail.index.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
 		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)
 	}
 	s.Mail.live[n] = m

@@ -49,14 +49,22 @@ const pageLength = 1 << 12
 
 // Index has the entries of all messages of a mailbox by number, and finds numbers by ID.
 type Index struct {
+	node  capabilities.NodeID
 	pages [][]Entry           // each but the last has pageLength entries
 	slots []uint32            // a hash table of numbers plus one, by the digests of their IDs; 0 is a free slot
 	used  int                 // slots that are not free
 	other map[uint64][]uint32 // versions of further events, by number
 }
 
-// Digest returns the digest of an ID. Nobody can choose an ID with the digest of another one.
-func Digest(id capabilities.ID) uint64 {
+// New returns an index without messages, of a mailbox on a node.
+func New(node capabilities.NodeID) Index { return Index{node: node} }
+
+// Digest returns the digest of an ID. Nobody can choose an ID of a message that has the digest of another one: the
+// node's own IDs have 64 random bits, and those of other nodes are hashed.
+func (x *Index) Digest(id capabilities.ID) uint64 {
+	if id.Node == x.node {
+		return binary.BigEndian.Uint64(id.ULID[8:])
+	}
 	var b [len(id.ULID) + capabilities.NodeKeySize]byte
 	key := id.Node.Key()
 	copy(b[:], id.ULID[:])
@@ -155,7 +163,7 @@ func (x *Index) candidates(digest uint32) iter.Seq[uint64] {
 
 // Find returns the number of the message with an ID.
 func (x *Index) Find(id capabilities.ID) (uint64, bool) {
-	digest := Digest(id)
+	digest := x.Digest(id)
 	for n := range x.candidates(uint32(digest)) {
 		if x.At(n).ID == digest {
 			return n, true
@@ -166,7 +174,7 @@ func (x *Index) Find(id capabilities.ID) (uint64, bool) {
 
 // FindOther yields the numbers of the forms that may have an ID as their promise or resolver.
 func (x *Index) FindOther(id capabilities.ID) iter.Seq[uint64] {
-	digest := uint32(Digest(id))
+	digest := uint32(x.Digest(id))
 	return func(yield func(uint64) bool) {
 		for n := range x.candidates(digest) {
 			if e := x.At(n); e.Is(Form) && (e.Promise == digest || e.Resolver == digest) && !yield(n) {

@@ -20,10 +20,10 @@ func id(n uint64) capabilities.ID {
 }
 
 func entryOf(n uint64, form bool) index.Entry {
-	e := index.Entry{ID: index.Digest(id(3 * n)), First: uint32(n + 1), Changed: uint32(n + 1)}
+	e := index.Entry{ID: new(index.Index).Digest(id(3 * n)), First: uint32(n + 1), Changed: uint32(n + 1)}
 	if form {
 		e.Flags = index.Form
-		e.Promise, e.Resolver = uint32(index.Digest(id(3*n+1))), uint32(index.Digest(id(3*n+2)))
+		e.Promise, e.Resolver = uint32(new(index.Index).Digest(id(3*n+1))), uint32(new(index.Index).Digest(id(3*n+2)))
 	}
 	return e
 }
@@ -110,7 +110,7 @@ func TestChangesKnowTheNewest(t *testing.T) {
 
 func ExampleIndex() {
 	var x index.Index
-	x.Add(index.Entry{ID: index.Digest(id(7)), First: 1, Flags: index.Form})
+	x.Add(index.Entry{ID: new(index.Index).Digest(id(7)), First: 1, Flags: index.Form})
 	x.Note(0, 2)
 	x.At(0).Settled = 5
 	n, ok := x.Find(id(7))
