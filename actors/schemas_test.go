@@ -34,17 +34,19 @@ func heapInUse() int64 {
 func TestSchemaCacheBoundsMemory(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "guest")
-	ask := func(fields int) (view.Asked, error) {
-		return fae.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: heavyFields(fields)})
+	ask := func(form, fields int) (view.Asked, error) {
+		heavy := heavyFields(fields)
+		heavy[0].Label = fmt.Sprint("form ", form) // so that no two forms share their fields
+		return fae.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: heavy})
 	}
 	before := heapInUse()
-	for range 37 {
-		if _, err := ask(256); parley.CodeOf(err) != parley.InvalidForm {
+	for i := range 37 {
+		if _, err := ask(i, 256); parley.CodeOf(err) != parley.InvalidForm {
 			t.Fatalf("256 fields: %v", err)
 		}
 	}
 	for i := range 37 {
-		asked, err := ask(4)
+		asked, err := ask(i, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
