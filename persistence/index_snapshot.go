@@ -61,7 +61,11 @@ func (j *Journal) saveIndex(ctx context.Context) error {
 	}
 	return j.o.step(StepIndex, func() error {
 		if j.o.URL == "" {
-			return j.writeIndex(x, at.mark)
+			err := j.writeIndex(x, at.mark)
+			if err == nil && j.oldIndex.CompareAndSwap(true, false) {
+				j.connection().deleteObject(ctx, indexObject)
+			}
+			return err
 		}
 		var b bytes.Buffer
 		if err := x.write(&b, at.mark); err != nil {

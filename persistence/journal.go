@@ -36,6 +36,7 @@ type Journal struct {
 	discarded  atomic.Int64 // unusable snapshots that were read since Open
 	unindexed  atomic.Int64 // bytes of commits since the last snapshot of the index
 	indexBytes atomic.Int64 // size of that snapshot
+	oldIndex   atomic.Bool  // an earlier version of the program has left an index in the bucket
 
 	high    *highWater
 	marking sync.Mutex // held while high is written

@@ -134,6 +134,19 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 	return b.GetBytes(ctx, name)
 }
 
+// deleteObject removes an object that is of no use any more.
+func (l *link) deleteObject(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
+	defer cancel()
+	b, err := l.bucket(ctx)
+	if err == nil {
+		err = b.Delete(ctx, name)
+	}
+	if err != nil {
+		l.o.Log.Debug("an object cannot be removed", "object", name, "error", err)
+	}
+}
+
 // listSnapshots enters the snapshots of all mailboxes in the index, before the journal is in use. It removes a store
 // that cannot be listed, which is damaged. New snapshots are made later.
 func (j *Journal) listSnapshots(ctx context.Context) {
@@ -149,6 +162,9 @@ func (j *Journal) listSnapshots(ctx context.Context) {
 		}
 	}
 	for _, o := range all {
+		if o.Name == indexObject && j.o.URL == "" {
+			j.oldIndex.Store(true)
+		}
 		mailbox, err := ulid.ParseStrict(o.Name)
 		version, err2 := strconv.ParseUint(o.Metadata[versionKey], 10, 64)
 		if err == nil && err2 == nil {

@@ -1,11 +1,16 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // TestJournalOpensWithDamagedSnapshots damages the snapshot store in many places. The journal still opens with all its events,
@@ -70,6 +75,77 @@ func TestJournalOpensWithDamagedSnapshots(t *testing.T) {
 					t.Error(err)
 				}
 				closeJournal(t, j)
+			}
+		})
+	}
+}
+
+// TestDamagedIndexOnlyCostsTime damages the file of the index. The journal opens with all that is in it, and has stored
+// an index that can be used at its next close.
+func TestDamagedIndexOnlyCostsTime(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	for nth := range 3 {
+		s := w.section(t, nth, 2)
+		s.Note = "a note"
+		if err := await(t, j, j.Append(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := jetstream.ObjectMeta{Name: indexObject}
+	if err := j.connection().putObject(t.Context(), old, []byte("of an earlier version")); err != nil {
+		t.Fatal(err)
+	}
+	closeJournal(t, j)
+	path := func(folder string) string { return filepath.Join(folder, indexFile) }
+	whole, err := os.ReadFile(path(o.Folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	younger := copyJournal(t, o)
+	j = open(t, younger)
+	w2 := maps.Clone(w)
+	w2.write(t, j, 1, 1)
+	if _, err := j.connection().getObject(t.Context(), indexObject); err != nil {
+		t.Fatal(err) // it is there until an index is stored
+	}
+	closeJournal(t, j)
+	newer, err := os.ReadFile(path(younger.Folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damage := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"cut":     func(path string) error { return os.Truncate(path, int64(len(whole)/2)) },
+		"flipped": func(path string) error {
+			b := bytes.Clone(whole)
+			b[len(b)/2] ^= 1
+			return os.WriteFile(path, b, 0o600)
+		},
+		"newer than the log":  func(path string) error { return os.WriteFile(path, newer, 0o600) },
+		"of an older version": func(path string) error { return os.WriteFile(path, []byte("PLYINDX\x01"), 0o600) },
+		"a folder":            func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := copyJournal(t, o)
+			if err := damage(path(d.Folder)); err != nil {
+				t.Fatal(err)
+			}
+			j := open(t, d)
+			w.check(t, j)
+			if m, _ := j.Mailbox(mailboxID(1)); m.Note != "" {
+				t.Errorf("the note is %q", m.Note)
+			}
+			closeJournal(t, j)
+			j = open(t, d)
+			w.check(t, j)
+			if n := j.DiscardedSnapshots(); n != 0 && name != "a folder" {
+				t.Errorf("%d were discarded", n)
+			}
+			if _, err := j.connection().getObject(t.Context(), indexObject); err == nil && name != "a folder" {
+				t.Error("the old index is there still")
 			}
 		})
 	}
