@@ -25,7 +25,7 @@ export async function* readOutput(wire, agentId, { after = 0, follow = false, si
   }
 }
 
-// What a platform does not say of a WebSocket that it could not open is looked for elsewhere, and in the end given up.
+/** The number of WebSockets in a row that may fail to open. */
 const maxUnopened = 5;
 
 /**
@@ -37,36 +37,36 @@ export async function* followAgents(wire, { signal, ...filter }) {
   const { as } = wire.options;
   const opening = { type: "subscribe_agent_updates", requestId: "agents", subscriptionId: "agents", mark: true, filter, ...(as !== undefined && { as }) };
   /** @type {Map<string, Agent>} */
-  const told = new Map();
+  const known = new Map();
   for (let unopened = 0; ; ) {
-    const talk = new Talk(wire, opening, signal);
+    const feed = new Feed(wire, opening, signal);
     try {
-      yield* news(talk, told);
+      yield* news(feed, known);
     } finally {
-      talk.close();
+      feed.close();
     }
-    unopened = talk.opened ? 0 : unopened + 1;
+    unopened = feed.opened ? 0 : unopened + 1;
     if (unopened === maxUnopened) throw new ParleyError("NODE_UNREACHABLE", `${wire.base} answers, but not over a WebSocket`);
-    await rest(500, signal); // the node went away: a subscription begins again with what there is
+    await rest(500, signal); // the node stopped: a new subscription begins with a listing
     await wire.look(signal);
   }
 }
 
 /**
- * Tells what is new over one connection, and of those that went while nobody listened.
+ * Yields the changes over one connection, and the agents that were removed before it.
  *
- * @param {Talk} talk
- * @param {Map<string, Agent>} told
+ * @param {Feed} feed
+ * @param {Map<string, Agent>} known
  * @returns {AsyncGenerator<AgentUpdate, void, void>}
  */
-async function* news(talk, told) {
-  /** who was told of, until all that there are were @type {Set<string> | undefined} */
+async function* news(feed, known) {
+  /** IDs of the first listing, undefined after it @type {Set<string> | undefined} */
   let there = new Set();
-  for await (const { type, kind, agent } of talk.frames()) {
+  for await (const { type, kind, agent } of feed.frames()) {
     if (type === "agents_told") {
-      for (const [id, agent] of told) {
+      for (const [id, agent] of known) {
         if (there?.has(id)) continue;
-        told.delete(id);
+        known.delete(id);
         yield { kind: "remove", agent };
       }
       there = undefined;
@@ -74,16 +74,16 @@ async function* news(talk, told) {
     if (type !== "agent_update") continue;
     there?.add(agent.id);
     if (kind === "remove") {
-      if (told.delete(agent.id)) yield { kind, agent };
-    } else if (JSON.stringify(told.get(agent.id)) !== JSON.stringify(agent)) {
-      told.set(agent.id, agent);
+      if (known.delete(agent.id)) yield { kind, agent };
+    } else if (JSON.stringify(known.get(agent.id)) !== JSON.stringify(agent)) {
+      known.set(agent.id, agent);
       yield { kind, agent };
     }
   }
 }
 
-/** One WebSocket with one subscription. What comes waits until it is read. */
-class Talk {
+/** One WebSocket with one subscription. Frames wait until they are read. */
+class Feed {
   /** @type {unknown[]} */
   #texts = [];
   #ended = false;
@@ -125,7 +125,7 @@ class Talk {
   #end = () => this.#wake?.();
 
   /**
-   * Yields frames until the connection ends. What is refused is thrown.
+   * Yields frames until the connection ends. It throws refusals.
    *
    * @returns {AsyncGenerator<any, void, void>}
    */

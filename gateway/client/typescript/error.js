@@ -58,13 +58,13 @@ export function lostTo(thrown) {
  */
 export function refusalIn(status, text) {
   /** @type {any} */
-  let said;
+  let refusal;
   try {
-    said = JSON.parse(text)?.error;
+    refusal = JSON.parse(text)?.error;
   } catch {
-    said = undefined; // what is on the way speaks HTML
+    refusal = undefined; // what is on the way speaks HTML
   }
-  if (typeof said?.code === "string") return refusalOf(said);
+  if (typeof refusal?.code === "string") return refusalOf(refusal);
   if (status === 502 || status === 503 || status === 504) return new Lost(true, `HTTP status ${status}`);
   return new ParleyError("INTERNAL", `the node answered with HTTP status ${status} and no error`);
 }

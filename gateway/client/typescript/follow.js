@@ -41,7 +41,7 @@ export async function* follow(wire, { cursor, view = {}, signal }) {
 async function batch(wire, view, at, signal) {
   /** @param {number} cursor @param {number} waitMs @returns {Promise<{messages: Message[], cursor: number}>} */
   const changes = (cursor, waitMs) => wire.call("follow_messages", { ...view, cursor, waitMs }, signal);
-  // What has changed again later is left to be told by going on from end.
+  // A message that changed again later follows after end.
   const unchanged = (/** @type {Message[]} */ messages, /** @type {number} */ end) => messages.filter((m) => m.changed <= end);
   if (at.seen === 0) {
     const first = at.upTo === 0 ? 0 : at.number + 1;

@@ -43,7 +43,7 @@ export class Link {
   #idle;
   /** checks that the node is there while somebody waits @type {ReturnType<typeof setInterval> | undefined} */
   #beat;
-  #hasHeard = false;
+  #hasReceived = false;
   #isQuiet = false;
 
   /**
@@ -60,7 +60,7 @@ export class Link {
     this.#times = times;
     this.#onEnd = onEnd;
     socket.onmessage = (/** @type {{data: any}} */ { data }) => this.#receive(data);
-    socket.onclose = socket.onerror = () => this.#end("the connection was lost", this.#hasHeard ? "ended" : "unheard");
+    socket.onclose = socket.onerror = () => this.#end("the connection was lost", this.#hasReceived ? "ended" : "unheard");
     this.#hold()();
   }
 
@@ -260,7 +260,7 @@ export class Link {
     try {
       const size = data?.byteLength; // a text has none
       if (!(size <= maxMessage)) throw new Malformed();
-      readFrames(new Uint8Array(data), (kind, id, body) => this.#hear(kind, id, body));
+      readFrames(new Uint8Array(data), (kind, id, body) => this.#dispatch(kind, id, body));
     } catch (e) {
       if (!(e instanceof Malformed)) throw e;
       this.#end(e, "malformed");
@@ -272,8 +272,8 @@ export class Link {
    * @param {number} id
    * @param {Uint8Array} bytes
    */
-  #hear(kind, id, bytes) {
-    this.#hasHeard = true;
+  #dispatch(kind, id, bytes) {
+    this.#hasReceived = true;
     this.#isQuiet = false;
     if (kind === to.going) {
       this.#isGoing = true;
@@ -284,16 +284,16 @@ export class Link {
     const body = new Reader(bytes).value();
     switch (kind) {
       case to.asked:
-        return task.hearAsked(body);
+        return task.accept(body);
       case to.item:
-        return task.hearItem(body);
+        return task.add(body);
     }
-    const said = /** @type {any} */ (body);
-    if (kind === to.refusal && typeof said?.code !== "string") throw new Malformed();
+    const refusal = /** @type {any} */ (body);
+    if (kind === to.refusal && typeof refusal?.code !== "string") throw new Malformed();
     this.#tasks.delete(id);
     this.#unclaimed.delete(task);
     if (kind === to.result) task.end(body);
-    else task.fail(refusalOf(said));
+    else task.fail(refusalOf(refusal));
   }
 
   /** Keeps the link open until the returned function is called. */
@@ -395,14 +395,14 @@ class Task {
   }
 
   /** @param {unknown} body */
-  hearAsked(body) {
+  accept(body) {
     if (this.kind !== from.ask || this.isAsked) throw new Malformed();
     this.isAsked = true;
     this.first.resolve(body);
   }
 
   /** @param {unknown} body */
-  hearItem(body) {
+  add(body) {
     const item = /** @type {any} */ (body);
     if (this.kind !== from.follow || this.credit === 0 || typeof item?.cursor !== "string" || !item.message) throw new Malformed();
     this.credit--;
@@ -464,7 +464,7 @@ export async function until(promise, signal) {
 }
 
 /** One listener for each signal. Node warns of more than a few on one signal, and many calls may share it. */
-const listeners = /** @type {WeakMap<AbortSignal, {told: Set<() => void>, tell: () => void}>} */ (new WeakMap());
+const listeners = /** @type {WeakMap<AbortSignal, {callbacks: Set<() => void>, callAll: () => void}>} */ (new WeakMap());
 
 /**
  * Calls a function when a signal is aborted. The returned function ends that.
@@ -475,17 +475,17 @@ const listeners = /** @type {WeakMap<AbortSignal, {told: Set<() => void>, tell: 
 function onAbort(signal, aborted) {
   let listener = listeners.get(signal);
   if (listener === undefined) {
-    const told = new Set();
-    listener = { told, tell: () => told.forEach((each) => each()) };
+    const callbacks = new Set();
+    listener = { callbacks, callAll: () => callbacks.forEach((each) => each()) };
     listeners.set(signal, listener);
-    signal.addEventListener("abort", listener.tell);
+    signal.addEventListener("abort", listener.callAll);
   }
-  const { told, tell } = listener;
-  told.add(aborted);
+  const { callbacks, callAll } = listener;
+  callbacks.add(aborted);
   return () => {
-    told.delete(aborted);
-    if (told.size > 0 || listeners.get(signal)?.told !== told) return;
+    callbacks.delete(aborted);
+    if (callbacks.size > 0 || listeners.get(signal)?.callbacks !== callbacks) return;
     listeners.delete(signal);
-    signal.removeEventListener("abort", tell);
+    signal.removeEventListener("abort", callAll);
   };
 }

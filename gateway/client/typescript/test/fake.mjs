@@ -6,8 +6,8 @@ import { protocol } from "../frame.js";
 
 const layouts = [["agent", "operation", "body"], [], ["body"], ["agent"], ["agent", "body"], ["agent", "body", "credit"], ["credit"]];
 
-/** Makes a class of WebSockets, whose frames come to a function, and whose opening is to another. */
-export function sockets(/** @type {(socket: any, frame: Frame) => void} */ hear, open = (/** @type {any} */ socket) => socket.opens()) {
+/** Makes a class of WebSockets. It passes sent frames to one function, and each new socket to another. */
+export function sockets(/** @type {(socket: any, frame: Frame) => void} */ onFrame, open = (/** @type {any} */ socket) => socket.opens()) {
   return class Socket {
     /** @type {Socket[]} */
     static all = [];
@@ -36,21 +36,21 @@ export function sockets(/** @type {(socket: any, frame: Frame) => void} */ hear,
         /** @type {any} */
         const frame = { kind: r.uint(), id: r.uint() };
         for (const part of layouts[frame.kind] ?? []) frame[part] = r.value();
-        setImmediate(() => this.isClosed || hear(this, frame));
+        setImmediate(() => this.isClosed || onFrame(this, frame));
       }
     }
 
-    /** Has a frame come from the node. */
-    tell(/** @type {number} */ kind, /** @type {number} */ id, /** @type {unknown} */ body) {
+    /** Delivers a frame as from the node. */
+    deliver(/** @type {number} */ kind, /** @type {number} */ id, /** @type {unknown} */ body) {
       const w = new Writer();
       w.array(3);
       w.uint(kind);
       w.uint(id);
       w.json(JSON.stringify(body));
-      this.tellBytes(w.take());
+      this.deliverBytes(w.take());
     }
 
-    tellBytes(/** @type {Uint8Array} */ message) {
+    deliverBytes(/** @type {Uint8Array} */ message) {
       this.onmessage?.({ data: message.buffer });
     }
 
@@ -66,14 +66,14 @@ export function sockets(/** @type {(socket: any, frame: Frame) => void} */ hear,
   };
 }
 
-/** Makes a fetch that answers with what a function gives. */
+/** Makes a fetch that responds with the results of a function. */
 export function answers(/** @type {(operation: string, request: any) => unknown} */ answer) {
   const calls = /** @type {string[]} */ ([]);
   const fetch = async (/** @type {any} */ url, /** @type {any} */ { body }) => {
     const operation = String(url).replace(/.*\//, "");
     calls.push(operation);
-    const said = /** @type {any} */ (answer(operation, JSON.parse(body)));
-    return new Response(JSON.stringify(said), { status: said.error ? 400 : 200 });
+    const response = /** @type {any} */ (answer(operation, JSON.parse(body)));
+    return new Response(JSON.stringify(response), { status: response.error ? 400 : 200 });
   };
   return Object.assign(fetch, { calls });
 }

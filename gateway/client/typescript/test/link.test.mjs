@@ -21,8 +21,8 @@ test("the outcome of an ask comes on its own number", async () => {
     assert.equal(kind, 4);
     assert.equal(agent, 0);
     assert.ok(body.key);
-    socket.tell(2, id, { form: "F", number: 7 });
-    setImmediate(() => socket.tell(0, id, outcome));
+    socket.deliver(2, id, { form: "F", number: 7 });
+    setImmediate(() => socket.deliver(0, id, outcome));
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   const asked = await client.ask(form);
@@ -42,11 +42,11 @@ test("an ask is asked again with its key, and its outcome is awaited elsewhere, 
     if (kind === 4) {
       keys.push(body.key);
       if (keys.length === 1) return socket.break();
-      socket.tell(2, id, { form: "F", number: 1 });
+      socket.deliver(2, id, { form: "F", number: 1 });
       return setTimeout(() => socket.break(), 20);
     }
     assert.equal(operation, "await");
-    socket.tell(0, id, ++awaits === 1 ? { status: "open" } : outcome);
+    socket.deliver(0, id, ++awaits === 1 ? { status: "open" } : outcome);
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   assert.deepEqual(await (await client.ask(form)).answer(), { a: 1 });
@@ -73,7 +73,7 @@ test("what has no key is not called again", async () => {
 
 test("a call that loses every connection goes by HTTP", async () => {
   const Socket = sockets((socket) => {
-    socket.tell(0, 1 << 20, null); // a node is there
+    socket.deliver(0, 1 << 20, null); // a node is there
     socket.break();
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
@@ -83,33 +83,33 @@ test("a call that loses every connection goes by HTTP", async () => {
 
 test("several agents share a connection, and sign in once on each", async () => {
   /** @type {unknown[][]} */
-  const heard = [];
+  const received = [];
   const Socket = sockets((socket, { kind, id, agent, operation, body }) => {
-    heard.push([kind, kind === 2 ? body.token : agent]);
-    if (kind === 2 && body.token === "bad") return socket.tell(1, id, { code: "UNAUTHENTICATED", message: "no" });
-    if (kind === 2 && body.token === "many") return socket.tell(1, id, { code: "QUOTA_EXCEEDED", message: "no" });
-    if (kind === 2) return socket.tell(0, id, { agent: 5 });
-    socket.tell(0, id, { operation, via: "link" });
+    received.push([kind, kind === 2 ? body.token : agent]);
+    if (kind === 2 && body.token === "bad") return socket.deliver(1, id, { code: "UNAUTHENTICATED", message: "no" });
+    if (kind === 2 && body.token === "many") return socket.deliver(1, id, { code: "QUOTA_EXCEEDED", message: "no" });
+    if (kind === 2) return socket.deliver(0, id, { agent: 5 });
+    socket.deliver(0, id, { operation, via: "link" });
   });
   const a = await connect({ url, token: "A", fetch: isThere, WebSocket: Socket });
   const b = await a.signIn({ token: "B" });
   const names = () => Promise.all([a, b].map((c) => c.call("list_names", {})));
   await names();
   await names();
-  assert.equal(heard.filter(([kind]) => kind === 2).length, 1); // the other has opened it
-  assert.deepEqual(new Set(heard.filter(([kind]) => kind === 0).map(([, agent]) => agent)), new Set([0, 5]));
+  assert.equal(received.filter(([kind]) => kind === 2).length, 1); // the other has opened it
+  assert.deepEqual(new Set(received.filter(([kind]) => kind === 0).map(([, agent]) => agent)), new Set([0, 5]));
   await assert.rejects(a.signIn({ token: "bad" }), refused("UNAUTHENTICATED"));
   const c = await a.signIn({ token: "many" }); // there is no place for it on the connection
   assert.equal(/** @type {any} */ (await c.call("list_names", {})).via, "HTTP");
   const named = await a.signIn({ as: "bob" });
   await a.call("list_names", {});
   await named.call("list_names", {});
-  assert.deepEqual(heard.at(-1), heard.at(-2)); // both have one token
+  assert.deepEqual(received.at(-1), received.at(-2)); // both have one token
   assert.equal(Socket.all.length, 1);
 });
 
 test("a call alone opens no connection, and one that comes with others does", async () => {
-  const Socket = sockets((socket, { id }) => socket.tell(0, id, { names: ["link"] }));
+  const Socket = sockets((socket, { id }) => socket.deliver(0, id, { names: ["link"] }));
   const fetch = answers(() => ({ names: ["HTTP"] }));
   const client = await connect({ url, token: "T", fetch, WebSocket: Socket });
   await pause(150);
@@ -122,8 +122,8 @@ test("a call alone opens no connection, and one that comes with others does", as
 
 test("a connection ends when nobody waits, and what an ask had to come is awaited on another", async () => {
   const Socket = sockets((socket, { kind, id }) => {
-    if (kind === 4) return socket.tell(2, id, { form: "F", number: 1 });
-    socket.tell(0, id, outcome);
+    if (kind === 4) return socket.deliver(2, id, { form: "F", number: 1 });
+    socket.deliver(0, id, outcome);
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   const asked = await client.ask(form);
@@ -134,7 +134,7 @@ test("a connection ends when nobody waits, and what an ask had to come is awaite
 });
 
 test("an outcome that is awaited keeps its connection, until the signal", async () => {
-  const Socket = sockets((socket, { kind, id }) => kind === 4 && socket.tell(2, id, { form: "F", number: 1 }));
+  const Socket = sockets((socket, { kind, id }) => kind === 4 && socket.deliver(2, id, { form: "F", number: 1 }));
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   const asked = await client.ask(form);
   await assert.rejects(asked.answer({ signal: AbortSignal.timeout(300) }), { name: "TimeoutError" });
@@ -148,8 +148,8 @@ test("of many asks whose outcomes nobody waits for the oldest are given up", asy
   const given = [];
   const Socket = sockets((socket, { kind, id }) => {
     if (kind === 1) return given.push(id);
-    if (kind === 4) return socket.tell(2, id, { form: String(id), number: id });
-    socket.tell(0, id, { ...outcome, form: "awaited" });
+    if (kind === 4) return socket.deliver(2, id, { form: String(id), number: id });
+    socket.deliver(0, id, { ...outcome, form: "awaited" });
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   const all = await Promise.all(Array.from({ length: 300 }, () => client.ask(form)));
@@ -176,13 +176,13 @@ test("a call that is aborted is given up", async () => {
 test("calls that share a signal add one listener to it, and take it away", async () => {
   /** @type {(() => void)[]} */
   const later = [];
-  const Socket = sockets((socket, { kind, id }) => kind === 0 && later.push(() => socket.tell(0, id, outcome)));
+  const Socket = sockets((socket, { kind, id }) => kind === 0 && later.push(() => socket.deliver(0, id, outcome)));
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   const { signal } = new AbortController();
   const waits = Array.from({ length: 20 }, () => client.await("F", { signal }));
   while (later.length < 20) await pause(1);
   assert.equal(getEventListeners(signal, "abort").length, 1);
-  for (const tell of later) tell();
+  for (const deliver of later) deliver();
   await Promise.all(waits);
   assert.equal(getEventListeners(signal, "abort").length, 0);
   const abort = new AbortController();
@@ -198,7 +198,7 @@ async function followed(begin, more = () => {}) {
   const Socket = sockets((socket, { kind, id, credit = 0, operation }) => {
     if (kind === 5 && ++follows === 1) return begin(socket, id, credit);
     if (kind === 6) return more(socket, credit);
-    if (operation === "list_messages") socket.tell(0, id, { messages: [], cursor: 1, next: 0 });
+    if (operation === "list_messages") socket.deliver(0, id, { messages: [], cursor: 1, next: 0 });
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   return { Socket, follow: client.follow({ cursor: "1", signal: AbortSignal.timeout(500) }) };
@@ -208,19 +208,19 @@ const item = (/** @type {number} */ n) => ({ cursor: String(n), message: { numbe
 
 test("a follow allows more items only as they are taken", async () => {
   let allowed = 0, sent = 1;
-  const tell = (/** @type {any} */ socket, /** @type {number} */ id) => {
-    for (; sent <= allowed; sent++) socket.tell(3, id, item(sent + 1));
+  const deliver = (/** @type {any} */ socket, /** @type {number} */ id) => {
+    for (; sent <= allowed; sent++) socket.deliver(3, id, item(sent + 1));
   };
   let id = 0;
   const { follow } = await followed(
     (socket, at, credit) => {
       id = at;
       allowed = credit;
-      tell(socket, id);
+      deliver(socket, id);
     },
     (socket, credit) => {
       allowed += credit;
-      tell(socket, id);
+      deliver(socket, id);
     },
   );
   for (let n = 2; n < 200; n++) {
@@ -234,28 +234,28 @@ test("a follow allows more items only as they are taken", async () => {
 
 test("a node that sends more than it may is cut off", async () => {
   const { Socket, follow } = await followed((socket, id, credit) => {
-    for (let n = 0; n <= credit; n++) socket.tell(3, id, item(n + 2));
+    for (let n = 0; n <= credit; n++) socket.deliver(3, id, item(n + 2));
   });
   for (let n = 0; n < window; n++) assert.equal((await follow.next()).value?.cursor, String(n + 2));
   assert.equal(Socket.all[0]?.isClosed, true);
   await follow.return();
 });
 
-test("what the node may not say ends the connection, and calls go by HTTP for a while", async () => {
+test("a frame that the node may not send ends the connection, and calls go by HTTP for a while", async () => {
   const ask = { kind: 2, body: { form: "F", number: 1 } };
-  for (const [what, tell] of Object.entries({
-    "an item of a call": (/** @type {any} */ s, /** @type {number} */ id) => s.tell(3, id, item(1)),
-    "an ask that is accepted twice": (/** @type {any} */ s, /** @type {number} */ id) => (s.tell(2, id, ask.body), s.tell(2, id, ask.body)),
-    "a refusal without a code": (/** @type {any} */ s, /** @type {number} */ id) => s.tell(1, id, "no"),
-    "a kind that there is not": (/** @type {any} */ s, /** @type {number} */ id) => s.tell(5, id, {}),
+  for (const [what, deliver] of Object.entries({
+    "an item of a call": (/** @type {any} */ s, /** @type {number} */ id) => s.deliver(3, id, item(1)),
+    "an ask that is accepted twice": (/** @type {any} */ s, /** @type {number} */ id) => (s.deliver(2, id, ask.body), s.deliver(2, id, ask.body)),
+    "a refusal without a code": (/** @type {any} */ s, /** @type {number} */ id) => s.deliver(1, id, "no"),
+    "a kind that there is not": (/** @type {any} */ s, /** @type {number} */ id) => s.deliver(5, id, {}),
     "a text": (/** @type {any} */ s) => s.onmessage({ data: "text" }),
-    "no frame": (/** @type {any} */ s) => s.tellBytes(Uint8Array.of(0xc1)),
-    "a length that is not there": (/** @type {any} */ s, /** @type {number} */ id) => s.tellBytes(Uint8Array.of(0x93, 0, id, 0xdd, 0xff, 0xff, 0xff, 0xff)),
-    "what nests too deep": (/** @type {any} */ s, /** @type {number} */ id) => s.tellBytes(Uint8Array.of(0x93, 0, id, ...Array(100_000).fill(0x91), 0)),
-    "JSON that is none": (/** @type {any} */ s, /** @type {number} */ id) => s.tellBytes(Uint8Array.of(0x93, 0, id, 0xd4, 1, 0x7b)),
+    "no frame": (/** @type {any} */ s) => s.deliverBytes(Uint8Array.of(0xc1)),
+    "a length that is not there": (/** @type {any} */ s, /** @type {number} */ id) => s.deliverBytes(Uint8Array.of(0x93, 0, id, 0xdd, 0xff, 0xff, 0xff, 0xff)),
+    "what nests too deep": (/** @type {any} */ s, /** @type {number} */ id) => s.deliverBytes(Uint8Array.of(0x93, 0, id, ...Array(100_000).fill(0x91), 0)),
+    "JSON that is none": (/** @type {any} */ s, /** @type {number} */ id) => s.deliverBytes(Uint8Array.of(0x93, 0, id, 0xd4, 1, 0x7b)),
     "a message that is too large": (/** @type {any} */ s) => s.onmessage({ data: { byteLength: 2 ** 30 } }),
   })) {
-    const Socket = sockets((socket, { id }) => tell(socket, id));
+    const Socket = sockets((socket, { id }) => deliver(socket, id));
     const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
     const asked = await client.ask(form);
     assert.equal((await asked.await()).status, "answered", what); // by HTTP
@@ -266,9 +266,9 @@ test("what the node may not say ends the connection, and calls go by HTTP for a 
 
 test("numbers that are not under way are passed over", async () => {
   const Socket = sockets((socket, { id }) => {
-    for (const other of [0, id + 1, 2 ** 40]) for (let kind = 0; kind < 4; kind++) socket.tell(kind, other, { code: "X" });
-    socket.tell(0, id, { form: "F", number: 1, outcome });
-    socket.tell(0, id, { form: "G" });
+    for (const other of [0, id + 1, 2 ** 40]) for (let kind = 0; kind < 4; kind++) socket.deliver(kind, other, { code: "X" });
+    socket.deliver(0, id, { form: "F", number: 1, outcome });
+    socket.deliver(0, id, { form: "G" });
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   assert.deepEqual(await (await client.ask(form)).answer(), { a: 1 });
@@ -277,11 +277,11 @@ test("numbers that are not under way are passed over", async () => {
 test("a node that goes begins nothing more, and is asked elsewhere", async () => {
   const Socket = sockets((socket, { kind, id }) => {
     if (socket === Socket.all[0]) {
-      socket.tell(2, id, { form: "F", number: 1 });
-      socket.tell(4, 0, { code: "NOT_RUNNING", message: "it stops" });
-      return socket.tell(1, id, { code: "NOT_RUNNING", message: "it stops" });
+      socket.deliver(2, id, { form: "F", number: 1 });
+      socket.deliver(4, 0, { code: "NOT_RUNNING", message: "it stops" });
+      return socket.deliver(1, id, { code: "NOT_RUNNING", message: "it stops" });
     }
-    socket.tell(0, id, kind === 4 ? { form: "G", number: 2 } : outcome);
+    socket.deliver(0, id, kind === 4 ? { form: "G", number: 2 } : outcome);
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   assert.deepEqual(await (await client.ask(form)).answer(), { a: 1 });
@@ -325,17 +325,17 @@ test("a page that may not open a WebSocket goes by HTTP, and so does a fetch of 
 
 test("a node that is silent is asked whether it is there, and its connection given up", async () => {
   /** @type {(string | undefined)[]} */
-  const heard = [];
+  const received = [];
   const Socket = sockets((socket, { kind, id, operation }) => {
-    if (socket !== Socket.all[0]) return socket.tell(0, id, outcome);
-    if (kind === 4) return socket.tell(2, id, { form: "F", number: 1 });
-    heard.push(operation);
-    if (heard.length < 3) socket.tell(1, id, { code: "NOT_PERMITTED", message: "an answer as any other" });
+    if (socket !== Socket.all[0]) return socket.deliver(0, id, outcome);
+    if (kind === 4) return socket.deliver(2, id, { form: "F", number: 1 });
+    received.push(operation);
+    if (received.length < 3) socket.deliver(1, id, { code: "NOT_PERMITTED", message: "an answer as any other" });
   });
   const wire = new Wire({ url, token: "T", fetch: isThere, WebSocket: Socket });
   wire.connection = new Connection(url, Socket, { beat: 20 });
   assert.deepEqual(await (await new Client(wire).ask(form)).answer(), { a: 1 });
-  assert.deepEqual(heard, ["locate", "locate", "locate"]);
+  assert.deepEqual(received, ["locate", "locate", "locate"]);
   assert.equal(Socket.all[0]?.isClosed, true);
 });
 

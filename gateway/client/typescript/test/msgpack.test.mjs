@@ -118,14 +118,14 @@ test("frames have the layout that the node reads", () => {
 
 test("frames are read one behind the other, until one is malformed", () => {
   /** @type {unknown[]} */
-  const heard = [];
-  const hear = (/** @type {string} */ from) => readFrames(bytes(from), (kind, id, body) => heard.push([kind, id, new Reader(body).value()]));
-  hear("930007a161" + "930108d4017b".replace("7b", "31"));
-  assert.deepEqual(heard, [[0, 7, "a"], [1, 8, 1]]);
-  for (const bad of ["c0", "920007", "940007c0c0", "930507c0", "93ff07c0", "9300ffc0", "930007", "930007c1", "9300a161c0"]) assert.throws(() => hear(bad), Malformed, bad);
-  assert.equal(heard.length, 2);
-  assert.throws(() => hear("930009c0" + "93"), Malformed);
-  assert.equal(heard.length, 3);
+  const received = [];
+  const receive = (/** @type {string} */ from) => readFrames(bytes(from), (kind, id, body) => received.push([kind, id, new Reader(body).value()]));
+  receive("930007a161" + "930108d4017b".replace("7b", "31"));
+  assert.deepEqual(received, [[0, 7, "a"], [1, 8, 1]]);
+  for (const bad of ["c0", "920007", "940007c0c0", "930507c0", "93ff07c0", "9300ffc0", "930007", "930007c1", "9300a161c0"]) assert.throws(() => receive(bad), Malformed, bad);
+  assert.equal(received.length, 2);
+  assert.throws(() => receive("930009c0" + "93"), Malformed);
+  assert.equal(received.length, 3);
 });
 
 test("no message of any bytes does anything but throw Malformed", () => {

@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { connect } from "../client.js";
 
 const client = await connect({ url: process.env.PARLEY_URL, token: process.env.PARLEY_TOKEN });
-let told = 0;
+let printed = 0;
 for await (const { message } of client.follow()) {
   console.log(message.text);
   if (message.text === "end") break;
-  told++;
-  while (told === 2 && !existsSync(process.argv[2])) await new Promise((resolve) => setTimeout(resolve, 20));
+  printed++;
+  while (printed === 2 && !existsSync(process.argv[2])) await new Promise((resolve) => setTimeout(resolve, 20));
 }
