@@ -16,7 +16,8 @@
 //   - Loss and damage are found, by the numbers of commits, the chain of their hashes, and a high-water mark beside the
 //     log. The newest part of the log is checked before the journal opens, the rest in the background, and all of it by
 //     Verify. Nothing is skipped silently.
-//   - Snapshots are derived. Their loss or damage only makes reading slower.
+//   - Snapshots and the stored index are derived. Their loss or damage only makes reading slower.
+//   - The note of a mailbox is of its newest events, or unknown. A commit that is lost changes no note.
 //   - Readers of output see where pieces of it were lost to damage.
 //   - A slow disk blocks appends, and never readers.
 //
