@@ -28,22 +28,22 @@ func (d *commitFaults) step(step string) error {
 	if !d.enabled.Load() {
 		return nil
 	}
-	fault := errors.New("no answer, for the test")
+	errInjected := errors.New("no answer, for the test")
 	switch step {
 	case "before publish":
 		if rand.IntN(20) == 0 {
 			d.failed.Add(1)
-			return fault
+			return errInjected
 		}
 	case "after publish":
 		if rand.IntN(20) == 0 {
 			d.failed.Add(1)
 			d.stored.Store(true)
-			return fault
+			return errInjected
 		}
 	case "before settle", "before reopen":
 		if d.stored.Swap(false) || step == "before reopen" && rand.IntN(2) == 0 {
-			return fault
+			return errInjected
 		}
 	}
 	return nil

@@ -323,7 +323,7 @@ func (b *mailboxActor) snapshotIfDue() {
 	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/snapshotShare) || !b.node.snapshots.claim() {
 		return
 	}
-	image, err := b.state.Snapshot()
+	state, err := b.state.Snapshot()
 	if err != nil {
 		b.node.log.Error("snapshot", "mailbox", b.reg.id.String(), "error", err)
 		b.node.snapshots.forgo()
@@ -336,7 +336,7 @@ func (b *mailboxActor) snapshotIfDue() {
 			b.node.snapshots.forgo()
 			return
 		}
-		b.node.snapshots.offer(snapshot{id, version, image})
+		b.node.snapshots.offer(snapshot{id, version, state})
 	})
 }
 
@@ -398,7 +398,7 @@ type snapshots struct {
 type snapshot struct {
 	mailbox capabilities.ID
 	version uint64
-	image   []byte
+	state   []byte
 }
 
 func newSnapshots(n *Node) *snapshots {
@@ -416,7 +416,7 @@ func (s *snapshots) run() {
 	for {
 		select {
 		case snap := <-s.queue:
-			if err := s.node.journal.SaveSnapshot(s.node.life, snap.mailbox, snap.version, snap.image); err != nil {
+			if err := s.node.journal.SaveSnapshot(s.node.life, snap.mailbox, snap.version, snap.state); err != nil {
 				s.node.log.Warn("snapshot not saved", "mailbox", snap.mailbox.String(), "error", err)
 			}
 			s.pause()

@@ -175,7 +175,7 @@ func (f fold) retire(m *Message) {
 // or one that a run is for or may be for.
 func (s *State) holds(m *Message) bool {
 	switch {
-	case s.Outbox.owed[m.ID()] > 0:
+	case s.Outbox.bySubject[m.ID()] > 0:
 		return true
 	case m.Form != nil:
 		return m.Form.IsOpen()

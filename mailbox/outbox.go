@@ -27,7 +27,7 @@ type Outbox struct {
 	lastSeq uint64 // of the newest item that was ever enqueued
 	mints   int    // items that record a grant at its target
 
-	owed map[capabilities.ID]int // items by their message or form
+	bySubject map[capabilities.ID]int // items by their message or form
 }
 
 // Items returns the items, oldest first. The slice belongs to the state.
@@ -59,11 +59,11 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	case events.OutboxMint:
 		o.mints += change
 	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded:
-		if o.owed == nil {
-			o.owed = map[capabilities.ID]int{}
+		if o.bySubject == nil {
+			o.bySubject = map[capabilities.ID]int{}
 		}
-		if o.owed[p.Subject] += change; o.owed[p.Subject] == 0 {
-			delete(o.owed, p.Subject)
+		if o.bySubject[p.Subject] += change; o.bySubject[p.Subject] == 0 {
+			delete(o.bySubject, p.Subject)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type Directory struct {
 
 	strangers      *rate.Limiter // packets of unknown nodes
 	refusedPackets atomic.Uint64
-	sayRefused     rate.Sometimes // unknown nodes can have any number of packets refused
+	refusedWarning rate.Sometimes // unknown nodes can have any number of packets refused
 
 	mu      sync.Mutex
 	life    context.Context // of the node; nil before Start
@@ -50,7 +50,7 @@ const (
 // New returns a directory without nodes.
 func New(o Options) *Directory {
 	return &Directory{
-		o: o, node: o.Node, strangers: rate.NewLimiter(strangersRate, strangersBurst), sayRefused: rate.Sometimes{Interval: time.Second},
+		o: o, node: o.Node, strangers: rate.NewLimiter(strangersRate, strangersBurst), refusedWarning: rate.Sometimes{Interval: time.Second},
 		all: map[capabilities.NodeID]*Peer{}, hosts: map[capabilities.NodeID]capabilities.ID{},
 		invited: map[ulid.ULID]*events.InvitationMade{}, dropped: map[capabilities.NodeID]capabilities.Time{}, awaited: map[capabilities.NodeID]chan struct{}{},
 	}
@@ -204,7 +204,7 @@ func (d *Directory) Remember(s *mailbox.State) {
 		d.drop(p)
 	}
 	for _, a := range s.Peers.All() {
-		d.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp, Network: a.Network})
+		d.addPeer(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp, Network: a.Network})
 	}
 }
 
@@ -213,7 +213,7 @@ func (d *Directory) Note(evs []events.Event) {
 	for _, e := range evs {
 		switch e := e.(type) {
 		case *events.NodeMet:
-			d.meet(e)
+			d.addPeer(e)
 		case *events.NodeDropped:
 			d.drop(mailbox.DroppedPeer{Node: e.Node, At: e.Date})
 		case *events.InvitationMade:
@@ -239,7 +239,7 @@ func (d *Directory) Invited() int {
 	return len(d.invited)
 }
 
-func (d *Directory) meet(e *events.NodeMet) {
+func (d *Directory) addPeer(e *events.NodeMet) {
 	p := d.Peer(e.Node)
 	d.mu.Lock()
 	host, before := d.hosts[e.Node]

@@ -26,7 +26,7 @@ func (d *Directory) Receive(ctx context.Context, packet transport.Packet) (trans
 	kind, response := d.respond(ctx, packet)
 	if response == nil {
 		d.refusedPackets.Add(1)
-		d.sayRefused.Do(func() {
+		d.refusedWarning.Do(func() {
 			d.o.Log.Warn("packet refused", "from", packet.From.String(), "kind", packet.Kind)
 		})
 		return 0, nil, false

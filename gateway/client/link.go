@@ -183,7 +183,7 @@ func (l *link) read() {
 	for {
 		message, err := from.Read()
 		if err == nil {
-			err = mux.ReadNode(message, l.hear)
+			err = mux.ReadNode(message, l.receive)
 		}
 		if err != nil {
 			l.end(err)
@@ -192,8 +192,8 @@ func (l *link) read() {
 	}
 }
 
-// hear handles a frame of the node.
-func (l *link) hear(f mux.Frame) error {
+// receive handles a frame of the node.
+func (l *link) receive(f mux.Frame) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f.Kind == mux.Going {

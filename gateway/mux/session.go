@@ -139,7 +139,7 @@ func (s *Session) read() {
 	for {
 		message, err := s.conn.Read()
 		if err == nil {
-			err = ReadClient(message, s.hear)
+			err = ReadClient(message, s.dispatch)
 		}
 		if _, ok := errors.AsType[*parley.Error](err); ok {
 			s.stop(err)
@@ -190,7 +190,7 @@ func (s *Session) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.agents) > 0 {
-		_ = s.say(s.agents[0], Frame{Kind: Going, Body: errorBody(api.ErrStopping)})
+		_ = s.send(s.agents[0], Frame{Kind: Going, Body: errorBody(api.ErrStopping)})
 	}
 	s.closeIfIdle()
 }
@@ -213,8 +213,8 @@ func (s *Session) stop(why error) {
 	s.out.close()
 }
 
-// hear handles a frame. An error ends the session.
-func (s *Session) hear(f Frame) error {
+// dispatch handles a frame. An error ends the session.
+func (s *Session) dispatch(f Frame) error {
 	switch f.Kind {
 	case Cancel:
 		s.cancel(f.ID, nil)
@@ -392,20 +392,20 @@ func (s *Session) item(id uint64, a *agent, k Kind, body []byte) {
 	_, under := s.under[id]
 	s.mu.Unlock()
 	if under {
-		_ = s.say(a, Frame{Kind: k, ID: id, Body: body}) // the session ends if the client takes no more
+		_ = s.send(a, Frame{Kind: k, ID: id, Body: body}) // the session ends if the client takes no more
 	}
 }
 
 // reply sends a result or a refusal.
 func (s *Session) reply(a *agent, id uint64, body []byte, err error) error {
 	if err != nil {
-		return s.say(a, Frame{Kind: Refusal, ID: id, Body: errorBody(err)})
+		return s.send(a, Frame{Kind: Refusal, ID: id, Body: errorBody(err)})
 	}
-	return s.say(a, Frame{Kind: Result, ID: id, Body: body})
+	return s.send(a, Frame{Kind: Result, ID: id, Body: body})
 }
 
-// say sends a frame. It ends the session if the client has left too much unread.
-func (s *Session) say(a *agent, f Frame) error {
+// send queues a frame. It ends the session if the client has left too much unread.
+func (s *Session) send(a *agent, f Frame) error {
 	err := s.out.add(&a.queue, f)
 	if err != nil {
 		s.die(err)

@@ -103,13 +103,13 @@ func decisions(drawn []widget) []widget {
 	if last.Kind == drawButtons {
 		last.Lone = true
 		last.Choices = last.choices()
-		sayRule(last, drawn[:len(drawn)-1])
+		describeRule(last, drawn[:len(drawn)-1])
 	}
 	return drawn
 }
 
-// sayRule describes the rule on the buttons that make one. If there are several rules, a script describes the selected one.
-func sayRule(last *widget, others []widget) {
+// describeRule describes the rule on the buttons that make one. If there are several rules, a script describes the selected one.
+func describeRule(last *widget, others []widget) {
 	says, control := mailbox.OffersOf(nil)[0], ""
 	for _, w := range others {
 		if w.Sure {

@@ -58,9 +58,9 @@ func (c *session) request(o api.Operation, h compat.Head, text []byte) {
 		if err != nil {
 			c.tell(compat.Failed(h.Regarding, err))
 		} else if held.Bytes() > 0 {
-			c.sayCharged(answer, held)
+			c.queueCharged(answer, held)
 		} else {
-			c.say(answer)
+			c.queue(answer)
 		}
 		c.server.monitor.Ended(c.ctx, o.Name, err, started)
 	})

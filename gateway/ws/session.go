@@ -226,20 +226,20 @@ func (c *session) write() {
 	_ = c.conn.Close(code, reason) // a client that has gone away misses nothing
 }
 
-// say queues a frame, and blocks while the queue is full. The frame is charged to the account until it is written. A
+// queue appends a frame to the output, and blocks while the queue is full. The frame is charged to the account until it is written. A
 // client with too many unread frames is cut off. It can come back with its last cursor.
-func (c *session) say(text []byte) {
+func (c *session) queue(text []byte) {
 	held := api.ChargeOf(c.principal.Account())
 	if err := held.Add(int64(len(text))); err != nil {
 		c.end(websocket.StatusTryAgainLater, reasonOf(err))
 		c.die()
 		return
 	}
-	c.sayCharged(text, held)
+	c.queueCharged(text, held)
 }
 
-// sayCharged queues a frame for which held was charged.
-func (c *session) sayCharged(text []byte, held *api.Charge) {
+// queueCharged queues a frame for which held was charged.
+func (c *session) queueCharged(text []byte, held *api.Charge) {
 	select {
 	case c.out <- queued{text, held}:
 	case <-c.alive.Done():
@@ -255,7 +255,7 @@ func (c *session) tell(frame any) {
 		text, err = frameText(compat.Failed(compat.Regarding{}, parley.Refuse(parley.Internal, "internal error")))
 	}
 	if err == nil {
-		c.say(text)
+		c.queue(text)
 	}
 }
 

@@ -245,14 +245,14 @@ func TestTurnCanBeEnded(t *testing.T) {
 		r := agent(t)
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted(
 			`ask session/request_permission {"sessionId":"SESSION","toolCall":{"toolCallId":"c"},"options":`+permissionOptions+`}`,
-			`ask elicitation/create {"sessionId":"SESSION","mode":"form","message":"?","requestedSchema":{"properties":{"a":{"type":"string"}}}}`, "hear", "hear"))
+			`ask elicitation/create {"sessionId":"SESSION","mode":"form","message":"?","requestedSchema":{"properties":{"a":{"type":"string"}}}}`, "receive", "receive"))
 		run.NextCall()
 		run.NextQuestion()
 		run.Cancel(proctest.ErrEnough)
 		if got := run.Result(); got.Err != proctest.ErrEnough {
 			t.Error(got.Err)
 		}
-		if out := run.Text(runtime.Output); !strings.Contains(out, `heard {"outcome":{"outcome":"cancelled"}}`) || !strings.Contains(out, `heard {"action":"cancel"}`) {
+		if out := run.Text(runtime.Output); !strings.Contains(out, `received {"outcome":{"outcome":"cancelled"}}`) || !strings.Contains(out, `received {"action":"cancel"}`) {
 			t.Errorf("it received %s", out)
 		}
 	})

@@ -119,14 +119,14 @@ func (a *testAgent) do(line string) string {
 		method, params, _ := strings.Cut(rest, " ")
 		a.calls++
 		a.write(rpc{ID: a.calls, Method: method, Params: json.RawMessage(strings.ReplaceAll(params, "SESSION", a.session))})
-	case "hear": // waits for one response
+	case "receive": // waits for one response
 		for {
 			m, ok := a.next()
 			if !ok {
 				os.Exit(1)
 			}
 			if m.Method == "" {
-				a.say("heard " + string(m.Result) + string(m.Error) + "\n")
+				a.say("received " + string(m.Result) + string(m.Error) + "\n")
 				return ""
 			}
 		}

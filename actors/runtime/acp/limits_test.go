@@ -25,11 +25,11 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 		lines = append(lines, ask)
 	}
 	for range 100 - runtime.MaxOpen {
-		lines = append(lines, "hear")
+		lines = append(lines, "receive")
 	}
 	lines = append(lines, "say refused ")
 	for range runtime.MaxOpen {
-		lines = append(lines, "hear")
+		lines = append(lines, "receive")
 	}
 	run := runtimetest.Begin(t, agent(t), runtimetest.NewHost(t), prompted(lines...))
 	var open []*runtimetest.OpenCall

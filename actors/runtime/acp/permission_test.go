@@ -183,7 +183,7 @@ func TestElicitationIsFoundAfterCrash(t *testing.T) {
 	r, d := agent(t), runtimetest.NewHost(t)
 	var ids [2][]string
 	for round := range ids {
-		run := runtimetest.Begin(t, r, d, prompted(ask, ask, strings.Replace(ask, "How?", "Why?", 1), "pid", "hear"))
+		run := runtimetest.Begin(t, r, d, prompted(ask, ask, strings.Replace(ask, "How?", "Why?", 1), "pid", "receive"))
 		for range 3 {
 			ids[round] = append(ids[round], run.NextQuestion().ID)
 		}
