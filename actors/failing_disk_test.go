@@ -301,3 +301,39 @@ func TestNewNodeSurvivesPowerLoss(t *testing.T) {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
 }
+
+// TestOldFormsAreReadWhileTheDiskFails reads settled forms, which are no longer in memory, while nothing can be stored.
+func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
+	d := disktest.Mount(t)
+	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
+	fae := guest(t, n, "fae")
+	const forms = 3 * maxOld
+	for i := range forms {
+		asked := ask(t, fae, Ask{To: "HOST", Description: strconv.Itoa(i), Fields: textField("a")})
+		if _, err := n.Host().Decline(t.Context(), capabilities.FormID(asked.Form), "no"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually.Holds(t, "the guest has all outcomes", func() bool {
+		in, err := fae.Mail().Last(t.Context(), view.MessageFilter{All: true}, 1)
+		return err == nil && len(in.Messages) == 1 && in.Messages[0].Outcome != nil
+	})
+	d.OnFlush(func(name string) error {
+		if strings.HasSuffix(name, ".blk") {
+			return errors.New("a bad sector")
+		}
+		return nil
+	})
+	defer d.OnFlush(nil)
+	for _, a := range []*Agent{fae, n.Host()} {
+		if _, err := a.Send(t.Context(), "HOST", "lost"); parley.CodeOf(err) != parley.ReadOnly {
+			t.Fatalf("a message is sent: %v", err)
+		}
+		for i := range forms {
+			m, err := a.Message(t.Context(), capabilities.FormNumber(uint64(i)))
+			if err != nil || m.Description != strconv.Itoa(i) || m.Outcome == nil || m.Outcome.Status != view.StatusDeclined {
+				t.Fatalf("form %d: %v, %+v", i, err, m)
+			}
+		}
+	}
+}

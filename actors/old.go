@@ -49,9 +49,14 @@ func unrepeatable(b *mailboxActor, err error) error {
 	return err
 }
 
-// recall reads messages back from the journal and lends them to the state. It waits until they are durable.
+// recall reads messages back from the journal and lends them to the state. It waits for those that are not durable yet,
+// and for nothing else: reads go on while the journal has failed.
 func (b *mailboxActor) recall(numbers []uint64) error {
 	return b.node.registry.dispatcher.block(func() error {
+		err := recallInto(b.node.life, b.node, b.state, numbers, b.old)
+		if parley.CodeOf(err) != parley.InvalidArgument { // the code for a version that is not durable
+			return err
+		}
 		if err := b.awaitDurable(); err != nil {
 			return err
 		}
