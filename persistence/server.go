@@ -88,9 +88,9 @@ func (e *serverLog) Fatalf(format string, v ...any) {
 func (e *serverLog) Errorf(format string, v ...any) {
 	line := e.line(format, v)
 	e.log.Warn(line)
-	heard := e.onFailure.Load()
-	if heard != nil && strings.Contains(line, "failed to store") && strings.Contains(line, e.stream) {
-		(*heard)(cause(line))
+	onFailure := e.onFailure.Load()
+	if onFailure != nil && strings.Contains(line, "failed to store") && strings.Contains(line, e.stream) {
+		(*onFailure)(cause(line))
 	}
 }
 

@@ -126,7 +126,7 @@ export class Hub {
   receive(name, what) {
     switch (name) {
       case 'messages': return this.advance(this.lanes[what.feed], what);
-      case 'gone': return this.lose(this.lanes[what.feed], what);
+      case 'gone': return this.interrupt(this.lanes[what.feed], what);
       case 'questions': this.questions = what; // falls through
       default: this.tell(this.pages, name, what);
     }
@@ -145,7 +145,7 @@ export class Hub {
     lane.gone = true;
   }
 
-  lose(lane, what) {
+  interrupt(lane, what) {
     lane.gone = true;
     this.tell(lane.pages, 'state', what.message);
     this.reopen(absence); // the mailbox may be readable again
