@@ -315,7 +315,7 @@ func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
 		}
 	}
 	eventually.Holds(t, "the guest has all outcomes", func() bool {
-		in, err := fae.Mail().Last(t.Context(), view.MessageFilter{All: true}, 1)
+		in, err := fae.Mail().Last(t.Context(), view.MessageFilter{All: true}, 0, 1)
 		return err == nil && len(in.Messages) == 1 && in.Messages[0].Outcome != nil
 	})
 	d.OnFlush(func(name string) error {

@@ -41,10 +41,10 @@ func (m Mail) Page(ctx context.Context, v view.MessageFilter, first uint64, limi
 	return in, err
 }
 
-// Last returns the messages of a view that came last, by number: at most limit, and no more than fit into half a mebibyte
-// of JSON.
-func (m Mail) Last(ctx context.Context, v view.MessageFilter, limit int) (view.Inbox, error) {
-	in, err := call(ctx, m.agent, queryLast{v, limit})
+// Last returns the messages of a view that came last before a number, by number: at most limit, and no more than fit into
+// half a mebibyte of JSON. Before 0 means all messages.
+func (m Mail) Last(ctx context.Context, v view.MessageFilter, before uint64, limit int) (view.Inbox, error) {
+	in, err := call(ctx, m.agent, queryLast{v, before, limit})
 	if err != nil {
 		return in, err
 	}
@@ -55,17 +55,18 @@ func (m Mail) Last(ctx context.Context, v view.MessageFilter, limit int) (view.I
 	return in, err
 }
 
-// queryLast returns the messages of a view that came last.
+// queryLast returns the messages of a view that came last before a number, if that is not 0.
 type queryLast struct {
-	view  view.MessageFilter
-	limit int
+	view   view.MessageFilter
+	before uint64
+	limit  int
 }
 
 func (m queryLast) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	size := 0
-	newest := listedBy(m.view, b.state.Mail.ListBack())
+	newest := listedBy(m.view, b.state.Mail.ListBack(cmp.Or(m.before, math.MaxUint64)))
 	for e, err := range b.list(newest, min(m.limit, readAtOnce)) {
 		if err != nil {
 			return in, err

@@ -37,10 +37,10 @@ func (l *Mail) List(first uint64) iter.Seq[Listed] {
 	}
 }
 
-// ListBack yields all messages, the newest first.
-func (l *Mail) ListBack() iter.Seq[Listed] {
+// ListBack yields the messages before a number, the newest first.
+func (l *Mail) ListBack(before uint64) iter.Seq[Listed] {
 	return func(yield func(Listed) bool) {
-		for n := l.Len(); n > 0; n-- {
+		for n := min(before, l.Len()); n > 0; n-- {
 			if !yield(l.listed(n-1, l.index.At(n-1))) {
 				return
 			}

@@ -140,8 +140,8 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 		if follow {
 			return followInbox(c.Context(), env, waiter, filter)
 		}
-		if last < 0 || last > api.MaxPage {
-			return parley.Refuse(parley.InvalidArgument, "--last %d: give a number from 0 to %d", last, api.MaxPage)
+		if last < 0 {
+			return parley.Refuse(parley.InvalidArgument, "--last %d: give a number, or 0 for all of them", last)
 		}
 		latest := last > 0 && !filter.All && !filter.Pending
 		all, err := listMessages(c.Context(), waiter, client.View{All: filter.All, Pending: filter.Pending || latest})

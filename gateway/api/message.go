@@ -41,8 +41,9 @@ type ListMessagesRequest struct {
 	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
 
 	// Last, if not 0, is the number of messages to list that came last, instead of those from First on. The list has
-	// fewer if they do not fit into a page. It is at most 1,000.
-	Last int `json:"last,omitempty"`
+	// fewer if they do not fit into a page. It is at most 1,000. Before, if not 0, leaves out that number and all after it.
+	Last   int    `json:"last,omitempty"`
+	Before uint64 `json:"before,omitempty"`
 }
 
 // FollowMessagesRequest waits for messages within the view that changed after the cursor. What has changed already is in the

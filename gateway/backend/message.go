@@ -52,7 +52,7 @@ func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesReques
 	var in view.Inbox
 	var err error
 	if r.Last > 0 {
-		in, err = a.Mail().Last(ctx, r.MessageFilter, min(r.Last, api.MaxPage))
+		in, err = a.Mail().Last(ctx, r.MessageFilter, r.Before, min(r.Last, api.MaxPage))
 	} else {
 		in, err = a.Mail().Page(ctx, r.MessageFilter, r.First, limit)
 	}

@@ -106,11 +106,20 @@ func (c *Client) List(ctx context.Context, v View) iter.Seq2[Message, error] {
 	}
 }
 
-// Last returns the messages of a view that came last, by number. It returns at most limit, which is at most 1,000, and
-// fewer if they are large.
+// Last returns the messages of a view that came last, by number, read page by page. It returns at most limit.
 func (c *Client) Last(ctx context.Context, v View, limit int) ([]Message, error) {
-	page, err := get[messagePage](ctx, c, "list_messages", api.ListMessagesRequest{MessageFilter: v, Last: limit})
-	return page.Messages, err
+	var all []Message
+	for r := (api.ListMessagesRequest{MessageFilter: v}); len(all) < limit; r.Before = all[0].Number {
+		r.Last = limit - len(all)
+		page, err := get[messagePage](ctx, c, "list_messages", r)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(page.Messages, all...); len(page.Messages) == 0 || all[0].Number == 0 {
+			break
+		}
+	}
+	return all, nil
 }
 
 // Message returns one message.

@@ -234,6 +234,7 @@ export interface ListInvitationsResponse {
 export interface ListMessagesRequest {
   all?: boolean;
   as?: string;
+  before?: number;
   first?: number;
   last?: number;
   limit?: number;
