@@ -33,7 +33,8 @@ const (
 	leaseTime   = 4 * time.Second // a holder that does not renew it for so long has lost it
 	leaseRenew  = time.Second
 	leaseTry    = 500 * time.Millisecond
-	leaseAnswer = 2 * time.Second // for one request, which gets no answer without a leader
+	leaseAnswer = 2 * time.Second  // for one request, which gets no answer without a leader
+	leaseReady  = 15 * time.Second // for a NATS system that starts to answer
 	leaseKey    = "holder"
 	leaseFile   = "lease" // in the state folder, to recognize its own lease after a crash
 )
@@ -56,9 +57,12 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	}
 	js, err := jetstream.New(l.conn, jetstream.WithDefaultTimeout(leaseAnswer))
 	if err == nil {
-		l.kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: o.streamName() + "_lease", Description: "which process runs a Parley node",
-			TTL: leaseTime, Replicas: o.Replicas, Storage: jetstream.FileStorage,
+		err = untilAnswered(ctx, func() (err error) {
+			l.kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+				Bucket: o.streamName() + "_lease", Description: "which process runs a Parley node",
+				TTL: leaseTime, Replicas: o.Replicas, Storage: jetstream.FileStorage,
+			})
+			return err
 		})
 	}
 	if err == nil {
@@ -72,6 +76,18 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	l.cancel = cancel
 	l.tasks.Go(func() { l.renew(background) })
 	return l, nil
+}
+
+// untilAnswered calls fn again while it gets no answer, for leaseReady at most. A NATS system whose servers have just
+// started, or have lost one, elects leaders first.
+func untilAnswered(ctx context.Context, fn func() error) error {
+	for end := time.Now().Add(leaseReady); ; {
+		err := fn()
+		unanswered := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse)
+		if !unanswered || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // leaseHolder returns the name under which the folder's processes hold the lease. Only one of them runs at a time.
@@ -90,7 +106,7 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 	tick := time.NewTicker(leaseTry)
 	defer tick.Stop()
 	for told := false; ; {
-		err := l.take(ctx)
+		err := untilAnswered(ctx, func() error { return l.take(ctx) })
 		switch {
 		case err == nil:
 			return nil
