@@ -83,11 +83,26 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 func untilAnswered(ctx context.Context, fn func() error) error {
 	for end := time.Now().Add(leaseReady); ; {
 		err := fn()
-		unanswered := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse)
-		if !unanswered || ctx.Err() != nil || time.Now().After(end) {
+		if !isUnanswered(err) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(leaseTry):
+		case <-ctx.Done():
 			return err
 		}
 	}
+}
+
+// clusterUnavailable is the server's code for a JetStream that has no leader.
+const clusterUnavailable = 10008
+
+// isUnanswered reports whether an error may end by itself soon.
+func isUnanswered(err error) bool {
+	if e, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return e.ErrorCode == clusterUnavailable
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse)
 }
 
 // leaseHolder returns the name under which the folder's processes hold the lease. Only one of them runs at a time.
