@@ -34,10 +34,15 @@ func recalled[T any](b *mailboxActor, fn func() (T, error)) (T, error) {
 			return v, err
 		}
 		if err := b.recall(absent.Numbers); err != nil {
-			return v, err
+			return v, unread{err}
 		}
 	}
 }
+
+// unread is the error of old messages that cannot be read now.
+type unread struct{ error }
+
+func (e unread) Unwrap() error { return e.error }
 
 // unrepeatable returns the error of a request that has had an effect, and must not be handled again for an old message.
 // Requests find what they need before they change anything, so there is none.

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"errors"
+
 	"parley/actors/peers"
 	"parley/capabilities"
 	"parley/mailbox"
@@ -18,14 +20,19 @@ type collectItems struct {
 }
 
 func (m collectItems) handle(b *mailboxActor) {
-	items, more := collectFrom(b, m.request)
+	items, more, err := collectFrom(b, m.request)
+	if err != nil {
+		m.fail(err)
+		return
+	}
 	b.release(func(lost error) { m.reply(peers.Collected{Items: items, More: more, Err: lost}) })
 }
 
 func (m collectItems) fail(err error) { m.reply(peers.Collected{Err: err}) }
 
-// collectFrom returns the mailbox's items for a node that can be sent now, and whether there are more.
-func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more bool) {
+// collectFrom returns the mailbox's items for a node that can be sent now, and whether there are more. It stops at an
+// item whose message cannot be read now, and fails if that is the first one.
+func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more bool, err error) {
 	taken := b.reg.acks.items()
 	if len(taken) >= ackBatch {
 		b.recordAcks()
@@ -38,9 +45,15 @@ func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more b
 			continue
 		}
 		if len(all) == peers.MaxItems || bytes > r.Bytes {
-			return all, true
+			return all, true, nil
 		}
 		o, err := writeItem(b, item)
+		if _, later := errors.AsType[unread](err); later {
+			if len(all) == 0 {
+				return nil, false, err
+			}
+			return all, true, nil
+		}
 		if err != nil { // it never can be sent
 			b.node.log.Error("an outbox item cannot be sent", "mailbox", b.reg.id.String(), "error", err)
 			b.node.registry.leaveAck(b.reg.id, ack{item: item, refused: refusedWith(err)})
@@ -50,7 +63,7 @@ func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more b
 		all = append(all, o)
 	}
 	b.node.peers.Peer(r.Node).Set(b.reg.id, countItems(b, r.Node))
-	return all, false
+	return all, false, nil
 }
 
 // countItems counts the items for a node that have no ack.

@@ -83,9 +83,10 @@ func (c *schemaCache) find(fields []events.Field, asked bool) *form.Schema {
 
 // add adds a schema on behalf of an account, and returns it. If other fields have the digest, it replaces them.
 func (c *schemaCache) add(by capabilities.ID, schema *form.Schema, asked bool) *form.Schema {
-	c.put(by, &schemaSlot{
-		digest: c.digest(schema.Fields()), fields: schema.Fields(), schema: schema, asked: asked, memory: schema.Memory(),
-	})
+	digest := c.digest(schema.Fields())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(by, &schemaSlot{digest: digest, fields: schema.Fields(), schema: schema, asked: asked, memory: schema.Memory()})
 	return schema
 }
 
@@ -93,21 +94,17 @@ func (c *schemaCache) add(by capabilities.ID, schema *form.Schema, asked bool) *
 func (c *schemaCache) share(by capabilities.ID, fields []events.Field) []events.Field {
 	digest := c.digest(fields)
 	c.mu.Lock()
-	s := c.slots[digest]
-	if s != nil && form.SameFields(fields, s.fields) {
-		defer c.mu.Unlock()
+	defer c.mu.Unlock()
+	if s := c.slots[digest]; s != nil && form.SameFields(fields, s.fields) {
 		c.touch(s)
 		return s.fields
 	}
-	c.mu.Unlock()
 	c.put(by, &schemaSlot{digest: digest, fields: fields, memory: form.FieldsMemory(fields)})
 	return fields
 }
 
-// put adds a slot in the place of the one with its digest. It then removes slots until all fit.
+// put adds a slot in the place of the one with its digest. It then removes slots until all fit. The caller has the lock.
 func (c *schemaCache) put(by capabilities.ID, s *schemaSlot) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if s.memory > c.size {
 		return
 	}

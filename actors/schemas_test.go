@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,6 +124,23 @@ func TestSchemaCacheKeepsBoundsOfNewForms(t *testing.T) {
 	c.add(by, schemaOf(t, someFields(0)), true)
 	if c.find(someFields(0), true) == nil || len(c.slots) != 1 {
 		t.Error("a schema for new forms is for all")
+	}
+}
+
+func TestMailboxesReadAtOnceShareFields(t *testing.T) {
+	for range 200 {
+		c := newSchemaCache(1 << 20)
+		var shared [4][]events.Field
+		var read sync.WaitGroup
+		for i := range shared {
+			read.Go(func() { shared[i] = c.share(capabilities.ID{ULID: [16]byte{byte(i)}}, someFields(0)) })
+		}
+		read.Wait()
+		for _, fields := range shared {
+			if &fields[0] != &shared[0][0] {
+				t.Fatal("two mailboxes have copies of their own")
+			}
+		}
 	}
 }
 

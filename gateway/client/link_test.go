@@ -89,12 +89,14 @@ func TestFollowSurvivesCuts(t *testing.T) {
 	}
 	const many, cuts = 200, 8 // more than the node may send ahead
 	var got []string
+	var sent sync.WaitGroup
+	defer sent.Wait()
 	for m, err := range follower.Follow(t.Context(), client.View{}, "") {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got = append(got, m.Text); len(got) == 1 {
-			go func() {
+			sent.Go(func() {
 				for i := range many {
 					if i%(many/cuts) == 0 {
 						proxy.cuts.Store(1)
@@ -103,7 +105,7 @@ func TestFollowSurvivesCuts(t *testing.T) {
 						t.Error(err)
 					}
 				}
-			}()
+			})
 		}
 		if len(got) > many {
 			break

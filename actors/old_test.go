@@ -1,0 +1,27 @@
+package actors
+
+import (
+	"errors"
+	"testing"
+
+	"parley/mailbox"
+)
+
+// readOld is a request that needs an old message of the mailbox.
+type readOld struct{ number uint64 }
+
+func (m readOld) handle(b *mailboxActor) (none, error) {
+	return recalled(b, func() (none, error) { return none{}, &mailbox.Absent{Numbers: []uint64{m.number}} })
+}
+
+func TestUnreadOldMessageIsNoRefusal(t *testing.T) {
+	host, _ := hostWithMessages(t, 1, 0)
+	n := host.node
+	if err := n.journal.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := call(t.Context(), host, readOld{0})
+	if _, ok := errors.AsType[unread](err); !ok {
+		t.Errorf("a message that the journal cannot give is refused: %v", err)
+	}
+}
