@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"parley/actors/view"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -17,6 +19,10 @@ func (m readOld) handle(b *mailboxActor) (none, error) {
 func TestUnreadOldMessageIsNoRefusal(t *testing.T) {
 	host, _ := hostWithMessages(t, 1, 0)
 	n := host.node
+	eventually.Holds(t, "the message arrives", func() bool {
+		in, err := host.Mail().Since(t.Context(), view.MessageFilter{All: true}, 0)
+		return err == nil && len(in.Messages) == 1
+	})
 	if err := n.journal.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
