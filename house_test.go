@@ -66,6 +66,7 @@ var imports = map[string][]string{
 	"cmd/parley/demo":      {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
 	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/rule", "actors/view", "gateway/api", "gateway/client", "cmd/parley/terminal"},
 	"cmd/parley/interview": {"capabilities", "events", "gateway/api", "cmd/parley/terminal"},
+	"cmd/parley/modeltest": {},
 	"cmd/parley/proc":      {},
 	"cmd/parley/setup":     {".", "persistence", "cmd/parley/hook", "cmd/parley/shell", "cmd/parley/terminal"},
 	"cmd/parley/shell":     {"."},

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/modeltest"
+)
+
+// coderTest is a coding agent that is really run: with a home folder, a project, and a model server of its own.
+type coderTest struct {
+	program string // path
+	home    string
+	project string
+	model   *modeltest.Server
+	env     []string
+}
+
+// newCoderTest prepares a run of the program that an environment variable names. Without it the test is skipped, and
+// fails in CI.
+func newCoderTest(t *testing.T, variable string, scripts ...modeltest.Script) *coderTest {
+	t.Helper()
+	program := os.Getenv(variable)
+	if program == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%s names no program, and the coding agent is not to go untested", variable)
+		}
+		t.Skipf("the coding agent is NOT tested: %s names no program", variable)
+	}
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &coderTest{program: program, home: filepath.Join(folder, "home"), project: filepath.Join(folder, "project"), model: modeltest.Serve(scripts...)}
+	t.Cleanup(func() {
+		c.model.Close()
+		for _, wrong := range c.model.Wrong() {
+			t.Error(wrong)
+		}
+	})
+	for _, folder := range []string{c.home, c.project} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.env = []string{
+		"HOME=" + c.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0",
+		"PARLEY_LISTEN=off", "TMPDIR=" + folder,
+	}
+	return c
+}
+
+// newClaude prepares a run of Claude Code. Its first questions, about colours, the key and the folder, are answered.
+func newClaude(t *testing.T, scripts ...modeltest.Script) *coderTest {
+	t.Helper()
+	c := newCoderTest(t, "PARLEY_CLAUDE", scripts...)
+	c.env = append(
+		c.env, "ANTHROPIC_BASE_URL="+c.model.URL, "ANTHROPIC_API_KEY=a-key", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1",
+		"IS_SANDBOX=1", // root may then bypass permissions
+	)
+	c.write(t, filepath.Join(c.home, ".claude.json"), map[string]any{
+		"hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{"a-key"}},
+		"projects":              map[string]any{c.project: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
+	})
+	return c
+}
+
+// newCodex prepares a run of Codex, with the model server as its provider and the project trusted.
+func newCodex(t *testing.T, scripts ...modeltest.Script) *coderTest {
+	t.Helper()
+	c := newCoderTest(t, "PARLEY_CODEX", scripts...)
+	c.env = append(c.env, "CODEX_HOME="+filepath.Join(c.home, ".codex"), "PARLEY_TEST_KEY=a-key")
+	config := "model = \"gpt-5.4\"\nmodel_provider = \"test\"\ncheck_for_update_on_startup = false\n" +
+		"[model_providers.test]\nname = \"test\"\nbase_url = \"" + c.model.URL + "/v1\"\nwire_api = \"responses\"\nenv_key = \"PARLEY_TEST_KEY\"\n" +
+		"[projects.\"" + c.project + "\"]\ntrust_level = \"trusted\"\n"
+	c.writeText(t, filepath.Join(c.home, ".codex", "config.toml"), config)
+	return c
+}
+
+func (c *coderTest) write(t *testing.T, path string, value any) {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.writeText(t, path, string(text))
+}
+
+func (c *coderTest) writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command returns the program in its project, with the arguments.
+func (c *coderTest) command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, c.program, args...)
+	command.Dir, command.Env = c.project, c.env
+	return command
+}
+
+// print runs the program without a terminal, and returns its output.
+func (c *coderTest) print(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	command := c.command(t.Context(), args...)
+	command.Stdout, command.Stderr = &out, &errs
+	if err := command.Run(); err != nil {
+		t.Errorf("%s: %v\n%s\n%s", filepath.Base(c.program), err, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+// TestCodingAgentsSpeakToTheModelServer runs both programs, and has each call a tool where it needs no permission.
+func TestCodingAgentsSpeakToTheModelServer(t *testing.T) {
+	t.Parallel()
+	const prompt = "What does this folder hold?"
+	for name, test := range map[string]struct {
+		make func(*testing.T, ...modeltest.Script) *coderTest
+		args []string
+		call modeltest.Call
+	}{
+		"claude-code": {
+			newClaude, []string{"-p", prompt},
+			modeltest.Call{Tool: "Bash", Input: map[string]any{"command": "ls", "description": "List it"}},
+		},
+		"codex": {
+			newCodex, []string{"exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", prompt},
+			modeltest.Call{Tool: "exec_command", Input: map[string]any{"cmd": "ls"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := test.make(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Text: "I look", Calls: []modeltest.Call{test.call}}, {Text: "One file, as it seems"},
+			}})
+			c.writeText(t, filepath.Join(c.project, "the-file.txt"), "")
+			if out := c.print(t, test.args...); !strings.Contains(out, "One file, as it seems") {
+				t.Errorf("it says %q", out)
+			}
+			results := c.model.Results(prompt)
+			if len(results) != 1 || results[0].Tool != test.call.Tool || !strings.Contains(results[0].Text, "the-file.txt") {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
+}
