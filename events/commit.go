@@ -18,6 +18,20 @@ type Hash [sha256.Size]byte
 // String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
 
+// Mark names a commit of a log by its number and the hash of its frame. The zero Mark is before the first commit.
+type Mark struct {
+	Number uint64
+	Hash   Hash
+}
+
+// String returns the number, a colon, and the hash in hexadecimal digits. It is "" for the zero Mark.
+func (m Mark) String() string {
+	if m == (Mark{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d:%s", m.Number, m.Hash)
+}
+
 // Summary describes a mailbox after a section, for readers that do not decode its events.
 type Summary struct {
 	Open     uint32            // open forms that it asked

@@ -28,22 +28,10 @@ const (
 	partSuffix = ".part"
 )
 
-// Mark names a commit of a log by its number and the hash of its frame. The zero Mark is before the first commit.
-type Mark struct {
-	Number uint64
-	Hash   events.Hash
-}
+// Mark names a commit of the log.
+type Mark = events.Mark
 
-// String returns the text that ParseMark reads: the number, a colon, and the hash in hexadecimal digits. It is "" for
-// the zero Mark.
-func (m Mark) String() string {
-	if m == (Mark{}) {
-		return ""
-	}
-	return strconv.FormatUint(m.Number, 10) + ":" + hex.EncodeToString(m.Hash[:])
-}
-
-// ParseMark reads the result of String. It refuses any other text with INVALID_ARGUMENT.
+// ParseMark reads the text of a mark, as String returns it. It refuses any other text with INVALID_ARGUMENT.
 func ParseMark(s string) (Mark, error) {
 	if s == "" {
 		return Mark{}, nil
@@ -184,8 +172,8 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	head = head[32:]
 	return Part{
 		Path: path, Bytes: size,
-		After: Mark{binary.BigEndian.Uint64(head), events.Hash(head[8:])},
-		Last:  Mark{binary.BigEndian.Uint64(tail), events.Hash(tail[8:])},
+		After: Mark{Number: binary.BigEndian.Uint64(head), Hash: events.Hash(head[8:])},
+		Last:  Mark{Number: binary.BigEndian.Uint64(tail), Hash: events.Hash(tail[8:])},
 	}, nil
 }
 

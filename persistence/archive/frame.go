@@ -1,0 +1,74 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"parley/events"
+)
+
+// The beginning of a frame: its magic, the format, the number, and the hash before as 32 bytes behind their length.
+const (
+	frameStart = 4 + 1
+	hashSize   = sha256.Size
+)
+
+// prevAt returns the offset of the hash of the frame before, in a frame or a stored frame.
+func prevAt(frame []byte) (int, bool) {
+	if len(frame) <= frameStart {
+		return 0, false
+	}
+	at := frameStart
+	switch c := frame[frameStart]; {
+	case c <= msgpcode.PosFixedNumHigh:
+		at++
+	case c == msgpcode.Uint8:
+		at += 2
+	case c == msgpcode.Uint16:
+		at += 3
+	case c == msgpcode.Uint32:
+		at += 5
+	case c == msgpcode.Uint64:
+		at += 9
+	default:
+		return 0, false
+	}
+	if len(frame) < at+2 || frame[at] != msgpcode.Bin8 || frame[at+1] != hashSize {
+		return 0, false
+	}
+	return at + 2, true
+}
+
+// appendStored appends a frame to a block, behind the length of what is stored. The frame has been decoded.
+func appendStored(to, frame []byte) ([]byte, bool) {
+	at, ok := prevAt(frame)
+	if !ok || len(frame) < at+2*hashSize {
+		return to, false
+	}
+	to = binary.AppendUvarint(to, uint64(len(frame)-2*hashSize))
+	to = append(to, frame[:at]...)
+	return append(to, frame[at+hashSize:len(frame)-hashSize]...), true
+}
+
+// takeStored takes the next frame from a block and appends it, whole, to a buffer with room for it. It returns the rest
+// of the block.
+func takeStored(to, raw []byte, prev events.Hash) (frame []byte, hash events.Hash, rest []byte, ok bool) {
+	size, n := binary.Uvarint(raw)
+	if n <= 0 || size > uint64(len(raw)-n) || size < minStored-1 || size > maxFrame {
+		return nil, hash, nil, false
+	}
+	stored, rest := raw[n:n+int(size)], raw[n+int(size):]
+	at, ok := prevAt(stored)
+	if !ok {
+		return nil, hash, nil, false
+	}
+	start := len(to)
+	to = append(to, stored[:at]...)
+	to = append(to, prev[:]...)
+	to = append(to, stored[at:]...)
+	hash = sha256.Sum256(to[start:])
+	to = append(to, hash[:]...)
+	return to[start:len(to):len(to)], hash, rest, true
+}
