@@ -18,10 +18,23 @@ type Hash [sha256.Size]byte
 // String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
 
+// MarshalJSON encodes the hash as its hexadecimal digits.
+func (h Hash) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "\"%x\"", h[:]), nil }
+
+// UnmarshalJSON decodes the result of MarshalJSON.
+func (h *Hash) UnmarshalJSON(text []byte) error {
+	var b []byte
+	if n, err := fmt.Sscanf(string(text), "\"%x\"", &b); n != 1 || err != nil || len(b) != len(h) {
+		return fmt.Errorf("%.100s is no hash", text)
+	}
+	copy(h[:], b)
+	return nil
+}
+
 // Mark names a commit of a log by its number and the hash of its frame. The zero Mark is before the first commit.
 type Mark struct {
-	Number uint64
-	Hash   Hash
+	Number uint64 `json:"number"`
+	Hash   Hash   `json:"hash"`
 }
 
 // String returns the number, a colon, and the hash in hexadecimal digits. It is "" for the zero Mark.

@@ -52,6 +52,7 @@ const (
 	kindTokenRenewed      Kind = 31
 	kindQuotaSet          Kind = 40
 	kindNodeDropped       Kind = 41
+	kindJournalArchived   Kind = 42
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -120,6 +121,8 @@ func (*QuotaSet) kind() Kind { return kindQuotaSet }
 
 func (*NodeDropped) kind() Kind { return kindNodeDropped }
 
+func (*JournalArchived) kind() Kind { return kindJournalArchived }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -172,6 +175,7 @@ var schemas = map[Kind]schema{
 	kindTokenRenewed:      {name: "TokenRenewed", version: 1, make: func() Event { return new(TokenRenewed) }},
 	kindQuotaSet:          {name: "QuotaSet", version: 1, make: func() Event { return new(QuotaSet) }},
 	kindNodeDropped:       {name: "NodeDropped", version: 1, make: func() Event { return new(NodeDropped) }},
+	kindJournalArchived:   {name: "JournalArchived", version: 1, make: func() Event { return new(JournalArchived) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 

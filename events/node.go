@@ -77,3 +77,21 @@ type NodeDropped struct {
 	Node capabilities.NodeID `json:"node"`
 	Date capabilities.Time   `json:"date"`
 }
+
+// JournalArchived records that the beginning of the node's journal is in an archive. It is recorded at a node's host
+// before anything leaves the journal.
+type JournalArchived struct {
+	After      Mark              `json:"after,omitzero"` // the last commit of the archive before
+	Last       Mark              `json:"last"`           // the last commit of this one
+	Checkpoint Hash              `json:"checkpoint"`     // digest of the states of all mailboxes at the last commit
+	Segments   []ArchivedSegment `json:"segments"`       // from After to Last, in order
+}
+
+// ArchivedSegment is a file with consecutive commits. It follows the segment before it.
+type ArchivedSegment struct {
+	Last   Mark              `json:"last"`
+	From   capabilities.Time `json:"from"` // of its first commit
+	To     capabilities.Time `json:"to"`   // of its last commit
+	Bytes  int64             `json:"bytes"`
+	Digest Hash              `json:"digest"`
+}

@@ -79,6 +79,7 @@ func (s *State) Apply(r events.Recorded) error {
 		s.Peers.setQuota(e)
 	case *events.NodeDropped:
 		s.Peers.drop(e)
+	case *events.JournalArchived: // the record is for readers of the log
 	case *events.AgentCreated:
 		return f.agentCreated(e)
 	case *events.AgentUpdated:

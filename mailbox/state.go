@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"parley"
@@ -107,6 +108,34 @@ func Spends(c Command) bool {
 		return true
 	}
 	return false
+}
+
+// maxSegments is the number of segments that an archiving makes at most.
+const maxSegments = 4096
+
+// RecordArchive records at the node's host that the beginning of the journal is in an archive.
+type RecordArchive events.JournalArchived
+
+func (c RecordArchive) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if !s.Profile.isNodeHost() {
+		return nil, parley.Refuse(parley.NotPermitted, "only the node's own host archives the journal")
+	}
+	if len(c.Segments) == 0 || len(c.Segments) > maxSegments {
+		return nil, parley.Refuse(parley.InvalidArgument, "an archive with %d new segments: it has from 1 to %d", len(c.Segments), maxSegments)
+	}
+	last := c.After
+	for _, g := range c.Segments {
+		if g.Last.Number <= last.Number || g.From > g.To || g.Bytes <= 0 {
+			return nil, parley.Refuse(parley.InvalidArgument, "the segment up to commit %d does not follow commit %d", g.Last.Number, last.Number)
+		}
+		last = g.Last
+	}
+	if last != c.Last {
+		return nil, parley.Refuse(parley.InvalidArgument, "the segments end at commit %d, the archive at commit %d", last.Number, c.Last.Number)
+	}
+	e := events.JournalArchived(c)
+	e.Segments = slices.Clone(c.Segments)
+	return []events.Event{&e}, nil
 }
 
 // Bounds of the texts of an agent, in bytes.

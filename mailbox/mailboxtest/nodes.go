@@ -37,6 +37,13 @@ func (v *Harness) nodeCommand(cmd, as string, arg func(string) string) (out stri
 		return v.outcome(v.Decide(as, mailbox.MakeInvitation{Name: arg("name"), Digest: secret[:], Until: v.Now.Add(dur)})), true
 	case "uninvite":
 		return v.outcome(v.Decide(as, mailbox.EndInvitation{Name: arg("name")})), true
+	case "archive-journal":
+		var c mailbox.RecordArchive
+		if _, err := fmt.Sscanf(arg("commits"), "%d-%d", &c.After.Number, &c.Last.Number); err != nil {
+			return err.Error() + "\n", true
+		}
+		c.Segments = []events.ArchivedSegment{{Last: c.Last, Bytes: 100}}
+		return v.outcome(v.Decide(as, c)), true
 	case "accept":
 		return v.accept(as, arg), true
 	}

@@ -91,6 +91,9 @@ func TestSegmentHasItsFrames(t *testing.T) {
 	if s != want {
 		t.Fatalf("the segment is %+v, want %+v", s, want)
 	}
+	if back := SegmentOf(after, s.Record()); back != s {
+		t.Errorf("its record has %+v", back)
+	}
 	r := openSegment(t, path, s)
 	if r.Segment() != s || r.Node() != testNode(1) || len(r.foot.blocks) < 3 {
 		t.Fatalf("read %+v of node %s in %d blocks", r.Segment(), r.Node(), len(r.foot.blocks))

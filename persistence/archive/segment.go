@@ -26,6 +26,19 @@ type Segment struct {
 	Digest      events.Hash       // of the footer, which has the digests of the blocks
 }
 
+// Record returns the segment as an event of the journal has it.
+func (s Segment) Record() events.ArchivedSegment {
+	return events.ArchivedSegment{Last: s.End, From: s.From, To: s.To, Bytes: s.Bytes, Digest: s.Digest}
+}
+
+// SegmentOf returns the segment of a record that follows a mark.
+func SegmentOf(after Mark, e events.ArchivedSegment) Segment {
+	return Segment{
+		First: after.Number + 1, Last: e.Last.Number, After: after, End: e.Last,
+		From: e.From, To: e.To, Bytes: e.Bytes, Digest: e.Digest,
+	}
+}
+
 // MaxBytes is the size at which a writer begins another segment. A file may be larger by one frame and its footer.
 const MaxBytes = 64 << 20
 
