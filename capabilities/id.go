@@ -16,6 +16,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley"
+	"parley/pack"
 )
 
 // NodeID identifies a node by its Ed25519 public key. Its text is the nkeys form: "N" and 55 letters of base 32 with a
@@ -202,23 +203,20 @@ func (n *NodeID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// EncodeMsgpack writes the ID as extension 1: 16 bytes of ULID and 32 of key. The zero ID is nil.
-func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error { return EncodeID(enc, &id) }
-
-// EncodeID is EncodeMsgpack without a copy of the ID, for hot paths.
-func EncodeID(enc *msgpack.Encoder, id *ID) error {
+// AppendMsgpack appends the ID as extension 1: 16 bytes of ULID and 32 of key. The zero ID is nil.
+func (id *ID) AppendMsgpack(b []byte) []byte {
 	if *id == (ID{}) {
-		return enc.EncodeNil()
+		return pack.AppendNil(b)
 	}
-	if err := enc.EncodeExtHeader(extID, idSize); err != nil {
-		return err
-	}
-	raw := rawIDs.Get().(*rawID)
-	defer rawIDs.Put(raw)
 	key := id.Node.Key()
-	copy(raw[copy(raw[:], id.ULID[:]):], key[:])
-	_, err := enc.Writer().Write(raw[:])
-	return err
+	return append(append(pack.AppendExt(b, extID, idSize), id.ULID[:]...), key[:]...)
+}
+
+// EncodeMsgpack encodes what AppendMsgpack appends.
+func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error {
+	room := rooms.Get().(*room)
+	room.b = id.AppendMsgpack(room.b[:0])
+	return room.encode(enc)
 }
 
 // rawID is an encoded ID without its header.

@@ -10,6 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley"
+	"parley/pack"
 )
 
 // Locator is an ID for use outside a node, with the kind of its target and hints where its node may be reached. Hints
@@ -154,23 +155,23 @@ func (r Ref) Bare() Ref {
 // maxRefSize bounds the encoding of a Ref: three IDs and a facet take some 200 bytes.
 const maxRefSize = 512
 
-// EncodeMsgpack writes extension 2: [target, kind, mode, until, uses, grant], and then root if there is one.
+// AppendMsgpack appends extension 2: [target, kind, mode, until, uses, grant], and then root if there is one.
+func (r Ref) AppendMsgpack(b []byte) []byte {
+	in := r.Target.AppendMsgpack(make([]byte, 0, maxRefSize))
+	in = pack.AppendString(pack.AppendString(in, string(r.Kind)), string(r.Facet.Mode))
+	in = pack.AppendUint(pack.AppendInt(in, int64(r.Facet.Until)), uint64(r.Facet.Uses))
+	in = r.Grant.AppendMsgpack(in)
+	if !r.Root.IsZero() {
+		in = r.Root.AppendMsgpack(in)
+	}
+	return append(pack.AppendExt(b, extRef, len(in)), in...)
+}
+
+// EncodeMsgpack encodes what AppendMsgpack appends.
 func (r Ref) EncodeMsgpack(enc *msgpack.Encoder) error {
-	var buf bytes.Buffer
-	in := msgpack.NewEncoder(&buf)
-	in.UseCompactInts(true)
-	err := in.EncodeMulti(r.Target, string(r.Kind), string(r.Facet.Mode), int64(r.Facet.Until), r.Facet.Uses, r.Grant)
-	if err == nil && !r.Root.IsZero() {
-		err = r.Root.EncodeMsgpack(in)
-	}
-	if err != nil {
-		return err
-	}
-	if err := enc.EncodeExtHeader(extRef, buf.Len()); err != nil {
-		return err
-	}
-	_, err = enc.Writer().Write(buf.Bytes())
-	return err
+	room := rooms.Get().(*room)
+	room.b = r.AppendMsgpack(room.b[:0])
+	return room.encode(enc)
 }
 
 // DecodeMsgpack reads extension 2.

@@ -3,12 +3,12 @@ package capabilities
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley"
+	"parley/pack"
 )
 
 // Time is an instant in milliseconds since 1970 in UTC. Zero is no time. Times compare as numbers.
@@ -67,21 +67,16 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// EncodeMsgpack writes extension 3.
+// AppendMsgpack appends extension 3.
+func (t Time) AppendMsgpack(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(pack.AppendExt(b, extTime, 8), uint64(t))
+}
+
+// EncodeMsgpack encodes what AppendMsgpack appends.
 func (t Time) EncodeMsgpack(enc *msgpack.Encoder) error {
-	if err := enc.EncodeExtHeader(extTime, 8); err != nil {
-		return err
-	}
-	if w, ok := enc.Writer().(io.ByteWriter); ok { // a slice would have to be allocated
-		for shift := 56; shift >= 0; shift -= 8 {
-			if err := w.WriteByte(byte(t >> shift)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	_, err := enc.Writer().Write(binary.BigEndian.AppendUint64(nil, uint64(t)))
-	return err
+	room := rooms.Get().(*room)
+	room.b = t.AppendMsgpack(room.b[:0])
+	return room.encode(enc)
 }
 
 // DecodeMsgpack reads extension 3.

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"parley/pack"
 )
 
 // The msgpack extension types of Parley. Their numbers never change.
@@ -42,75 +45,71 @@ func wantExt(dec *msgpack.Decoder, id int8, size int) error {
 	return nil
 }
 
-// EncodeMsgpack encodes the value in its canonical form: integers in the shortest form, floats in 64 bits, and the keys
-// of records sorted bytewise.
-func (v Value) EncodeMsgpack(enc *msgpack.Encoder) error {
+// AppendMsgpack appends the value in its canonical form: integers in the shortest form, floats in 64 bits, and the keys of
+// records sorted bytewise.
+func (v Value) AppendMsgpack(b []byte) []byte {
 	switch x := v.v.(type) {
-	case nil:
-		return enc.EncodeNil()
 	case bool:
-		return enc.EncodeBool(x)
+		return pack.AppendBool(b, x)
 	case int64:
-		return enc.EncodeInt(x) // the shortest form
+		return pack.AppendInt(b, x)
 	case float64:
-		return enc.EncodeFloat64(x)
+		return pack.AppendFloat(b, x)
 	case string:
-		return enc.EncodeString(x)
+		return pack.AppendString(b, x)
 	case []byte:
-		return encodeBytes(enc, x)
+		return pack.AppendBytes(b, x)
 	case list:
-		return encodeList(enc, x)
+		b = pack.AppendArray(b, len(x))
+		for _, e := range x {
+			b = e.AppendMsgpack(b)
+		}
+		return b
 	case record:
-		return encodeRecord(enc, x)
+		return x.appendMsgpack(b)
 	case Ref:
-		return x.EncodeMsgpack(enc)
+		return x.AppendMsgpack(b)
 	case sealed:
-		if err := enc.EncodeExtHeader(extSealed, len(x)); err != nil {
-			return err
-		}
-		_, err := enc.Writer().Write(x)
-		return err
+		return append(pack.AppendExt(b, extSealed, len(x)), x...)
 	}
-	return fmt.Errorf("%w: %T", errMalformed, v.v)
+	return pack.AppendNil(b)
 }
 
-func encodeBytes(enc *msgpack.Encoder, b []byte) error {
-	if b == nil {
-		b = []byte{} // a nil slice would be written as null
-	}
-	return enc.EncodeBytes(b)
-}
-
-func encodeList(enc *msgpack.Encoder, l list) error {
-	if err := enc.EncodeArrayLen(len(l)); err != nil {
-		return err
-	}
-	for _, e := range l {
-		if err := e.EncodeMsgpack(enc); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func encodeRecord(enc *msgpack.Encoder, r record) error {
-	if err := enc.EncodeMapLen(len(r)); err != nil {
-		return err
-	}
+func (r record) appendMsgpack(b []byte) []byte {
+	b = pack.AppendMap(b, len(r))
 	keys := make([]string, 0, 16) // on the stack, for most records
 	for k := range r {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		if err := enc.EncodeString(k); err != nil {
-			return err
-		}
-		if err := r[k].EncodeMsgpack(enc); err != nil {
-			return err
-		}
+		b = r[k].AppendMsgpack(pack.AppendString(b, k))
 	}
-	return nil
+	return b
+}
+
+// EncodeMsgpack encodes what AppendMsgpack appends.
+func (v Value) EncodeMsgpack(enc *msgpack.Encoder) error {
+	r := rooms.Get().(*room)
+	r.b = v.AppendMsgpack(r.b[:0])
+	return r.encode(enc)
+}
+
+// room holds what is about to be written to an encoder, which would have a slice of the stack allocated.
+type room struct{ b []byte }
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// maxRoom bounds, in bytes, a room that is kept.
+const maxRoom = 4 << 10
+
+// encode writes the room, and gives it back.
+func (r *room) encode(enc *msgpack.Encoder) error {
+	_, err := enc.Writer().Write(r.b)
+	if cap(r.b) <= maxRoom {
+		rooms.Put(r)
+	}
+	return err
 }
 
 // DecodeMsgpack decodes a value. It refuses a value that is nested too deeply, over the bounds or malformed. Check
@@ -126,11 +125,7 @@ func (v *Value) DecodeMsgpack(dec *msgpack.Decoder) error {
 
 // EncodeValue returns the canonical encoding of v.
 func EncodeValue(v Value) ([]byte, error) {
-	var buf bytes.Buffer
-	if err := v.EncodeMsgpack(msgpack.NewEncoder(&buf)); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+	return v.AppendMsgpack(nil), nil
 }
 
 // DecodeValue decodes one value and nothing after it. It refuses any other encoding than the canonical one, so that a

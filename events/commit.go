@@ -10,6 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley/capabilities"
+	"parley/pack"
 )
 
 // Hash is the SHA-256 of a commit's frame. The first commit's Prev is zero.
@@ -93,6 +94,9 @@ var ErrDamaged = errors.New("damaged frame")
 // sequence of format, number, previous hash, time, node, table of contents and bodies, and the hash of all these. The
 // frame overwrites room, if that is large enough.
 func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
+	if len(c.Sections) > maxSections {
+		return nil, Hash{}, fmt.Errorf("encode commit %d: %d sections", c.Number, len(c.Sections))
+	}
 	size := 256
 	for _, s := range c.Sections {
 		size += len(s.Body) + 64
@@ -100,41 +104,30 @@ func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	if cap(room) < size {
 		room = make([]byte, 0, size)
 	}
-	buf := bytes.NewBuffer(room[:0])
-	buf.WriteString(frameMagic)
-	enc := msgpack.GetEncoder()
-	defer msgpack.PutEncoder(enc)
-	enc.Reset(buf)
-	enc.UseCompactInts(true)
-	err := enc.EncodeMulti(frameFormat, c.Number, c.Prev[:], c.At, c.Node.Bytes())
-	if err == nil {
-		err = encodeTable(enc, c.Sections)
+	b := append(room[:0], frameMagic...)
+	b = pack.AppendUint(pack.AppendUint(b, frameFormat), c.Number)
+	b = c.At.AppendMsgpack(pack.AppendBytes(b, c.Prev[:]))
+	b = pack.AppendBytes(b, c.Node.Bytes())
+	b = appendTable(b, c.Sections)
+	for i := range c.Sections {
+		b = append(b, c.Sections[i].Body...)
 	}
-	if err != nil {
-		return nil, Hash{}, fmt.Errorf("encode commit %d: %w", c.Number, err)
-	}
-	for _, s := range c.Sections {
-		buf.Write(s.Body)
-	}
-	h := Hash(sha256.Sum256(buf.Bytes()))
-	buf.Write(h[:])
-	return buf.Bytes(), h, nil
+	h := Hash(sha256.Sum256(b))
+	return append(b, h[:]...), h, nil
 }
 
-func encodeTable(enc *msgpack.Encoder, sections []Section) error {
-	w := writer{enc: enc}
-	w.array(len(sections) * sectionCells)
+func appendTable(b []byte, sections []Section) []byte {
+	b = pack.AppendArray(b, len(sections)*sectionCells)
 	for i := range sections {
 		s := &sections[i]
-		w.do(enc.EncodeBytes(s.Mailbox.ULID[:]))
-		w.uint(s.First)
-		w.uint(uint64(s.Count))
-		w.uint(uint64(len(s.Body)))
-		w.uint(uint64(s.Summary.Open))
-		w.uint(uint64(s.Summary.Outbox))
-		w.uint(uint64(s.Summary.Deadline))
+		b = pack.AppendBytes(b, s.Mailbox.ULID[:])
+		for _, n := range [...]uint64{
+			s.First, uint64(s.Count), uint64(len(s.Body)), uint64(s.Summary.Open), uint64(s.Summary.Outbox), uint64(s.Summary.Deadline),
+		} {
+			b = pack.AppendUint(b, n)
+		}
 	}
-	return w.err
+	return b
 }
 
 // DecodeCommit decodes a frame, checks its hash and returns both. The sections' bodies are slices of the frame. It

@@ -79,8 +79,5 @@ func deliveredOne(payload []byte) ([]byte, error) {
 	if err := msgpack.Unmarshal(payload, &old); err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer
-	w := writer{enc: msgpack.NewEncoder(&buf)}
-	w.delivered(&MessageDelivered{Items: []uint64{old.Seq}, Refused: old.Refused})
-	return buf.Bytes(), w.err
+	return appendDelivered(nil, &MessageDelivered{Items: []uint64{old.Seq}, Refused: old.Refused}), nil
 }

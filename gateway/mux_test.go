@@ -21,6 +21,7 @@ import (
 	"parley/gateway/client"
 	"parley/gateway/mux"
 	"parley/internal/eventually"
+	"parley/pack"
 )
 
 // muxClient exchanges frames with a node.
@@ -348,7 +349,7 @@ func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
 	for i, f := range []mux.Frame{
 		{Kind: mux.Call, Operation: "fly", Body: jsonBody(`{}`)},
 		{Kind: mux.Call, Operation: "form", Body: jsonBody(`{`)},
-		{Kind: mux.Call, Operation: "form", Body: mux.AppendUint(nil, 7)},
+		{Kind: mux.Call, Operation: "form", Body: pack.AppendUint(nil, 7)},
 		{Kind: mux.Call, Operation: "form", Body: deep},
 		{Kind: mux.Call, Agent: 9, Operation: "form", Body: jsonBody(`{}`)},
 		{Kind: mux.Ask, Body: jsonBody(`{"recipient":"nobody","description":"x","fields":[{"name":"a"}]}`)},

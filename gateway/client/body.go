@@ -8,6 +8,7 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/mux"
+	"parley/pack"
 )
 
 // body is a request: as JSON, or as a map of msgpack with the same members.
@@ -46,26 +47,26 @@ type members struct {
 func newMembers() *members { return &members{body: make([]byte, 1, 512)} }
 
 func (m *members) end() []byte {
-	mux.AppendMap(m.body[:0], m.n)
+	pack.AppendMap(m.body[:0], m.n)
 	return m.body
 }
 
 func (m *members) add(name string) {
-	m.body = mux.AppendString(m.body, name)
+	m.body = pack.AppendString(m.body, name)
 	m.n++
 }
 
 func (m *members) text(name, value string) {
 	if value != "" {
 		m.add(name)
-		m.body = mux.AppendString(m.body, value)
+		m.body = pack.AppendString(m.body, value)
 	}
 }
 
 func (m *members) flag(name string, value bool) {
 	if value {
 		m.add(name)
-		m.body = mux.AppendBool(m.body, value)
+		m.body = pack.AppendBool(m.body, value)
 	}
 }
 
@@ -91,12 +92,12 @@ func (c *Client) formBody(f Form) (body, error) {
 	m := newMembers()
 	m.text("as", c.options.As)
 	m.add("recipient")
-	m.body = mux.AppendString(m.body, f.To)
+	m.body = pack.AppendString(m.body, f.To)
 	m.add("description")
-	m.body = mux.AppendString(m.body, f.Description)
+	m.body = pack.AppendString(m.body, f.Description)
 	m.text("title", f.Title)
 	m.add("fields")
-	m.body = mux.AppendArray(m.body, len(f.Fields))
+	m.body = pack.AppendArray(m.body, len(f.Fields))
 	for _, field := range f.Fields {
 		if err := m.field(field); err != nil {
 			return body{}, unwritable(err)
@@ -123,7 +124,7 @@ func (m *members) field(f Field) error {
 	e := members{body: append(m.body, 0)}
 	at := len(m.body)
 	e.add("name")
-	e.body = mux.AppendString(e.body, f.Name)
+	e.body = pack.AppendString(e.body, f.Name)
 	e.text("label", f.Label)
 	e.text("type", f.Type)
 	e.flag("required", f.Required)
@@ -134,7 +135,7 @@ func (m *members) field(f Field) error {
 	e.text("help", f.Help)
 	if len(f.Options) > 0 {
 		e.add("options")
-		e.body = mux.AppendArray(e.body, len(f.Options))
+		e.body = pack.AppendArray(e.body, len(f.Options))
 		for _, o := range f.Options {
 			e.option(o)
 		}
@@ -147,7 +148,7 @@ func (m *members) field(f Field) error {
 			return err
 		}
 	}
-	mux.AppendMap(e.body[:at], e.n)
+	pack.AppendMap(e.body[:at], e.n)
 	m.body = e.body
 	return nil
 }
@@ -157,10 +158,10 @@ func (m *members) option(o Option) {
 	e := members{body: append(m.body, 0)}
 	at := len(m.body)
 	e.add("value")
-	e.body = mux.AppendString(e.body, o.Value)
+	e.body = pack.AppendString(e.body, o.Value)
 	e.text("label", o.Label)
 	e.text("description", o.Description)
-	mux.AppendMap(e.body[:at], e.n)
+	pack.AppendMap(e.body[:at], e.n)
 	m.body = e.body
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"parley/capabilities"
 	"parley/gateway/mux"
+	"parley/pack"
 )
 
 // sameRequest checks that a body is a map, and the request of its JSON.
@@ -115,14 +116,14 @@ func TestAnOutcomeIsReadAsItsJSON(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
-		asked := answer{plain: append(mux.AppendString(mux.AppendUint(mux.AppendString(mux.AppendMap(nil, 4), "number"), 7), "outcome"), plain...)}
-		asked.plain = mux.AppendBool(mux.AppendString(mux.AppendString(mux.AppendString(asked.plain, "form"), "f"), "unreachable"), true)
+		asked := answer{plain: append(pack.AppendString(pack.AppendUint(pack.AppendString(pack.AppendMap(nil, 4), "number"), 7), "outcome"), plain...)}
+		asked.plain = pack.AppendBool(pack.AppendString(pack.AppendString(pack.AppendString(asked.plain, "form"), "f"), "unreachable"), true)
 		a, err := readAccepted(asked)
 		if err != nil || a.Number != 7 || a.Form != "f" || !a.Unreachable || a.Outcome == nil || a.Outcome.Status != want.Status {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}
-	for _, bad := range [][]byte{{}, {0xc1}, mux.AppendUint(mux.AppendString(mux.AppendMap(nil, 1), "status"), 7), mux.AppendString(mux.AppendString(mux.AppendMap(nil, 1), "at"), "now")} {
+	for _, bad := range [][]byte{{}, {0xc1}, pack.AppendUint(pack.AppendString(pack.AppendMap(nil, 1), "status"), 7), pack.AppendString(pack.AppendString(pack.AppendMap(nil, 1), "at"), "now")} {
 		if o, err := readOutcome("await", answer{plain: bad}); err == nil {
 			t.Errorf("%x is read as %+v", bad, o)
 		}

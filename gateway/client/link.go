@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"parley/gateway/mux"
+	"parley/pack"
 )
 
 // joinedSize bounds, in bytes, a message of several frames.
@@ -94,7 +95,7 @@ func (l *link) signIn(ctx context.Context, token string) (agent uint64, signedIn
 	if p == nil {
 		p = newPending()
 		l.signs[token] = p
-		body := mux.AppendString(mux.AppendString(mux.AppendMap(nil, 1), "token"), token)
+		body := pack.AppendString(pack.AppendString(pack.AppendMap(nil, 1), "token"), token)
 		if !l.sendLocked(mux.Frame{Kind: mux.SignIn, Body: body}, p) {
 			p.err = &lost{cause: errLinkEnded}
 			close(p.first)

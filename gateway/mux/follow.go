@@ -7,6 +7,7 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/pack"
 )
 
 // followMessagesRequest is the body of a follow of messages, from a cursor on.
@@ -94,7 +95,7 @@ func (c *call) follow(as string, allowed uint64, run func(ctx context.Context, a
 	c.session.mu.Unlock()
 	err := c.session.run(c.agent, c.id, true, func(ctx context.Context) {
 		defer account.Give(api.KindSubscriptions, 1)
-		c.finish(AppendMap(nil, 0), c.session.survive("follow", func() error {
+		c.finish(pack.AppendMap(nil, 0), c.session.survive("follow", func() error {
 			a, err := c.session.o.Backend.Agent(ctx, c.agent.principal, as)
 			if err != nil {
 				return err

@@ -1,6 +1,9 @@
 package mux
 
-import "parley/gateway/api"
+import (
+	"parley/gateway/api"
+	"parley/pack"
+)
 
 // Kind is the kind of a frame.
 type Kind uint8
@@ -97,18 +100,18 @@ func (l layouts) readOne(r *Reader) (f Frame) {
 }
 
 func (l layouts) append(b []byte, f Frame) []byte {
-	b = AppendArray(b, 2+len(l[f.Kind]))
-	b = AppendUint(AppendUint(b, uint64(f.Kind)), f.ID)
+	b = pack.AppendArray(b, 2+len(l[f.Kind]))
+	b = pack.AppendUint(pack.AppendUint(b, uint64(f.Kind)), f.ID)
 	for _, part := range l[f.Kind] {
 		switch part {
 		case 'a':
-			b = AppendUint(b, f.Agent)
+			b = pack.AppendUint(b, f.Agent)
 		case 'o':
-			b = AppendString(b, f.Operation)
+			b = pack.AppendString(b, f.Operation)
 		case 'b':
 			b = append(b, f.Body...)
 		case 'c':
-			b = AppendUint(b, f.Credit)
+			b = pack.AppendUint(b, f.Credit)
 		}
 	}
 	return b

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/pack"
 )
 
 // frames draws frames of one side.
@@ -39,10 +40,10 @@ func bodies() *rapid.Generator[[]byte] {
 		if rapid.Bool().Draw(t, "json") {
 			return AppendJSON(nil, `{"text":"`+strings.Repeat("x", rapid.SampledFrom([]int{0, 5, 300, 70_000}).Draw(t, "size"))+`"}`)
 		}
-		b := AppendMap(nil, 2)
-		b = AppendArray(AppendString(b, "list"), 3)
-		b = AppendInt(AppendFloat(AppendNil(b), rapid.Float64Range(-1e300, 1e300).Draw(t, "float")), rapid.Int64().Draw(t, "int"))
-		return AppendBool(AppendString(b, "flag"), rapid.Bool().Draw(t, "flag"))
+		b := pack.AppendMap(nil, 2)
+		b = pack.AppendArray(pack.AppendString(b, "list"), 3)
+		b = pack.AppendInt(pack.AppendFloat(pack.AppendNil(b), rapid.Float64Range(-1e300, 1e300).Draw(t, "float")), rapid.Int64().Draw(t, "int"))
+		return pack.AppendBool(pack.AppendString(b, "flag"), rapid.Bool().Draw(t, "flag"))
 	})
 }
 
@@ -120,14 +121,14 @@ func TestABodyIsTheJSONOfItsMap(t *testing.T) {
 	}
 	for _, bad := range [][]byte{
 		{}, {0xc1}, {0xca, 0x7f, 0xc0, 0, 0}, {0x81, 1, 1}, {0xdd, 0xff, 0xff, 0xff, 0xff}, {0xdf, 0xff, 0xff, 0xff, 0xff},
-		{0xdb, 0xff, 0xff, 0xff, 0xff, 'a'}, {0xa1, 0xff}, {0xd4, 2, 'x'}, {0xc4, 1, 1}, AppendArray(AppendJSON(AppendArray(nil, 1), "{"), 0),
+		{0xdb, 0xff, 0xff, 0xff, 0xff, 'a'}, {0xa1, 0xff}, {0xd4, 2, 'x'}, {0xc4, 1, 1}, pack.AppendArray(AppendJSON(pack.AppendArray(nil, 1), "{"), 0),
 		bytes.Repeat([]byte{0x91}, MaxDepth+1), append(bytes.Repeat([]byte{0x91}, MaxDepth), 1),
 	} {
 		if text, err := ToJSON(bad); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("%x: %s, %v", bad, text, err)
 		}
 	}
-	if text, err := ToJSON(AppendFloat(nil, 3)); err != nil || string(text) != "3.0" {
+	if text, err := ToJSON(pack.AppendFloat(nil, 3)); err != nil || string(text) != "3.0" {
 		t.Errorf("a number with a fraction: %s, %v", text, err)
 	}
 }
@@ -162,7 +163,7 @@ func numbers(v any) any {
 
 func FuzzReadClient(f *testing.F) {
 	f.Add(AppendClient(nil, Frame{Kind: Call, ID: 1, Operation: "form", Body: AppendJSON(nil, `{}`)}))
-	f.Add(AppendClient(nil, Frame{Kind: Follow, ID: 1 << 40, Body: AppendMap(nil, 0), Credit: 300}))
+	f.Add(AppendClient(nil, Frame{Kind: Follow, ID: 1 << 40, Body: pack.AppendMap(nil, 0), Credit: 300}))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		err := ReadClient(message, func(f Frame) error {
 			if f.Body != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley"
+	"parley/pack"
 )
 
 // MaxDepth bounds how deep a body nests.
@@ -294,78 +295,7 @@ func (r *Reader) finite(f float64) float64 {
 	return f
 }
 
-// AppendUint appends a number.
-func AppendUint(b []byte, n uint64) []byte {
-	switch {
-	case n <= uint64(msgpcode.PosFixedNumHigh):
-		return append(b, byte(n))
-	case n <= math.MaxUint8:
-		return append(b, msgpcode.Uint8, byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(b, msgpcode.Uint16), uint16(n))
-	case n <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(b, msgpcode.Uint32), uint32(n))
-	}
-	return binary.BigEndian.AppendUint64(append(b, msgpcode.Uint64), n)
-}
-
-// AppendInt appends a number that may be negative.
-func AppendInt(b []byte, n int64) []byte {
-	if n >= 0 {
-		return AppendUint(b, uint64(n))
-	}
-	if n >= -32 {
-		return append(b, byte(n))
-	}
-	return binary.BigEndian.AppendUint64(append(b, msgpcode.Int64), uint64(n))
-}
-
-// AppendFloat appends a number with a fraction.
-func AppendFloat(b []byte, f float64) []byte {
-	return binary.BigEndian.AppendUint64(append(b, msgpcode.Double), math.Float64bits(f))
-}
-
-// AppendBool appends true or false.
-func AppendBool(b []byte, v bool) []byte {
-	if v {
-		return append(b, msgpcode.True)
-	}
-	return append(b, msgpcode.False)
-}
-
-// AppendNil appends nil.
-func AppendNil(b []byte) []byte { return append(b, msgpcode.Nil) }
-
-// AppendString appends a text.
-func AppendString[T string | []byte](b []byte, s T) []byte {
-	return append(appendHead(b, len(s), msgpcode.FixedStrLow, 32, msgpcode.Str8, msgpcode.Str16), s...)
-}
-
-// AppendArray appends the head of an array with n elements.
-func AppendArray(b []byte, n int) []byte {
-	return appendHead(b, n, msgpcode.FixedArrayLow, 16, 0, msgpcode.Array16)
-}
-
-// AppendMap appends the head of a map with n pairs.
-func AppendMap(b []byte, n int) []byte {
-	return appendHead(b, n, msgpcode.FixedMapLow, 16, 0, msgpcode.Map16)
-}
-
 // AppendJSON appends JSON as text.
 func AppendJSON[T string | []byte](b []byte, text T) []byte {
-	return append(append(appendHead(b, len(text), 0, 0, msgpcode.Ext8, msgpcode.Ext16), jsonText), text...)
-}
-
-// appendHead appends a code and a length: in the code itself below fixed, and behind the codes for lengths of 8, 16 and
-// 32 bits, which follow each other. A code8 of 0 is none.
-func appendHead(b []byte, n int, low byte, fixed int, code8, code16 byte) []byte {
-	switch {
-	case n < fixed:
-		return append(b, low|byte(n))
-	case n <= math.MaxUint8 && code8 != 0:
-		return append(b, code8, byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(b, code16), uint16(n))
-	}
-	return binary.BigEndian.AppendUint32(append(b, code16+1), uint32(n))
+	return append(pack.AppendExt(b, jsonText, len(text)), text...)
 }

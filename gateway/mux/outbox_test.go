@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/gateway/api"
+	"parley/pack"
 )
 
 // freeAccount is an account without limits.
@@ -58,7 +59,7 @@ func TestAWriterIsWokenOnce(t *testing.T) {
 	o := outbox{wake: make(chan struct{}, 1), later: func(fn func()) { after = append(after, fn) }}
 	queues := [2]queue{{account: freeAccount{}}, {account: freeAccount{}}}
 	for i := range 10 {
-		if err := o.add(&queues[i%2], Frame{Kind: Result, ID: uint64(i), Body: AppendNil(nil)}); err != nil {
+		if err := o.add(&queues[i%2], Frame{Kind: Result, ID: uint64(i), Body: pack.AppendNil(nil)}); err != nil {
 			t.Fatal(err)
 		}
 	}

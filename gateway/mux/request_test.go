@@ -14,6 +14,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/pack"
 )
 
 // hotRequests returns new requests of the types that are read without JSON.
@@ -85,22 +86,22 @@ func TestARequestIsReadAsItsJSONIs(t *testing.T) {
 			t.Errorf("%s is read without JSON: %v, want %v", text, got, plain)
 		}
 	}
-	pair := func(b []byte, name string) []byte { return AppendString(b, name) }
+	pair := func(b []byte, name string) []byte { return pack.AppendString(b, name) }
 	for name, body := range map[string][]byte{
-		"a member twice":          AppendString(pair(AppendString(pair(AppendMap(nil, 2), "recipient"), "a"), "recipient"), "b"),
-		"a value twice":           AppendUint(pair(AppendUint(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 2), "a"), 1), "a"), 2),
-		"values as JSON":          AppendJSON(pair(AppendMap(nil, 1), "values"), ` {"a":1}`),
-		"a value as JSON":         AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), ` {"$bytes":"AAEC"} `),
-		"no JSON":                 AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), `{"a":}`),
-		"two texts of JSON":       AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), `1 2`),
-		"deep JSON":               AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), strings.Repeat("[", 40)+strings.Repeat("]", 40)),
-		"deeper JSON":             AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), strings.Repeat("[", 200)+strings.Repeat("]", 200)),
-		"a list of many":          append(AppendArray(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), 60_000), make([]byte, 60_000)...),
-		"a pattern of JSON":       AppendJSON(pair(AppendMap(AppendArray(pair(AppendMap(nil, 1), "fields"), 1), 1), "pattern"), ` { "type" : "string" } `),
-		"a number in 32 bits":     append(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), 0xca, 0x3f, 0xc0, 0, 0),
-		"what follows":            AppendNil(AppendMap(nil, 0)),
+		"a member twice":          pack.AppendString(pair(pack.AppendString(pair(pack.AppendMap(nil, 2), "recipient"), "a"), "recipient"), "b"),
+		"a value twice":           pack.AppendUint(pair(pack.AppendUint(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 2), "a"), 1), "a"), 2),
+		"values as JSON":          AppendJSON(pair(pack.AppendMap(nil, 1), "values"), ` {"a":1}`),
+		"a value as JSON":         AppendJSON(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 1), "a"), ` {"$bytes":"AAEC"} `),
+		"no JSON":                 AppendJSON(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 1), "a"), `{"a":}`),
+		"two texts of JSON":       AppendJSON(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 1), "a"), `1 2`),
+		"deep JSON":               AppendJSON(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 1), "a"), strings.Repeat("[", 40)+strings.Repeat("]", 40)),
+		"deeper JSON":             AppendJSON(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 1), "a"), strings.Repeat("[", 200)+strings.Repeat("]", 200)),
+		"a list of many":          append(pack.AppendArray(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 1), "a"), 60_000), make([]byte, 60_000)...),
+		"a pattern of JSON":       AppendJSON(pair(pack.AppendMap(pack.AppendArray(pair(pack.AppendMap(nil, 1), "fields"), 1), 1), "pattern"), ` { "type" : "string" } `),
+		"a number in 32 bits":     append(pair(pack.AppendMap(pair(pack.AppendMap(nil, 1), "values"), 1), "a"), 0xca, 0x3f, 0xc0, 0, 0),
+		"what follows":            pack.AppendNil(pack.AppendMap(nil, 0)),
 		"nothing":                 {},
-		"a text that is no UTF-8": append(pair(AppendMap(nil, 1), "recipient"), 0xa1, 0xff),
+		"a text that is no UTF-8": append(pair(pack.AppendMap(nil, 1), "recipient"), 0xa1, 0xff),
 	} {
 		t.Run(name, func(t *testing.T) { sameAsJSON(t, body) })
 	}

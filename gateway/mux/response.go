@@ -6,10 +6,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
-
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/pack"
 )
 
 // appendResponse appends a response as a map with the members of its JSON.
@@ -41,7 +40,7 @@ func appendAsked(b []byte, a view.Asked) (_ []byte, err error) {
 	b, m := beginMap(b)
 	b = m.id(b, "form", a.Form)
 	b = m.id(b, "promise", a.Promise)
-	b = AppendUint(m.add(b, "number"), a.Number)
+	b = pack.AppendUint(m.add(b, "number"), a.Number)
 	if a.Outcome != nil {
 		if b, err = appendOutcome(m.add(b, "outcome"), *a.Outcome); err != nil {
 			return b, err
@@ -53,7 +52,7 @@ func appendAsked(b []byte, a view.Asked) (_ []byte, err error) {
 
 func appendOutcome(b []byte, o view.Outcome) (_ []byte, err error) {
 	b, m := beginMap(b)
-	b = AppendString(m.add(b, "status"), string(o.Status))
+	b = pack.AppendString(m.add(b, "status"), string(o.Status))
 	b = m.id(b, "form", o.Form)
 	b = m.id(b, "promise", o.Promise)
 	b = m.id(b, "by", o.By)
@@ -66,7 +65,7 @@ func appendOutcome(b []byte, o view.Outcome) (_ []byte, err error) {
 		}
 	}
 	if len(o.Order) > 0 {
-		b = AppendArray(m.add(b, "order"), len(o.Order))
+		b = pack.AppendArray(m.add(b, "order"), len(o.Order))
 		for _, name := range o.Order {
 			b = appendText(b, name)
 		}
@@ -82,14 +81,14 @@ type mapWriter struct{ at, pairs int }
 func beginMap(b []byte) ([]byte, mapWriter) { return append(b, 0), mapWriter{at: len(b)} }
 
 func (m *mapWriter) end(b []byte) []byte {
-	AppendMap(b[:m.at], m.pairs)
+	pack.AppendMap(b[:m.at], m.pairs)
 	return b
 }
 
 // add appends a name, whose value follows.
 func (m *mapWriter) add(b []byte, name string) []byte {
 	m.pairs++
-	return AppendString(b, name)
+	return pack.AppendString(b, name)
 }
 
 func (m *mapWriter) string(b []byte, name, value string) []byte {
@@ -103,14 +102,14 @@ func (m *mapWriter) id(b []byte, name string, id capabilities.ID) []byte {
 	if id.IsZero() {
 		return b
 	}
-	return id.Append(appendHead(m.add(b, name), capabilities.IDTextSize, msgpcode.FixedStrLow, 32, msgpcode.Str8, msgpcode.Str16))
+	return id.Append(pack.AppendText(m.add(b, name), capabilities.IDTextSize))
 }
 
 func (m *mapWriter) flag(b []byte, name string, value bool) []byte {
 	if !value {
 		return b
 	}
-	return AppendBool(m.add(b, name), true)
+	return pack.AppendBool(m.add(b, name), true)
 }
 
 // appendText appends a text with replacement characters for what is not UTF-8, as JSON has it.
@@ -118,7 +117,7 @@ func appendText(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = string([]rune(s))
 	}
-	return AppendString(b, s)
+	return pack.AppendString(b, s)
 }
 
 // AppendValue appends a value as its JSON has it.
@@ -127,16 +126,16 @@ func AppendValue(b []byte, v capabilities.Value) (_ []byte, err error) {
 		return appendText(b, s), nil
 	}
 	if n, ok := v.AsInt(); ok {
-		return AppendInt(b, n), nil
+		return pack.AppendInt(b, n), nil
 	}
 	if f, ok := v.AsFloat(); ok {
-		return AppendFloat(b, f), nil
+		return pack.AppendFloat(b, f), nil
 	}
 	if t, ok := v.AsBool(); ok {
-		return AppendBool(b, t), nil
+		return pack.AppendBool(b, t), nil
 	}
 	if l, ok := v.AsList(); ok {
-		b = AppendArray(b, len(l))
+		b = pack.AppendArray(b, len(l))
 		for _, e := range l {
 			if b, err = AppendValue(b, e); err != nil {
 				return b, err
@@ -148,7 +147,7 @@ func AppendValue(b []byte, v capabilities.Value) (_ []byte, err error) {
 		return AppendRecord(b, r)
 	}
 	if v.IsNull() {
-		return AppendNil(b), nil
+		return pack.AppendNil(b), nil
 	}
 	text, err := v.MarshalJSON()
 	if err != nil {
@@ -165,7 +164,7 @@ func AppendRecord(b []byte, r map[string]capabilities.Value) (_ []byte, err erro
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	b = AppendMap(b, len(r))
+	b = pack.AppendMap(b, len(r))
 	for _, name := range names {
 		if b, err = AppendValue(appendText(b, name), r[name]); err != nil {
 			return b, err

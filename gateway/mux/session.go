@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/pack"
 )
 
 // Backend is what sessions need of a node.
@@ -229,7 +230,7 @@ func (s *Session) dispatch(f Frame) error {
 		return nil
 	case SignOut:
 		s.signOut(f.Agent)
-		return s.reply(s.agent(0), f.ID, AppendMap(nil, 0), nil)
+		return s.reply(s.agent(0), f.ID, pack.AppendMap(nil, 0), nil)
 	}
 	if a := s.agent(f.Agent); a != nil {
 		return s.begin(a, f)
@@ -267,7 +268,7 @@ func (s *Session) signIn(ctx context.Context, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return AppendUint(AppendString(AppendMap(nil, 1), "agent"), n), nil
+	return pack.AppendUint(pack.AppendString(pack.AppendMap(nil, 1), "agent"), n), nil
 }
 
 // signOut ends what an agent has under way on the connection. The connection's own agent stays.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/pack"
 )
 
 // ToJSON returns a body as JSON. A body that is JSON as text is returned as it is. It refuses a malformed one.
@@ -112,15 +113,15 @@ func FromJSON(text []byte) ([]byte, error) {
 func appendValue(b []byte, v any) (_ []byte, err error) {
 	switch v := v.(type) {
 	case nil:
-		return AppendNil(b), nil
+		return pack.AppendNil(b), nil
 	case bool:
-		return AppendBool(b, v), nil
+		return pack.AppendBool(b, v), nil
 	case string:
-		return AppendString(b, v), nil
+		return pack.AppendString(b, v), nil
 	case json.Number:
 		return appendNumber(b, v)
 	case []any:
-		b = AppendArray(b, len(v))
+		b = pack.AppendArray(b, len(v))
 		for _, e := range v {
 			if b, err = appendValue(b, e); err != nil {
 				return nil, err
@@ -128,9 +129,9 @@ func appendValue(b []byte, v any) (_ []byte, err error) {
 		}
 		return b, nil
 	case map[string]any:
-		b = AppendMap(b, len(v))
+		b = pack.AppendMap(b, len(v))
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if b, err = appendValue(AppendString(b, k), v[k]); err != nil {
+			if b, err = appendValue(pack.AppendString(b, k), v[k]); err != nil {
 				return nil, err
 			}
 		}
@@ -142,14 +143,14 @@ func appendValue(b []byte, v any) (_ []byte, err error) {
 // appendNumber appends a number of JSON: one with a point or an exponent as a float.
 func appendNumber(b []byte, n json.Number) ([]byte, error) {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
-		return AppendInt(b, i), nil
+		return pack.AppendInt(b, i), nil
 	}
 	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
-		return AppendUint(b, u), nil
+		return pack.AppendUint(b, u), nil
 	}
 	f, err := n.Float64()
 	if err != nil {
 		return AppendJSON(b, string(n)), nil // it stays as it was written
 	}
-	return AppendFloat(b, f), nil
+	return pack.AppendFloat(b, f), nil
 }
