@@ -20,6 +20,12 @@ func openQuotas(tb testing.TB, folder string, quotas map[string]int64) *Node {
 	return openWith(tb, Options{Folder: folder, Quotas: quotas})
 }
 
+// openTimeless opens a node whose clock stands still, so that no effort is forgotten.
+func openTimeless(tb testing.TB, quotas map[string]int64) *Node {
+	now := time.Now()
+	return openWith(tb, Options{Folder: tb.TempDir(), Quotas: quotas, Clock: func() time.Time { return now }})
+}
+
 // sendUntilRefused sends messages of the given size until one is refused. It returns the number of accepted messages and
 // the error.
 func sendUntilRefused(tb testing.TB, from *Agent, to string, bytes, most int) (int, *parley.Error) {
@@ -173,7 +179,7 @@ func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 }
 
 func TestPatternsUseProcessorQuota(t *testing.T) {
-	n := openQuotas(t, t.TempDir(), map[string]int64{"processor": 60})
+	n := openTimeless(t, map[string]int64{"processor": 60})
 	fae, tom := guest(t, n, "fae"), guest(t, n, "tom")
 	others := 0
 	asks := func(a *Agent) error {
@@ -224,7 +230,7 @@ func TestEffortRecoversWithTime(t *testing.T) {
 }
 
 func TestInvalidAnswersUseAnswererQuota(t *testing.T) {
-	n := openQuotas(t, t.TempDir(), map[string]int64{"processor": 20})
+	n := openTimeless(t, map[string]int64{"processor": 20})
 	fae := guest(t, n, "fae")
 	field := events.Field{Name: "f", Pattern: json.RawMessage(`{"pattern":"^(a|aa)*$","minLength":1000000}`)}
 	asked, err := n.Host().Ask(t.Context(), Ask{To: "fae", Description: "d", Fields: []events.Field{field}})
