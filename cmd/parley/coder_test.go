@@ -111,6 +111,25 @@ func (c *coderTest) command(ctx context.Context, args ...string) *exec.Cmd {
 	return command
 }
 
+// parley returns this program in the project, with the coding agent's environment.
+func (c *coderTest) parley(t *testing.T, args ...string) *exec.Cmd {
+	command := exec.CommandContext(t.Context(), "parley", args...)
+	command.Dir, command.Env = c.project, c.env
+	return command
+}
+
+// background runs the program without a terminal. The function that it returns waits for its end.
+func (c *coderTest) background(t *testing.T, args ...string) (end func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { // ends with the program, which the test's context ends
+		defer close(done)
+		c.print(t, args...)
+	}()
+	t.Cleanup(func() { <-done })
+	return func() { <-done }
+}
+
 // print runs the program without a terminal, and returns its output.
 func (c *coderTest) print(t *testing.T, args ...string) string {
 	t.Helper()

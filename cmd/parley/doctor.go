@@ -22,6 +22,7 @@ import (
 	"parley/actors/keys"
 	"parley/actors/view"
 	"parley/cmd/parley/bench"
+	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/gateway/client"
@@ -99,7 +100,24 @@ func runChecks(ctx context.Context, env *environment) []finding {
 		result, detail := c.check(ctx, env)
 		found[i] = finding{c.name, result, detail}
 	}
-	return append(found, checkSnapshots(ctx, env)...)
+	found = append(found, checkSnapshots(ctx, env)...)
+	return append(found, checkClaudeCode(ctx, env)...)
+}
+
+// checkClaudeCode warns of settings of Claude Code that do not ask in every mode. It finds nothing without the program.
+func checkClaudeCode(ctx context.Context, env *environment) []finding {
+	o, err := setupOptions(env, false)
+	if err != nil {
+		return nil // there is no home folder
+	}
+	words, good := setup.Check(ctx, o)
+	switch {
+	case words == "":
+		return nil
+	case !good:
+		return []finding{{"claude code", dubious, words}}
+	}
+	return []finding{{"claude code", fine, words}}
 }
 
 // checkSnapshots warns of snapshots that the running node has discarded. It finds nothing if there are none.

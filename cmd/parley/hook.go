@@ -36,7 +36,7 @@ an approval, waits, and prints the decision as that agent reads it. "parley setu
 }
 
 func hookAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
-	var waitAnyway bool
+	var waitAnyway, skipAsked bool
 	timeout := duration(hook.Wait)
 	c := &cobra.Command{
 		Use:   agent.Name,
@@ -47,17 +47,19 @@ The one who asks is the agent given by --as, else a guest of the host's, made wh
 folder that %s works in, so that what is always allowed in one is asked again in another.
 
 Where no node runs, nobody follows the inbox, the request cannot be read or shown in full, or the time is up, nothing
-is decided: %s asks at its own prompt. A line on standard error says why, and the exit status is 0 all the same.`,
+is decided: %s asks at its own prompt. A line on standard error says why, and the exit status is 0 all the same.
+On PreToolUse a call without effect, and one that the agent's own settings allow, is left to it without a word.`,
 			agent.Title, agent.Title, agent.Title),
 		Args: exactly(),
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most; less than the hook itself is given")
 	c.Flags().BoolVar(&waitAnyway, "wait-anyway", false, "ask also where nobody follows the inbox")
+	c.Flags().BoolVar(&skipAsked, "skip-asked", false, "on PermissionRequest, ask only about calls that PreToolUse leaves")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		response, d := agent.Run(c.Context(), env.stdin, hook.Options{
-			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, Client: env.clientOf, Env: env.lookup,
+			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, Client: env.clientOf, Env: env.lookup,
 		})
-		if !d.Decided {
+		if !d.Decided && d.Reason != "" {
 			fmt.Fprintf(env.stderr, "parley: %s\n", terminal.Visible(d.Reason))
 		}
 		if response == nil {

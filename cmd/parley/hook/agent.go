@@ -21,17 +21,22 @@ type Agent struct {
 	folder string                                   // environment variable with the folder that it works in; "" for none
 	own    []string                                 // tools whose prompt is a question, which no permission answers
 	answer func(event string, r Decision) *Response // nil for a response that has to be empty
+
+	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
+	left func(call toolCall, folder string, env func(string) (string, bool)) bool
 }
 
 // Agents returns the coding agents that have hooks.
 func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
 
-// ClaudeCode returns the agent Claude Code. Its hook reference of October 2026 says:
+// ClaudeCode returns the agent Claude Code. Its hook reference of October 2026 says, and version 2.1.197 does:
 //
-//   - PermissionRequest runs before it asks, and has no tool_use_id. The decision allows or denies. A hook without one
+//   - PermissionRequest runs beside its own prompt, and has no tool_use_id. Without a terminal, and in the modes auto,
+//     acceptEdits, bypassPermissions and dontAsk, it does not run. The decision allows or denies. A hook without one
 //     leaves the prompt as it is. Rules in its settings that deny or ask still hold after an allow.
 //   - PreToolUse runs before every call. permissionDecision is allow, deny or ask. The reason goes to the model where
-//     it denies, and to the person otherwise.
+//     it denies, and to the person otherwise. An ask shows the prompt in every mode, and denies without a terminal.
+//   - Esc ends a hook with SIGTERM. An answer at the prompt leaves the hook of PermissionRequest running.
 //   - systemMessage is shown to the person. Exit status 2 blocks on PreToolUse, and JSON is read at 0.
 //   - AskUserQuestion and ExitPlanMode want a person's own answer: to allow them is not enough.
 //   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment.
@@ -39,6 +44,7 @@ func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", own: []string{"AskUserQuestion", "ExitPlanMode"}, answer: claudeResponse,
+		left: leftByClaudeCode,
 	}
 }
 
@@ -51,6 +57,11 @@ func ClaudeCode() Agent {
 //     takes its usual way.
 //   - systemMessage is shown as a warning. Exit status 2 with words on standard error denies.
 func Codex() Agent { return Agent{Name: "codex", Title: "Codex", answer: codexResponse} }
+
+// leaves reports whether PreToolUse leaves a call to the agent's own rules.
+func (a Agent) leaves(call toolCall, env func(string) (string, bool)) bool {
+	return a.left != nil && a.left(call, a.workFolder(call, env), env)
+}
 
 func (a Agent) asksItself(call toolCall) bool { return slices.Contains(a.own, call.tool) }
 

@@ -2,13 +2,14 @@ package hook
 
 import (
 	"encoding/json"
+	"strings"
 
 	"parley"
 )
 
-// The events on which a hook is asked. Codex has them from Claude Code.
+// PreToolUse and PermissionRequest are the events on which a hook is asked. Codex has them from Claude Code.
 const (
-	preToolUse        = "PreToolUse"
+	PreToolUse        = "PreToolUse"
 	PermissionRequest = "PermissionRequest"
 )
 
@@ -21,6 +22,7 @@ type toolCall struct {
 	tool    string
 	input   json.RawMessage // as it was sent
 	folder  string          // in which the agent works at the moment
+	mode    string          // the agent's permission mode
 }
 
 // readCall reads the request that a hook gets on standard input. The call has the event also where another part of the
@@ -33,14 +35,15 @@ func readCall(text []byte) (toolCall, error) {
 		Tool    string          `json:"tool_name"`
 		Input   json.RawMessage `json:"tool_input"`
 		Folder  string          `json:"cwd"`
+		Mode    string          `json:"permission_mode"`
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
-	if in.Event != preToolUse && in.Event != PermissionRequest {
+	if in.Event != PreToolUse && in.Event != PermissionRequest {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "%.40q is no event that asks for permission", in.Event)
 	}
-	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder}
+	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode}
 	if in.Tool == "" || len(in.Input) == 0 {
 		return call, parley.Refuse(parley.InvalidArgument, "the request names no tool, or has no input")
 	}
@@ -55,3 +58,9 @@ func (c toolCall) key(agent Agent) string {
 	}
 	return "hook-" + digest(agent.Name, c.session, c.id, c.tool, string(c.input))
 }
+
+// isOwnTool reports whether a tool is one of the MCP server that setup enters. Its tools reach the agent's own mail.
+func isOwnTool(tool string) bool { return strings.HasPrefix(tool, "mcp__"+ServerName+"__") }
+
+// ServerName is the name of Parley's MCP server in the settings of coding agents.
+const ServerName = "parley"

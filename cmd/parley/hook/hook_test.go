@@ -46,7 +46,7 @@ func printed(agent Agent, event string, r Decision) string {
 }
 
 func TestKeyIdentifiesOneCall(t *testing.T) {
-	call := toolCall{event: preToolUse, session: "s", id: "1", tool: "Bash", input: []byte(`{}`)}
+	call := toolCall{event: PreToolUse, session: "s", id: "1", tool: "Bash", input: []byte(`{}`)}
 	keys := map[string]string{}
 	for name, change := range map[string]func(*toolCall){
 		"as it is": func(*toolCall) {}, "session": func(c *toolCall) { c.session = "s1" }, "id": func(c *toolCall) { c.id = "2" },

@@ -40,17 +40,23 @@ type Options struct {
 	As         string // the name of the agent that asks; "" for the asker of the folder
 	Timeout    time.Duration
 	WaitAnyway bool // ask also where nobody follows the inbox
+	SkipAsked  bool // on PermissionRequest, ask only about calls that PreToolUse leaves
 
 	Client func(client.Options) *client.Client // opens a client of the node
 	Env    func(string) (string, bool)
 }
 
-// Run reads one request of an agent and returns the response to print, nil for none, and its decision.
+// Run reads one request of an agent and returns the response to print, nil for none, and its decision. A call that is
+// left to the agent has neither a response nor a reason.
 func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Response, d Decision) {
 	var call toolCall
 	defer func() {
 		if crash := recover(); crash != nil { // which would end the program with the status that denies
 			d = undecided("the hook crashed: %v", crash)
+		}
+		if d == left {
+			response = nil
+			return
 		}
 		if !d.Decided {
 			d.Reason = fmt.Sprintf("%s; %s asks at its own prompt", d.Reason, a.Title)
@@ -64,8 +70,17 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 	if call, err = readCall(text); err != nil {
 		return nil, undecided("%s", terminal.Message(err))
 	}
+	if a.asksItself(call) && call.event == PreToolUse {
+		return nil, left
+	}
 	if a.asksItself(call) {
 		return nil, undecided("%s is a question to whoever works with it", terminal.Visible(call.tool))
+	}
+	if isOwnTool(call.tool) && call.event == PreToolUse {
+		return nil, Decision{Decided: true, Allowed: true, Reason: "the agent's own mail in Parley"}
+	}
+	if leaves := a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
+		return nil, left
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

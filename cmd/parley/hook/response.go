@@ -13,6 +13,9 @@ type Decision struct {
 	Reason           string
 }
 
+// left is the decision about a call that is left to the agent without a word.
+var left = Decision{}
+
 func undecided(format string, args ...any) Decision {
 	return Decision{Reason: fmt.Sprintf(format, args...)}
 }
@@ -47,8 +50,8 @@ func claudeResponse(event string, d Decision) *Response {
 	switch event {
 	case PermissionRequest:
 		return permissionResponse(d)
-	case preToolUse:
-		s := &specific{Event: preToolUse, Permission: ask, Reason: "Parley: " + d.Reason}
+	case PreToolUse:
+		s := &specific{Event: PreToolUse, Permission: ask, Reason: "Parley: " + d.Reason}
 		switch {
 		case d.Decided && d.Allowed:
 			s.Permission, s.Reason = allow, d.Reason
@@ -64,10 +67,10 @@ func codexResponse(event string, d Decision) *Response {
 	switch {
 	case event == PermissionRequest:
 		return permissionResponse(d)
-	case event == preToolUse && !d.Decided:
+	case event == PreToolUse && !d.Decided:
 		return remark(d)
-	case event == preToolUse && !d.Allowed:
-		return &Response{Specific: &specific{Event: preToolUse, Permission: deny, Reason: d.Reason}}
+	case event == PreToolUse && !d.Allowed:
+		return &Response{Specific: &specific{Event: PreToolUse, Permission: deny, Reason: d.Reason}}
 	}
 	return nil
 }

@@ -8,6 +8,9 @@ import (
 	"parley/cmd/parley/hook"
 )
 
+// LeastClaudeCode is the least version of Claude Code whose PreToolUse asks in every mode, and takes a form's answers.
+const LeastClaudeCode = "2.1.85"
+
 // Files returns the files of a coding agent's settings with the entries of Parley. It writes nothing.
 func Files(agent hook.Agent, o Options) ([]File, error) {
 	s := settings{Options: o, agent: agent}
@@ -24,16 +27,8 @@ func Files(agent hook.Agent, o Options) ([]File, error) {
 // person below the home folder (or CLAUDE_CONFIG_DIR), for a project in its .claude. MCP servers are in .claude.json for
 // a person, and in .mcp.json for a project.
 func (s settings) claudeCode() ([]File, error) {
-	hooks := filepath.Join(s.Folder, ".claude", "settings.json")
-	servers := filepath.Join(s.Folder, ".mcp.json")
-	if !s.Project {
-		hooks = filepath.Join(s.Home, ".claude", "settings.json")
-		servers = filepath.Join(s.Home, ".claude.json")
-		if folder, ok := s.Env("CLAUDE_CONFIG_DIR"); ok && filepath.IsAbs(folder) {
-			hooks, servers = filepath.Join(folder, "settings.json"), filepath.Join(folder, ".claude.json")
-		}
-	}
-	file, err := s.hookFile(hooks)
+	files := s.claudeFiles()
+	file, err := s.hookFile(files.hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +36,10 @@ func (s settings) claudeCode() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	mcp, err := enterJSON(servers, map[string]any{"mcpServers": map[string]mcpServer{serverName: server}}, func(o object) (object, error) {
+	if file.Changed {
+		fmt.Fprintf(s.Notes, "note: asks in every mode about calls that your settings do not allow; needs Claude Code %s or later\n", LeastClaudeCode)
+	}
+	mcp, err := enterJSON(files.servers, map[string]any{"mcpServers": map[string]mcpServer{hook.ServerName: server}}, func(o object) (object, error) {
 		return enterServer(o, server)
 	})
 	return []File{file, mcp}, err
@@ -73,21 +71,49 @@ func (s settings) codex() ([]File, error) {
 	return []File{file, mcp}, err
 }
 
-// hookFile returns the file with the hook entered.
+// hookFile returns the file with the hooks entered.
 func (s settings) hookFile(path string) (File, error) {
-	command, err := s.hookCommand()
+	own, err := s.hooks()
 	if err != nil {
 		return File{}, err
 	}
-	own := ownHook(command)
-	alone, _ := enterHook(nil, s.agent.Name, own) // nothing is an object
+	alone, _ := enterHooks(nil, s.agent.Name, own) // nothing is an object
 	return enterJSON(path, alone.encode(), func(o object) (object, error) {
-		entered, ok := enterHook(o, s.agent.Name, own)
+		entered, ok := enterHooks(o, s.agent.Name, own)
 		if !ok {
 			return nil, fmt.Errorf("its hooks are not as they should be")
 		}
 		return entered, nil
 	})
+}
+
+// hooks returns the hooks of the agent.
+func (s settings) hooks() ([]eventHook, error) {
+	command, err := s.hookCommand()
+	if s.agent.Name != hook.ClaudeCode().Name {
+		return []eventHook{ownHook(hook.PermissionRequest, command)}, err
+	}
+	return s.claudeHooks(command), err
+}
+
+// claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
+// that PreToolUse leaves.
+func (s settings) claudeHooks(command string) []eventHook {
+	return []eventHook{ownHook(hook.PreToolUse, command), ownHook(hook.PermissionRequest, command+" --skip-asked")}
+}
+
+// claudeFiles are the paths of Claude Code's settings.
+type claudeFiles struct{ hooks, servers string }
+
+// claudeFiles returns the paths of a person's settings, or of the project's.
+func (s settings) claudeFiles() claudeFiles {
+	if s.Project {
+		return claudeFiles{filepath.Join(s.Folder, ".claude", "settings.json"), filepath.Join(s.Folder, ".mcp.json")}
+	}
+	if folder, ok := s.Env("CLAUDE_CONFIG_DIR"); ok && filepath.IsAbs(folder) {
+		return claudeFiles{filepath.Join(folder, "settings.json"), filepath.Join(folder, ".claude.json")}
+	}
+	return claudeFiles{filepath.Join(s.Home, ".claude", "settings.json"), filepath.Join(s.Home, ".claude.json")}
 }
 
 // server returns the entry of the MCP server.

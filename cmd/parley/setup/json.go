@@ -117,21 +117,39 @@ type hookHandler struct {
 	Status  string `json:"statusMessage,omitempty"`
 }
 
-func ownHook(command string) hookHandler {
-	return hookHandler{
-		Type: "command", Command: command, Timeout: int(hook.Timeout.Seconds()), Status: "Waiting for a decision in Parley",
-	}
+// eventHook is a hook on one event.
+type eventHook struct {
+	event string
+	hookHandler
 }
 
-// enterHook puts a hook on PermissionRequest into settings. It replaces an earlier one of Parley's, wherever the program
-// was then. A new one comes after all others, since Codex trusts hooks by their places.
-func enterHook(settings object, agent string, own hookHandler) (object, bool) {
+// ownHook returns the hook that asks on an event.
+func ownHook(event, command string) eventHook {
+	return eventHook{event, hookHandler{
+		Type: "command", Command: command, Timeout: int(hook.Timeout.Seconds()), Status: "Waiting for a decision in Parley",
+	}}
+}
+
+// enterHooks puts hooks into settings. Each replaces an earlier one of Parley's on its event, wherever the program was
+// then. A new one comes after all others, since Codex trusts hooks by their places.
+func enterHooks(settings object, agent string, own []eventHook) (object, bool) {
 	hooks, ok := readObject(settings.get("hooks"))
+	for _, h := range own {
+		if !ok {
+			return nil, false
+		}
+		hooks, ok = enterHook(hooks, agent, h)
+	}
 	if !ok {
 		return nil, false
 	}
+	return settings.with("hooks", hooks.encode()), true
+}
+
+// enterHook puts a hook among the hooks of settings.
+func enterHook(hooks object, agent string, own eventHook) (object, bool) {
 	var groups []json.RawMessage
-	if raw := hooks.get(hook.PermissionRequest); raw != nil && json.Unmarshal(raw, &groups) != nil {
+	if raw := hooks.get(own.event); raw != nil && json.Unmarshal(raw, &groups) != nil {
 		return nil, false
 	}
 	found := false
@@ -146,16 +164,16 @@ func enterHook(settings object, agent string, own hookHandler) (object, bool) {
 				continue
 			}
 			found = true
-			if !sameJSON(h, plainJSON(own)) {
-				handlers[j] = plainJSON(own)
+			if !sameJSON(h, plainJSON(own.hookHandler)) {
+				handlers[j] = plainJSON(own.hookHandler)
 				groups[i] = group.with("hooks", plainJSON(handlers)).encode()
 			}
 		}
 	}
 	if !found {
-		groups = append(groups, plainJSON(map[string]any{"hooks": []hookHandler{own}}))
+		groups = append(groups, plainJSON(map[string]any{"hooks": []hookHandler{own.hookHandler}}))
 	}
-	return settings.with("hooks", hooks.with(hook.PermissionRequest, plainJSON(groups)).encode()), true
+	return hooks.with(own.event, plainJSON(groups)), true
 }
 
 // isOwnHook reports whether a handler runs Parley's hook, wherever the program is.
@@ -181,17 +199,14 @@ func enterServer(settings object, server mcpServer) (object, error) {
 	if !ok {
 		return nil, parley.Refuse(parley.InvalidArgument, "its mcpServers are no object")
 	}
-	if raw := servers.get(serverName); raw != nil {
+	if raw := servers.get(hook.ServerName); raw != nil {
 		var was mcpServer
 		if json.Unmarshal(raw, &was) != nil || filepath.Base(was.Command) != "parley" {
-			return nil, parley.Refuse(parley.InvalidArgument, "it has another MCP server with the name %s", serverName)
+			return nil, parley.Refuse(parley.InvalidArgument, "it has another MCP server with the name %s", hook.ServerName)
 		}
 	}
-	return settings.with("mcpServers", servers.with(serverName, plainJSON(server)).encode()), nil
+	return settings.with("mcpServers", servers.with(hook.ServerName, plainJSON(server)).encode()), nil
 }
-
-// serverName is the name of the MCP server in settings.
-const serverName = "parley"
 
 // sameJSON reports whether two JSON texts differ in layout only.
 func sameJSON(a, b []byte) bool {

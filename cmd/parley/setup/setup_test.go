@@ -5,16 +5,18 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"parley/cmd/parley/hook"
 )
 
 // TestSetupKeepsOtherSettings adds hooks and servers to all kinds of settings, and again to the results.
 func TestSetupKeepsOtherSettings(t *testing.T) {
-	hook := ownHook("parley hook claude-code")
+	hooks := []eventHook{ownHook(hook.PermissionRequest, "parley hook claude-code")}
 	server := mcpServer{Type: "stdio", Command: "parley", Args: []string{"mcp", "--as", "fae"}}
 	enterings := map[string]func(string) (string, error){
 		"hook": func(text string) (string, error) {
 			return entered(text, func(o object) (object, error) {
-				is, ok := enterHook(o, "claude-code", hook)
+				is, ok := enterHooks(o, "claude-code", hooks)
 				if !ok {
 					return nil, fmt.Errorf("its hooks are not as they should be")
 				}

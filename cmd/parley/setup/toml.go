@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"parley/cmd/parley/hook"
 )
 
 // Codex's MCP servers are in a TOML file with the person's own comments. The entry stands between these lines at the end
@@ -38,7 +40,7 @@ func serverBlock(s mcpServer) string {
 		args[i] = tomlString(a)
 	}
 	return fmt.Sprintf("%s\n[mcp_servers.%s]\ncommand = %s\nargs = [%s]\n%s\n",
-		blockBegin, serverName, tomlString(s.Command), strings.Join(args, ", "), blockEnd)
+		blockBegin, hook.ServerName, tomlString(s.Command), strings.Join(args, ", "), blockEnd)
 }
 
 // tomlString returns a basic string. TOML has the escapes of JSON, and wants DEL escaped too.
@@ -64,7 +66,7 @@ func withBlock(text []byte, block string) ([]byte, error) {
 		return nil, fmt.Errorf("it is no TOML")
 	}
 	servers, _ := others["mcp_servers"].(map[string]any) // nil also for what is no table
-	_, taken := servers[serverName]
+	_, taken := servers[hook.ServerName]
 	if !begun {
 		switch {
 		case before == "":
@@ -76,7 +78,7 @@ func withBlock(text []byte, block string) ([]byte, error) {
 	}
 	entered := []byte(before + block + after)
 	if taken || toml.Unmarshal(entered, new(map[string]any)) != nil { // a table cannot stand twice, nor extend an inline one
-		return nil, fmt.Errorf("it has MCP servers in a way that leaves no room for another table, or one with the name %s", serverName)
+		return nil, fmt.Errorf("it has MCP servers in a way that leaves no room for another table, or one with the name %s", hook.ServerName)
 	}
 	return entered, nil
 }

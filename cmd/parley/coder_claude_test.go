@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/modeltest"
+	"parley/internal/eventually"
+)
+
+// claudeModes are the permission modes of Claude Code.
+var claudeModes = []string{"default", "auto", "acceptEdits", "bypassPermissions", "dontAsk", "plan"}
+
+// setUp enters Parley in the settings of a coding agent, with a node of its own, and returns the node's state folder.
+func (c *coderTest) setUp(t *testing.T, agent string) string {
+	t.Helper()
+	state := nodeTest(t)
+	out, err := c.parley(t, "setup", agent, "--state", state).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return state
+}
+
+// attend follows the host's inbox until the test ends.
+func attend(t *testing.T, state string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		runTest(ctx, state, nil, "inbox", "--follow")
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// awaitCall waits for an approval whose input has a text, and returns its number.
+func awaitCall(t *testing.T, state, text string) string {
+	t.Helper()
+	number := ""
+	eventually.Holds(t, "somebody asks for "+text, func() bool {
+		out, _, _ := runTest(t.Context(), state, nil, "permit", "ls", "--json")
+		var calls []pendingCall
+		if err := json.Unmarshal([]byte(out), &calls); err != nil {
+			return false
+		}
+		for _, call := range calls {
+			if strings.Contains(string(call.Input), text) {
+				number = strconv.FormatUint(call.Number, 10)
+			}
+		}
+		return number != ""
+	})
+	return number
+}
+
+// decide runs "parley permit" with the arguments.
+func decide(t *testing.T, state string, args ...string) {
+	t.Helper()
+	if _, errs, exit := runTest(t.Context(), state, nil, append([]string{"permit"}, args...)...); exit != 0 {
+		t.Fatalf("%s: %s", args, errs)
+	}
+}
+
+func bash(command string) modeltest.Call {
+	return modeltest.Call{Tool: "Bash", Input: map[string]any{"command": command, "description": "Do " + command}}
+}
+
+func isThere(folder, name string) bool {
+	_, err := os.Stat(filepath.Join(folder, name))
+	return err == nil
+}
+
+// TestClaudeCodeAsksInEveryMode lets Claude Code make two files in each mode. The host allows one and denies the other.
+func TestClaudeCodeAsksInEveryMode(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make two files"
+	for _, mode := range claudeModes {
+		for _, way := range []string{"print", "terminal"} {
+			t.Run(mode+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+					{Calls: []modeltest.Call{bash("touch wanted.txt")}}, {Calls: []modeltest.Call{bash("touch unwanted.txt")}}, {Text: "I am ready"},
+				}})
+				state := c.setUp(t, "claude-code")
+				attend(t, state)
+				var end func()
+				if way == "print" {
+					end = c.background(t, "-p", prompt, "--permission-mode", mode)
+				} else {
+					terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
+					end = func() { terminal.expect(t, "I am ready") }
+				}
+				number := awaitCall(t, state, "touch wanted.txt")
+				if isThere(c.project, "wanted.txt") {
+					t.Error("the command has run before the decision")
+				}
+				decide(t, state, "allow", number)
+				number = awaitCall(t, state, "touch unwanted.txt")
+				if !isThere(c.project, "wanted.txt") {
+					t.Error("the command has not run, though it was allowed")
+				}
+				decide(t, state, "deny", number, "--message", "one file is enough")
+				end()
+				results := c.model.Results(prompt)
+				if len(results) != 2 || !strings.Contains(results[1].Text, "denied in Parley: one file is enough") {
+					t.Errorf("the model has read %q", results)
+				}
+				if isThere(c.project, "unwanted.txt") {
+					t.Error("the command has run, though it was denied")
+				}
+			})
+		}
+	}
+}

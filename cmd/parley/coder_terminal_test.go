@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"parley/internal/eventually"
+)
+
+// terminalTest is a program in a pseudo terminal.
+type terminalTest struct {
+	file    *os.File
+	process *os.Process
+
+	mu   sync.Mutex
+	text strings.Builder // the output without escape sequences and white space
+}
+
+// escapes matches escape sequences, and white space, which programs replace by movements of the cursor.
+var escapes = regexp.MustCompile(`\x1b\[[0-9;?<>=!]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[PX^_][^\x1b]*\x1b\\|\x1b[()][A-Z0-9]|\x1b.|\s`)
+
+// inTerminal starts a command in a terminal. The test's end kills it.
+func inTerminal(t *testing.T, command *exec.Cmd) *terminalTest {
+	t.Helper()
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var number int
+	raw, err := control.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		if failed = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); failed != nil {
+			return
+		}
+		if number, failed = unix.IoctlGetInt(int(fd), unix.TIOCGPTN); failed != nil {
+			return
+		}
+		failed = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 140})
+	}); err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	screen, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stdin, command.Stdout, command.Stderr = screen, screen, screen
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = screen.Close()
+	s := &terminalTest{file: control, process: command.Process}
+	read := make(chan struct{})
+	go func() { // ends with the program, which holds the other side
+		defer close(read)
+		s.read()
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		_ = control.Close()
+		<-read
+		if t.Failed() {
+			t.Logf("the terminal has shown: %s", s.shown())
+		}
+	})
+	return s
+}
+
+// read collects output, and answers what a program asks a terminal.
+func (s *terminalTest) read() {
+	var output []byte
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := s.file.Read(buf)
+		if err != nil {
+			return
+		}
+		output = append(output, buf[:n]...)
+		for query, answer := range map[string]string{"\x1b[6n": "\x1b[1;1R", "\x1b[c": "\x1b[?62c"} {
+			if strings.Contains(string(buf[:n]), query) {
+				_, _ = s.file.WriteString(answer)
+			}
+		}
+		s.mu.Lock()
+		s.text.Reset()
+		s.text.WriteString(escapes.ReplaceAllString(string(output), ""))
+		s.mu.Unlock()
+	}
+}
+
+// shown returns everything that the terminal has shown so far.
+func (s *terminalTest) shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// expect waits for a text, white space aside.
+func (s *terminalTest) expect(t *testing.T, text string) {
+	t.Helper()
+	eventually.Holds(t, fmt.Sprintf("the terminal shows %q", text), func() bool {
+		return strings.Contains(s.shown(), strings.Join(strings.Fields(text), ""))
+	})
+}
+
+// press sends keys.
+func (s *terminalTest) press(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := s.file.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}

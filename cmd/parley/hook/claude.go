@@ -1,0 +1,116 @@
+package hook
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Claude Code calls PermissionRequest only where it would show a prompt of its own: in a terminal, in the modes default
+// and plan. PreToolUse is called in every mode, in a terminal or not, for the calls of subagents too.
+
+// withoutEffect lists the tools of Claude Code that change nothing outside of its session, or begin a subagent, whose
+// calls are asked about one by one.
+var withoutEffect = []string{
+	"Agent", "BashOutput", "CronList", "EnterPlanMode", "Glob", "Grep", "LS", "ListMcpResourcesTool", "NotebookRead", "Read",
+	"ReadMcpResourceTool", "ReportFindings", "SendMessage", "Skill", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
+	"TaskUpdate", "TodoWrite", "ToolSearch",
+}
+
+// leftByClaudeCode reports whether PreToolUse leaves a call to the rules of Claude Code: a call without effect, one that
+// the user's settings allow, or one for which PermissionRequest follows.
+func leftByClaudeCode(call toolCall, folder string, env func(string) (string, bool)) bool {
+	if slices.Contains(withoutEffect, call.tool) {
+		return true
+	}
+	if entry, _ := env("CLAUDE_CODE_ENTRYPOINT"); entry == "cli" && (call.mode == "default" || call.mode == "plan") {
+		return true
+	}
+	return slices.ContainsFunc(allowedBySettings(folder, env), func(entry string) bool { return allowsCall(entry, call) })
+}
+
+// ClaudeConfig returns the folder with a person's settings of Claude Code, "" without one.
+func ClaudeConfig(env func(string) (string, bool)) string {
+	if set, ok := env("CLAUDE_CONFIG_DIR"); ok && filepath.IsAbs(set) {
+		return set
+	}
+	if home, ok := env("HOME"); ok && filepath.IsAbs(home) {
+		return filepath.Join(home, ".claude")
+	}
+	return ""
+}
+
+// allowedBySettings returns the permission rules that allow calls, from all settings for a folder. A file that cannot be
+// read allows nothing.
+func allowedBySettings(folder string, env func(string) (string, bool)) (rules []string) {
+	files := []string{
+		"/etc/claude-code/managed-settings.json",
+		filepath.Join(folder, ".claude", "settings.json"), filepath.Join(folder, ".claude", "settings.local.json"),
+	}
+	if own := ClaudeConfig(env); own != "" {
+		files = append(files, filepath.Join(own, "settings.json"))
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var settings struct {
+			Permissions struct {
+				Allow []string `json:"allow"`
+			} `json:"permissions"`
+		}
+		if json.Unmarshal(text, &settings) == nil {
+			rules = append(rules, settings.Permissions.Allow...)
+		}
+	}
+	return rules
+}
+
+// allowsCall reports whether a permission rule of Claude Code allows a call. It understands a tool by its name, all tools
+// of an MCP server, a command line, the beginning of a simple one, and a domain. Any other rule allows nothing here.
+func allowsCall(entry string, call toolCall) bool {
+	tool, rest, limited := strings.Cut(entry, "(")
+	if !limited {
+		return tool == call.tool || strings.HasPrefix(tool, "mcp__") && strings.HasPrefix(call.tool, strings.TrimSuffix(tool, "__*")+"__")
+	}
+	spec, closed := strings.CutSuffix(rest, ")")
+	if !closed || tool != call.tool {
+		return false
+	}
+	var input struct {
+		Command string `json:"command"`
+		URL     string `json:"url"`
+	}
+	if json.Unmarshal(call.input, &input) != nil {
+		return false
+	}
+	switch tool {
+	case "Bash":
+		return allowsCommand(spec, input.Command)
+	case "WebFetch":
+		at, err := url.Parse(input.URL)
+		domain, ok := strings.CutPrefix(spec, "domain:")
+		return err == nil && ok && domain != "" && at.Hostname() == domain
+	}
+	return false
+}
+
+// allowsCommand reports whether a rule for Bash allows a command line: the very line, or the beginning of a simple
+// command, as in "npm run:*" and "npm run *".
+func allowsCommand(spec, line string) bool {
+	if spec == "*" || spec == line {
+		return true
+	}
+	words, open := strings.CutSuffix(spec, ":*")
+	if !open {
+		words, open = strings.CutSuffix(spec, " *")
+	}
+	if !open || words == "" || strings.ContainsAny(words, "*") || strings.ContainsAny(line, "|&;<>()$`\\\n\r{}") {
+		return false
+	}
+	return line == words || strings.HasPrefix(line, words+" ")
+}
