@@ -32,6 +32,7 @@ const (
 	AgentNotFound       Code = "AGENT_NOT_FOUND"
 	Ambiguous           Code = "AMBIGUOUS"
 	AgentArchived       Code = "AGENT_ARCHIVED"
+	Archived            Code = "ARCHIVED" // what was asked for is in a segment of the journal that is elsewhere
 	AnswerPending       Code = "ANSWER_PENDING"
 	NoPendingInput      Code = "NO_PENDING_INPUT"
 	NoPendingPermission Code = "NO_PENDING_PERMISSION"

@@ -25,7 +25,7 @@ func HTTPStatus(c parley.Code) int {
 	case parley.UnknownName, parley.UnknownRecipient, parley.NoSuchMessage, parley.AgentNotFound, parley.NodeUnknown:
 		return http.StatusNotFound
 	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired,
-		parley.AlreadyRunning, parley.NameTaken, parley.Ambiguous, parley.AgentArchived, parley.NoPendingInput,
+		parley.AlreadyRunning, parley.NameTaken, parley.Ambiguous, parley.AgentArchived, parley.Archived, parley.NoPendingInput,
 		parley.NoPendingPermission, parley.AnswerPending, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired:
 		return http.StatusConflict
 	case parley.TooLarge:

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package persistence
 
@@ -6,6 +6,9 @@ import (
 	"os"
 	"syscall"
 )
+
+// syncData flushes a file.
+func syncData(f *os.File) error { return f.Sync() }
 
 // lockFile locks the file for this process, until it is closed or the process ends.
 func lockFile(f *os.File) error {
