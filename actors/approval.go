@@ -25,16 +25,21 @@ type Approval struct {
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
 // AwaitApproval waits for the decision.
 func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, error) {
-	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin}
-	asked, err := call(ctx, a, requestPermission{c, ask.Attended})
+	asked, err := call(ctx, a, requestPermission{ask.command(), ask.Attended, nil})
 	asked.result.Unreachable = anyUnreachable(a.node, ctx, asked.waits)
 	return asked.result, err
 }
 
-// requestPermission asks for permission, or finds an earlier request for the same call.
+func (ask Approval) command() mailbox.RequestApproval {
+	return mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin}
+}
+
+// requestPermission asks for permission, or finds an earlier request for the same call. If the approval is open, it adds the
+// waiter for its outcome, if there is one.
 type requestPermission struct {
 	command  mailbox.RequestApproval
 	attended bool
+	waiting  *outcomes
 }
 
 func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], error) {
@@ -43,10 +48,17 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], er
 		return pending[view.Permission]{}, err
 	}
 	if !ok {
-		return approve(b, m.command, m.attended)
+		p, err := approve(b, m.command, m.attended)
+		if err == nil && !p.result.Form.IsZero() {
+			b.addWaiter(p.result.Form, m.waiting)
+		}
+		return p, err
 	}
 	p, err := knownPermission(b, m.command, known)
-	p.Unattended = m.attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !attends(b.node, known.Message.Form.To)
+	if err == nil && known.Message != nil && known.Message.Form.IsOpen() {
+		p.Unattended = m.attended && !attends(b.node, known.Message.Form.To)
+		b.addWaiter(p.Form, m.waiting)
+	}
 	return pending[view.Permission]{result: p}, err
 }
 

@@ -25,10 +25,14 @@ func (ask Ask) command() mailbox.RequestForm {
 
 // Send asks for a capability in words. Its answer is a record with that as "value".
 func (rs Requests) Send(ctx context.Context, r Request) (view.Asked, error) {
-	return requestOf(rs.agent, ctx, mailbox.RequestForm{
+	return requestOf(rs.agent, ctx, r.command())
+}
+
+func (r Request) command() mailbox.RequestForm {
+	return mailbox.RequestForm{
 		To: r.To, Kind: events.Request, Description: r.Text,
 		Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Result: r.Name,
-	})
+	}
 }
 
 func requestOf(a *Agent, ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
@@ -42,7 +46,7 @@ func requestOf(a *Agent, ctx context.Context, ask mailbox.RequestForm) (view.Ask
 type requestForm struct {
 	mailbox.RequestForm
 	reveal  bool
-	waiting *waiter[formKey, result[view.Outcome]]
+	waiting *outcomes
 }
 
 func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
@@ -51,7 +55,7 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 	} else if ok {
 		asked, err := knownAsk(b, m.RequestForm, known, m.reveal)
 		if err == nil && asked.Outcome == nil {
-			m.wait(b, asked.Form)
+			b.addWaiter(asked.Form, m.waiting)
 		}
 		return pending[view.Asked]{result: asked}, err
 	}
@@ -66,13 +70,14 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 		return pending[view.Asked]{}, err
 	}
 	e := evs[0].(*events.FormRequested)
-	m.wait(b, e.ID)
+	b.addWaiter(e.ID, m.waiting)
 	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, nodesTo(b, e.To)}, nil
 }
 
-func (m requestForm) wait(b *mailboxActor, form capabilities.ID) {
-	if m.waiting != nil {
-		b.node.ended.add(formKey{b.reg.id, form}, m.waiting)
+// addWaiter adds a waiter for the outcome of a form that is open. Nil is none.
+func (b *mailboxActor) addWaiter(form capabilities.ID, w *outcomes) {
+	if w != nil {
+		b.node.ended.add(formKey{b.reg.id, form}, w)
 	}
 }
 
@@ -137,7 +142,7 @@ func boundOutcome(b *mailboxActor, ask mailbox.RequestForm, v capabilities.Value
 // wanted. Secret values are unsealed only for the asker, and for a token only if its scopes include that.
 func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
 	ended := make(chan result[view.Outcome], 1)
-	waiting := &waiter[formKey, result[view.Outcome]]{ch: ended}
+	waiting := &outcomes{ch: ended}
 	defer a.node.ended.drop(waiting)
 	first, err := call(ctx, a, awaitForm{ref, waiting, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
@@ -165,7 +170,7 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 // awaitForm returns the outcome of a form. If the form is open, it adds the waiter for the outcome.
 type awaitForm struct {
 	form    capabilities.FormRef
-	waiting *waiter[formKey, result[view.Outcome]]
+	waiting *outcomes
 	reveal  bool
 }
 
@@ -177,7 +182,7 @@ func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if !msg.Form.IsOpen() {
 		return b.viewer().outcome(msg.Form, m.reveal)
 	}
-	b.node.ended.add(formKey{b.reg.id, msg.ID()}, m.waiting)
+	b.addWaiter(msg.ID(), m.waiting)
 	return view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}, nil
 }
 

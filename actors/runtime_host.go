@@ -175,7 +175,7 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 		return runPermission{}, err
 	}
 	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key}
-	asked, err := requestPermission{command, false}.handle(b)
+	asked, err := requestPermission{command: command}.handle(b)
 	p := asked.result
 	if err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true

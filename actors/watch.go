@@ -304,62 +304,111 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 // Unless that has an outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if
 // forget is called first. Neither function may block. A node that closes calls ended for no form that is open.
 func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	a := &asking{asked: asked, ended: ended}
-	var waiting *waiter[formKey, result[view.Outcome]]
-	forget = func() {}
-	if ended != nil {
-		waiting = outcomeWaiter(as.agent, a.end)
-		forget = func() { as.agent.node.ended.drop(waiting) }
-	}
-	begin(as.agent, requestForm{RequestForm: ask.command(), reveal: as.agent.reveals(), waiting: waiting}, func(sent pending[view.Asked], err error) {
-		if err != nil {
-			forget()
-		}
-		if len(sent.waits) == 0 {
-			a.accept(sent.result, err)
-			return
-		}
-		reached := func() { // it takes time to find out
-			sent.result.Unreachable = anyUnreachable(as.agent.node, as.agent.node.life, sent.waits)
-			a.accept(sent.result, err)
-		}
-		if !as.agent.node.run(reached) {
-			a.accept(sent.result, err)
-		}
-	})
+	return as.request(ask.command(), asked, ended)
+}
+
+// Request is Requests.Send, and Agent.Await for what it asks, as Ask is of Agent.Ask.
+func (as Async) Request(r Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	return as.request(r.command(), asked, ended)
+}
+
+func (as Async) request(ask mailbox.RequestForm, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	w, forget := beginWait(as.agent, ended)
+	beginAsk(as.agent, requestForm{ask, as.agent.reveals(), w.waiting()}, w, func(v *view.Asked) *view.Asked { return v }, asked)
 	return forget
 }
 
-// asking is one use of Async.Ask. It calls ended after asked.
-type asking struct {
-	asked func(view.Asked, error)
+// Approve is Agent.Approve, and Agent.Await for the approval that it asks, as Ask is of Agent.Ask. It calls ended for none
+// that is decided.
+func (as Async) Approve(ask Approval, asked func(view.Permission, error), ended func(view.Outcome, error)) (forget func()) {
+	w, forget := beginWait(as.agent, ended)
+	beginAsk(as.agent, requestPermission{ask.command(), ask.Attended, w.waiting()}, w, func(v *view.Permission) *view.Asked { return &v.Asked }, asked)
+	return forget
+}
+
+// beginAsk begins a request that asks, and calls asked with its result. Part returns the part of that which every ask has.
+func beginAsk[T any](a *Agent, r request[pending[T]], w *askWait, part func(*T) *view.Asked, asked func(T, error)) {
+	begin(a, r, func(sent pending[T], err error) {
+		if err != nil {
+			w.forget()
+		}
+		accept := func() {
+			asked(sent.result, err)
+			w.accept()
+		}
+		if len(sent.waits) == 0 {
+			accept()
+			return
+		}
+		reached := func() { // it takes time to find out
+			part(&sent.result).Unreachable = anyUnreachable(a.node, a.node.life, sent.waits)
+			accept()
+		}
+		if !a.node.run(reached) {
+			accept()
+		}
+	})
+}
+
+// outcomes is a waiter for the outcome of a form.
+type outcomes = waiter[formKey, result[view.Outcome]]
+
+// askWait waits for the outcome of an ask. It calls ended after the ask was accepted. Nil waits for nothing.
+type askWait struct {
+	node  *Node
+	one   *outcomes
 	ended func(view.Outcome, error)
 
 	mu    sync.Mutex
-	told  bool                  // asked has returned
+	told  bool                  // the ask was accepted
 	early *result[view.Outcome] // came before that
 }
 
-func (a *asking) accept(v view.Asked, err error) {
-	a.asked(v, err)
-	a.mu.Lock()
-	a.told = true
-	early := a.early
-	a.mu.Unlock()
-	if early != nil {
-		a.ended(early.value, early.err)
+// beginWait returns the wait of an ask, and the function that ends it; nil if ended is.
+func beginWait(a *Agent, ended func(view.Outcome, error)) (w *askWait, forget func()) {
+	if ended == nil {
+		return nil, func() {}
+	}
+	w = &askWait{node: a.node, ended: ended}
+	w.one = outcomeWaiter(a, w.end)
+	return w, w.forget
+}
+
+func (w *askWait) waiting() *outcomes {
+	if w == nil {
+		return nil
+	}
+	return w.one
+}
+
+func (w *askWait) forget() {
+	if w != nil {
+		w.node.ended.drop(w.one)
 	}
 }
 
-func (a *asking) end(o view.Outcome, err error) {
-	a.mu.Lock()
-	if !a.told {
-		a.early = &result[view.Outcome]{o, err}
-		a.mu.Unlock()
+func (w *askWait) accept() {
+	if w == nil {
 		return
 	}
-	a.mu.Unlock()
-	a.ended(o, err)
+	w.mu.Lock()
+	w.told = true
+	early := w.early
+	w.mu.Unlock()
+	if early != nil {
+		w.ended(early.value, early.err)
+	}
+}
+
+func (w *askWait) end(o view.Outcome, err error) {
+	w.mu.Lock()
+	if !w.told {
+		w.early = &result[view.Outcome]{o, err}
+		w.mu.Unlock()
+		return
+	}
+	w.mu.Unlock()
+	w.ended(o, err)
 }
 
 // Await is Agent.Await. It calls ended once, unless forget is called first.
@@ -379,8 +428,8 @@ func (as Async) Await(ref capabilities.FormRef, ended func(view.Outcome, error))
 func (n *Node) AfterRelease(fn func()) { n.journal.AfterRelease(fn) }
 
 // outcomeWaiter returns a waiter that calls ended with an outcome as the agent may see it.
-func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *waiter[formKey, result[view.Outcome]] {
-	return &waiter[formKey, result[view.Outcome]]{then: func(r result[view.Outcome]) {
+func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *outcomes {
+	return &outcomes{then: func(r result[view.Outcome]) {
 		if r.err != nil || a.reveals() {
 			ended(r.value, r.err)
 			return

@@ -170,6 +170,42 @@ func TestAnOutcomeComesOnTheAsksOwnID(t *testing.T) {
 	k.wants(mux.Refusal, 92, "UNAUTHENTICATED")
 }
 
+// TestRequestsAndApprovalsBringTheirOutcomes asks by both on one connection, and by an operation that asks nothing.
+func TestRequestsAndApprovalsBringTheirOutcomes(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	k := h.muxDial("fae")
+	k.send(mux.Frame{Kind: mux.SignIn, ID: 1, Body: jsonBody(`{"token":%q}`, h.tokens["host"])})
+	k.wants(mux.Result, 1, `"agent":1`)
+	for i, ask := range []struct{ operation, body, settle, by, outcome string }{
+		{"request", `{"recipient":"HOST","text":"a key","key":"r"}`, "reject", `{"id":%q,"reason":"no"}`, `"declined"`},
+		{"approve", `{"tool":"shell","input":{"command":"ls"},"key":"a"}`, "respond_form", `{"id":%q,"values":{"decision":"once"}}`, `"allowed":true`},
+	} {
+		id := uint64(10 * (i + 1))
+		asks := mux.Frame{Kind: mux.AskBy, ID: id, Operation: ask.operation, Body: jsonBody("%s", ask.body)}
+		k.send(asks)
+		form := formOf(t, k.wants(mux.Asked, id))
+		k.send(mux.Frame{Kind: mux.Call, ID: id + 1, Agent: 1, Operation: ask.settle, Body: jsonBody(ask.by, form)})
+		got := map[uint64]string{}
+		for range 2 {
+			f, text := k.receive()
+			got[f.ID] = text
+		}
+		if !strings.Contains(got[id], ask.outcome) || !strings.Contains(got[id], form) {
+			t.Errorf("%s: %v", ask.operation, got)
+		}
+		asks.ID = id + 2
+		k.send(asks) // the same
+		k.wants(mux.Result, id+2, form, `"outcome"`)
+	}
+	k.send(mux.Frame{Kind: mux.AskBy, ID: 90, Operation: "approve", Body: jsonBody(`{"tool":"shell","input":{},"key":"b","attended":true}`)})
+	k.wants(mux.Result, 90, `"unattended":true`)
+	k.send(mux.Frame{Kind: mux.AskBy, ID: 91, Operation: "send", Body: jsonBody(`{"recipient":"HOST","text":"x"}`)})
+	k.wants(mux.Refusal, 91, "INVALID_ARGUMENT")
+	k.send(mux.Frame{Kind: mux.AskBy, ID: 92, Operation: "approve", Body: jsonBody(`{"tool":"shell"}`)})
+	k.wants(mux.Refusal, 92, "INVALID_ARGUMENT")
+}
+
 // TestWaitsOfAConnectionEnd ends them by their client, by their time, by the connection, and by the node.
 func TestWaitsOfAConnectionEnd(t *testing.T) {
 	h := openTestServer(t)

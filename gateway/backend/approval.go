@@ -10,10 +10,17 @@ import (
 )
 
 func approve(ctx context.Context, a *actors.Agent, r api.ApproveRequest) (view.Permission, error) {
-	if len(r.Input) == 0 {
-		return view.Permission{}, parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
+	if err := checkApproval(r); err != nil {
+		return view.Permission{}, err
 	}
 	return a.Approve(ctx, approvalOf(r))
+}
+
+func checkApproval(r api.ApproveRequest) error {
+	if len(r.Input) == 0 {
+		return parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
+	}
+	return nil
 }
 
 func approvalOf(r api.ApproveRequest) actors.Approval {

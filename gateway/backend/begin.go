@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -73,10 +74,7 @@ func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request
 
 func (b *Backend) readAwait(ctx context.Context, p api.Principal, r api.Request) (a *actors.Agent, ref capabilities.FormRef, wait time.Duration, err error) {
 	var req api.AwaitRequest
-	if err = r.Read(&req); err == nil {
-		a, err = b.agent(ctx, p.(*principal), req.As)
-	}
-	if err == nil {
+	if a, err = b.readFor(ctx, p, r, &req); err == nil {
 		ref, err = req.FormRef.Parse()
 	}
 	if err == nil {
@@ -85,15 +83,45 @@ func (b *Backend) readAwait(ctx context.Context, p api.Principal, r api.Request)
 	return a, ref, wait, err
 }
 
-// BeginAsk performs the operation form. It calls asked once. Unless that has an outcome or is an error, it calls ended once
-// afterwards, with the outcome, or not at all if forget is called first. Neither may block.
-func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, r api.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	a, ask, err := b.readAsk(ctx, p, r)
-	if err != nil {
-		asked(view.Asked{}, err)
-		return func() {}
+// BeginAsk performs an operation that asks: form, request or approve. It calls asked once. If the outcome comes later, it calls
+// ended once afterwards, or not at all if forget is called first. Neither may block.
+func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any, later bool, err error), ended func(view.Outcome, error)) (forget func()) {
+	told := func(v view.Asked, err error) { asked(v, v.Outcome == nil, err) }
+	a, err := (*actors.Agent)(nil), error(nil)
+	switch operation {
+	case "form":
+		var ask actors.Ask
+		if a, ask, err = b.readAsk(ctx, p, r); err == nil {
+			return a.Async().Ask(ask, told, ended)
+		}
+	case "request":
+		var req api.CapabilityRequest
+		if a, err = b.readFor(ctx, p, r, &req); err == nil {
+			return a.Async().Request(capabilityOf(req), told, ended)
+		}
+	case "approve":
+		var req api.ApproveRequest
+		if a, err = b.readFor(ctx, p, r, &req); err == nil {
+			err = checkApproval(req)
+		}
+		if err == nil {
+			return a.Async().Approve(approvalOf(req), func(v view.Permission, err error) {
+				asked(v, !v.Decided && v.Outcome == nil && !v.Form.IsZero(), err)
+			}, ended)
+		}
+	default:
+		err = parley.Refuse(parley.InvalidArgument, "the operation %.80q asks nothing", operation)
 	}
-	return a.Async().Ask(ask, asked, ended)
+	asked(nil, false, err)
+	return func() {}
+}
+
+// readFor reads a request, and returns the agent that is to perform it.
+func (b *Backend) readFor(ctx context.Context, p api.Principal, r api.Request, into acting) (*actors.Agent, error) {
+	if err := r.Read(into); err != nil {
+		return nil, err
+	}
+	return b.agent(ctx, p.(*principal), into.Actor())
 }
 
 // AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now: for one commit of the node these
@@ -102,10 +130,7 @@ func (b *Backend) AfterRelease(fn func()) { b.node.AfterRelease(fn) }
 
 func (b *Backend) readAsk(ctx context.Context, p api.Principal, r api.Request) (*actors.Agent, actors.Ask, error) {
 	var req api.FormRequest
-	if err := r.Read(&req); err != nil {
-		return nil, actors.Ask{}, err
-	}
-	a, err := b.agent(ctx, p.(*principal), req.As)
+	a, err := b.readFor(ctx, p, r, &req)
 	if err != nil {
 		return nil, actors.Ask{}, err
 	}
@@ -115,10 +140,7 @@ func (b *Backend) readAsk(ctx context.Context, p api.Principal, r api.Request) (
 
 func (b *Backend) readAnswer(ctx context.Context, p api.Principal, r api.Request) (*actors.Agent, actors.Answer, error) {
 	var req api.RespondFormRequest
-	if err := r.Read(&req); err != nil {
-		return nil, actors.Answer{}, err
-	}
-	a, err := b.agent(ctx, p.(*principal), req.As)
+	a, err := b.readFor(ctx, p, r, &req)
 	if err != nil {
 		return nil, actors.Answer{}, err
 	}

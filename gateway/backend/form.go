@@ -34,9 +34,11 @@ func ask(ctx context.Context, a *actors.Agent, r api.FormRequest, origin *events
 }
 
 func requestCapability(ctx context.Context, a *actors.Agent, r api.CapabilityRequest) (view.Asked, error) {
-	return a.Requests().Send(ctx, actors.Request{
-		To: r.Recipient, Text: r.Text, Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
-	})
+	return a.Requests().Send(ctx, capabilityOf(r))
+}
+
+func capabilityOf(r api.CapabilityRequest) actors.Request {
+	return actors.Request{To: r.Recipient, Text: r.Text, Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward}
 }
 
 func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outcome, error) {

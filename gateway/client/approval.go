@@ -57,11 +57,17 @@ func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
 	if a.Key == "" {
 		a.Key = NewKey()
 	}
-	got, err := get[permitted](ctx, c, "approve", a)
+	var got permitted
+	outcome, err := c.askInto(ctx, "approve", a, &got)
 	if err != nil {
 		return nil, err
 	}
 	p := &Permission{Asked: *got.by(c), Unattended: got.Unattended}
+	if outcome != nil && got.Unattended { // the same call is probably made again
+		outcome.link.forget(outcome)
+		outcome = nil
+	}
+	p.pending = outcome
 	if got.Decided {
 		p.rule = &Decision{Allowed: got.Allowed, Rule: got.Rule}
 	}

@@ -90,11 +90,7 @@ func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	var outcome *pending
-	got, err := c.perform(ctx, again{client: c, operation: "form", body: b, keyed: true, exchange: func(ctx context.Context, _ string, b body) (a answer, err error) {
-		a, outcome, err = c.transport.ask(ctx, b)
-		return a, err
-	}})
+	got, outcome, err := c.ask(ctx, "form", b, true)
 	if err != nil {
 		return nil, err
 	}
@@ -107,16 +103,44 @@ func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 	return asked, nil
 }
 
+// ask asks by an operation. The outcome of what is open comes to what it returns, unless that is nil.
+func (c *Client) ask(ctx context.Context, operation string, b body, keyed bool) (got answer, outcome *pending, err error) {
+	got, err = c.perform(ctx, again{client: c, operation: operation, body: b, keyed: keyed, exchange: func(ctx context.Context, _ string, b body) (a answer, err error) {
+		a, outcome, err = c.transport.ask(ctx, operation, b)
+		return a, err
+	}})
+	return got, outcome, err
+}
+
 // Request asks for a capability, once.
 func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
 	if r.Key == "" {
 		r.Key = NewKey()
 	}
-	a, err := get[accepted](ctx, c, "request", r)
+	var got accepted
+	outcome, err := c.askInto(ctx, "request", r, &got)
 	if err != nil {
 		return nil, err
 	}
-	return a.by(c), nil
+	asked := got.by(c)
+	asked.pending = outcome
+	return asked, nil
+}
+
+// askInto is ask for a request with a key that is encoded as JSON. It decodes the response into out.
+func (c *Client) askInto(ctx context.Context, operation string, in, out any) (*pending, error) {
+	b, err := c.request(in)
+	if err != nil {
+		return nil, err
+	}
+	got, outcome, err := c.ask(ctx, operation, b, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(got.body, out); err != nil {
+		return nil, unreadable(operation, err)
+	}
+	return outcome, nil
 }
 
 // Await is Client.Await for the form.
@@ -132,6 +156,7 @@ func (a *Asked) Await(ctx context.Context) (Outcome, error) {
 
 // take waits for the outcome that is on its way on the connection. If that is lost, it asks for the outcome.
 func (c *Client) take(ctx context.Context, p *pending, form ID) (Outcome, error) {
+	defer p.claim()()
 	select {
 	case <-p.last:
 	case <-ctx.Done():

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +19,18 @@ import (
 // joinedSize bounds, in bytes, a message of several frames.
 const joinedSize = 64 << 10
 
-var errLinkEnded = errors.New("the connection has ended")
+var (
+	errLinkEnded = errors.New("the connection has ended")
+	errUnclaimed = errors.New("nobody awaited the outcome")
+)
+
+// maxUnclaimed is the number of outcomes on their way that nobody awaits. The oldest is given up: each takes a place among the
+// waits of its agent.
+const maxUnclaimed = 256
 
 // pending is a call whose answer is awaited.
 type pending struct {
+	link  *link // once it is sent
 	id    uint64
 	first chan struct{} // closed when there is an answer or err; of an ask, when it is accepted
 	asked bool          // the outcome comes later
@@ -32,6 +41,10 @@ type pending struct {
 	err     error
 	outcome answer
 	lost    error
+
+	// Of the outcome, guarded by the link's lock.
+	claims int           // callers that await it
+	idle   *list.Element // among the link's unclaimed
 }
 
 func newPending() *pending { return &pending{first: make(chan struct{}), last: make(chan struct{})} }
@@ -45,8 +58,9 @@ type link struct {
 	calls map[uint64]*pending
 	signs map[string]*pending // that sign agents in, by their tokens
 	next  uint64
-	spare []byte // to write the next message to
-	going bool   // the node begins nothing more
+	idle  list.List // accepted asks whose outcomes nobody awaits, the oldest first
+	spare []byte    // to write the next message to
+	going bool      // the node begins nothing more
 	ended bool
 	wake  chan struct{}
 	gone  chan struct{} // closed when it has ended
@@ -82,7 +96,7 @@ func (l *link) sendLocked(f mux.Frame, p *pending) bool {
 		return false
 	}
 	l.next++
-	p.id, f.ID = l.next, l.next
+	p.link, p.id, f.ID = l, l.next, l.next
 	l.calls[p.id] = p
 	l.queue(f)
 	return true
@@ -147,9 +161,51 @@ func (l *link) queue(f mux.Frame) {
 func (l *link) forget(p *pending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls[p.id] == p && !l.ended {
+	if l.calls[p.id] == p {
+		l.unlist(p)
 		delete(l.calls, p.id)
 		l.queue(mux.Frame{Kind: mux.Cancel, ID: p.id})
+	}
+}
+
+// claim marks the outcome of an accepted ask as awaited, until the function that it returns is called.
+func (p *pending) claim() (release func()) {
+	l := p.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.claims++
+	l.unlist(p)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if p.claims--; p.claims == 0 {
+			l.unclaim(p)
+		}
+	}
+}
+
+// unclaim lists an ask whose outcome nobody awaits, and gives up the oldest of too many. The caller holds l.mu.
+func (l *link) unclaim(p *pending) {
+	if l.calls[p.id] != p {
+		return // it has its outcome, or never will
+	}
+	p.idle = l.idle.PushBack(p)
+	if l.idle.Len() <= maxUnclaimed {
+		return
+	}
+	oldest := l.idle.Front().Value.(*pending)
+	l.unlist(oldest)
+	delete(l.calls, oldest.id)
+	oldest.lost = errUnclaimed
+	close(oldest.last)
+	l.queue(mux.Frame{Kind: mux.Cancel, ID: oldest.id})
+}
+
+// unlist takes an ask out of the unclaimed. The caller holds l.mu.
+func (l *link) unlist(p *pending) {
+	if p.idle != nil {
+		l.idle.Remove(p.idle)
+		p.idle = nil
 	}
 }
 
@@ -215,10 +271,12 @@ func (l *link) receive(f mux.Frame) error {
 	}
 	if f.Kind == mux.Asked {
 		p.answer, p.asked = a, true
+		l.unclaim(p)
 		close(p.first)
 		return nil
 	}
 	delete(l.calls, f.ID)
+	l.unlist(p)
 	if p.asked {
 		p.outcome = a
 	} else {

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"parley"
 	"parley/gateway/client"
+	"parley/internal/eventually"
 )
 
 // TestCyclesSurviveKill kills the node with SIGKILL while several agents ask and answer on one connection. Each form
@@ -194,5 +196,99 @@ func TestAgentsSignInOnOneConnection(t *testing.T) {
 	}
 	if n := proxy.plain.Load(); n > 0 {
 		t.Errorf("%d calls went by HTTP", n)
+	}
+}
+
+// TestAsksBringTheirOutcomes asks in all three ways, and awaits each outcome without another call.
+func TestAsksBringTheirOutcomes(t *testing.T) {
+	h, host, _ := openTest(t)
+	proxy := openCuttingProxy(t, h.address, "")
+	fae, err := client.Connect(t.Context(), client.Options{URL: proxy.url, Token: tokenOf(t, host)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fae.Close()
+	asked, err := fae.Ask(t.Context(), client.Form{To: "HOST", Description: "x", Fields: oneField()})
+	if err == nil {
+		err = answer(t, host, asked.Form, "yes")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := asked.Await(t.Context()); err != nil || o.Status != client.Answered {
+		t.Errorf("form: %+v %v", o, err)
+	}
+	wanted, err := fae.Request(t.Context(), client.Request{To: "HOST", Text: "a key"})
+	if err == nil {
+		_, err = host.Reject(t.Context(), wanted.Form, "no")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := wanted.Await(t.Context()); err != nil || o.Status != client.Declined || o.Note != "no" {
+		t.Errorf("request: %+v %v", o, err)
+	}
+	p, err := fae.Approve(t.Context(), client.Approval{Tool: "shell", Input: []byte(`{"command":"ls"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Decide(t.Context(), listed(t, host, client.View{Pending: true})[0], "once", ""); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := p.Await(t.Context()); err != nil || !d.Allowed {
+		t.Errorf("approval: %+v %v", d, err)
+	}
+	if n := proxy.begunOf("await"); n > 0 {
+		t.Errorf("%d calls awaited an outcome", n)
+	}
+}
+
+// TestOutcomesThatNobodyAwaitsAreGivenUp asks more than the client keeps waits for. Those outcomes can be
+// awaited all the same.
+func TestOutcomesThatNobodyAwaitsAreGivenUp(t *testing.T) {
+	h, host, _ := openTest(t)
+	proxy := openCuttingProxy(t, h.address, "")
+	fae, err := client.Connect(t.Context(), client.Options{URL: proxy.url, Token: tokenOf(t, host)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fae.Close()
+	ask := func(text string) *client.Asked {
+		asked, err := fae.Ask(t.Context(), client.Form{To: "HOST", Description: text, Fields: oneField()})
+		if err != nil {
+			t.Error(err)
+		}
+		return asked
+	}
+	first, awaited := ask("first"), ask("awaited")
+	if t.Failed() {
+		return
+	}
+	awaiting, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := awaited.Await(awaiting); parley.CodeOf(err) != parley.Timeout { // it is the newest again
+		t.Error(err)
+	}
+	const more = client.MaxUnclaimed
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range more / 8 {
+				ask(fmt.Sprint(i))
+			}
+		})
+	}
+	all.Wait()
+	eventually.Holds(t, "two are given up", func() bool { return proxy.begunOf("cancel") == 2 })
+	for _, a := range []*client.Asked{first, awaited} {
+		if err := answer(t, host, a.Form, "yes"); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := a.Await(t.Context()); err != nil || o.Status != client.Answered {
+			t.Errorf("%+v %v", o, err)
+		}
+	}
+	if n := proxy.begunOf("await"); n != 2 {
+		t.Errorf("%d calls awaited an outcome", n)
 	}
 }

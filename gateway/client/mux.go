@@ -46,10 +46,14 @@ func (m *muxed) exchange(ctx context.Context, operation string, b body) (answer,
 	return m.begin(ctx, mux.Frame{Kind: mux.Call, Operation: operation}, b, newPending())
 }
 
-// ask asks a form. The outcome of one that is open comes to what it returns, unless that is nil.
-func (m *muxed) ask(ctx context.Context, b body) (answer, *pending, error) {
+// ask asks by form, request or approve. The outcome of what is open comes to what it returns, unless that is nil.
+func (m *muxed) ask(ctx context.Context, operation string, b body) (answer, *pending, error) {
 	p := newPending()
-	a, err := m.begin(ctx, mux.Frame{Kind: mux.Ask, Operation: "form"}, b, p)
+	f := mux.Frame{Kind: mux.AskBy, Operation: operation}
+	if operation == "form" {
+		f.Kind = mux.Ask
+	}
+	a, err := m.begin(ctx, f, b, p)
 	if err != nil || !p.asked {
 		return a, nil, err
 	}

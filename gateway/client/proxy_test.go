@@ -127,7 +127,12 @@ func (c *cuttingProxy) passMessages(w http.ResponseWriter, r *http.Request) {
 					name = "follow"
 				case mux.FollowAgents:
 					name = "follow_agents"
-				case mux.Cancel, mux.Credit:
+				case mux.Cancel:
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.begun["cancel"]++
+					return nil
+				case mux.Credit:
 					return nil
 				}
 				c.mu.Lock()

@@ -23,6 +23,9 @@ const (
 // operations has the operation that a frame performs, for frames that do not name it.
 var operations = map[Kind]string{Ask: "form", Follow: "follow_messages", FollowAgents: "fetch_agents"}
 
+// asking has the operations whose outcome comes later.
+var asking = map[string]bool{"form": true, "request": true, "approve": true}
+
 // begin begins what a frame asks for. It returns an error only for an ID that is under way already.
 func (s *Session) begin(a *agent, f Frame) error {
 	s.mu.Lock()
@@ -82,7 +85,7 @@ func (s *Session) try(a *agent, f Frame) error {
 	}
 	c := &call{session: s, agent: a, id: f.ID, operation: o, request: q, held: held, plain: !NewReader(f.Body).IsJSON(), started: time.Now()}
 	switch f.Kind {
-	case Ask:
+	case Ask, AskBy:
 		err = c.ask()
 	case Follow:
 		err = c.followMessages(f.Credit)
@@ -179,8 +182,11 @@ func (c *call) release() {
 	}
 }
 
-// ask asks a form, and then waits for its outcome if there is a place for a wait.
+// ask asks a form, request or approval, and then waits for its outcome if there is a place for a wait.
 func (c *call) ask() error {
+	if !asking[c.operation.Name] {
+		return parley.Refuse(parley.InvalidArgument, "the operation %s asks nothing", c.operation.Name)
+	}
 	if c.enter(api.KindWaits) != nil {
 		return c.perform()
 	}
@@ -189,9 +195,9 @@ func (c *call) ask() error {
 		c.leave()
 		return err
 	}
-	forget := c.session.o.Backend.BeginAsk(c.session.calls, c.agent.principal, c.request, func(asked view.Asked, err error) {
+	forget := c.session.o.Backend.BeginAsk(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(asked any, later bool, err error) {
 		account.Give(api.KindCalls, 1)
-		if err != nil || asked.Outcome != nil {
+		if err != nil || !later {
 			c.leave()
 			c.end(asked, err)
 			return

@@ -12,9 +12,10 @@
 //	        [5, id, agent, body, credit]       follow: messages, with credit for so many items
 //	        [6, id, credit]                    credit for more items
 //	        [7, id, agent, body, credit]       follow: agents, with credit for so many items
+//	        [8, id, agent, operation, body]    ask: form, request or approve, with its outcome
 //	node:   [0, id, body]                      result: the last frame with the ID
 //	        [1, id, {"code":…,"message":…}]    refusal: the last frame with the ID
-//	        [2, id, body]                      asked: the form is on disk, its outcome follows as the result
+//	        [2, id, body]                      asked: what was asked is on disk, its outcome follows as the result
 //	        [3, id, body]                      item of a follow
 //	        [4, 0, {"code":…,"message":…}]     going: the node begins nothing more on this connection
 //

@@ -18,6 +18,7 @@ const (
 	Follow
 	Credit
 	FollowAgents
+	AskBy
 )
 
 // The kinds of frames that a node sends.
@@ -46,7 +47,7 @@ type Frame struct {
 type layouts []string
 
 var (
-	ofClient = layouts{Call: "aob", Cancel: "", SignIn: "b", SignOut: "a", Ask: "ab", Follow: "abc", Credit: "c", FollowAgents: "abc"}
+	ofClient = layouts{Call: "aob", Cancel: "", SignIn: "b", SignOut: "a", Ask: "ab", Follow: "abc", Credit: "c", FollowAgents: "abc", AskBy: "aob"}
 	ofNode   = layouts{Result: "b", Refusal: "b", Asked: "b", Item: "b", Going: "b"}
 )
 

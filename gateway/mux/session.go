@@ -22,9 +22,9 @@ type Backend interface {
 	// the operation needs a goroutine: then it has done nothing. Cancel ends a wait, which calls done no more; it is nil for
 	// an operation that does not wait. Done must not block.
 	Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool)
-	// BeginAsk performs the operation form. It calls asked once. Unless that has an outcome or is an error, it calls ended
-	// once afterwards, with the outcome, or not at all if forget is called first. Neither may block.
-	BeginAsk(ctx context.Context, p api.Principal, r api.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func())
+	// BeginAsk performs an operation that asks: form, request or approve. It calls asked once. If the outcome comes later, it
+	// calls ended once afterwards, or not at all if forget is called first. Neither may block.
+	BeginAsk(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any, later bool, err error), ended func(view.Outcome, error)) (forget func())
 	// AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now, which may be many. Fn must not
 	// block.
 	AfterRelease(fn func())
