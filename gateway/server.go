@@ -56,6 +56,7 @@ type Server struct {
 	site        *web.Site
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
+	holds       holds
 
 	service *micro.Service // nil if off
 

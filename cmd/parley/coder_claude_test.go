@@ -118,3 +118,56 @@ func TestClaudeCodeAsksInEveryMode(t *testing.T) {
 		}
 	}
 }
+
+// awaitNoCall waits until nothing waits for permission.
+func awaitNoCall(t *testing.T, state string) {
+	t.Helper()
+	eventually.Holds(t, "no approval is open", func() bool {
+		out, _, exit := runTest(t.Context(), state, nil, "permit", "ls")
+		return exit == 0 && out == ""
+	})
+}
+
+// TestClaudeCodeWithdrawsWhatItNoLongerAsks decides at Claude Code's own prompt, interrupts it, and kills it. The host's
+// "never" comes too late then.
+func TestClaudeCodeWithdrawsWhatItNoLongerAsks(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	for name, test := range map[string]struct {
+		mode string
+		end  func(t *testing.T, s *terminalTest)
+		runs bool
+	}{
+		"answered at the prompt": {mode: "default", runs: true, end: func(t *testing.T, s *terminalTest) {
+			s.expect(t, "Do you want to proceed?")
+			s.press(t, "1")
+			s.expect(t, "I am ready")
+		}},
+		"denied at the prompt": {mode: "default", end: func(t *testing.T, s *terminalTest) {
+			s.expect(t, "Do you want to proceed?")
+			s.press(t, "\x1b")
+		}},
+		"interrupted": {mode: "auto", end: func(t *testing.T, s *terminalTest) {
+			s.press(t, "\x1b")
+		}},
+		"killed":                   {mode: "default", end: func(t *testing.T, s *terminalTest) { s.kill(t) }},
+		"killed in automatic mode": {mode: "auto", end: func(t *testing.T, s *terminalTest) { s.kill(t) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", test.mode))
+			number := awaitCall(t, state, "touch a.txt")
+			test.end(t, terminal)
+			awaitNoCall(t, state)
+			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {
+				t.Errorf("never is answered by %d, %s", exit, errs)
+			}
+			if isThere(c.project, "a.txt") != test.runs {
+				t.Errorf("the command has run: %t", !test.runs)
+			}
+		})
+	}
+}

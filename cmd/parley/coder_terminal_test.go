@@ -123,3 +123,11 @@ func (s *terminalTest) press(t *testing.T, keys string) {
 		t.Fatal(err)
 	}
 }
+
+// kill kills the program.
+func (s *terminalTest) kill(t *testing.T) {
+	t.Helper()
+	if err := s.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}

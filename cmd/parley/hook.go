@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/client"
 )
 
 func hookCommand(env *environment) *cobra.Command {
@@ -24,7 +26,8 @@ func hookCommand(env *environment) *cobra.Command {
 		Use:   "hook",
 		Short: "Answer a coding agent's permission requests",
 		Long: `Is run by a coding agent when it would ask for permission: reads the request on standard input, raises it as
-an approval, waits, and prints the decision as that agent reads it. "parley setup" enters it in the agent's settings.`,
+an approval, waits, and prints the decision as that agent reads it. The approval is withdrawn when the one who asks
+goes away, or the agent says that the call was decided elsewhere. "parley setup" enters it in the agent's settings.`,
 		Example: "  parley hook claude-code < request.json\n  parley setup claude-code --print",
 		Args:    exactly(),
 		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: claude-code or codex") },
@@ -56,8 +59,16 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 	c.Flags().BoolVar(&waitAnyway, "wait-anyway", false, "ask also where nobody follows the inbox")
 	c.Flags().BoolVar(&skipAsked, "skip-asked", false, "on PermissionRequest, ask only about calls that PreToolUse leaves")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		response, d := agent.Run(c.Context(), env.stdin, hook.Options{
+		ctx, cancel := context.WithCancel(c.Context())
+		defer cancel()
+		if out, ok := env.stdout.(*os.File); ok {
+			var stop context.CancelFunc
+			ctx, stop = hook.WhileRead(ctx, out)
+			defer stop()
+		}
+		response, d := agent.Run(ctx, env.stdin, hook.Options{
 			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, Client: env.clientOf, Env: env.lookup,
+			Dial: func(ctx context.Context) (net.Conn, error) { return client.Dial(ctx, env.options.state.socket()) },
 		})
 		if !d.Decided && d.Reason != "" {
 			fmt.Fprintf(env.stderr, "parley: %s\n", terminal.Visible(d.Reason))

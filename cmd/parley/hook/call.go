@@ -5,12 +5,18 @@ import (
 	"strings"
 
 	"parley"
+	"parley/gateway/api"
 )
 
-// PreToolUse and PermissionRequest are the events on which a hook is asked. Codex has them from Claude Code.
+// The events on which a hook is asked: PreToolUse and PermissionRequest. On the others, the calls of a session are
+// decided, and approvals for them are withdrawn. Codex has them from Claude Code.
 const (
 	PreToolUse        = "PreToolUse"
 	PermissionRequest = "PermissionRequest"
+	PostToolUse       = "PostToolUse" // of one call
+	SubagentStop      = "SubagentStop"
+	Stop              = "Stop"
+	SessionEnd        = "SessionEnd"
 )
 
 // toolCall is a call that a coding agent asks about. Both agents write the same members: those of Claude Code's hook
@@ -23,6 +29,7 @@ type toolCall struct {
 	input   json.RawMessage // as it was sent
 	folder  string          // in which the agent works at the moment
 	mode    string          // the agent's permission mode
+	part    string          // the subagent that makes it; "" for the agent itself
 }
 
 // readCall reads the request that a hook gets on standard input. The call has the event also where another part of the
@@ -36,14 +43,19 @@ func readCall(text []byte) (toolCall, error) {
 		Input   json.RawMessage `json:"tool_input"`
 		Folder  string          `json:"cwd"`
 		Mode    string          `json:"permission_mode"`
+		Part    string          `json:"agent_id"`
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
-	if in.Event != PreToolUse && in.Event != PermissionRequest {
+	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part}
+	switch in.Event {
+	case SubagentStop, Stop, SessionEnd:
+		return call, nil
+	case PreToolUse, PermissionRequest, PostToolUse:
+	default:
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "%.40q is no event that asks for permission", in.Event)
 	}
-	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode}
 	if in.Tool == "" || len(in.Input) == 0 {
 		return call, parley.Refuse(parley.InvalidArgument, "the request names no tool, or has no input")
 	}
@@ -57,6 +69,20 @@ func (c toolCall) key(agent Agent) string {
 		return ""
 	}
 	return "hook-" + digest(agent.Name, c.session, c.id, c.tool, string(c.input))
+}
+
+// ends reports whether the event says that calls are decided or given up.
+func (c toolCall) ends() bool {
+	return c.event == PostToolUse || c.event == SubagentStop || c.event == Stop || c.event == SessionEnd
+}
+
+// hold returns the call as the node holds its form. Without a tool it is a choice of all that a session asks.
+func (c toolCall) hold(as api.Acting) api.Hold {
+	h := api.Hold{Acting: as, Session: c.session, Part: c.part, Whole: c.event == SessionEnd}
+	if c.tool != "" {
+		h.Call = digest(c.tool, string(c.input))
+	}
+	return h
 }
 
 // isOwnTool reports whether a tool is one of the MCP server that setup enters. Its tools reach the agent's own mail.

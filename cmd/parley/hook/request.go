@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -42,7 +43,8 @@ type Options struct {
 	WaitAnyway bool // ask also where nobody follows the inbox
 	SkipAsked  bool // on PermissionRequest, ask only about calls that PreToolUse leaves
 
-	Client func(client.Options) *client.Client // opens a client of the node
+	Client func(client.Options) *client.Client         // opens a client of the node
+	Dial   func(ctx context.Context) (net.Conn, error) // connects to the node's socket
 	Env    func(string) (string, bool)
 }
 
@@ -70,6 +72,9 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 	if call, err = readCall(text); err != nil {
 		return nil, undecided("%s", terminal.Message(err))
 	}
+	if call.ends() {
+		return nil, withdraw(ctx, a, call, o)
+	}
 	if a.asksItself(call) && call.event == PreToolUse {
 		return nil, left
 	}
@@ -89,12 +94,8 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 
 // decide asks for approval of a call and waits for the decision.
 func decide(ctx context.Context, agent Agent, call toolCall, o Options) Decision {
-	r := request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}}
+	r := newRequest(agent, call, o)
 	defer r.client.Close()
-	if o.As == "" {
-		r.asker = agent.Asker(agent.workFolder(call, o.Env))
-		r.as.As = r.asker.Name
-	}
 	permission, err := r.send(ctx)
 	switch {
 	case err != nil:
@@ -116,6 +117,16 @@ type request struct {
 	call    toolCall
 	as      api.Acting
 	asker   Asker // zero if an agent was named
+}
+
+// newRequest returns a request. The caller closes its client.
+func newRequest(agent Agent, call toolCall, o Options) *request {
+	r := &request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}}
+	if o.As == "" {
+		r.asker = agent.Asker(agent.workFolder(call, o.Env))
+		r.as.As = r.asker.Name
+	}
+	return r
 }
 
 // send asks for the approval, and makes the asker where there is none yet. It tries more than once to find a follower
@@ -161,6 +172,7 @@ func (r *request) makeAsker(ctx context.Context) error {
 // await waits for the decision. It cancels a form that nobody has answered in time: the agent's own prompt asks it then,
 // and a form that expires approves nothing.
 func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
+	defer r.hold(ctx, form)()
 	o, err := r.outcome(ctx, form, r.options.Timeout)
 	if err == nil {
 		return decisionOf(o)

@@ -91,15 +91,18 @@ func (s settings) hookFile(path string) (File, error) {
 func (s settings) hooks() ([]eventHook, error) {
 	command, err := s.hookCommand()
 	if s.agent.Name != hook.ClaudeCode().Name {
-		return []eventHook{ownHook(hook.PermissionRequest, command)}, err
+		return []eventHook{ownHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command)}, err
 	}
 	return s.claudeHooks(command), err
 }
 
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
-// that PreToolUse leaves.
+// that PreToolUse leaves. On the other events it withdraws approvals.
 func (s settings) claudeHooks(command string) []eventHook {
-	return []eventHook{ownHook(hook.PreToolUse, command), ownHook(hook.PermissionRequest, command+" --skip-asked")}
+	return []eventHook{
+		ownHook(hook.PreToolUse, command), ownHook(hook.PermissionRequest, command+" --skip-asked"),
+		endHook(hook.PostToolUse, command), endHook(hook.SubagentStop, command), endHook(hook.Stop, command), endHook(hook.SessionEnd, command),
+	}
 }
 
 // claudeFiles are the paths of Claude Code's settings.

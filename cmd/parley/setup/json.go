@@ -130,6 +130,11 @@ func ownHook(event, command string) eventHook {
 	}}
 }
 
+// endHook returns the hook that withdraws approvals on an event.
+func endHook(event, command string) eventHook {
+	return eventHook{event, hookHandler{Type: "command", Command: command, Timeout: 10}}
+}
+
 // enterHooks puts hooks into settings. Each replaces an earlier one of Parley's on its event, wherever the program was
 // then. A new one comes after all others, since Codex trusts hooks by their places.
 func enterHooks(settings object, agent string, own []eventHook) (object, bool) {

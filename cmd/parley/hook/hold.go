@@ -1,0 +1,113 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parley"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+const (
+	holdAgain = 200 * time.Millisecond // between two attempts to reach a node that restarts
+	lookEvery = time.Second            // for a reader that has gone
+)
+
+// hold keeps a connection to the node, which cancels the form when the connection ends, until the caller calls release.
+// A node that restarts is asked again.
+func (r *request) hold(ctx context.Context, form capabilities.ID) (release func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a hook that is stopped cancels the form itself
+	done := make(chan struct{})
+	h := r.call.hold(r.as)
+	h.Form, h.Reason = form, r.agent.Title+" waits no longer"
+	go func() { // ends with ctx
+		defer close(done)
+		for ctx.Err() == nil {
+			_ = r.options.exchange(ctx, http.MethodPost, h) // ends with the node or with ctx
+			select {
+			case <-ctx.Done():
+			case <-time.After(holdAgain):
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// withdraw cancels the approvals that the end of a call, a turn or a session leaves open.
+func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) Decision {
+	if call.session == "" {
+		return left
+	}
+	r := newRequest(agent, call, o)
+	defer r.client.Close()
+	ctx, cancel := context.WithTimeout(ctx, cancelTime)
+	defer cancel()
+	h := call.hold(r.as)
+	h.Reason = "it was decided at the prompt of " + agent.Title
+	if call.event != PostToolUse {
+		h.Reason = agent.Title + " has ended its work"
+	}
+	_ = o.exchange(ctx, http.MethodDelete, h) // without a node nothing is open
+	return left
+}
+
+// exchange sends a hold to the node, and reads the response to its end.
+func (o Options) exchange(ctx context.Context, method string, h api.Hold) error {
+	body, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+api.HoldPath, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	got, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer got.Body.Close() //nolint:errcheck // only read from
+	if got.StatusCode >= http.StatusBadRequest {
+		return parley.Refuse(parley.InvalidArgument, "the node answers %s", got.Status)
+	}
+	_, err = io.Copy(io.Discard, got.Body)
+	return err
+}
+
+// WhileRead returns a context that ends when the reader of a pipe or socket has closed it. The caller calls cancel.
+func WhileRead(ctx context.Context, f *os.File) (while context.Context, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(ctx)
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return ctx, cancel
+	}
+	go func() { // ends with ctx
+		defer cancel()
+		for ctx.Err() == nil {
+			gone := false
+			if err := raw.Control(func(fd uintptr) {
+				look := []unix.PollFd{{Fd: int32(fd)}}
+				_, _ = unix.Poll(look, 0)
+				gone = look[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+			}); err != nil || gone {
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(lookEvery):
+			}
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"parley/internal/eventually"
+)
+
+// hookTest is a hook that waits for a decision.
+type hookTest struct {
+	command *exec.Cmd
+	out     bytes.Buffer
+}
+
+// startHook starts a hook on an event of a session, for a command line.
+func startHook(t *testing.T, state, event, session, line string) *hookTest {
+	t.Helper()
+	h := &hookTest{command: exec.CommandContext(t.Context(), "parley", "hook", "claude-code", "--wait-anyway", "--state", state)}
+	h.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
+	h.command.Stdin = strings.NewReader(hookInput(event, session, line))
+	h.command.Stdout = &h.out
+	if err := h.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = h.command.Process.Kill()
+		_ = h.command.Wait()
+	})
+	return h
+}
+
+func hookInput(event, session, line string) string {
+	return fmt.Sprintf(`{"session_id":%q,"cwd":"/home/fae/app","hook_event_name":%q,"tool_name":"Bash","tool_input":{"command":%q}}`, session, event, line)
+}
+
+// endWith runs a hook that does not ask.
+func endWith(t *testing.T, state, input string) {
+	t.Helper()
+	if out, errs, exit := runTest(t.Context(), state, strings.NewReader(input), "hook", "claude-code"); exit != 0 || out != "" || errs != "" {
+		t.Errorf("%s: %d, %s %s", input, exit, out, errs)
+	}
+}
+
+// TestApprovalsEndWithTheirAsker ends hooks, calls and sessions. The host's "never" comes too late then, and makes no rule.
+func TestApprovalsEndWithTheirAsker(t *testing.T) {
+	t.Parallel()
+	state := nodeTest(t)
+	for name, test := range map[string]struct {
+		end   func(*testing.T, *hookTest)
+		reads string // in the response
+	}{
+		"killed": {end: func(t *testing.T, h *hookTest) {
+			if err := h.command.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"PostToolUse": {
+			end: func(t *testing.T, _ *hookTest) {
+				endWith(t, state, hookInput("PostToolUse", "PostToolUse", "make PostToolUse"))
+			},
+			reads: "the question was cancelled",
+		},
+		"Stop": {
+			end: func(t *testing.T, _ *hookTest) {
+				endWith(t, state, `{"session_id":"Stop","cwd":"/home/fae/app","hook_event_name":"Stop"}`)
+			},
+			reads: "the question was cancelled",
+		},
+		"SessionEnd": {
+			end: func(t *testing.T, _ *hookTest) {
+				endWith(t, state, `{"session_id":"SessionEnd","cwd":"/home/fae/app","hook_event_name":"SessionEnd","reason":"other"}`)
+			},
+			reads: "the question was cancelled",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := startHook(t, state, "PermissionRequest", name, "make "+name)
+			number := awaitCall(t, state, `"make `+name+`"`)
+			// Neither another call of the session nor another session ends it.
+			endWith(t, state, hookInput("PostToolUse", name, "make another"))
+			endWith(t, state, hookInput("PostToolUse", "another", "make "+name))
+			endWith(t, state, `{"session_id":"another","cwd":"/home/fae/app","hook_event_name":"SessionEnd"}`)
+			endWith(t, state, fmt.Sprintf(`{"session_id":%q,"agent_id":"other","cwd":"/home/fae/app","hook_event_name":"SubagentStop"}`, name))
+			if again := awaitCall(t, state, `"make `+name+`"`); again != number {
+				t.Errorf("it is asked again, as %s", again)
+			}
+			eventually.Holds(t, "the approval is withdrawn", func() bool {
+				test.end(t, h) // also before the hook holds its form
+				out, _, _ := runTest(t.Context(), state, nil, "permit", "ls")
+				return !strings.Contains(out, `"make `+name+`"`)
+			})
+			_, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always", "--json")
+			var refused struct {
+				Error struct {
+					Code string `json:"code"`
+				} `json:"error"`
+			}
+			if err := json.Unmarshal([]byte(errs), &refused); err != nil || exit == 0 || refused.Error.Code != "ALREADY_CANCELLED" {
+				t.Errorf("never is answered by %d, %s", exit, errs)
+			}
+			if test.reads != "" {
+				if err := h.command.Wait(); err != nil || !strings.Contains(h.out.String(), test.reads) {
+					t.Errorf("the hook ends with %v, %s", err, h.out.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package api
+
+import "parley/capabilities"
+
+// HoldPath is the address, on the node's socket, at which a process holds a form with POST: as long as the connection
+// lasts, the process waits for the answer. The node cancels the form when the connection ends. DELETE cancels the forms
+// that a session holds. Neither is an operation.
+const HoldPath = "/hold"
+
+// Hold is a form that a process waits for, or with DELETE a choice of such forms.
+type Hold struct {
+	Acting
+	Form    capabilities.ID `json:"form,omitzero"`
+	Session string          `json:"session,omitempty"` // in which the form was asked
+	Part    string          `json:"part,omitempty"`    // the part of the session, such as a subagent
+	Call    string          `json:"call,omitempty"`    // a digest of the call that the form is about
+	Whole   bool            `json:"whole,omitempty"`   // with DELETE: of all parts and calls
+	Reason  string          `json:"reason,omitempty"`  // to cancel the form
+}
+
+// Covers reports whether a choice includes a hold. A choice without a call includes all calls of its part.
+func (h Hold) Covers(held Hold) bool {
+	switch {
+	case h.As != held.As || h.Session != held.Session:
+		return false
+	case h.Whole:
+		return true
+	}
+	return h.Part == held.Part && (h.Call == "" || h.Call == held.Call)
+}
