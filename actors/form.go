@@ -255,7 +255,8 @@ func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // draftAnswer drafts an answer with the node's compiled schema of the form.
 func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
-	if m, found := b.state.Mail.FindForm(r.Form); found == nil && m.Form.IsOpen() {
+	m, found := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
+	if found == nil && m.Form.IsOpen() {
 		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}

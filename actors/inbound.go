@@ -85,12 +85,17 @@ func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
 // An effort that is too much for now is put off. It returns when a form was settled by the command.
 func acceptWithin(b *mailboxActor, from capabilities.NodeID, c mailbox.Command) (at capabilities.Time, err error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
-	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Mail.Has(r.Form.ID) {
-		schema, err := compileFields(b.node, ofNode(from), r.Form.Fields)
+	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil {
+		known, err := recalled(b, func() (bool, error) { return b.state.Mail.Has(r.Form.ID) })
 		if err != nil {
-			return 0, later(err)
+			return 0, err
 		}
-		r.Schema, c = schema, r
+		if !known {
+			if r.Schema, err = compileFields(b.node, ofNode(from), r.Form.Fields); err != nil {
+				return 0, later(err)
+			}
+			c = r
+		}
 	}
 	if settle, ok := c.(mailbox.RemoteAnswer); ok {
 		at, err = acceptAnswer(b, settle)

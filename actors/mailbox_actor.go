@@ -6,8 +6,6 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -26,6 +24,9 @@ type mailboxActor struct {
 	state *mailbox.State // nil until it is needed
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
+
+	head  int  // bytes of the head of the newest snapshot; 0 if unknown
+	stale bool // the state cannot be completed, and has to be made anew
 
 	old      map[uint64]*mailbox.Message // lent to the state
 	trimmed  int                         // length of old when it was trimmed last
@@ -82,6 +83,7 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.expireForms()
 	d.handle(b)
 	b.startNextRun()
+	b.trimPages()
 	if len(b.old) > b.trimmed+readAtOnce {
 		trimOld(b.old, maxOld)
 		b.trimmed = len(b.old)
@@ -116,7 +118,7 @@ func (b *mailboxActor) ready(after persistence.Position) error {
 		b.state, b.last = nil, 0
 		b.reg.last.Store(0)
 	}
-	if b.doubtful && b.node.journal.Err() == nil {
+	if b.stale || b.doubtful && b.node.journal.Err() == nil {
 		b.state = nil
 	}
 	if b.state == nil {
@@ -152,7 +154,8 @@ func (b *mailboxActor) load() error {
 		}
 		return err
 	}
-	b.state, b.saved, b.fresh, b.silent, b.noted = s, saved, true, wasSilent(b.node, s), false
+	b.state, b.saved, b.head, b.stale = s, saved, 0, false
+	b.fresh, b.silent, b.noted = true, wasSilent(b.node, s), false
 	b.lend()
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	b.reg.doubtful.Store(b.doubtful)
@@ -317,29 +320,6 @@ func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
 	return b.viewer().outcome(m.Form, true)
 }
 
-// snapshotIfDue has a snapshot written when enough events follow the last one. That is a share of all events, so that
-// the work stays in proportion to the mail.
-func (b *mailboxActor) snapshotIfDue() {
-	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/snapshotShare) || !b.node.snapshots.claim() {
-		return
-	}
-	state, err := b.state.Snapshot()
-	if err != nil {
-		b.node.log.Error("snapshot", "mailbox", b.reg.id.String(), "error", err)
-		b.node.snapshots.forgo()
-		return
-	}
-	b.saved = b.state.Version
-	id, version := b.reg.id, b.state.Version
-	b.release(func(lost error) {
-		if lost != nil {
-			b.node.snapshots.forgo()
-			return
-		}
-		b.node.snapshots.offer(snapshot{id, version, state})
-	})
-}
-
 func logTo(log *slog.Logger) func(*actor.ActorSystem) *slog.Logger {
 	return func(*actor.ActorSystem) *slog.Logger { return log }
 }
@@ -382,54 +362,4 @@ func firstSection(s *mailbox.State, now capabilities.Time, genesis ...events.Eve
 	var w eventWriter
 	section, _, err := w.section(s, now, genesis)
 	return section, err
-}
-
-// snapshotPause is between two snapshots: each costs some flushes of the disk that the mail needs.
-const snapshotPause = time.Second
-
-// snapshots writes the snapshots of mailboxes one at a time, away from the mail. One that is lost only
-// costs time at the next replay.
-type snapshots struct {
-	node  *Node
-	taken atomic.Bool   // a snapshot is being made or written
-	queue chan snapshot // has room for the one
-}
-
-type snapshot struct {
-	mailbox capabilities.ID
-	version uint64
-	state   []byte
-}
-
-func newSnapshots(n *Node) *snapshots {
-	return &snapshots{node: n, queue: make(chan snapshot, 1)}
-}
-
-// claim reports whether the caller may make a snapshot now. Whoever may offers it, or forgoes it.
-func (s *snapshots) claim() bool { return s.taken.CompareAndSwap(false, true) }
-
-func (s *snapshots) forgo() { s.taken.Store(false) }
-
-func (s *snapshots) offer(snap snapshot) { s.queue <- snap }
-
-func (s *snapshots) run() {
-	for {
-		select {
-		case snap := <-s.queue:
-			if err := s.node.journal.SaveSnapshot(s.node.life, snap.mailbox, snap.version, snap.state); err != nil {
-				s.node.log.Warn("snapshot not saved", "mailbox", snap.mailbox.String(), "error", err)
-			}
-			s.pause()
-			s.forgo()
-		case <-s.node.life.Done():
-			return
-		}
-	}
-}
-
-func (s *snapshots) pause() {
-	select {
-	case <-time.After(snapshotPause):
-	case <-s.node.life.Done():
-	}
 }

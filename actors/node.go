@@ -228,29 +228,55 @@ func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, 
 	if err != nil {
 		return nil, 0, fmt.Errorf("mailbox %s: %w", id, err)
 	}
-	s, evs := mailbox.New(id), loaded.Events
+	s, saved := mailbox.New(id), uint64(0)
 	if loaded.Snapshot != nil {
-		if s, err = mailbox.Restore(id, loaded.Snapshot); err != nil {
-			n.log.Warn("snapshot not used", "mailbox", id.String(), "error", err)
-			s = mailbox.New(id)
-			if evs, err = n.journal.Events(ctx, id, 0, 0); err != nil {
-				return nil, 0, fmt.Errorf("mailbox %s: %w", id, err)
-			}
-		}
+		s, err = mailbox.Restore(id, loaded.Snapshot)
 	}
-	saved, old := s.Version, map[uint64]*mailbox.Message{}
-	s.Mail.Lend(old)
-	for _, e := range evs {
-		if err := n.applyRecalling(ctx, s, e.Recorded, old); err != nil {
-			return nil, 0, parley.Refuse(parley.CorruptLog, "mailbox %s is put aside: commit %d: %v", id, e.Commit, err).
-				WithHint("the other mailboxes are well; parley log shows what this one has")
-		}
+	if err == nil {
+		saved = s.Version
+		err = n.fold(ctx, s, loaded.Events)
+	}
+	if _, lost := errors.AsType[lostPage](err); loaded.Snapshot != nil && (s == nil || lost) {
+		n.log.Warn("snapshot not used", "mailbox", id.String(), "error", err)
+		saved = 0
+		s, err = n.replayAll(ctx, id)
+	}
+	if err != nil {
+		return nil, 0, err
 	}
 	if s.Version == 0 {
 		return nil, 0, parley.Refuse(parley.AgentNotFound, "no agent %s", id)
 	}
 	shareFields(n, s)
 	return s, saved, nil
+}
+
+// replayAll makes a mailbox's state from all its events.
+func (n *Node) replayAll(ctx context.Context, id capabilities.ID) (*mailbox.State, error) {
+	evs, err := n.journal.Events(ctx, id, 0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("mailbox %s: %w", id, err)
+	}
+	s := mailbox.New(id)
+	return s, n.fold(ctx, s, evs)
+}
+
+// fold applies events to a state.
+func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Entry) error {
+	old := map[uint64]*mailbox.Message{}
+	s.Mail.Lend(old)
+	for _, e := range evs {
+		err := n.applyRecalling(ctx, s, e.Recorded, old)
+		if _, lost := errors.AsType[lostPage](err); lost {
+			return err
+		}
+		if err != nil {
+			return parley.Refuse(parley.CorruptLog, "mailbox %s is put aside: commit %d: %v", s.ID, e.Commit, err).
+				WithHint("the other mailboxes are well; parley log shows what this one has")
+		}
+		s.Mail.TrimPages(maxPages)
+	}
+	return nil
 }
 
 // now returns the time. It never goes back, even if the clock does.
@@ -398,8 +424,6 @@ const (
 	maxQueuedNode    = 65536    // calls waiting in all
 	maxBacklog       = 64 << 20 // bytes appended and not yet durable
 	maxSectionBytes  = 700 << 10
-	snapshotEvents   = 2000 // at least so many events between snapshots of a mailbox: reading fewer takes some 40 ms
-	snapshotShare    = 8    // and at least this part of all events: a snapshot takes some 40 bytes for each message
 )
 
 func (o Options) withDefaults() Options {

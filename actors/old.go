@@ -33,7 +33,7 @@ func recalled[T any](b *mailboxActor, fn func() (T, error)) (T, error) {
 		if !ok {
 			return v, err
 		}
-		if err := b.recall(absent.Numbers); err != nil {
+		if err := b.recall(absent); err != nil {
 			return v, unread{err}
 		}
 	}
@@ -54,18 +54,23 @@ func unrepeatable(b *mailboxActor, err error) error {
 	return err
 }
 
-// recall reads messages back from the journal and lends them to the state. It waits for those that are not durable yet,
+// recall reads messages back from the journal, and pages of the index from the snapshot, for the state. It waits for those that are not durable yet,
 // and for nothing else: reads go on while the journal has failed.
-func (b *mailboxActor) recall(numbers []uint64) error {
+func (b *mailboxActor) recall(absent *mailbox.Absent) error {
 	return b.node.registry.dispatcher.block(func() error {
-		err := recallInto(b.node.life, b.node, b.state, numbers, b.old)
+		err := recallInto(b.node.life, b.node, b.state, absent, b.old)
+		if _, lost := errors.AsType[lostPage](err); lost {
+			if err = b.remake(err); err == nil {
+				err = recallInto(b.node.life, b.node, b.state, absent, b.old)
+			}
+		}
 		if parley.CodeOf(err) != parley.InvalidArgument { // the code for a version that is not durable
 			return err
 		}
 		if err := b.awaitDurable(); err != nil {
 			return err
 		}
-		return recallInto(b.node.life, b.node, b.state, numbers, b.old)
+		return recallInto(b.node.life, b.node, b.state, absent, b.old)
 	})
 }
 
@@ -79,8 +84,12 @@ func (b *mailboxActor) awaitDurable() error {
 	return <-stored
 }
 
-// recallInto adds old messages of a state to a map.
-func recallInto(ctx context.Context, n *Node, s *mailbox.State, numbers []uint64, old map[uint64]*mailbox.Message) error {
+// recallInto adds old messages of a state to a map, and pages to its index.
+func recallInto(ctx context.Context, n *Node, s *mailbox.State, absent *mailbox.Absent, old map[uint64]*mailbox.Message) error {
+	numbers := absent.Numbers
+	if err := n.restock(ctx, s, append(s.Mail.PagesOf(numbers), absent.Pages...)); err != nil {
+		return err
+	}
 	var versions []uint64
 	for _, number := range numbers {
 		versions = append(versions, s.Mail.Versions(number)...)
@@ -120,7 +129,7 @@ func (n *Node) applyRecalling(ctx context.Context, s *mailbox.State, e events.Re
 			trimOld(old, maxOldReplay)
 			return err
 		}
-		if err := recallInto(ctx, n, s, absent.Numbers, old); err != nil {
+		if err := recallInto(ctx, n, s, absent, old); err != nil {
 			return err
 		}
 	}
@@ -154,7 +163,7 @@ func trimOld(old map[uint64]*mailbox.Message, most int) {
 
 // list yields messages as they are shown, in the order of their numbers in the list. It reads old ones back, at most
 // most at once.
-func (b *mailboxActor) list(all iter.Seq[mailbox.Listed], most int) iter.Seq2[view.Message, error] {
+func (b *mailboxActor) list(all iter.Seq2[mailbox.Listed, error], most int) iter.Seq2[view.Message, error] {
 	return func(yield func(view.Message, error) bool) {
 		show := b.viewer()
 		numbers := make([]uint64, 0, most)
@@ -165,7 +174,7 @@ func (b *mailboxActor) list(all iter.Seq[mailbox.Listed], most int) iter.Seq2[vi
 				return false
 			}
 			for _, m := range messages {
-				e, err := show.envelope(m)
+				e, err := recalled(b, func() (view.Message, error) { return show.envelope(m) })
 				if !yield(e, err) || err != nil {
 					return false
 				}
@@ -174,7 +183,11 @@ func (b *mailboxActor) list(all iter.Seq[mailbox.Listed], most int) iter.Seq2[vi
 			trimOld(b.old, maxOld)
 			return true
 		}
-		for l := range all {
+		for l, err := range all {
+			if err != nil {
+				yield(view.Message{}, err)
+				return
+			}
 			if numbers = append(numbers, l.Number); len(numbers) == most && !flush() {
 				return
 			}
@@ -186,10 +199,65 @@ func (b *mailboxActor) list(all iter.Seq[mailbox.Listed], most int) iter.Seq2[vi
 }
 
 // listedBy yields those of some messages that a filter may pick.
-func listedBy(f view.MessageFilter, all iter.Seq[mailbox.Listed]) iter.Seq[mailbox.Listed] {
-	return func(yield func(mailbox.Listed) bool) {
+func listedBy(f view.MessageFilter, all iter.Seq2[mailbox.Listed, error]) iter.Seq2[mailbox.Listed, error] {
+	return func(yield func(mailbox.Listed, error) bool) {
+		for l, err := range all {
+			if (err != nil || mayShow(f, l)) && !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// walk yields messages page by page of the index. Next returns the messages of a page that come after one, if there is
+// one.
+func (b *mailboxActor) walk(next func(after *mailbox.Listed) ([]mailbox.Listed, error)) iter.Seq2[mailbox.Listed, error] {
+	return func(yield func(mailbox.Listed, error) bool) {
+		for after := (*mailbox.Listed)(nil); ; {
+			some, err := recalled(b, func() ([]mailbox.Listed, error) { return next(after) })
+			if err != nil {
+				yield(mailbox.Listed{}, err)
+				return
+			}
+			if len(some) == 0 {
+				return
+			}
+			for _, l := range some {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			after = &some[len(some)-1]
+			b.trimPages()
+		}
+	}
+}
+
+// all yields all messages from a number on.
+func (b *mailboxActor) all(first uint64) iter.Seq2[mailbox.Listed, error] {
+	return b.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
+		if after == nil {
+			return b.state.Mail.List(first)
+		}
+		return b.state.Mail.List(after.Number + 1)
+	})
+}
+
+// back yields the messages before a number, the newest first.
+func (b *mailboxActor) back(before uint64) iter.Seq2[mailbox.Listed, error] {
+	return b.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
+		if after == nil {
+			return b.state.Mail.ListBack(before)
+		}
+		return b.state.Mail.ListBack(after.Number)
+	})
+}
+
+// these yields messages that are known.
+func these(all iter.Seq[mailbox.Listed]) iter.Seq2[mailbox.Listed, error] {
+	return func(yield func(mailbox.Listed, error) bool) {
 		for l := range all {
-			if mayShow(f, l) && !yield(l) {
+			if !yield(l, nil) {
 				return
 			}
 		}
@@ -208,18 +276,18 @@ func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 }
 
 // listed yields the messages that a filter may pick, from a number on.
-func (b *mailboxActor) listed(f view.MessageFilter, first uint64) iter.Seq[mailbox.Listed] {
+func (b *mailboxActor) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.Listed, error] {
 	if f.Pending {
-		return listedBy(f, b.state.Mail.ListOpen(first))
+		return listedBy(f, these(b.state.Mail.ListOpen(first)))
 	}
-	return listedBy(f, b.state.Mail.List(first))
+	return listedBy(f, b.all(first))
 }
 
 // numbered yields messages by their numbers.
-func numbered(numbers []uint64) iter.Seq[mailbox.Listed] {
-	return func(yield func(mailbox.Listed) bool) {
+func numbered(numbers []uint64) iter.Seq2[mailbox.Listed, error] {
+	return func(yield func(mailbox.Listed, error) bool) {
 		for _, n := range numbers {
-			if !yield(mailbox.Listed{Number: n}) {
+			if !yield(mailbox.Listed{Number: n}, nil) {
 				return
 			}
 		}

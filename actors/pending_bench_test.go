@@ -83,7 +83,7 @@ func askPending(b *testing.B, guests []*Agent, from, to int, waiting bool) {
 		})
 	}
 	asking.Wait()
-	eventually.Holds(b, "no snapshot is written", func() bool { return !guests[0].node.snapshots.taken.Load() })
+	eventually.Holds(b, "no snapshot is written", guests[0].node.snapshots.idle)
 }
 
 // openQuiet opens a node that the benchmark closes itself.

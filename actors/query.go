@@ -66,7 +66,7 @@ func (m queryLast) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	size := 0
-	newest := listedBy(m.view, b.state.Mail.ListBack(cmp.Or(m.before, math.MaxUint64)))
+	newest := listedBy(m.view, b.back(cmp.Or(m.before, math.MaxUint64)))
 	for e, err := range b.list(newest, min(m.limit, readAtOnce)) {
 		if err != nil {
 			return in, err
@@ -156,10 +156,15 @@ func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	may := func(l mailbox.Listed) bool { return mayShow(m.view, l) }
 	for cursor, more := m.cursor, true; more; {
-		var changed []mailbox.Listed
-		changed, more = b.state.Mail.ListChanged(cursor, maxChanges, may)
+		changed, err := recalled(b, func() (changed []mailbox.Listed, err error) {
+			changed, more, err = b.state.Mail.ListChanged(cursor, maxChanges, m.view.Pending, may)
+			return changed, err
+		})
+		if err != nil {
+			return in, err
+		}
 		size := 0
-		for e, err := range b.list(slices.Values(changed), min(readAtOnce, max(len(changed), 1))) {
+		for e, err := range b.list(these(slices.Values(changed)), min(readAtOnce, max(len(changed), 1))) {
 			if err != nil {
 				return in, err
 			}
@@ -356,7 +361,11 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(),
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
-		if parent, ok := v.state.Mail.NumberOf(e.ReplyTo); ok {
+		parent, ok, err := v.state.Mail.NumberOf(e.ReplyTo)
+		if err != nil {
+			return e, err
+		}
+		if ok {
 			e.ReplyNumber = &parent
 		}
 	}

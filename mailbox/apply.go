@@ -138,7 +138,7 @@ func (f fold) formRequested(e *events.FormRequested) error {
 	if e.From == f.ID {
 		m.Form.Holders = []capabilities.ID{e.To}
 	}
-	if err := f.Mail.add(m, f.Version); err != nil {
+	if err := f.Mail.add(m, f.Version, f.at); err != nil {
 		return err
 	}
 	f.Grants.countUse(e.Via)
@@ -262,7 +262,7 @@ func (f fold) rulesOffered(e *events.RulesOffered) error {
 
 func (f fold) messagePosted(e *events.MessagePosted) error {
 	m := &Message{Number: e.Number, Posted: e}
-	if err := f.Mail.add(m, f.Version); err != nil {
+	if err := f.Mail.add(m, f.Version, f.at); err != nil {
 		return err
 	}
 	f.Grants.countUse(e.Via)

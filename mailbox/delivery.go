@@ -100,8 +100,8 @@ func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err er
 	if err := checkSender(s, e.From, e.ID, e.Promise, e.Resolver); err != nil {
 		return false, err
 	}
-	if s.Mail.Has(e.ID) {
-		return true, nil
+	if known, err := s.Mail.Has(e.ID); known || err != nil {
+		return known, err
 	}
 	return false, checkForm(s, e, here)
 }
@@ -224,8 +224,8 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	if err := checkSender(s, e.From, e.Message); err != nil {
 		return false, err
 	}
-	if s.Mail.Has(e.Message) {
-		return true, nil
+	if known, err := s.Mail.Has(e.Message); known || err != nil {
+		return known, err
 	}
 	if e.To != s.ID {
 		return false, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")

@@ -330,7 +330,7 @@ type ExpireForms struct{}
 func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var past []deadline
 	for _, d := range s.Mail.due {
-		if d.at <= now && s.Mail.index.At(d.number).IsOpen() {
+		if d.at <= now && s.Mail.isOpen(d.number) {
 			past = append(past, d)
 		}
 	}

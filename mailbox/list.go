@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"cmp"
-	"container/heap"
 	"iter"
 	"slices"
 
@@ -26,26 +25,35 @@ func (l *Mail) listed(n uint64, e *index.Entry) Listed {
 	}
 }
 
-// List yields all messages from a number on.
-func (l *Mail) List(first uint64) iter.Seq[Listed] {
-	return func(yield func(Listed) bool) {
-		for n, e := range l.index.From(first) {
-			if !yield(l.listed(n, e)) {
-				return
-			}
-		}
+// List returns the messages of a page of the index, from a number on; none if there are no more. It fails with Absent.
+func (l *Mail) List(first uint64) ([]Listed, error) {
+	if first >= l.Len() {
+		return nil, nil
 	}
+	if _, err := l.entry(first); err != nil {
+		return nil, err
+	}
+	var all []Listed
+	for n, e := range l.index.Page(l.index.PageOf(first), first) {
+		all = append(all, l.listed(n, e))
+	}
+	return all, nil
 }
 
-// ListBack yields the messages before a number, the newest first.
-func (l *Mail) ListBack(before uint64) iter.Seq[Listed] {
-	return func(yield func(Listed) bool) {
-		for n := min(before, l.Len()); n > 0; n-- {
-			if !yield(l.listed(n-1, l.index.At(n-1))) {
-				return
-			}
-		}
+// ListBack returns the messages of a page of the index before a number, the newest first; none if there are no more. It
+// fails with Absent.
+func (l *Mail) ListBack(before uint64) ([]Listed, error) {
+	if before = min(before, l.Len()); before == 0 {
+		return nil, nil
 	}
+	if _, err := l.entry(before - 1); err != nil {
+		return nil, err
+	}
+	var all []Listed
+	for n := before; n > 0 && l.index.PageOf(n-1) == l.index.PageOf(before-1); n-- {
+		all = append(all, l.listed(n-1, l.index.At(n-1)))
+	}
+	return all, nil
 }
 
 // ListOpen yields the open forms that the agent received, from a number on.
@@ -61,62 +69,94 @@ func (l *Mail) ListOpen(first uint64) iter.Seq[Listed] {
 
 // ListChanged returns the messages that changed after a version and that fit, in the order of their changes. If these
 // are more than limit, it returns the first limit of them, with all that changed at the same version as the last one,
-// and whether there are more.
-func (l *Mail) ListChanged(version uint64, limit int, fits func(Listed) bool) (all []Listed, more bool) {
-	var changed iter.Seq2[uint64, *index.Entry]
-	if l.recent.Knows(version) {
-		changed = l.changedLately(version)
-	} else {
-		changed = l.index.From(0)
-	}
-	var first latest // of those that fit, the limit that changed first
-	for n, e := range changed {
-		if uint64(e.Changed) <= version || !fits(l.listed(n, e)) {
-			continue
-		}
-		if len(first) < limit {
-			heap.Push(&first, e.Changed)
-		} else if e.Changed < first[0] {
-			first[0] = e.Changed
-			heap.Fix(&first, 0)
+// and whether there may be more. If open, only open forms that the agent received fit. It fails with Absent.
+func (l *Mail) ListChanged(version uint64, limit int, open bool, fits func(Listed) bool) ([]Listed, bool, error) {
+	c := changes{limit: limit, until: index.MaxVersion, room: 4 * limit}
+	add := func(n uint64, e *index.Entry) {
+		if uint64(e.Changed) > version && e.Changed <= c.until {
+			if listed := l.listed(n, e); fits(listed) {
+				c.add(listed)
+			}
+		} else if uint64(e.Changed) > version {
+			c.more = true
 		}
 	}
-	if len(first) == 0 {
-		return nil, false
-	}
-	until := first[0]
-	for n, e := range changed {
-		switch listed := l.listed(n, e); {
-		case uint64(e.Changed) <= version || !fits(listed):
-		case e.Changed <= until:
-			all = append(all, listed)
-		default:
-			more = true
+	switch {
+	case open:
+		for n := range l.waiting.From(0) {
+			add(n, l.index.At(n))
 		}
-	}
-	slices.SortFunc(all, func(a, b Listed) int {
-		return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Number, b.Number))
-	})
-	return all, more
-}
-
-func (l *Mail) changedLately(version uint64) iter.Seq2[uint64, *index.Entry] {
-	return func(yield func(uint64, *index.Entry) bool) {
-		for _, c := range l.recent.After(version) {
-			if e := l.index.At(c.Number); uint64(e.Changed) == c.Version && !yield(c.Number, e) {
-				return
+	case l.recent.Knows(version):
+		if err := l.changedLately(version, add); err != nil {
+			return nil, false, err
+		}
+	default:
+		for page, least := range l.index.ChangedAfter(version) {
+			if least > c.until {
+				c.more = true
+				continue
+			}
+			if _, err := l.entry(l.index.FirstOf(page)); err != nil {
+				return nil, false, err
+			}
+			for n, e := range l.index.Page(page, 0) {
+				add(n, e)
 			}
 		}
 	}
+	c.cut()
+	return c.all, c.more, nil
 }
 
-// latest is a heap of versions with the largest on top.
-type latest []uint32
+// changedLately calls fn for the messages that changed after a version. It fails with Absent.
+func (l *Mail) changedLately(version uint64, fn func(uint64, *index.Entry)) error {
+	lately := l.recent.After(version)
+	var numbers []uint64
+	for _, c := range lately {
+		if !l.index.Has(c.Number) {
+			numbers = append(numbers, c.Number)
+		}
+	}
+	if len(numbers) > 0 {
+		return &Absent{Pages: l.PagesOf(numbers)}
+	}
+	for _, c := range lately {
+		if e := l.index.At(c.Number); uint64(e.Changed) == c.Version {
+			fn(c.Number, e)
+		}
+	}
+	return nil
+}
 
-func (v latest) Len() int           { return len(v) }
-func (v latest) Less(i, j int) bool { return v[i] > v[j] }
-func (v latest) Swap(i, j int)      { v[i], v[j] = v[j], v[i] }
-func (v *latest) Push(x any)        { *v = append(*v, x.(uint32)) }
-func (v *latest) Pop() any          { panic("nothing is taken off") }
+// changes are the messages that changed first.
+type changes struct {
+	limit, room int
+	all         []Listed
+	until       uint32 // messages that changed later are left out
+	more        bool   // some were left out
+}
+
+func (c *changes) add(l Listed) {
+	if c.all = append(c.all, l); len(c.all) > c.room {
+		c.cut()
+		c.room = max(4*c.limit, 2*len(c.all))
+	}
+}
+
+// cut sorts the messages, and leaves out those that changed after the last one within the limit.
+func (c *changes) cut() {
+	slices.SortFunc(c.all, func(a, b Listed) int {
+		return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Number, b.Number))
+	})
+	if len(c.all) <= c.limit {
+		return
+	}
+	end := c.limit
+	for end < len(c.all) && c.all[end].Changed == c.all[c.limit-1].Changed {
+		end++
+	}
+	c.more = c.more || end < len(c.all)
+	c.all, c.until = c.all[:end], uint32(c.all[c.limit-1].Changed)
+}
 
 func byNumber(a, b *Message) int { return cmp.Compare(a.Number, b.Number) }

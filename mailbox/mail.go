@@ -34,10 +34,13 @@ type Mail struct {
 	due       dueHeap
 }
 
+// pageLength is the number of messages in a page of the index.
+const pageLength = 1 << 10
+
 func newMail(self capabilities.ID) Mail {
 	return Mail{
 		self:    self,
-		index:   index.New(self.Node),
+		index:   index.New(self.Node, pageLength),
 		live:    map[uint64]*Message{},
 		asked:   map[uint64]uint64{},
 		posted:  map[uint64]uint64{},
@@ -46,17 +49,26 @@ func newMail(self capabilities.ID) Mail {
 	}
 }
 
+// SetPageLength sets the number of messages in a page of the index, before the first message. It is for tests.
+func (l *Mail) SetPageLength(n int) { l.index = index.New(l.self.Node, n) }
+
 // Len returns the number of messages. Their numbers begin at 0.
 func (l *Mail) Len() uint64 { return l.index.Len() }
 
-// Has reports whether a message or form is here.
-func (l *Mail) Has(id capabilities.ID) bool {
-	_, ok := l.index.Find(id)
-	return ok
+// Has reports whether a message or form is here. It fails with Absent.
+func (l *Mail) Has(id capabilities.ID) (bool, error) {
+	_, ok, err := l.NumberOf(id)
+	return ok, err
 }
 
-// NumberOf returns the number of the message or form with an ID.
-func (l *Mail) NumberOf(id capabilities.ID) (uint64, bool) { return l.index.Find(id) }
+// NumberOf returns the number of the message or form with an ID. It fails with Absent.
+func (l *Mail) NumberOf(id capabilities.ID) (n uint64, ok bool, err error) {
+	n, ok, pages := l.index.Find(id)
+	if !ok && len(pages) > 0 {
+		return 0, false, l.absent(pages...)
+	}
+	return n, ok, nil
+}
 
 // Sent reports whether the mailbox's agent sent a message.
 func (l *Mail) Sent(m *Message) bool { return m.From() == l.self }
@@ -141,8 +153,8 @@ func (l *Mail) number(ref capabilities.FormRef) (uint64, error) {
 		return n, nil
 	}
 	if !ref.IsZero() {
-		if n, ok := l.index.Find(ref.ID()); ok {
-			return n, nil
+		if n, ok, err := l.NumberOf(ref.ID()); ok || err != nil {
+			return n, err
 		}
 	}
 	m, err := l.Find(ref)
@@ -163,18 +175,25 @@ func (l *Mail) FindID(id capabilities.ID) (*Message, error) {
 	if parley.CodeOf(err) != parley.NoSuchMessage {
 		return m, err
 	}
-	for n := range l.index.FindOther(id) {
+	numbers, pages := l.index.FindOther(id)
+	for _, n := range numbers {
 		m, err := l.at(n)
 		if err != nil || m.Form.Promise == id || m.Form.Resolver == id {
 			return m, err
 		}
+	}
+	if len(pages) > 0 {
+		return nil, l.absent(pages...)
 	}
 	return nil, noMessage(id)
 }
 
 // byOwnID returns the message or form with an ID.
 func (l *Mail) byOwnID(id capabilities.ID) (*Message, error) {
-	n, ok := l.index.Find(id)
+	n, ok, err := l.NumberOf(id)
+	if err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, noMessage(id)
 	}
@@ -231,7 +250,10 @@ func (l *Mail) Pending(form capabilities.ID, since capabilities.Time) error {
 
 // form returns the form that an event is about. It fails with ErrNonsense, or with Absent.
 func (l *Mail) form(id capabilities.ID) (*Message, error) {
-	n, ok := l.index.Find(id)
+	n, ok, err := l.NumberOf(id)
+	if err != nil {
+		return nil, err
+	}
 	if !ok || !l.index.At(n).Is(index.Form) {
 		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
 	}
@@ -240,30 +262,32 @@ func (l *Mail) form(id capabilities.ID) (*Message, error) {
 
 // openForm returns the open form that an event is about. It fails with ErrNonsense.
 func (l *Mail) openForm(id capabilities.ID) (*Message, error) {
-	n, ok := l.index.Find(id)
-	if !ok || !l.index.At(n).Is(index.Form) {
-		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
-	}
-	if !l.index.At(n).IsOpen() {
-		return nil, fmt.Errorf("%w: form %s settled twice", ErrNonsense, id)
+	n, ok := l.index.FindOpen(id)
+	if !ok || !l.index.At(n).IsOpen() {
+		return nil, fmt.Errorf("%w: no form %s, or it settled before", ErrNonsense, id)
 	}
 	return l.live[n], nil
 }
 
-// add adds a message at a version of the mailbox. Its number has to be the next one.
-func (l *Mail) add(m *Message, version uint64) error {
-	switch {
-	case m.Number != l.Len():
+// add adds a message that came at a time, at a version of the mailbox. Its number has to be the next one.
+func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
+	if m.Number != l.Len() {
 		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, m.Number, l.Len())
-	case l.Has(m.ID()):
+	}
+	switch here, err := l.Has(m.ID()); {
+	case err != nil:
+		return err
+	case here:
 		return fmt.Errorf("%w: message %s twice", ErrNonsense, m.ID())
 	}
 	if err := l.setReached(m); err != nil {
 		return err
 	}
 	e := index.Entry{ID: l.index.Digest(m.ID()), First: uint32(version)}
+	made := []uint64{m.ID().ULID.Time()}
 	if m.Form != nil {
 		e.Flags |= index.Form
+		made = append(made, m.Form.Promise.ULID.Time(), m.Form.Resolver.ULID.Time())
 		e.Promise, e.Resolver = uint32(l.index.Digest(m.Form.Promise)), uint32(l.index.Digest(m.Form.Resolver))
 	}
 	if l.Sent(m) {
@@ -275,7 +299,7 @@ func (l *Mail) add(m *Message, version uint64) error {
 	if l.Received(m) {
 		e.Flags |= index.Received
 	}
-	l.index.Add(e)
+	l.index.Add(e, uint64(came), made...)
 	l.live[m.Number] = m
 	l.touch(m, version)
 	l.refs.addMessage(l, m)
@@ -286,13 +310,13 @@ func (l *Mail) add(m *Message, version uint64) error {
 // touch notes a change of a message at a version of the mailbox.
 func (l *Mail) touch(m *Message, version uint64) {
 	m.Changed = version
-	l.index.At(m.Number).Changed = uint32(version)
+	l.index.Change(m.Number).Changed = uint32(version)
 	l.recent.Add(version, m.Number)
 }
 
 // dismiss notes that a message is dismissed.
 func (l *Mail) dismiss(n, version uint64) {
-	e := l.index.At(n)
+	e := l.index.Change(n)
 	e.Flags |= index.Dismissed
 	e.Changed = uint32(version)
 	l.recent.Add(version, n)
@@ -304,15 +328,14 @@ func (l *Mail) dismiss(n, version uint64) {
 
 // dismissalNeeds reports whether a message has to be in memory to be dismissed: its size counts for its sender, or it
 // may be in the index of origins.
-func (l *Mail) dismissalNeeds(n uint64) bool {
-	e := l.index.At(n)
+func dismissalNeeds(e *index.Entry) bool {
 	return !e.Is(index.Dismissed) && (!e.Is(index.Form) || e.Is(index.HasOrigin))
 }
 
 // settle notes that a form has ended.
 func (l *Mail) settle(m *Message, version uint64) {
 	m.Form.Settled = version
-	l.index.At(m.Number).Settled = uint32(version)
+	l.index.Change(m.Number).Settled = uint32(version)
 	l.touch(m, version)
 	l.origins.drop(m)
 	if l.Received(m) {
@@ -330,7 +353,7 @@ func (l *Mail) indexForm(m *Message) {
 		return
 	}
 	if l.origins.add(m, l.Received(m)) {
-		l.index.At(m.Number).Flags |= index.HasOrigin
+		l.index.Change(m.Number).Flags |= index.HasOrigin
 	}
 	if l.Received(m) && m.Form.IsOpen() {
 		l.waiting.Add(m.Number)
@@ -394,10 +417,16 @@ func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now
 	return evs
 }
 
+// isOpen reports whether a message is a form that has not ended. Such forms are in memory.
+func (l *Mail) isOpen(n uint64) bool {
+	m := l.live[n]
+	return m != nil && m.Form != nil && m.Form.IsOpen()
+}
+
 // nextDeadline returns the earliest deadline of an open form. It drops the deadlines of forms that ended.
 func (l *Mail) nextDeadline() capabilities.Time {
 	for len(l.due) > 0 {
-		if l.index.At(l.due[0].number).IsOpen() {
+		if l.isOpen(l.due[0].number) {
 			return l.due[0].at
 		}
 		heap.Pop(&l.due)

@@ -179,7 +179,10 @@ type DismissMessage struct{ Message capabilities.FormRef }
 
 func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	n, err := s.Mail.number(d.Message)
-	if err != nil || s.Mail.index.At(n).Is(index.Dismissed) {
+	if err != nil {
+		return nil, err
+	}
+	if e, err := s.Mail.entry(n); err != nil || e.Is(index.Dismissed) {
 		return nil, err
 	}
 	return []events.Event{&events.MessageDismissed{Number: n}}, nil

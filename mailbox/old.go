@@ -11,18 +11,80 @@ import (
 	"parley/mailbox/index"
 )
 
-// Absent reports messages that are not in memory. The caller makes them from their events with Recall, lends them to
-// the mailbox, and tries again. An absent form has ended.
-type Absent struct{ Numbers []uint64 }
+// Absent reports messages, or pages of the index, that are not in memory. The caller makes messages from their events
+// with Recall and lends them to the mailbox, restocks pages, and tries again. An absent form has ended.
+type Absent struct {
+	Numbers []uint64
+	Pages   []Page
+}
+
+// Page is a page of the index, as it was stored.
+type Page = index.Page
 
 // Error implements error.
-func (a *Absent) Error() string { return fmt.Sprintf("messages %d are not in memory", a.Numbers) }
+func (a *Absent) Error() string {
+	return fmt.Sprintf("messages %d and %d pages of the index are not in memory", a.Numbers, len(a.Pages))
+}
+
+// absent returns the error for pages of the index.
+func (l *Mail) absent(pages ...int) error {
+	a := &Absent{}
+	for _, i := range pages {
+		a.Pages = append(a.Pages, l.index.PageAt(i))
+	}
+	return a
+}
+
+// entry returns the entry of a message. It fails with Absent.
+func (l *Mail) entry(n uint64) (*index.Entry, error) {
+	if !l.index.Has(n) {
+		return nil, l.absent(l.index.PageOf(n))
+	}
+	return l.index.At(n), nil
+}
+
+// AbsentPages returns the pages that are not in memory.
+func (l *Mail) AbsentPages() []Page { return l.index.Absent() }
+
+// IsAbsent reports whether a page is not in memory.
+func (l *Mail) IsAbsent(p Page) bool { return !l.index.Has(l.index.FirstOf(p.Number)) }
+
+// PagesOf returns the pages of messages that are not in memory.
+func (l *Mail) PagesOf(numbers []uint64) []Page {
+	pages := map[int]Page{}
+	for _, n := range numbers {
+		if n < l.Len() && !l.index.Has(n) {
+			pages[l.index.PageOf(n)] = l.index.PageAt(l.index.PageOf(n))
+		}
+	}
+	return slices.Collect(maps.Values(pages))
+}
+
+// Restock brings a page of the index into memory. Stored reports whether the page is still stored. It fails for bytes
+// that are not those of the page.
+func (l *Mail) Restock(p Page, encoded []byte, stored bool) error {
+	return l.index.Restock(p.Number, encoded, stored)
+}
+
+// EncodePage returns a page of the index that is in memory, as bytes; nil for one that is not full.
+func (l *Mail) EncodePage(number int) []byte { return l.index.EncodePage(number) }
+
+// Stored notes that pages are stored. TrimPages may let them go out of memory.
+func (l *Mail) Stored(pages ...Page) {
+	for _, p := range pages {
+		l.index.Stored(p)
+	}
+}
+
+// TrimPages lets stored pages go out of memory until at most some are left.
+func (l *Mail) TrimPages(most int) { l.index.Trim(most) }
 
 // Lend lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
 // commands and events. Apply adds to it the messages that leave the mailbox's memory. A nil map lends nothing.
 func (l *Mail) Lend(old map[uint64]*Message) { l.lent = old }
 
-// Versions returns the versions of the events that a message is made of, oldest first.
+// Versions returns the versions of the events that a message is made of, oldest first. The message's page has to be in
+// memory.
 func (l *Mail) Versions(number uint64) []uint64 { return l.index.Versions(number) }
 
 // at returns a message. It fails with Absent if that is not in memory. The number has to be that of a message.
@@ -59,7 +121,7 @@ func (l *Mail) Messages(numbers []uint64) ([]*Message, error) {
 // Recall makes a message from its events, which are those of Versions. It fails with ErrNonsense for other events. It
 // changes nothing.
 func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
-	if number >= l.Len() || len(evs) != len(l.Versions(number)) {
+	if number >= l.Len() || !l.index.Has(number) || len(evs) != len(l.Versions(number)) {
 		return nil, fmt.Errorf("%w: %d events are not those of message %d", ErrNonsense, len(evs), number)
 	}
 	entry := l.index.At(number)
@@ -126,18 +188,34 @@ func (s *State) needs(e events.Event) error {
 	var err error
 	switch e := e.(type) {
 	case *events.FormForwarded:
-		if n, ok := l.index.Find(e.Form); ok {
-			_, err = l.at(n)
+		var n uint64
+		var ok bool
+		if n, ok, err = l.NumberOf(e.Form); ok {
+			if _, err = l.at(n); err == nil {
+				_, err = l.entry(n)
+			}
 		}
 	case *events.MessageDismissed:
-		if e.Number < l.Len() && l.dismissalNeeds(e.Number) {
-			_, err = l.at(e.Number)
+		if e.Number < l.Len() {
+			var entry *index.Entry
+			if entry, err = l.entry(e.Number); err == nil && dismissalNeeds(entry) {
+				_, err = l.at(e.Number)
+			}
 		}
 	case *events.FormRequested:
-		_, err = l.parentOf(e.ReplyTo)
+		err = l.addNeeds(e.ID, e.ReplyTo)
 	case *events.MessagePosted:
-		_, err = l.parentOf(e.ReplyTo)
+		err = l.addNeeds(e.Message, e.ReplyTo)
 	}
+	return err
+}
+
+// addNeeds fails with Absent if a message cannot be added.
+func (l *Mail) addNeeds(id, replyTo capabilities.ID) error {
+	if _, err := l.Has(id); err != nil {
+		return err
+	}
+	_, err := l.parentOf(replyTo)
 	return err
 }
 
@@ -147,9 +225,9 @@ func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 	if replyTo.IsZero() {
 		return nil, nil
 	}
-	n, ok := l.index.Find(replyTo)
-	if !ok || !l.index.At(n).Is(index.ByGrant) && l.reachedOf(n) == nil {
-		return nil, nil
+	n, ok, err := l.NumberOf(replyTo)
+	if err != nil || !ok || !l.index.At(n).Is(index.ByGrant) && l.reachedOf(n) == nil {
+		return nil, err
 	}
 	return l.at(n)
 }
@@ -158,6 +236,7 @@ func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 func (f fold) retire(m *Message) {
 	l := &f.Mail
 	if f.holds(m) {
+		l.index.Change(m.Number)
 		l.live[m.Number] = m
 		delete(l.lent, m.Number)
 		return

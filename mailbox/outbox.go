@@ -294,7 +294,7 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 		} else if p.Kind == events.OutboxForward {
 			f.forwardAccepted(p)
 		}
-		if n, ok := f.Mail.index.Find(p.Subject); ok && f.Mail.live[n] != nil {
+		if n, ok := f.Mail.index.FindOpen(p.Subject); ok && f.Mail.live[n] != nil {
 			f.retire(f.Mail.live[n])
 		}
 	})

@@ -123,7 +123,8 @@ func (l *Mail) formRef(target capabilities.ID, kind capabilities.Kind) (capabili
 	if kind != capabilities.KindPromise && kind != capabilities.KindResolver {
 		return r, false, nil
 	}
-	for n := range l.index.FindOther(target) {
+	numbers, pages := l.index.FindOther(target)
+	for _, n := range numbers {
 		m, err := l.at(n)
 		if err != nil {
 			return r, false, err
@@ -131,6 +132,9 @@ func (l *Mail) formRef(target capabilities.ID, kind capabilities.Kind) (capabili
 		if kind == capabilities.KindPromise && m.Form.Promise == target || kind == capabilities.KindResolver && m.Form.Resolver == target {
 			return r, true, nil
 		}
+	}
+	if len(pages) > 0 {
+		return r, false, l.absent(pages...)
 	}
 	return r, false, nil
 }

@@ -201,30 +201,41 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 	if s.Runs.run == nil || s.Runs.run.Run != c.Run {
 		return nil, nil
 	}
+	again := false
+	if c.Silent && c.Error == Interrupted {
+		var err error
+		if again, err = mayRunAgain(s); err != nil {
+			return nil, err
+		}
+	}
 	output := c.Output
 	if len(output) > maxRunOutput {
 		output = output[len(output)-maxRunOutput:]
 	}
 	return []events.Event{&events.RunEnded{
 		Run: c.Run, Error: parley.Shown(c.Error, maxRunError), Output: strings.ToValidUTF8(output, "�"),
-		Again: c.Silent && c.Error == Interrupted && mayRunAgain(s),
+		Again: again,
 	}}, nil
 }
 
 // mayRunAgain reports whether the message of the run under way may get another run: this one had no effect that the
-// mailbox knows of.
-func mayRunAgain(s *State) bool {
+// mailbox knows of. It fails with Absent.
+func mayRunAgain(s *State) (bool, error) {
 	run := s.Runs.run
 	prompt := s.Runs.prompt
 	if prompt == nil || run.Ruled || prompt.Dismissed || s.Runs.retries+1 >= maxRetries {
-		return false
+		return false, nil
 	}
-	for m := range s.Mail.List(run.First) {
-		if m.Sent {
-			return false
+	for first := run.First; ; {
+		some, err := s.Mail.List(first)
+		if err != nil || len(some) == 0 {
+			return err == nil, err
 		}
+		if slices.ContainsFunc(some, func(m Listed) bool { return m.Sent }) {
+			return false, nil
+		}
+		first += uint64(len(some))
 	}
-	return true
 }
 
 // InterruptRun ends the run that is under way. It cancels the forms that the agent asked since the run began, and those

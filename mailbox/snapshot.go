@@ -14,9 +14,19 @@ import (
 	"parley/mailbox/index"
 )
 
-// snapshotFormat is the version of the layout below. A snapshot of another version is not read: the mailbox is replayed
-// from its log.
-const snapshotFormat = 10
+// snapshotFormat is the version of the layout of snapshot, and headFormat of that of headSnapshot. A snapshot of another
+// version is not read: the mailbox is replayed from its log.
+const (
+	snapshotFormat = 10
+	headFormat     = 11
+)
+
+// headSnapshot is a snapshot without the sealed pages of the index. These are stored each for itself.
+type headSnapshot struct {
+	Format int
+	State  []byte // a snapshot without the index's entries
+	Index  index.Head
+}
 
 // snapshot is the encoded form of a State: the messages that are in memory, and the indexes of all. It leaves out
 // everything that can be computed from the rest.
@@ -129,8 +139,54 @@ type usedSnapshot struct {
 	Uses  uint32
 }
 
-// Snapshot encodes the state. Equal states have equal encodings.
+// Snapshot encodes the whole state. Equal states have equal encodings. It fails with Absent if pages of the index are
+// not in memory.
 func (s *State) Snapshot() ([]byte, error) {
+	if pages := s.Mail.index.Absent(); len(pages) > 0 {
+		return nil, &Absent{Pages: pages}
+	}
+	x := s.indexSnapshot(false)
+	x.Entries = s.Mail.index.Encode()
+	return s.encode(x)
+}
+
+// Parts are a snapshot in parts.
+type Parts struct {
+	Head  []byte    // for Restore
+	Pages []Page    // that are not stored; they have to be, before the head is
+	Data  [][]byte  // the pages
+	Gone  []PageSum // sums of stored pages that are of no use once the head is stored
+}
+
+// PageSum is the sum of a page, under which it is stored.
+type PageSum = index.Sum
+
+// Part encodes the state without those pages of the index that are stored. It seals at most some pages that do not
+// change any more for the time being.
+func (s *State) Part(pages int) (Parts, error) {
+	l := &s.Mail
+	needed := map[int]bool{}
+	for n := range l.live {
+		needed[l.index.PageOf(n)] = true
+	}
+	l.index.Seal(pages, needed)
+	state, err := s.encode(s.indexSnapshot(true))
+	if err != nil {
+		return Parts{}, err
+	}
+	p := Parts{Pages: l.index.Unstored()}
+	if p.Head, err = encode(&headSnapshot{Format: headFormat, State: state, Index: l.index.Head()}); err != nil {
+		return Parts{}, fmt.Errorf("snapshot of %s: %w", s.ID, err)
+	}
+	for _, page := range p.Pages {
+		p.Data = append(p.Data, l.index.EncodePage(page.Number))
+	}
+	p.Gone = l.index.Gone()
+	return p, nil
+}
+
+// encode encodes the state with an index.
+func (s *State) encode(x indexSnapshot) ([]byte, error) {
 	img := snapshot{
 		Format: snapshotFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
 		Given: s.Grants.given.All(), Minted: s.Grants.Minted(), ReplyGrants: s.Grants.replyGrants(),
@@ -141,7 +197,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: s.Account.Made(),
 	}
-	img.Index = s.indexSnapshot()
+	img.Index = x
 	for _, m := range s.heldMessages() {
 		mi := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
 		if f := m.Form; f != nil {
@@ -163,21 +219,29 @@ func (s *State) Snapshot() ([]byte, error) {
 	for _, r := range sortedIDs(s.Rules.byID) {
 		img.Rules = append(img.Rules, *s.Rules.byID[r])
 	}
+	b, err := encode(&img)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
+	}
+	return b, nil
+}
+
+func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
 	enc.UseCompactInts(true)
 	enc.SetSortMapKeys(true)
 	enc.UseArrayEncodedStructs(true)
-	if err := enc.Encode(&img); err != nil {
-		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
-	}
-	return buf.Bytes(), nil
+	err := enc.Encode(v)
+	return buf.Bytes(), err
 }
 
-func (s *State) indexSnapshot() indexSnapshot {
+// indexSnapshot returns what Mail knows of messages, without the index's entries. If head, it leaves out what the sealed
+// pages have.
+func (s *State) indexSnapshot(head bool) indexSnapshot {
 	l := &s.Mail
-	x := indexSnapshot{Entries: l.index.Encode(), Asked: keySnapshots(l.asked), Posted: keySnapshots(l.posted)}
-	for n, versions := range l.index.Noted() {
+	x := indexSnapshot{Asked: keySnapshots(l.asked), Posted: keySnapshots(l.posted)}
+	for n, versions := range l.index.Noted(head) {
 		x.Other = append(x.Other, otherSnapshot{Number: n, Versions: versions})
 	}
 	for _, n := range slices.Sorted(maps.Keys(l.reached)) {
@@ -214,13 +278,20 @@ func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
 	return slices.SortedFunc(maps.Keys(m), capabilities.ID.Compare)
 }
 
-// Restore decodes a state. It fails for another format and for malformed data. The mailbox has to be replayed from its
-// first event then.
+// Restore decodes a state from a whole snapshot or a head. It fails for another format and for malformed data. The
+// mailbox has to be replayed from its first event then.
 func Restore(id capabilities.ID, encoded []byte) (*State, error) {
+	var head *headSnapshot
+	format, err := formatOf(encoded)
+	if err == nil && format == headFormat {
+		head = new(headSnapshot)
+		if err = decode(encoded, head); err == nil {
+			encoded = head.State
+		}
+	}
 	var img snapshot
-	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates the claimed length of a list
 	if err == nil {
-		err = msgpack.Unmarshal(encoded, &img)
+		err = decode(encoded, &img)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
@@ -229,13 +300,38 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
 	}
 	s := New(id)
-	if err := img.restore(s); err != nil {
+	if head != nil {
+		err = s.Mail.index.RestoreHead(head.Index)
+	} else {
+		err = s.Mail.index.Decode(img.Index.Entries)
+	}
+	if err == nil {
+		err = img.restore(s)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
 	}
 	return s, nil
 }
 
-// restore fills a new state.
+// formatOf returns the first member of a snapshot, which is its format.
+func formatOf(encoded []byte) (int, error) {
+	d := msgpack.NewDecoder(bytes.NewReader(encoded))
+	if _, err := d.DecodeArrayLen(); err != nil {
+		return 0, err
+	}
+	return d.DecodeInt()
+}
+
+func decode(encoded []byte, v any) error {
+	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates the claimed length of a list
+	if err == nil {
+		err = msgpack.Unmarshal(encoded, v)
+	}
+	return err
+}
+
+// restore fills a new state that has its index.
 func (img *snapshot) restore(s *State) error {
 	s.Version, s.Profile, s.profileVersion = img.Version, img.Profile, img.Version
 	if err := img.Index.restore(s); err != nil {
@@ -267,7 +363,7 @@ func (img *snapshot) restore(s *State) error {
 		return err
 	}
 	if r := s.Runs.run; r != nil && !r.Prompt.IsZero() {
-		if n, ok := s.Mail.index.Find(r.Prompt); ok {
+		if n, ok := s.Mail.index.FindOpen(r.Prompt); ok {
 			s.Runs.prompt = s.Mail.live[n]
 		}
 	}
@@ -277,11 +373,8 @@ func (img *snapshot) restore(s *State) error {
 
 func (x *indexSnapshot) restore(s *State) error {
 	l := &s.Mail
-	if err := l.index.Decode(x.Entries); err != nil {
-		return err
-	}
 	for _, o := range x.Other {
-		if o.Number >= l.Len() {
+		if o.Number >= l.Len() || !l.index.Has(o.Number) {
 			return fmt.Errorf("%w: no message %d", ErrNonsense, o.Number)
 		}
 		for _, v := range o.Versions {
@@ -351,7 +444,7 @@ func (img *snapshot) restoreGrants(l *Grants) {
 // restore holds the message in a state that has its index entry.
 func (mi *messageSnapshot) restore(s *State) error {
 	n := mi.Number
-	if n >= s.Mail.Len() || (mi.Posted == nil) == (mi.Requested == nil) {
+	if n >= s.Mail.Len() || !s.Mail.index.Has(n) || (mi.Posted == nil) == (mi.Requested == nil) {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -65,6 +66,42 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 	j.setSnapshot(mailbox.ULID, version)
 	return nil
 }
+
+// partName returns the name of the object with a part of a mailbox's snapshot.
+func partName(mailbox capabilities.ID, sum [sha256.Size]byte) string {
+	return mailbox.ULID.String() + "." + hex.EncodeToString(sum[:])
+}
+
+// SaveSnapshotPart stores a part of a mailbox's snapshot under its SHA-256 digest. The snapshot that refers to it is
+// stored later.
+func (j *Journal) SaveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte, part []byte) error {
+	meta := jetstream.ObjectMeta{Name: partName(mailbox, sum)}
+	if err := j.o.step(StepSnapshot, func() error { return j.connection().putObject(ctx, meta, part) }); err != nil {
+		return readOnly(fmt.Sprintf("a part of the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
+	}
+	return nil
+}
+
+// SnapshotPart returns a part of a mailbox's snapshot. It fails if the part is missing or damaged.
+func (j *Journal) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) ([]byte, error) {
+	part, err := j.connection().getObject(ctx, partName(mailbox, sum))
+	if err == nil && sha256.Sum256(part) != sum {
+		err = errors.New("it is damaged")
+	}
+	if err != nil {
+		j.discarded.Add(1)
+		return nil, fmt.Errorf("a part of the snapshot of mailbox %s: %w", mailbox.ULID, err)
+	}
+	return part, nil
+}
+
+// RemoveSnapshotPart removes a part of a mailbox's snapshot to which no snapshot refers any more.
+func (j *Journal) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) {
+	j.connection().deleteObject(ctx, partName(mailbox, sum))
+}
+
+// DiscardSnapshot has Load use the snapshot of a mailbox no more, until the next one is stored.
+func (j *Journal) DiscardSnapshot(mailbox capabilities.ID) { j.setSnapshot(mailbox.ULID, 0) }
 
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
 // or was made from another log.

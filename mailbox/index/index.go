@@ -3,11 +3,8 @@ package index
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"iter"
-	"maps"
 	"math"
-	"slices"
 
 	"parley/capabilities"
 )
@@ -34,6 +31,7 @@ const (
 	Dismissed
 	ByGrant   // sent by a reference with a grant or facet
 	HasOrigin // entered in the mailbox's index of origins
+	Timed     // the times in its IDs are about the time at which it came
 )
 
 // Is reports whether the Entry has a flag.
@@ -45,19 +43,21 @@ func (e *Entry) IsOpen() bool { return e.Is(Form) && e.Settled == 0 }
 // MaxVersion bounds the versions of a mailbox, and with them the numbers of its messages.
 const MaxVersion = math.MaxUint32
 
-const pageLength = 1 << 12
-
 // Index has the entries of all messages of a mailbox by number, and finds numbers by ID.
 type Index struct {
-	node  capabilities.NodeID
-	pages [][]Entry           // each but the last has pageLength entries
-	slots []uint32            // a hash table of numbers plus one, by the digests of their IDs; 0 is a free slot
-	used  int                 // slots that are not free
-	other map[uint64][]uint32 // versions of further events, by number
+	node   capabilities.NodeID
+	length int // of a page
+	pages  []page
+	slots  []uint32            // a hash table of numbers plus one, by the digests of their IDs; 0 is a free slot
+	used   int                 // slots that are not free; some are of pages that are sealed now
+	other  map[uint64][]uint32 // versions of further events, by number
+	stray  []stray             // IDs in sealed pages that their times do not find, in order
+	cached []int               // sealed pages that are stored and in memory, the oldest first
+	gone   []Sum               // sums of stored pages that were opened again
 }
 
-// New returns an index without messages, of a mailbox on a node.
-func New(node capabilities.NodeID) Index { return Index{node: node} }
+// New returns an index without messages, of a mailbox on a node. Its pages have a number of entries.
+func New(node capabilities.NodeID, length int) Index { return Index{node: node, length: length} }
 
 // Digest returns the digest of an ID. Nobody can choose an ID of a message that has the digest of another one: the
 // node's own IDs have 64 random bits, and those of other nodes are hashed.
@@ -85,54 +85,74 @@ func (x *Index) Len() uint64 {
 		return 0
 	}
 	last := len(x.pages) - 1
-	return uint64(last*pageLength + len(x.pages[last]))
+	return uint64(last*x.length + x.lengthOf(last))
 }
 
-// At returns an entry. The number has to be that of a message. The entry belongs to the index; the caller may set
-// its fields but for the digests and the flag Form.
-func (x *Index) At(n uint64) *Entry { return &x.pages[n/pageLength][n%pageLength] }
+// Has reports whether the entry of a message is in memory.
+func (x *Index) Has(n uint64) bool { return x.pages[x.PageOf(n)].entries != nil }
 
-// From yields the entries from a number on.
-func (x *Index) From(n uint64) iter.Seq2[uint64, *Entry] {
-	return func(yield func(uint64, *Entry) bool) {
-		for end := x.Len(); n < end; n++ {
-			if !yield(n, x.At(n)) {
-				return
-			}
+// At returns an entry, for reading only. It has to be in memory.
+func (x *Index) At(n uint64) *Entry { return &x.pages[x.PageOf(n)].entries[n%uint64(x.length)] }
+
+// Change returns an entry whose fields the caller may set, but for the digests and the flags Form and Timed. It opens
+// the page. The entry has to be in memory.
+func (x *Index) Change(n uint64) *Entry {
+	x.open(x.PageOf(n))
+	return x.At(n)
+}
+
+// Add appends an entry of a message with IDs that were made at times, in milliseconds. The message came at another
+// time.
+func (x *Index) Add(e Entry, came uint64, made ...uint64) {
+	last := len(x.pages) - 1
+	if last < 0 || x.lengthOf(last) == x.length {
+		x.pages = append(x.pages, page{from: math.MaxUint64})
+		if last++; last > 0 {
+			x.pages[last].through = x.pages[last-1].through
 		}
 	}
-}
-
-// Add appends an entry.
-func (x *Index) Add(e Entry) {
-	if last := len(x.pages) - 1; last < 0 || len(x.pages[last]) == pageLength {
-		x.pages = append(x.pages, nil)
+	if e.Flags &^= Timed; inTime(came, made) {
+		e.Flags |= Timed
+		x.pages[last].spread(made)
 	}
-	last := len(x.pages) - 1
 	n := uint32(x.Len())
-	x.pages[last] = append(x.pages[last], e)
-	if 4*(x.used+3) > 3*len(x.slots) {
-		x.grow()
-		return
-	}
+	x.pages[last].entries = append(x.pages[last].entries, e)
 	x.enter(n, &e)
 }
 
-// grow makes the hash table anew with twice the room.
-func (x *Index) grow() {
-	size := max(16, 2*len(x.slots))
-	x.slots, x.used = make([]uint32, size), 0
-	for n, e := range x.From(0) {
-		x.enter(uint32(n), e)
-	}
-}
-
-// enter enters a number under each digest of its entry.
+// enter enters a number in the hash table under each digest of its entry, which the index has.
 func (x *Index) enter(n uint32, e *Entry) {
+	if 4*(x.used+3) > 3*len(x.slots) {
+		x.rebuild() // enters all
+		return
+	}
 	x.put(uint32(e.ID), n)
 	if e.Is(Form) {
 		x.put(e.Promise, n)
 		x.put(e.Resolver, n)
+	}
+}
+
+// rebuild makes the hash table anew, from the open pages.
+func (x *Index) rebuild() {
+	ids := 0
+	for i := range x.pages {
+		if p := &x.pages[i]; !p.sealed {
+			ids += 3 * len(p.entries)
+		}
+	}
+	size := 16
+	for size < 2*ids {
+		size *= 2
+	}
+	x.slots, x.used = make([]uint32, size), 0
+	for i := range x.pages {
+		if x.pages[i].sealed {
+			continue
+		}
+		for at := range x.pages[i].entries {
+			x.enter(uint32(i*x.length+at), &x.pages[i].entries[at])
+		}
 	}
 }
 
@@ -146,53 +166,92 @@ func (x *Index) put(digest, n uint32) {
 	x.used++
 }
 
-// candidates yields the numbers of the slots where a digest can be.
-func (x *Index) candidates(digest uint32) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
+// candidates yields the numbers in open pages that the slots have where a digest can be.
+func (x *Index) candidates(digest uint32) iter.Seq2[uint64, *Entry] {
+	return func(yield func(uint64, *Entry) bool) {
 		if len(x.slots) == 0 {
 			return
 		}
 		mask := uint32(len(x.slots) - 1)
 		for i := digest & mask; x.slots[i] != 0; i = (i + 1) & mask {
-			if !yield(uint64(x.slots[i] - 1)) {
+			n := uint64(x.slots[i] - 1)
+			if !x.pages[x.PageOf(n)].sealed && !yield(n, x.At(n)) {
 				return
 			}
 		}
 	}
 }
 
-// Find returns the number of the message with an ID.
-func (x *Index) Find(id capabilities.ID) (uint64, bool) {
+// FindOpen returns the number of the message with an ID if its page is open.
+func (x *Index) FindOpen(id capabilities.ID) (uint64, bool) {
 	digest := x.Digest(id)
-	for n := range x.candidates(uint32(digest)) {
-		if x.At(n).ID == digest {
+	for n, e := range x.candidates(uint32(digest)) {
+		if e.ID == digest {
 			return n, true
 		}
 	}
 	return 0, false
 }
 
-// FindOther yields the numbers of the forms that may have an ID as their promise or resolver.
-func (x *Index) FindOther(id capabilities.ID) iter.Seq[uint64] {
-	digest := uint32(x.Digest(id))
-	return func(yield func(uint64) bool) {
-		for n := range x.candidates(digest) {
-			if e := x.At(n); e.Is(Form) && (e.Promise == digest || e.Resolver == digest) && !yield(n) {
-				return
+// Find returns the number of the message with an ID. If that may be in pages that are not in memory, it returns those
+// pages, and the caller restocks them and tries again.
+func (x *Index) Find(id capabilities.ID) (n uint64, ok bool, absent []int) {
+	if n, ok := x.FindOpen(id); ok {
+		return n, true, nil
+	}
+	digest := x.Digest(id)
+	for i := range x.sealedWith(id, uint32(digest)) {
+		p := &x.pages[i]
+		if p.entries == nil {
+			absent = append(absent, i)
+			continue
+		}
+		for at := range p.entries {
+			if p.entries[at].ID == digest {
+				return uint64(i*x.length + at), true, nil
 			}
 		}
 	}
+	return 0, false, absent
 }
 
-// Note adds the version of a further event that a message is made of.
+// FindOther returns the numbers of the forms that may have an ID as their promise or resolver, and pages as Find does.
+func (x *Index) FindOther(id capabilities.ID) (numbers []uint64, absent []int) {
+	digest := uint32(x.Digest(id))
+	fits := func(e *Entry) bool { return e.Is(Form) && (e.Promise == digest || e.Resolver == digest) }
+	for n, e := range x.candidates(digest) {
+		if fits(e) {
+			numbers = append(numbers, n)
+		}
+	}
+	for i := range x.sealedWith(id, digest) {
+		p := &x.pages[i]
+		if p.entries == nil {
+			absent = append(absent, i)
+		}
+		for at := range p.entries {
+			if fits(&p.entries[at]) {
+				numbers = append(numbers, uint64(i*x.length+at))
+			}
+		}
+	}
+	return numbers, absent
+}
+
+// Note adds the version of a further event that a message is made of. It opens the page.
 func (x *Index) Note(n, version uint64) {
+	x.open(x.PageOf(n))
+	x.note(n, uint32(version))
+}
+
+func (x *Index) note(n uint64, version uint32) {
 	if x.other == nil {
 		x.other = map[uint64][]uint32{}
 	}
-	x.other[n] = append(x.other[n], uint32(version))
+	x.other[n] = append(x.other[n], version)
 }
 
-// Versions returns the versions of the events that a message is made of, in order.
+// Versions returns the versions of the events that a message is made of, in order. Its entry has to be in memory.
 func (x *Index) Versions(n uint64) []uint64 {
 	e := x.At(n)
 	all := []uint64{uint64(e.First)}
@@ -207,45 +266,4 @@ func (x *Index) Versions(n uint64) []uint64 {
 		all = append(all, settled)
 	}
 	return all
-}
-
-const entrySize = 8 + 4*5 + 2
-
-// Encode returns all entries as bytes.
-func (x *Index) Encode() []byte {
-	b := make([]byte, 0, x.Len()*entrySize)
-	for _, e := range x.From(0) {
-		b = binary.BigEndian.AppendUint64(b, e.ID)
-		for _, v := range [...]uint32{e.Promise, e.Resolver, e.First, e.Settled, e.Changed} {
-			b = binary.BigEndian.AppendUint32(b, v)
-		}
-		b = binary.BigEndian.AppendUint16(b, uint16(e.Flags))
-	}
-	return b
-}
-
-// Decode reads the result of Encode into an empty index. It fails for bytes that are no entries.
-func (x *Index) Decode(b []byte) error {
-	if len(b)%entrySize != 0 {
-		return fmt.Errorf("%d bytes are no index entries", len(b))
-	}
-	for ; len(b) > 0; b = b[entrySize:] {
-		word := func(i int) uint32 { return binary.BigEndian.Uint32(b[8+4*i:]) }
-		x.Add(Entry{
-			ID: binary.BigEndian.Uint64(b), Promise: word(0), Resolver: word(1), First: word(2), Settled: word(3), Changed: word(4),
-			Flags: Flags(binary.BigEndian.Uint16(b[28:])),
-		})
-	}
-	return nil
-}
-
-// Noted yields the numbers and versions given to Note, in the order of the numbers.
-func (x *Index) Noted() iter.Seq2[uint64, []uint32] {
-	return func(yield func(uint64, []uint32) bool) {
-		for _, n := range slices.Sorted(maps.Keys(x.other)) {
-			if !yield(n, x.other[n]) {
-				return
-			}
-		}
-	}
 }

@@ -31,12 +31,12 @@ func entryOf(n uint64, form bool) index.Entry {
 // TestIndexFindsWhatWasAdded compares an index, and one that was encoded and decoded, with a map.
 func TestIndexFindsWhatWasAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var x index.Index
+		x := index.New(capabilities.NodeID{}, 16)
 		forms := rapid.SliceOfN(rapid.Bool(), 0, 300).Draw(t, "forms")
 		for n, form := range forms {
-			x.Add(entryOf(uint64(n), form))
+			x.Add(entryOf(uint64(n), form), 0)
 		}
-		var again index.Index
+		again := index.New(capabilities.NodeID{}, 16)
 		if err := again.Decode(x.Encode()); err != nil {
 			t.Fatal(err)
 		}
@@ -45,17 +45,17 @@ func TestIndexFindsWhatWasAdded(t *testing.T) {
 				t.Fatalf("%d entries, want %d", x.Len(), len(forms))
 			}
 			for n, form := range forms {
-				got, ok := x.Find(id(3 * uint64(n)))
+				got, ok, _ := x.Find(id(3 * uint64(n)))
 				if !ok || got != uint64(n) || *x.At(got) != entryOf(got, form) {
 					t.Fatalf("message %d is found as %d, %t", n, got, ok)
 				}
 				for other := range uint64(2) {
-					if found := slices.Contains(slices.Collect(x.FindOther(id(3*uint64(n)+1+other))), uint64(n)); found != form {
-						t.Fatalf("message %d is found by another ID: %t", n, found)
+					if numbers, _ := x.FindOther(id(3*uint64(n) + 1 + other)); slices.Contains(numbers, uint64(n)) != form {
+						t.Fatalf("message %d is found by another ID: %t", n, !form)
 					}
 				}
 			}
-			if _, ok := x.Find(id(3 * uint64(len(forms)))); ok {
+			if _, ok, _ := x.Find(id(3 * uint64(len(forms)))); ok {
 				t.Fatal("a message is found that was not added")
 			}
 		}
@@ -109,11 +109,11 @@ func TestChangesKnowTheNewest(t *testing.T) {
 }
 
 func ExampleIndex() {
-	var x index.Index
-	x.Add(index.Entry{ID: new(index.Index).Digest(id(7)), First: 1, Flags: index.Form})
+	x := index.New(capabilities.NodeID{}, 16)
+	x.Add(index.Entry{ID: new(index.Index).Digest(id(7)), First: 1, Flags: index.Form}, 0)
 	x.Note(0, 2)
-	x.At(0).Settled = 5
-	n, ok := x.Find(id(7))
+	x.Change(0).Settled = 5
+	n, ok, _ := x.Find(id(7))
 	fmt.Println(n, ok, x.Versions(n))
 	// Output: 0 true [1 2 5]
 }
@@ -121,8 +121,8 @@ func ExampleIndex() {
 // BenchmarkAdd reports the bytes that the index takes for each form.
 func BenchmarkAdd(b *testing.B) {
 	b.ReportAllocs()
-	var x index.Index
+	x := index.New(capabilities.NodeID{}, 16)
 	for n := range uint64(b.N) {
-		x.Add(entryOf(n, true))
+		x.Add(entryOf(n, true), 0)
 	}
 }

@@ -3,6 +3,7 @@ package mailboxtest
 import (
 	"errors"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type Harness struct {
 	SkipChecksums bool                       // do not check that Decide changes nothing
 
 	old     map[string]map[uint64]*mailbox.Message // by agent, all messages that are not in the mailbox's memory
+	pages   map[mailbox.PageSum][]byte             // stored pages of indexes
 	hold    bool                                   // items stay in the outboxes
 	next    uint16
 	made    []capabilities.ID
@@ -38,11 +40,14 @@ type Harness struct {
 	taken   map[string]map[string]bool // by agent, the keys of calls that its run has taken
 }
 
+// pageLength is short, so that few messages make several pages of the index.
+const pageLength = 3
+
 // New returns a harness without agents.
 func New(tb rapid.TB) *Harness {
 	return &Harness{
 		TB: tb, States: map[string]*mailbox.State{}, NameOf: map[capabilities.ID]string{}, Logs: map[string][]events.Recorded{}, Now: 1,
-		taken: map[string]map[string]bool{}, old: map[string]map[uint64]*mailbox.Message{},
+		taken: map[string]map[string]bool{}, old: map[string]map[uint64]*mailbox.Message{}, pages: map[mailbox.PageSum][]byte{},
 	}
 }
 
@@ -82,6 +87,7 @@ func (v *Harness) hostOf(agent string) string {
 func (v *Harness) Add(name string) {
 	id := v.IDsOf(name)()
 	s := mailbox.New(id)
+	s.Mail.SetPageLength(pageLength)
 	v.NameOf[id] = name
 	v.SetState(name, s)
 	v.Agents = append(v.Agents, name)
@@ -150,6 +156,11 @@ func (v *Harness) recallAll(name string, s *mailbox.State) map[uint64]*mailbox.M
 // recall makes absent messages from the agent's log.
 func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old map[uint64]*mailbox.Message) {
 	v.TB.Helper()
+	for _, p := range append(s.Mail.PagesOf(a.Numbers), a.Pages...) {
+		if err := s.Mail.Restock(p, v.pages[p.Sum], true); err != nil {
+			v.TB.Fatalf("%s: %v", name, err)
+		}
+	}
 	for _, n := range a.Numbers {
 		var evs []events.Event
 		for _, version := range s.Mail.Versions(n) {
@@ -163,19 +174,44 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 	}
 }
 
+// shed lets a state's index go out of memory, as far as it can be stored.
+func (v *Harness) shed(s *mailbox.State) {
+	v.TB.Helper()
+	parts, err := s.Part(math.MaxInt)
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	for i, p := range parts.Pages {
+		v.pages[p.Sum] = parts.Data[i]
+	}
+	s.Mail.Stored(parts.Pages...)
+	s.Mail.TrimPages(0)
+}
+
 // recalling calls fn with none but the messages that it needs of those that the state has let go of.
 func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) error {
 	v.TB.Helper()
 	lent := map[uint64]*mailbox.Message{}
 	s.Mail.Lend(lent)
+	if v.decided%3 == 0 && s.Mail.Len() > pageLength {
+		v.shed(s)
+	}
 	defer func() {
+		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages()}, nil)
 		old := v.old[name]
 		maps.Copy(old, lent)
 		s.Mail.Lend(old)
-		for l := range s.Mail.List(0) { // a message may change without being lent
-			if m := old[l.Number]; m != nil && m.Changed != l.Changed {
-				v.recall(name, s, &mailbox.Absent{Numbers: []uint64{l.Number}}, old)
+		for first := uint64(0); first < s.Mail.Len(); {
+			some, err := s.Mail.List(first)
+			if err != nil {
+				v.TB.Fatal(err)
 			}
+			for _, l := range some { // a message may change without being lent
+				if m := old[l.Number]; m != nil && m.Changed != l.Changed {
+					v.recall(name, s, &mailbox.Absent{Numbers: []uint64{l.Number}}, old)
+				}
+			}
+			first += uint64(len(some))
 		}
 	}()
 	for {
@@ -356,9 +392,32 @@ func (v *Harness) CheckReplay() {
 		if err != nil {
 			v.TB.Fatal(err)
 		}
+		v.checkParts(name, string(encoded))
 		if string(second) != string(encoded) || restored.Summary() != v.States[name].Summary() {
 			v.TB.Fatalf("the snapshot of %s does not restore its state", name)
 		}
+	}
+}
+
+// checkParts fails the test if a snapshot in parts does not restore a state with the given snapshot.
+func (v *Harness) checkParts(name, want string) {
+	v.TB.Helper()
+	s := v.Replay(name)
+	v.shed(s)
+	parts, err := s.Part(0)
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	if s, err = mailbox.Restore(s.ID, parts.Head); err != nil {
+		v.TB.Fatal(err)
+	}
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages()}, nil)
+	got, err := s.Snapshot()
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	if string(got) != want {
+		v.TB.Fatalf("the snapshot of %s in parts does not restore its state", name)
 	}
 }
 
@@ -366,12 +425,16 @@ func (v *Harness) CheckReplay() {
 func (v *Harness) Replay(name string) *mailbox.State {
 	v.TB.Helper()
 	s := mailbox.New(v.States[name].ID)
-	for _, r := range v.Logs[name] {
+	s.Mail.SetPageLength(pageLength)
+	for i, r := range v.Logs[name] {
 		lent := map[uint64]*mailbox.Message{}
 		s.Mail.Lend(lent)
+		if i%7 == 0 {
+			v.shed(s)
+		}
 		err := s.Apply(r)
-		if a, absent := errors.AsType[*mailbox.Absent](err); absent {
-			v.recall(name, s, a, lent)
+		for absent := new(mailbox.Absent); errors.As(err, &absent); {
+			v.recall(name, s, absent, lent)
 			err = s.Apply(r)
 		}
 		if err != nil {
@@ -379,6 +442,7 @@ func (v *Harness) Replay(name string) *mailbox.State {
 		}
 	}
 	s.Mail.Lend(nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages()}, nil)
 	return s
 }
 
