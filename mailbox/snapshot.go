@@ -21,13 +21,6 @@ const (
 	headFormat     = 11
 )
 
-// headSnapshot is a snapshot without the sealed pages of the index. These are stored each for itself.
-type headSnapshot struct {
-	Format int
-	State  []byte // a snapshot without the index's entries
-	Index  index.Head
-}
-
 // snapshot is the encoded form of a State: the messages that are in memory, and the indexes of all. It leaves out
 // everything that can be computed from the rest.
 type snapshot struct {
@@ -148,41 +141,6 @@ func (s *State) Snapshot() ([]byte, error) {
 	x := s.indexSnapshot(false)
 	x.Entries = s.Mail.index.Encode()
 	return s.encode(x)
-}
-
-// Parts are a snapshot in parts.
-type Parts struct {
-	Head  []byte    // for Restore
-	Pages []Page    // that are not stored; they have to be, before the head is
-	Data  [][]byte  // the pages
-	Gone  []PageSum // sums of stored pages that are of no use once the head is stored
-}
-
-// PageSum is the sum of a page, under which it is stored.
-type PageSum = index.Sum
-
-// Part encodes the state without those pages of the index that are stored. It seals at most some pages that do not
-// change any more for the time being.
-func (s *State) Part(pages int) (Parts, error) {
-	l := &s.Mail
-	needed := map[int]bool{}
-	for n := range l.live {
-		needed[l.index.PageOf(n)] = true
-	}
-	l.index.Seal(pages, needed)
-	state, err := s.encode(s.indexSnapshot(true))
-	if err != nil {
-		return Parts{}, err
-	}
-	p := Parts{Pages: l.index.Unstored()}
-	if p.Head, err = encode(&headSnapshot{Format: headFormat, State: state, Index: l.index.Head()}); err != nil {
-		return Parts{}, fmt.Errorf("snapshot of %s: %w", s.ID, err)
-	}
-	for _, page := range p.Pages {
-		p.Data = append(p.Data, l.index.EncodePage(page.Number))
-	}
-	p.Gone = l.index.Gone()
-	return p, nil
 }
 
 // encode encodes the state with an index.

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
-	"sort"
 
 	"parley/capabilities"
 )
@@ -74,7 +72,7 @@ func (p *page) spread(made []uint64) {
 func (x *Index) sealedWith(id capabilities.ID, digest uint32) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		made := id.ULID.Time()
-		first := sort.Search(len(x.pages), func(i int) bool { return x.pages[i].through >= made })
+		first, _ := slices.BinarySearchFunc(x.pages, made, func(p page, made uint64) int { return cmp.Compare(p.through, made) })
 		for i := first; i < len(x.pages); i++ {
 			if p := &x.pages[i]; p.sealed && p.from <= made && made <= p.to && !yield(i) {
 				return
@@ -336,7 +334,7 @@ func (x *Index) RestoreHead(h Head) error {
 		return err
 	}
 	if h.Length < 1 || h.Length > maxLength || len(h.Pages)%pageSize != 0 || len(h.Strays)%8 != 0 {
-		return errors.New("the head of an index has another length")
+		return fmt.Errorf("the head of an index has another length")
 	}
 	x.length = h.Length
 	through := uint64(0)
@@ -351,19 +349,19 @@ func (x *Index) RestoreHead(h Head) error {
 		} else {
 			count := min(x.length, len(entries))
 			if count == 0 || count < x.length && len(b) > pageSize {
-				return errors.New("the head of an index lacks entries")
+				return fmt.Errorf("the head of an index lacks entries")
 			}
 			p.entries, entries = slices.Clone(entries[:count]), entries[count:]
 		}
 		x.pages = append(x.pages, p)
 	}
 	if len(entries) > 0 {
-		return errors.New("the head of an index has too many entries")
+		return fmt.Errorf("the head of an index has too many entries")
 	}
 	for b := h.Strays; len(b) > 0; b = b[8:] {
 		s := stray{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])}
 		if uint64(s.number) >= x.Len() {
-			return errors.New("the head of an index has a stray ID")
+			return fmt.Errorf("the head of an index has a stray ID")
 		}
 		x.stray = append(x.stray, s)
 	}
