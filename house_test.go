@@ -26,9 +26,10 @@ var imports = map[string][]string{
 	"mailbox/rule":        {".", "capabilities", "events"},
 	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
-	"persistence":          {".", "capabilities", "events", "persistence/archive"},
-	"persistence/archive":  {"capabilities", "events"},
-	"persistence/disktest": {},
+	"persistence":               {".", "capabilities", "events", "persistence/archive"},
+	"persistence/archive":       {"capabilities", "events"},
+	"persistence/archive/store": {".", "persistence/archive"},
+	"persistence/disktest":      {},
 
 	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
 	"actors/connlimit":           {},

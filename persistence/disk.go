@@ -8,11 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"syscall"
 
 	"parley"
+	"parley/persistence/archive"
 )
 
 // newestBlocks is the number of a stream's blocks that can hold the last write.
@@ -173,22 +172,8 @@ func MakeFolder(path string) error {
 	return err
 }
 
-// SyncFolder flushes a folder. The name of a new file is on disk only after that. It has no effect on systems that
-// cannot flush folders.
-func SyncFolder(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(d.Sync(), d.Close())
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
-}
+// SyncFolder flushes a folder. The name of a new file is on disk only after that.
+func SyncFolder(path string) error { return archive.SyncFolder(path) }
 
 // flushBeside flushes the state folder, and the files of an embedded server that are not blocks: its folders and the
 // descriptions of its streams.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -135,7 +137,7 @@ func (w *Writer) seal() (Segment, error) {
 	if err := os.Rename(w.path+temporary, w.path); err != nil {
 		return Segment{}, fmt.Errorf("write a segment: %w", err)
 	}
-	if err := syncFolder(filepath.Dir(w.path)); err != nil {
+	if err := SyncFolder(filepath.Dir(w.path)); err != nil {
 		return Segment{}, fmt.Errorf("write a segment: %w", err)
 	}
 	return w.foot.segment(w.size, digest), nil
@@ -147,12 +149,19 @@ func (w *Writer) Discard() {
 	_ = os.Remove(w.path + temporary)
 }
 
-// syncFolder flushes a folder, so that its names are on disk.
-func syncFolder(path string) error {
-	f, err := os.Open(path)
+// SyncFolder flushes a folder. The name of a new file is on disk only after that. It has no effect on systems that
+// cannot flush folders.
+func SyncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	return f.Sync()
+	err = errors.Join(d.Sync(), d.Close())
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+
+	"parley"
+)
+
+// s3 is a store in a bucket.
+type s3 struct {
+	client         *minio.Client
+	bucket, prefix string // the prefix is empty or ends with a slash
+}
+
+// attempts is how often a request is made that fails in a way that may pass.
+const attempts = 3
+
+// openS3 returns the store of BUCKET/PREFIX. It reads the environment as other S3 clients do: AWS_ENDPOINT_URL_S3 or
+// AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, and the credentials in AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY, in MINIO_ROOT_USER and MINIO_ROOT_PASSWORD, in the file ~/.aws/credentials, or of the machine
+// that it runs on.
+func openS3(place string) (Store, error) {
+	bucket, prefix, _ := strings.Cut(place, "/")
+	if prefix = strings.Trim(prefix, "/"); prefix != "" {
+		if !fs.ValidPath(prefix) {
+			return nil, parley.Refuse(parley.InvalidArgument, "%.200q is no prefix in a bucket", prefix)
+		}
+		prefix += "/"
+	}
+	endpoint := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
+	at, err := url.Parse(endpoint)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || strings.Trim(at.Path, "/") != "" {
+		return nil, parley.Refuse(parley.InvalidArgument, "%.200q is no address of an S3 server", endpoint).
+			WithHint("AWS_ENDPOINT_URL is as https://s3.example.com")
+	}
+	transport, err := minio.DefaultTransport(at.Scheme == "https")
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the archive at %s%s cannot be used: %v", s3Scheme, place, err)
+	}
+	client, err := minio.New(at.Host, &minio.Options{
+		Creds: credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+		}),
+		Secure:     at.Scheme == "https",
+		Region:     cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
+		MaxRetries: attempts,
+		Transport:  transport,
+	})
+	if err == nil {
+		err = s3utils.CheckValidBucketName(bucket)
+	}
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the archive at %s%s cannot be used: %v", s3Scheme, place, err)
+	}
+	return &s3{client: client, bucket: bucket, prefix: prefix}, nil
+}
+
+// String implements Store.
+func (s *s3) String() string { return s3Scheme + strings.TrimSuffix(s.bucket+"/"+s.prefix, "/") }
+
+// Put implements Store. The server checks the content against its SHA-256.
+func (s *s3) Put(ctx context.Context, name string, content io.ReaderAt, size int64) error {
+	_, err := s.client.PutObject(ctx, s.bucket, s.prefix+name, io.NewSectionReader(content, 0, size), size, minio.PutObjectOptions{
+		ContentType: "application/octet-stream", DisableMultipart: size <= maxPut,
+	})
+	return absent(err)
+}
+
+// maxPut is the size up to which a file is sent in one request, so that an upload that ends early leaves nothing.
+const maxPut = 1 << 30
+
+// Get implements Store.
+func (s *s3) Get(ctx context.Context, name string, limit int64, w io.Writer) error {
+	object, err := s.client.GetObject(ctx, s.bucket, s.prefix+name, minio.GetObjectOptions{})
+	if err != nil {
+		return absent(err)
+	}
+	defer object.Close() //nolint:errcheck // it was only read
+	return absent(bounded(ctx, w, object, limit))
+}
+
+// Size implements Store.
+func (s *s3) Size(ctx context.Context, name string) (int64, error) {
+	info, err := s.client.StatObject(ctx, s.bucket, s.prefix+name, minio.StatObjectOptions{})
+	return info.Size, absent(err)
+}
+
+// List implements Store.
+func (s *s3) List(ctx context.Context, under string) ([]string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // it ends the listing
+	var names []string
+	for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + under + "/"}) {
+		if o.Err != nil {
+			return nil, absent(o.Err)
+		}
+		if name, ok := strings.CutPrefix(o.Key, s.prefix); ok && !strings.HasSuffix(name, "/") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, ctx.Err()
+}
+
+// absent returns fs.ErrNotExist for the answer that there is no such file.
+func absent(err error) error {
+	if r, ok := errors.AsType[minio.ErrorResponse](err); ok && r.StatusCode == http.StatusNotFound && r.Code != "NoSuchBucket" {
+		return fs.ErrNotExist
+	}
+	return err
+}
