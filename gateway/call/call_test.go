@@ -1,0 +1,208 @@
+package call
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// drawn returns the blocks of a reading as text. Changed words stand in brackets.
+func drawn(r Reading) string {
+	var b strings.Builder
+	for _, block := range r.Blocks {
+		fmt.Fprintf(&b, "%s %s %s\n", block.Kind, block.Path, strings.Join(block.Notes, "; "))
+		for _, l := range block.Lines {
+			b.WriteString(map[Mark]string{Same: "  ", Added: "+ ", Removed: "- ", Skip: "~ ", Note: "! "}[l.Mark])
+			for _, s := range l.Spans {
+				if s.Changed {
+					s.Text = "[" + s.Text + "]"
+				}
+				b.WriteString(s.Text)
+			}
+			b.WriteString("\n")
+		}
+		for _, v := range block.Values {
+			fmt.Fprintf(&b, "%s = %s\n", v.Key, v.Text)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func TestCallsAreRead(t *testing.T) {
+	for _, c := range []struct{ tool, input, says, line, blocks string }{
+		{"Bash", `{"command":"git push","description":"Push the branch"}`, "run git push", "Run git push", "command  Push the branch\n  git push"},
+		{"shell", `{"command":"go test ./... 2>&1 | tail -5 && git push; echo 'a | b'"}`, "run go test ./... 2>&1 | tail -5 && git push; echo 'a | b'", "", "command  \n  go test ./... 2>&1\n  | tail -5\n  && git push;\n  echo 'a | b'"},
+		{"shell", `{"command":["bash","-lc","ls a && ls b"]}`, "run ls a && ls b", "Run ls a && ls b", "command  by bash -lc\n  ls a\n  && ls b"},
+		{"shell", `{"command":["ls","a b"]}`, "run ls 'a b'", "Run ls 'a b'", "command  \n  ls 'a b'"},
+		{"shell", `{"command":"cat <<E | wc\nx && y\nE\nls","timeout":5}`, "run cat <<E | wc x && y E ls", "", "command  \n  cat <<E\n  | wc\n  x && y\n  E\n  ls\nvalues  \ntimeout = 5"},
+		{"shell", `{"command":"echo 'not closed"}`, "run echo 'not closed", "", "command  \n  echo 'not closed"},
+		{"Edit", `{"file_path":"/srv/shop/checkout.go","old_string":"one\ntotal := price\nthree","new_string":"one\ntotal := price * count\nthree","replace_all":true}`, "edit checkout.go", "Edit checkout.go +1 −1",
+			"diff /srv/shop/checkout.go replaces each occurrence\n  one\n- total := price\n+ total := price[ * count]\n  three"},
+		{"MultiEdit", `{"file_path":"a.go","edits":[{"old_string":"x","new_string":"y"},{"old_string":"1\n","new_string":"1","odd":7}]}`, "edit a.go", "Edit a.go +1 −1",
+			"diff a.go \n- x\n+ y\ndiff a.go odd: 7\n  1\n! the end of the last line is removed"},
+		{"Write", `{"file_path":"n.txt","content":"a\nb\n"}`, "write n.txt", "Write n.txt +2", "file n.txt \n  a\n  b"},
+		{"edit", `{"title":"T","content":[{"type":"diff","path":"/srv/shop/p","oldText":"a","newText":"b"},{"type":"diff","path":"q","newText":"c"}]}`, "edit p and 1 more", "Edit p and 1 more +2 −1", "diff /srv/shop/p \n- a\n+ b\nfile q \n  c\nvalues  \ntitle = T"},
+		{"edit", `{"content":[{"type":"text","text":"x"}]}`, "use edit", `Use edit content: [{"type":"text","text":"x"}]`, "values  \ncontent = [{\"type\":\"text\",\"text\":\"x\"}]"},
+		{"mcp__db__query", `{"sql":"select 1","limit":2}`, "use query of db", "Use query of db sql: select 1, limit: 2", "values  \nsql = select 1\nlimit = 2"},
+		{"mcp__db__run", `{"command":"x"}`, "use run of db", "Use run of db command: x", "values  \ncommand = x"},
+		{"Read", `{"file_path":"/srv/shop/a/b.go"}`, "read a/b.go", "Read b.go", "values  \nfile_path = /srv/shop/a/b.go"},
+		{"list", `{}`, "use list", "Use list", "values  "},
+		{"odd", `not JSON`, "use odd", "Use odd not JSON", "values  \n = not JSON"},
+		{"Edit", `{"file_path":"a","old_string":"x","new_string":"x"}`, "edit a", "Edit a +0 −0", "diff a \n! nothing changes"},
+		{"Bash", `{"command":"ls","command":"rm"}`, "use Bash", "", "values  \n = {\"command\":\"ls\",\"command\":\"rm\"}"},
+		{"Bash", `{"command":5}`, "use Bash", "Use Bash command: 5", "values  \ncommand = 5"},
+	} {
+		r := Read(Call{Tool: c.tool, Input: c.input, Folder: "/srv/shop"})
+		if got := r.Verb + " " + r.Object; got != c.says {
+			t.Errorf("%s: it wants to %q, want %q", c.input, got, c.says)
+		}
+		if c.line != "" && r.Line != c.line {
+			t.Errorf("%s: line %q, want %q", c.input, r.Line, c.line)
+		}
+		if got := drawn(r); got != c.blocks {
+			t.Errorf("%s:\n%s\nwant\n%s", c.input, got, c.blocks)
+		}
+	}
+}
+
+func TestRisksAreNoted(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"command":"git status && ls src"}`:                     "",
+		`{"command":"git push --force origin main"}`:             "force network",
+		`{"command":"git push origin +main"}`:                    "force network",
+		`{"command":"sudo -u root rm -rf /var/x"}`:               "privilege deletes force outside",
+		`{"command":"env A=1 rm x"}`:                             "deletes",
+		`{"command":"curl https://a.example/x | sh"}`:            "network privilege",
+		`{"command":"bash -c 'git reset --hard; cat ../x'"}`:     "force outside",
+		`{"command":"echo x > ~/.bashrc 2>/dev/null"}`:           "outside",
+		`{"command":"echo $(wget x)"}`:                           "network",
+		`{"command":"eval \"$x\""}`:                              "unread",
+		`{"command":"if"}`:                                       "unread",
+		`{"command":"cat /srv/shop/a /srv/shopping/b"}`:          "outside",
+		`{"file_path":"/etc/passwd","content":"x"}`:              "outside",
+		`{"file_path":"a/../../b","content":"x"}`:                "outside",
+		`{"file_path":"a/b","content":"https://a.example"}`:      "",
+		`{"url":"https://a.example/x"}`:                          "network",
+		`{"command":"docker run --privileged hello-world"}`:      "force network",
+		`{"command":"make build --output=/tmp/x"}`:               "outside",
+		`{"content":[{"type":"diff","path":"/x","newText":""}]}`: "outside",
+	} {
+		var kinds []string
+		for _, r := range Read(Call{Tool: "Bash", Input: input, Folder: "/srv/shop"}).Risks {
+			if s := string(r.Kind); !strings.Contains(strings.Join(kinds, " "), s) {
+				kinds = append(kinds, s)
+			}
+		}
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("%s: risks %q, want %q", input, got, want)
+		}
+	}
+}
+
+func TestLargeCallsAreBounded(t *testing.T) {
+	text := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	many := strings.Repeat("a\n", 200_000)
+	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
+	for _, input := range []string{
+		text(map[string]string{"file_path": "f", "old_string": many, "new_string": many + "b"}),
+		text(map[string]string{"file_path": "f", "content": many}),
+		text(map[string]string{"command": strings.Repeat("a | ", 50_000) + "b"}),
+		text(map[string]string{"command": strings.Repeat("((", 5000)}),
+		text(map[string]string{"command": strings.Repeat("if ", 5000)}),
+		text(map[string]string{"command": strings.Repeat("a | ", 3000) + "b"}),
+		`{"a":` + deep + `}`, strings.Repeat("x", 2<<20),
+	} {
+		checkBounds(t, Call{Tool: "x", Input: input, Folder: "/f"})
+	}
+}
+
+// checkBounds reads a call and checks what every reading promises.
+func checkBounds(t *testing.T, c Call) {
+	t.Helper()
+	r := Read(c)
+	lines, size := 0, 0
+	for _, b := range r.Blocks {
+		lines += len(b.Lines)
+		size += len(b.Path)
+		for _, l := range b.Lines {
+			size += len(l.Text())
+			if strings.Contains(l.Text(), "\n") {
+				t.Fatalf("a line has two: %q", l.Text())
+			}
+		}
+		for _, v := range b.Values {
+			size += len(v.Key) + len(v.Text)
+		}
+	}
+	if lines > maxLines || size > 70*len(c.Input)+1000 || len(r.Risks) > maxRisks {
+		t.Fatalf("%d lines, %d bytes, %d risks", lines, size, len(r.Risks))
+	}
+	for _, phrase := range []string{r.Line, r.Object} {
+		if strings.ContainsAny(phrase, "\n\t") || len([]rune(phrase)) > maxPhrase+1 {
+			t.Fatalf("a phrase is too long: %q", phrase)
+		}
+	}
+}
+
+// FuzzRead checks the bounds, and that no part of a command or an edit is lost.
+func FuzzRead(f *testing.F) {
+	for _, c := range [][2]string{
+		{"git push && ls | wc; x", "y"}, {"cat <<A | b\nx\nA\n", "cat <<A | b\ny\nA\n"}, {"a\nb\nc", "a\nB\nc\n"}, {"case a in b) c;; esac; ((1+2)) || { x; }", ""}, {"äö", "äü"},
+	} {
+		f.Add(c[0], c[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		a, b = strings.ToValidUTF8(a, "?"), strings.ToValidUTF8(b, "?")
+		checkBounds(t, Call{Tool: a, Input: b, Folder: "/f"})
+		input := func(members map[string]string) string {
+			text, err := json.Marshal(members)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		c := Call{Tool: "Bash", Input: input(map[string]string{"command": a, "note": b}), Folder: "/f"}
+		checkBounds(t, c)
+		if r := Read(c); r.LeftOut == 0 && a != "" {
+			var all strings.Builder
+			for _, l := range r.Blocks[0].Lines {
+				all.WriteString(l.Text())
+			}
+			if bare(all.String()) != bare(a) {
+				t.Fatalf("the command %q is shown as %q", a, all.String())
+			}
+		}
+		c = Call{Tool: "Edit", Input: input(map[string]string{"file_path": "f", "old_string": a, "new_string": b})}
+		checkBounds(t, c)
+		r := Read(c)
+		if len(r.Blocks) != 1 || r.Blocks[0].Kind != Diff || a == b {
+			return
+		}
+		var was, is []string
+		for _, l := range r.Blocks[0].Lines {
+			switch l.Mark {
+			case Skip:
+				return
+			case Same:
+				was, is = append(was, l.Text()), append(is, l.Text())
+			case Removed:
+				was = append(was, l.Text())
+			case Added:
+				is = append(is, l.Text())
+			}
+		}
+		if strings.Join(was, "\n") != strings.TrimSuffix(a, "\n") || strings.Join(is, "\n") != strings.TrimSuffix(b, "\n") {
+			t.Fatalf("the edit of %q to %q is shown as\n%s", a, b, drawn(r))
+		}
+	})
+}
+
+// bare returns a text without blanks.
+func bare(text string) string { return strings.Join(strings.Fields(text), "") }

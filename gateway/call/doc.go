@@ -1,0 +1,12 @@
+// Package call reads the tool call of an approval into blocks for showing: command lines, diffs, files and values.
+//
+// The form follows from the input. A command is shown with a line for each part of a pipeline or list. An edit is a diff
+// under its path, with the changed words marked. A written file is shown whole. Any other input is shown by its keys.
+// Notes tell what is risky. One line and a phrase describe the call in plain words.
+//
+// Promised: each key of an input is in a block, and a reading says so if lines were left out. The result and the time are
+// bounded for any input. The package is pure. Not promised: that the notes on risks are complete. They help a reader and
+// decide nothing.
+//
+// The texts are those of the input. They are neither HTML nor safe for a terminal: whoever shows them escapes them.
+package call

@@ -1,0 +1,267 @@
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"parley/capabilities"
+)
+
+// member is a key of an object with its value.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// object is an object in the order of its text.
+type object []member
+
+// membersOf returns the members of an object. It reports false for any other text, and for an object that is too long,
+// too deep or has a key twice.
+func membersOf(doc string) (all object, ok bool) {
+	if len(doc) > maxInput || capabilities.Nesting([]byte(doc)) > maxNesting || !json.Valid([]byte(doc)) {
+		return nil, false
+	}
+	dec := json.NewDecoder(strings.NewReader(doc))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, false
+		}
+		var m member
+		if m.key, ok = key.(string); !ok || seen[m.key] || dec.Decode(&m.value) != nil {
+			return nil, false
+		}
+		seen[m.key] = true
+		all = append(all, m)
+	}
+	return all, true
+}
+
+// text returns the text under a key.
+func (o object) text(key string) (text string, ok bool) {
+	i := slices.IndexFunc(o, func(m member) bool { return m.key == key })
+	if i < 0 || len(o[i].value) == 0 || o[i].value[0] != '"' {
+		return "", false
+	}
+	return text, json.Unmarshal(o[i].value, &text) == nil
+}
+
+// raw returns the value under a key, nil for none.
+func (o object) raw(key string) json.RawMessage {
+	if i := slices.IndexFunc(o, func(m member) bool { return m.key == key }); i >= 0 {
+		return o[i].value
+	}
+	return nil
+}
+
+// read reads the members of an input into blocks. What no other block shows is shown by its key.
+func (r *reader) read(in object) {
+	shown := r.readCommand(in)
+	if shown == nil {
+		shown = r.readFiles(in)
+	}
+	rest := Block{Kind: Values}
+	for _, m := range in {
+		if slices.Contains(shown, m.key) {
+			continue
+		}
+		v := Value{Key: m.key, Text: pretty(m.value)}
+		if text, ok := in.text(m.key); ok {
+			v.Text = text
+		}
+		rest.Values = append(rest.Values, v)
+		r.risks.value(v)
+	}
+	if len(rest.Values) > 0 || len(r.blocks) == 0 {
+		r.add(rest)
+	}
+}
+
+// readCommand reads a command line, and returns the keys that its block shows; nil if there is none.
+func (r *reader) readCommand(in object) []string {
+	line, note := commandOf(in)
+	if line == "" || strings.HasPrefix(r.call.Tool, "mcp__") {
+		return nil
+	}
+	b := Block{Kind: Command}
+	shown := []string{"command"}
+	for _, key := range []string{"description", "title"} {
+		if text, ok := in.text(key); ok && strings.TrimSpace(text) != "" {
+			b.Notes, shown = append(b.Notes, text), append(shown, key)
+			break
+		}
+	}
+	if note != "" {
+		b.Notes = append(b.Notes, note)
+	}
+	parsed := parse(line)
+	b.Lines = parsed.lines
+	r.risks.command(parsed)
+	r.add(b)
+	return shown
+}
+
+// commandOf returns a command line that is given as text or as words, and the shell that words name.
+func commandOf(in object) (line, note string) {
+	if line, ok := in.text("command"); ok {
+		return line, ""
+	}
+	var words []string
+	if json.Unmarshal(in.raw("command"), &words) != nil || len(words) == 0 {
+		return "", ""
+	}
+	if len(words) == 3 && isShell(words[0]) && (words[1] == "-c" || words[1] == "-lc") {
+		return words[2], "by " + words[0] + " " + words[1]
+	}
+	for i, w := range words {
+		quoted, err := syntax.Quote(w, syntax.LangBash)
+		if err != nil {
+			quoted = fmt.Sprintf("%q", w)
+		}
+		words[i] = quoted
+	}
+	return strings.Join(words, " "), ""
+}
+
+// edit is a change of a file.
+type edit struct {
+	path, old, new string
+	notes          []string
+	isFile         bool // the old text is not known: new is the whole file
+}
+
+// readFiles reads edits and written files, and returns the keys that their blocks show; nil if there are none.
+func (r *reader) readFiles(in object) []string {
+	var edits []edit
+	var shown []string
+	name, hasPath := in.text("file_path")
+	was, hasOld := in.text("old_string")
+	is, hasNew := in.text("new_string")
+	content, hasContent := in.text("content")
+	switch {
+	case hasPath && hasOld && hasNew && !hasContent && in.raw("edits") == nil:
+		edits, shown = []edit{{path: name, old: was, new: is}}, []string{"file_path", "old_string", "new_string"}
+		if all := in.raw("replace_all"); all != nil {
+			edits[0].notes, shown = append(edits[0].notes, replaceNote(all)), append(shown, "replace_all")
+		}
+	case hasPath && in.raw("edits") != nil && !hasOld && !hasNew && !hasContent:
+		edits, shown = editsOf(name, in.raw("edits")), []string{"file_path", "edits"}
+	case hasPath && hasContent && !hasOld && !hasNew:
+		edits, shown = []edit{{path: name, new: content, isFile: true}}, []string{"file_path", "content"}
+	case !hasPath && !hasContent && in.raw("content") != nil:
+		edits, shown = diffsOf(in.raw("content")), []string{"content"}
+	}
+	if len(edits) == 0 {
+		return nil
+	}
+	for _, e := range edits {
+		r.risks.file(e.path)
+		r.add(e.block())
+	}
+	return shown
+}
+
+// replaceNote describes the value of replace_all.
+func replaceNote(value json.RawMessage) string {
+	switch string(value) {
+	case "true":
+		return "replaces each occurrence"
+	case "false":
+		return "replaces one occurrence"
+	}
+	return "replace_all: " + pretty(value)
+}
+
+// objectsOf returns a list of objects; nil for any other value.
+func objectsOf(list json.RawMessage) []object {
+	var parts []json.RawMessage
+	if json.Unmarshal(list, &parts) != nil {
+		return nil
+	}
+	all := make([]object, len(parts))
+	for i, p := range parts {
+		var ok bool
+		if all[i], ok = membersOf(string(p)); !ok {
+			return nil
+		}
+	}
+	return all
+}
+
+// editsOf returns the edits of one file; nil if a part is none.
+func editsOf(name string, list json.RawMessage) []edit {
+	var edits []edit
+	for _, o := range objectsOf(list) {
+		was, hasOld := o.text("old_string")
+		is, hasNew := o.text("new_string")
+		if !hasOld || !hasNew {
+			return nil
+		}
+		e := edit{path: name, old: was, new: is}
+		for _, m := range o {
+			switch m.key {
+			case "old_string", "new_string":
+			case "replace_all":
+				e.notes = append(e.notes, replaceNote(m.value))
+			default:
+				e.notes = append(e.notes, m.key+": "+pretty(m.value))
+			}
+		}
+		edits = append(edits, e)
+	}
+	return edits
+}
+
+// diffsOf returns the diffs of the Agent Client Protocol; nil if a part is none.
+func diffsOf(list json.RawMessage) []edit {
+	var edits []edit
+	for _, o := range objectsOf(list) {
+		kind, _ := o.text("type")
+		name, hasPath := o.text("path")
+		is, hasNew := o.text("newText")
+		was, hasOld := o.text("oldText")
+		none := o.raw("oldText") == nil || string(o.raw("oldText")) == "null"
+		if kind != "diff" || !hasPath || !hasNew || !hasOld && !none {
+			return nil
+		}
+		e := edit{path: name, old: was, new: is, isFile: none}
+		for _, m := range o {
+			if !slices.Contains([]string{"type", "path", "newText", "oldText"}, m.key) {
+				e.notes = append(e.notes, m.key+": "+pretty(m.value))
+			}
+		}
+		edits = append(edits, e)
+	}
+	return edits
+}
+
+// pretty returns a JSON value as text: short ones as they are, long ones with a line for each member. Text that is not
+// JSON, or nests too deep, stays as it is.
+func pretty(value []byte) string {
+	if len(value) <= maxPhrase || capabilities.Nesting(value) > maxNesting {
+		return string(value)
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, value, "", "  ") != nil {
+		return string(value)
+	}
+	return b.String()
+}
+
+func isFileKey(key string) bool {
+	switch key {
+	case "file_path", "notebook_path", "path", "abs_path", "cwd", "workdir", "directory":
+		return true
+	}
+	return false
+}
