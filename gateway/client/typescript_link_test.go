@@ -190,3 +190,31 @@ func TestTypeScriptAgentOutlivesConnection(t *testing.T) {
 		t.Errorf("it is told %s", got)
 	}
 }
+
+// TestTypeScriptAsksBringTheirOutcomes has a script request a capability and ask for approval.
+func TestTypeScriptAsksBringTheirOutcomes(t *testing.T) {
+	t.Setenv("NODE_OPTIONS", withWebSocket)
+	h, host, _ := openTest(t)
+	pass := openCuttingProxy(t, h.address, "")
+	s := startScript(t, "../test/asks.mjs", pass.url, tokenOf(t, host))
+	if got := s.line(t); got != "asked" {
+		t.Fatalf("got %q", got)
+	}
+	for _, m := range listed(t, host, client.View{Pending: true}) {
+		var err error
+		if m.Type == "request" {
+			_, err = host.Reject(t.Context(), m.ID(), "no")
+		} else {
+			_, err = host.Decide(t.Context(), m, "once", "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.ends(t); got != "asked\ndeclined no\ntrue\n" {
+		t.Errorf("it said %q", got)
+	}
+	if n := pass.begunOf("await"); n > 0 {
+		t.Errorf("%d calls awaited an outcome", n)
+	}
+}

@@ -254,7 +254,8 @@ func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 	worker(t, host, newWorker{Name: "stays", Labels: ui}, "read prompt; echo begun; read more")
 	worker(t, host, newWorker{Name: "goes", Labels: ui}, "read prompt")
 	worker(t, host, newWorker{Name: "other"}, "read prompt")
-	follow := startScript(t, "agents-follow.mjs", h.url(), hostToken(t, host))
+	pass := openCuttingProxy(t, h.address, "")
+	follow := startScript(t, "agents-follow.mjs", pass.url, hostToken(t, host))
 	prompted, queued := []string{"upsert stays idle", "upsert goes idle", "upsert stays running"}, 0
 	for i, want := range prompted {
 		if i == 2 {
@@ -292,6 +293,9 @@ func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 	told := strings.Split(strings.TrimSpace(follow.ends(t)), "\n")
 	if len(told) != len(prompted)+queued+4 || told[len(told)-1] != "upsert end idle" {
 		t.Errorf("it was told %q", told)
+	}
+	if n := pass.begunOf("follow_agents"); n < 2 {
+		t.Errorf("it followed %d times over a connection for many calls", n)
 	}
 }
 

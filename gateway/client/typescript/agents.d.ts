@@ -1,4 +1,5 @@
 /** @typedef {import("./wire.js").Wire} Wire */
+/** @typedef {import("./link.js").AgentItem} AgentItem */
 /** @typedef {import("./operations.js").Snapshot} Snapshot */
 /** @typedef {import("./operations.js").OutputPiece} OutputPiece */
 /** @typedef {Omit<Snapshot, "status"> & {status: "initializing" | "idle" | "running" | "error" | "closed"}} Agent an agent as it is now */
@@ -26,6 +27,7 @@ export function followAgents(wire: Wire, { signal, ...filter }: {
     signal?: AbortSignal | undefined;
 }): AsyncGenerator<AgentUpdate, void, void>;
 export type Wire = import("./wire.js").Wire;
+export type AgentItem = import("./link.js").AgentItem;
 export type Snapshot = import("./operations.js").Snapshot;
 export type OutputPiece = import("./operations.js").OutputPiece;
 /**

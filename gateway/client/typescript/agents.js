@@ -3,6 +3,7 @@ import { ParleyError } from "./error.js";
 import { rest } from "./wire.js";
 
 /** @typedef {import("./wire.js").Wire} Wire */
+/** @typedef {import("./link.js").AgentItem} AgentItem */
 /** @typedef {import("./operations.js").Snapshot} Snapshot */
 /** @typedef {import("./operations.js").OutputPiece} OutputPiece */
 /** @typedef {Omit<Snapshot, "status"> & {status: "initializing" | "idle" | "running" | "error" | "closed"}} Agent an agent as it is now */
@@ -39,14 +40,19 @@ export async function* followAgents(wire, { signal, ...filter }) {
   /** @type {Map<string, Agent>} */
   const known = new Map();
   for (let unopened = 0; ; ) {
-    const feed = new Feed(wire, opening, signal);
-    try {
-      yield* news(feed, known);
-    } finally {
-      feed.close();
+    const items = await wire.followAgents(filter, signal);
+    if (items !== undefined) {
+      yield* news(items, known);
+    } else { // the node, or something on the way to it, takes WebSockets of text only
+      const feed = new Feed(wire, opening, signal);
+      try {
+        yield* news(feed.items(), known);
+      } finally {
+        feed.close();
+      }
+      unopened = feed.opened ? 0 : unopened + 1;
+      if (unopened === maxUnopened) throw new ParleyError("NODE_UNREACHABLE", `${wire.base} answers, but not over a WebSocket`);
     }
-    unopened = feed.opened ? 0 : unopened + 1;
-    if (unopened === maxUnopened) throw new ParleyError("NODE_UNREACHABLE", `${wire.base} answers, but not over a WebSocket`);
     await rest(500, signal); // the node stopped: a new subscription begins with a listing
     await wire.look(signal);
   }
@@ -55,23 +61,23 @@ export async function* followAgents(wire, { signal, ...filter }) {
 /**
  * Yields the changes over one connection, and the agents that were removed before it.
  *
- * @param {Feed} feed
+ * @param {AsyncGenerator<AgentItem, void, void>} items
  * @param {Map<string, Agent>} known
  * @returns {AsyncGenerator<AgentUpdate, void, void>}
  */
-async function* news(feed, known) {
+async function* news(items, known) {
   /** IDs of the first listing, undefined after it @type {Set<string> | undefined} */
   let there = new Set();
-  for await (const { type, kind, agent } of feed.frames()) {
-    if (type === "agents_told") {
+  for await (const { kind, agent } of items) {
+    if (kind === "told") {
       for (const [id, agent] of known) {
         if (there?.has(id)) continue;
         known.delete(id);
         yield { kind: "remove", agent };
       }
       there = undefined;
+      continue;
     }
-    if (type !== "agent_update") continue;
     there?.add(agent.id);
     if (kind === "remove") {
       if (known.delete(agent.id)) yield { kind, agent };
@@ -125,17 +131,18 @@ class Feed {
   #end = () => this.#wake?.();
 
   /**
-   * Yields frames until the connection ends. It throws refusals.
+   * Yields items until the connection ends. It throws refusals.
    *
-   * @returns {AsyncGenerator<any, void, void>}
+   * @returns {AsyncGenerator<AgentItem, void, void>}
    */
-  async *frames() {
+  async *items() {
     for (;;) {
       for (let text; (text = this.#texts.shift()) !== undefined; ) {
         const frame = JSON.parse(String(text));
         if (frame.type === "error" && frame.code === "NOT_RUNNING") return; // it is about to stop
         if (frame.type === "error") throw new ParleyError(frame.code, frame.message, frame);
-        yield frame;
+        if (frame.type === "agents_told") yield { kind: "told" };
+        if (frame.type === "agent_update") yield { kind: frame.kind, agent: frame.agent };
       }
       this.#signal?.throwIfAborted();
       if (this.#ended) return;

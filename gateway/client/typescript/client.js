@@ -90,7 +90,7 @@ export class Client {
    * @param {Ending} [ending]
    */
   async ask(form, ending) {
-    const { asked, coming } = await this.#wire.ask({ ...form, key: form.key ?? newKey() }, ending?.signal);
+    const { asked, coming } = await this.#wire.ask("form", { ...form, key: form.key ?? newKey() }, ending?.signal);
     return new Asked(this.#wire, asked, coming);
   }
 
@@ -101,7 +101,8 @@ export class Client {
    * @param {Ending} [ending]
    */
   async request(request, ending) {
-    return new Asked(this.#wire, await this.call("request", { ...request, key: request.key ?? newKey() }, ending));
+    const { asked, coming } = await this.#wire.ask("request", { ...request, key: request.key ?? newKey() }, ending?.signal);
+    return new Asked(this.#wire, asked, coming);
   }
 
   /**
@@ -111,7 +112,8 @@ export class Client {
    * @param {Ending} [ending]
    */
   async approve(approval, ending) {
-    return new Permission(this.#wire, await this.call("approve", { ...approval, key: approval.key ?? newKey() }, ending));
+    const { asked, coming } = await this.#wire.ask("approve", { ...approval, key: approval.key ?? newKey() }, ending?.signal);
+    return new Permission(this.#wire, asked, coming);
   }
 
   /**

@@ -31,6 +31,8 @@ export const from: Readonly<{
     ask: 4;
     follow: 5;
     credit: 6;
+    followAgents: 7;
+    askBy: 8;
 }>;
 /** The kinds of frames that a node sends. */
 export const to: Readonly<{

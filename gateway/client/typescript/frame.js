@@ -6,7 +6,7 @@ import { Malformed, Reader } from "./msgpack.js";
 export const protocol = "parley.mux";
 
 /** The kinds of frames that a client sends. */
-export const from = Object.freeze({ call: 0, cancel: 1, signIn: 2, signOut: 3, ask: 4, follow: 5, credit: 6 });
+export const from = Object.freeze({ call: 0, cancel: 1, signIn: 2, signOut: 3, ask: 4, follow: 5, credit: 6, followAgents: 7, askBy: 8 });
 
 /** The kinds of frames that a node sends. */
 export const to = Object.freeze({ result: 0, refusal: 1, asked: 2, item: 3, going: 4 });

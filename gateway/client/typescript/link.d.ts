@@ -8,6 +8,7 @@
  */
 export function until<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T>;
 /** @typedef {{cursor: string, message: import("./operations.js").Envelope}} Item a message of a follow */
+/** @typedef {{kind: "upsert" | "remove" | "told", agent?: any}} AgentItem an agent of a follow; told comes after the agents that there are at first */
 /** @typedef {"ended" | "unheard" | "malformed"} End how a link ended; unheard: it was lost before the node had sent a frame */
 /** The number of items of a follow that a node may send before the first is taken. */
 export const window: 32;
@@ -41,26 +42,28 @@ export class Link {
      */
     call(token: string | undefined, operation: string, body: string, signal?: AbortSignal): Promise<any>;
     /**
-     * Asks a form. The outcome of an open one follows.
+     * Asks by form, request or approve. The outcome of what is open follows.
      *
      * @param {string | undefined} token
+     * @param {string} operation
      * @param {string} body
      * @param {AbortSignal} [signal]
      * @returns {Promise<{asked: any, coming?: Coming}>}
      */
-    ask(token: string | undefined, body: string, signal?: AbortSignal): Promise<{
+    ask(token: string | undefined, operation: string, body: string, signal?: AbortSignal): Promise<{
         asked: any;
         coming?: Coming;
     }>;
     /**
-     * Yields messages as they change. It throws when the node refuses, or the link is lost.
+     * Yields messages or agents as they change. It throws when the node refuses, or the link is lost.
      *
+     * @param {number} kind from.follow or from.followAgents
      * @param {string | undefined} token
      * @param {string} body
      * @param {AbortSignal} [signal]
-     * @returns {AsyncGenerator<Item, void, void>}
+     * @returns {AsyncGenerator<any, void, void>} of Item or AgentItem
      */
-    follow(token: string | undefined, body: string, signal?: AbortSignal): AsyncGenerator<Item, void, void>;
+    follow(kind: number, token: string | undefined, body: string, signal?: AbortSignal): AsyncGenerator<any, void, void>;
     #private;
 }
 /** The outcome of a form, which arrives on the link that asked it. */
@@ -90,6 +93,13 @@ export type Deferred = {
 export type Item = {
     cursor: string;
     message: import("./operations.js").Envelope;
+};
+/**
+ * an agent of a follow; told comes after the agents that there are at first
+ */
+export type AgentItem = {
+    kind: "upsert" | "remove" | "told";
+    agent?: any;
 };
 /**
  * how a link ended; unheard: it was lost before the node had sent a frame

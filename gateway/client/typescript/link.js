@@ -3,6 +3,7 @@ import { from, readFrames, to, writeFrame } from "./frame.js";
 import { Malformed, Reader, Writer } from "./msgpack.js";
 
 /** @typedef {{cursor: string, message: import("./operations.js").Envelope}} Item a message of a follow */
+/** @typedef {{kind: "upsert" | "remove" | "told", agent?: any}} AgentItem an agent of a follow; told comes after the agents that there are at first */
 /** @typedef {"ended" | "unheard" | "malformed"} End how a link ended; unheard: it was lost before the node had sent a frame */
 
 /** The number of items of a follow that a node may send before the first is taken. */
@@ -84,16 +85,17 @@ export class Link {
   }
 
   /**
-   * Asks a form. The outcome of an open one follows.
+   * Asks by form, request or approve. The outcome of what is open follows.
    *
    * @param {string | undefined} token
+   * @param {string} operation
    * @param {string} body
    * @param {AbortSignal} [signal]
    * @returns {Promise<{asked: any, coming?: Coming}>}
    */
-  async ask(token, body, signal) {
+  async ask(token, operation, body, signal) {
     const agent = await this.#signedIn(token, signal);
-    const task = await this.#perform(from.ask, { agent, body }, signal);
+    const task = await this.#perform(from.askBy, { agent, operation, body }, signal);
     const asked = await task.first.promise;
     if (!task.isAsked) return { asked };
     this.#unclaim(task);
@@ -101,16 +103,17 @@ export class Link {
   }
 
   /**
-   * Yields messages as they change. It throws when the node refuses, or the link is lost.
+   * Yields messages or agents as they change. It throws when the node refuses, or the link is lost.
    *
+   * @param {number} kind from.follow or from.followAgents
    * @param {string | undefined} token
    * @param {string} body
    * @param {AbortSignal} [signal]
-   * @returns {AsyncGenerator<Item, void, void>}
+   * @returns {AsyncGenerator<any, void, void>} of Item or AgentItem
    */
-  async *follow(token, body, signal) {
+  async *follow(kind, token, body, signal) {
     const agent = await this.#signedIn(token, signal);
-    const task = this.#begin(from.follow, { agent, body, credit: window });
+    const task = this.#begin(kind, { agent, body, credit: window });
     const release = this.#hold();
     try {
       for (let taken = 0; ; ) {
@@ -378,7 +381,7 @@ class Task {
   /** number of callers that wait for the outcome */
   claims = 0;
   isOver = false;
-  /** items of a follow that nobody has taken @type {Item[]} */
+  /** items of a follow that nobody has taken @type {(Item | AgentItem)[]} */
   items = [];
   /** resolves when there are items, or the end @type {Deferred} */
   news = deferred();
@@ -396,7 +399,7 @@ class Task {
 
   /** @param {unknown} body */
   accept(body) {
-    if (this.kind !== from.ask || this.isAsked) throw new Malformed();
+    if (this.kind !== from.askBy || this.isAsked) throw new Malformed();
     this.isAsked = true;
     this.first.resolve(body);
   }
@@ -404,7 +407,9 @@ class Task {
   /** @param {unknown} body */
   add(body) {
     const item = /** @type {any} */ (body);
-    if (this.kind !== from.follow || this.credit === 0 || typeof item?.cursor !== "string" || !item.message) throw new Malformed();
+    const fits = this.kind === from.follow ? typeof item?.cursor === "string" && item.message
+      : this.kind === from.followAgents && (item?.kind === "told" || typeof item?.agent?.id === "string");
+    if (!fits || this.credit === 0) throw new Malformed();
     this.credit--;
     this.items.push(item);
     this.news.resolve(undefined);

@@ -26,13 +26,14 @@ export class Wire {
      */
     call(operation: string, request: Record<string, unknown>, signal?: AbortSignal): Promise<any>;
     /**
-     * Asks a form as call does. Over a link, the outcome of an open form follows.
+     * Asks by form, request or approve as call does. Over a link, the outcome of what is open follows.
      *
-     * @param {Record<string, unknown>} form
+     * @param {string} operation
+     * @param {Record<string, unknown>} request
      * @param {AbortSignal} [signal]
      * @returns {Promise<{asked: any, coming?: import("./link.js").Coming}>}
      */
-    ask(form: Record<string, unknown>, signal?: AbortSignal): Promise<{
+    ask(operation: string, request: Record<string, unknown>, signal?: AbortSignal): Promise<{
         asked: any;
         coming?: import("./link.js").Coming;
     }>;
@@ -40,11 +41,19 @@ export class Wire {
      * Yields messages as they change, each with the cursor behind it. It returns without a link, when that is lost, and when the agent has
      * too many follows.
      *
-     * @param {Record<string, unknown>} from a filter, and a cursor
+     * @param {Record<string, unknown>} request a filter, and a cursor
      * @param {AbortSignal} [signal]
      * @returns {AsyncGenerator<import("./link.js").Item, void, void>}
      */
-    follow(from: Record<string, unknown>, signal?: AbortSignal): AsyncGenerator<import("./link.js").Item, void, void>;
+    follow(request: Record<string, unknown>, signal?: AbortSignal): AsyncGenerator<import("./link.js").Item, void, void>;
+    /**
+     * Returns the agents as they change, until the link is lost; undefined without a link.
+     *
+     * @param {Record<string, unknown>} filter
+     * @param {AbortSignal} [signal]
+     * @returns {Promise<AsyncGenerator<import("./link.js").AgentItem, void, void> | undefined>}
+     */
+    followAgents(filter: Record<string, unknown>, signal?: AbortSignal): Promise<AsyncGenerator<import("./link.js").AgentItem, void, void> | undefined>;
     /**
      * Finds out whether the node is there, and will have the token.
      *

@@ -1,5 +1,6 @@
 import { Connection } from "./connection.js";
 import { Lost, ParleyError, lostTo, refusalIn } from "./error.js";
+import { from } from "./frame.js";
 import { looks } from "./operations.js";
 
 /**
@@ -66,17 +67,18 @@ export class Wire {
   }
 
   /**
-   * Asks a form as call does. Over a link, the outcome of an open form follows.
+   * Asks by form, request or approve as call does. Over a link, the outcome of what is open follows.
    *
-   * @param {Record<string, unknown>} form
+   * @param {string} operation
+   * @param {Record<string, unknown>} request
    * @param {AbortSignal} [signal]
    * @returns {Promise<{asked: any, coming?: import("./link.js").Coming}>}
    */
-  async ask(form, signal) {
+  async ask(operation, request, signal) {
     /** @type {import("./link.js").Coming | undefined} */
     let coming;
-    const asked = await this.#perform("form", form, true, async (link, body) => {
-      const got = await link.ask(this.options.token, body, signal);
+    const asked = await this.#perform(operation, request, true, async (link, body) => {
+      const got = await link.ask(this.options.token, operation, body, signal);
       coming = got.coming;
       return got.asked;
     }, signal);
@@ -87,21 +89,47 @@ export class Wire {
    * Yields messages as they change, each with the cursor behind it. It returns without a link, when that is lost, and when the agent has
    * too many follows.
    *
-   * @param {Record<string, unknown>} from a filter, and a cursor
+   * @param {Record<string, unknown>} request a filter, and a cursor
    * @param {AbortSignal} [signal]
    * @returns {AsyncGenerator<import("./link.js").Item, void, void>}
    */
-  async *follow(from, signal) {
+  async *follow(request, signal) {
     const link = await this.connection.open(this.options.token, true, signal);
     if (link === undefined) return;
     try {
-      for await (const item of link.follow(this.options.token, JSON.stringify(this.#named(from)), signal)) {
+      yield* this.#items(link, from.follow, request, signal);
+    } catch (e) {
+      const isFull = e instanceof ParleyError && (e.code === "QUOTA_EXCEEDED" || e.code === "RATE_LIMITED");
+      if (!isFull) throw e;
+    }
+  }
+
+  /**
+   * Returns the agents as they change, until the link is lost; undefined without a link.
+   *
+   * @param {Record<string, unknown>} filter
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<AsyncGenerator<import("./link.js").AgentItem, void, void> | undefined>}
+   */
+  async followAgents(filter, signal) {
+    const link = await this.connection.open(this.options.token, true, signal);
+    return link && this.#items(link, from.followAgents, filter, signal);
+  }
+
+  /**
+   * @param {import("./link.js").Link} link
+   * @param {number} kind
+   * @param {Record<string, unknown>} request
+   * @param {AbortSignal} [signal]
+   */
+  async *#items(link, kind, request, signal) {
+    try {
+      for await (const item of link.follow(kind, this.options.token, JSON.stringify(this.#named(request)), signal)) {
         this.saw();
         yield item;
       }
     } catch (e) {
-      const isFull = e instanceof ParleyError && (e.code === "QUOTA_EXCEEDED" || e.code === "RATE_LIMITED");
-      if (!isFull && !(e instanceof Lost)) throw e;
+      if (!(e instanceof Lost)) throw e;
     }
   }
 
