@@ -95,7 +95,8 @@ export class Link {
    */
   async ask(token, operation, body, signal) {
     const agent = await this.#signedIn(token, signal);
-    const task = await this.#perform(from.askBy, { agent, operation, body }, signal);
+    const asks = operation === "form" ? this.#perform(from.ask, { agent, body }, signal) : this.#perform(from.askBy, { agent, operation, body }, signal);
+    const task = await asks;
     const asked = await task.first.promise;
     if (!task.isAsked) return { asked };
     this.#unclaim(task);
@@ -399,7 +400,7 @@ class Task {
 
   /** @param {unknown} body */
   accept(body) {
-    if (this.kind !== from.askBy || this.isAsked) throw new Malformed();
+    if ((this.kind !== from.ask && this.kind !== from.askBy) || this.isAsked) throw new Malformed();
     this.isAsked = true;
     this.first.resolve(body);
   }

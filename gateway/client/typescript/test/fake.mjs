@@ -4,7 +4,8 @@ import { protocol } from "../frame.js";
 
 /** @typedef {{kind: number, id: number, agent?: number, operation?: string, body?: any, credit?: number}} Frame */
 
-const layouts = [["agent", "operation", "body"], [], ["body"], ["agent"], ["agent", "body"], ["agent", "body", "credit"], ["credit"]];
+const layouts = [["agent", "operation", "body"], [], ["body"], ["agent"], ["agent", "body"], ["agent", "body", "credit"], ["credit"],
+  ["agent", "body", "credit"], ["agent", "operation", "body"]];
 
 /** Makes a class of WebSockets. It passes sent frames to one function, and each new socket to another. */
 export function sockets(/** @type {(socket: any, frame: Frame) => void} */ onFrame, open = (/** @type {any} */ socket) => socket.opens()) {
