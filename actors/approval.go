@@ -56,7 +56,7 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], er
 	}
 	p, err := knownPermission(b, m.command, known)
 	if err == nil && known.Message != nil && known.Message.Form.IsOpen() {
-		p.Unattended = m.attended && !attends(b.node, known.Message.Form.To)
+		p.Unattended = m.attended && !b.node.Attends(known.Message.Form.To)
 		b.addWaiter(p.Form, m.waiting)
 	}
 	return pending[view.Permission]{result: p}, err
@@ -74,7 +74,7 @@ func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending
 	case *events.RuleUsed:
 		p.result = view.Permission{Decided: true, Allowed: b.state.Rules.Allows(e.Rule), Rule: e.Rule}
 	case *events.FormRequested:
-		if attended && !attends(b.node, e.To) {
+		if attended && !b.node.Attends(e.To) {
 			return pending[view.Permission]{result: view.Permission{Unattended: true}}, nil
 		}
 		p.result.Asked = view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
@@ -83,9 +83,9 @@ func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending
 	return p, b.commit(now, evs)
 }
 
-// attends reports whether a page, a client or a command follows the mail of an agent at this moment. A
+// Attends reports whether a page, a client or a command follows the mail of an agent at this moment. A
 // follower between two calls is not seen. Agents of other nodes count as attended.
-func attends(n *Node, agent capabilities.ID) bool {
+func (n *Node) Attends(agent capabilities.ID) bool {
 	return agent.Node != n.id || n.changed.has(agent)
 }
 

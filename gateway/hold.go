@@ -74,6 +74,9 @@ func (s *Server) serveHold(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		httpd.Refuse(w, err, 0)
+	case r.Method == http.MethodGet:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(api.Attendance{Attended: s.node.Attends(s.backend.Local().ID())}) // the client may have gone
 	case r.Method == http.MethodDelete:
 		for _, held := range s.holds.covered(hold) {
 			held.Reason = hold.Reason
@@ -83,7 +86,7 @@ func (s *Server) serveHold(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost:
 		s.hold(w, r, hold)
 	default:
-		w.Header().Set("Allow", "POST, DELETE")
+		w.Header().Set("Allow", "GET, POST, DELETE")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "forms are held with POST"), http.StatusMethodNotAllowed)
 	}
 }

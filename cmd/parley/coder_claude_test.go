@@ -171,3 +171,125 @@ func TestClaudeCodeWithdrawsWhatItNoLongerAsks(t *testing.T) {
 		})
 	}
 }
+
+// awaitQuestion waits for an open form that has a text, and returns its number.
+func awaitQuestion(t *testing.T, state, text string) string {
+	t.Helper()
+	number := ""
+	eventually.Holds(t, "a form with "+text, func() bool {
+		out, _, _ := runTest(t.Context(), state, nil, "inbox", "--pending")
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, text) {
+				number, _, _ = strings.Cut(line, ".")
+			}
+		}
+		return number != ""
+	})
+	return number
+}
+
+// TestClaudeCodeIsAnsweredByForm has Claude Code ask questions, of which the host answers some in other words.
+func TestClaudeCodeIsAnsweredByForm(t *testing.T) {
+	t.Parallel()
+	const prompt = "Paint it"
+	ask := modeltest.Call{Tool: "AskUserQuestion", Input: map[string]any{"questions": []any{
+		map[string]any{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": []any{
+			map[string]any{"label": "Red, as fire", "description": "warm"}, map[string]any{"label": "Green", "description": "calm"},
+		}},
+		map[string]any{"question": "Which sizes?", "header": "Size", "multiSelect": true, "options": []any{
+			map[string]any{"label": "Small", "description": "one"}, map[string]any{"label": "Large", "description": "two"}, map[string]any{"label": "Huge", "description": "three"},
+		}},
+		map[string]any{"question": "Which name?", "header": "Name", "multiSelect": false, "options": []any{
+			map[string]any{"label": "Ann", "description": "a"}, map[string]any{"label": "Bob", "description": "b"},
+		}},
+	}}}
+	comma := modeltest.Call{Tool: "AskUserQuestion", Input: map[string]any{"questions": []any{
+		map[string]any{"question": "Which tools?", "header": "Tools", "multiSelect": true, "options": []any{
+			map[string]any{"label": "Brush, small", "description": "one"}, map[string]any{"label": "Roller", "description": "two"},
+		}},
+	}}}
+	for _, mode := range []string{"default", "auto"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{ask}}, {Calls: []modeltest.Call{ask}}, {Calls: []modeltest.Call{comma}}, {Text: "I am ready"},
+			}})
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
+			number := awaitQuestion(t, state, "Claude Code asks")
+			if _, errs, exit := runTest(t.Context(), state, nil, "answer", number, "--value", "q1:Red, as fire", "--value", "q2:Small", "--value", "q2:Huge", "--value", "q3:Other", "--value", "q3_other:Cleo"); exit != 0 {
+				t.Fatal(errs)
+			}
+			eventually.Holds(t, "the model reads the answers", func() bool { return len(c.model.Results(prompt)) == 1 })
+			read := c.model.Results(prompt)[0].Text
+			for _, want := range []string{`"Which colour?"="Red, as fire"`, `"Which sizes?"="Small, Huge"`, `"Which name?"="Cleo"`} {
+				if !strings.Contains(read, want) {
+					t.Errorf("the model has read %q, without %s", read, want)
+				}
+			}
+			number = awaitQuestion(t, state, "Claude Code asks")
+			if _, errs, exit := runTest(t.Context(), state, nil, "decline", number, "not today"); exit != 0 {
+				t.Fatal(errs)
+			}
+			eventually.Holds(t, "the model reads the refusal", func() bool { return len(c.model.Results(prompt)) == 2 })
+			if read := c.model.Results(prompt)[1].Text; !strings.Contains(read, "declined in Parley: not today") {
+				t.Errorf("the model has read %q", read)
+			}
+			terminal.expect(t, "Brush, small") // its own question
+		})
+	}
+}
+
+// TestClaudeCodeHasPlansApproved denies a plan, and allows another.
+func TestClaudeCodeHasPlansApproved(t *testing.T) {
+	t.Parallel()
+	const prompt = "Plan it"
+	plan := func(text string) modeltest.Turn {
+		return modeltest.Turn{Calls: []modeltest.Call{{Tool: "ExitPlanMode", Input: map[string]any{"plan": text}}}}
+	}
+	c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{plan("first burn it"), plan("first look at it"), {Text: "I am ready"}}})
+	state := c.setUp(t, "claude-code")
+	attend(t, state)
+	terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", "plan"))
+	decide(t, state, "deny", awaitCall(t, state, "first burn it"), "--message", "do not burn it")
+	decide(t, state, "allow", awaitCall(t, state, "first look at it"))
+	terminal.expect(t, "I am ready")
+	results := c.model.Results(prompt)
+	if len(results) != 2 || !strings.Contains(results[0].Text, "do not burn it") || !strings.Contains(results[1].Text, "approved") {
+		t.Errorf("the model has read %q", results)
+	}
+}
+
+// TestClaudeCodesSubagentsAsk has a subagent make a file, in both ways.
+func TestClaudeCodesSubagentsAsk(t *testing.T) {
+	t.Parallel()
+	const prompt, task = "Have it done", "Do the task of a subagent"
+	for _, way := range []string{"print", "terminal"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			c := newClaude(
+				t,
+				modeltest.Script{Prompt: task, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch sub.txt")}}, {Text: "The subagent is ready"}}},
+				modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+					{Calls: []modeltest.Call{{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": task, "subagent_type": "general-purpose"}}}},
+					{Text: "I am ready"},
+				}},
+			)
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			var end func()
+			if way == "print" {
+				end = c.background(t, "-p", prompt)
+			} else {
+				terminal := inTerminal(t, c.command(t.Context(), prompt))
+				end = func() { terminal.expect(t, "I am ready") }
+			}
+			decide(t, state, "allow", awaitCall(t, state, "touch sub.txt"))
+			end()
+			if !isThere(c.project, "sub.txt") {
+				t.Error("the subagent's command has not run")
+			}
+		})
+	}
+}

@@ -4,7 +4,7 @@ import "parley/capabilities"
 
 // HoldPath is the address, on the node's socket, at which a process holds a form with POST: as long as the connection
 // lasts, the process waits for the answer. The node cancels the form when the connection ends. DELETE cancels the forms
-// that a session holds. Neither is an operation.
+// that a session holds. GET returns an Attendance. None is an operation.
 const HoldPath = "/hold"
 
 // Hold is a form that a process waits for, or with DELETE a choice of such forms.
@@ -27,4 +27,9 @@ func (h Hold) Covers(held Hold) bool {
 		return true
 	}
 	return h.Part == held.Part && (h.Call == "" || h.Call == held.Call)
+}
+
+// Attendance reports whether a page, a client or a command follows the mail of the node's host.
+type Attendance struct {
+	Attended bool `json:"attended"`
 }

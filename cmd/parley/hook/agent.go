@@ -19,7 +19,7 @@ type Agent struct {
 	Title string
 
 	folder string                                   // environment variable with the folder that it works in; "" for none
-	own    []string                                 // tools whose prompt is a question, which no permission answers
+	own    []string                                 // tools whose prompt is a question, which a form answers on PreToolUse
 	answer func(event string, r Decision) *Response // nil for a response that has to be empty
 
 	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
@@ -38,12 +38,13 @@ func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
 //     it denies, and to the person otherwise. An ask shows the prompt in every mode, and denies without a terminal.
 //   - Esc ends a hook with SIGTERM. An answer at the prompt leaves the hook of PermissionRequest running.
 //   - systemMessage is shown to the person. Exit status 2 blocks on PreToolUse, and JSON is read at 0.
-//   - AskUserQuestion and ExitPlanMode want a person's own answer: to allow them is not enough.
+//   - AskUserQuestion wants answers, in an updatedInput on PreToolUse. It shows its own questions after an allow without.
+//   - ExitPlanMode is approved by an allow on PermissionRequest. On PreToolUse it takes an updatedInput too.
 //   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment.
 func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
-		folder: "CLAUDE_PROJECT_DIR", own: []string{"AskUserQuestion", "ExitPlanMode"}, answer: claudeResponse,
+		folder: "CLAUDE_PROJECT_DIR", own: []string{askTool}, answer: claudeResponse,
 		left: leftByClaudeCode,
 	}
 }

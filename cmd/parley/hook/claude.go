@@ -20,6 +20,9 @@ var withoutEffect = []string{
 	"TaskUpdate", "TodoWrite", "ToolSearch",
 }
 
+// planTool is the tool by which Claude Code has a plan approved.
+const planTool = "ExitPlanMode"
+
 // leftByClaudeCode reports whether PreToolUse leaves a call to the rules of Claude Code: a call without effect, one that
 // the user's settings allow, or one for which PermissionRequest follows.
 func leftByClaudeCode(call toolCall, folder string, env func(string) (string, bool)) bool {

@@ -32,7 +32,7 @@ func (r *request) hold(ctx context.Context, form capabilities.ID) (release func(
 	go func() { // ends with ctx
 		defer close(done)
 		for ctx.Err() == nil {
-			_ = r.options.exchange(ctx, http.MethodPost, h) // ends with the node or with ctx
+			_, _ = r.options.exchange(ctx, http.MethodPost, h) // ends with the node or with ctx
 			select {
 			case <-ctx.Done():
 			case <-time.After(holdAgain):
@@ -56,33 +56,45 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) Decisi
 	if call.event != PostToolUse {
 		h.Reason = agent.Title + " has ended its work"
 	}
-	_ = o.exchange(ctx, http.MethodDelete, h) // without a node nothing is open
+	_, _ = o.exchange(ctx, http.MethodDelete, h) // without a node nothing is open
 	return left
 }
 
+// attended reports whether somebody follows the mail of the node's host.
+func (o Options) attended(ctx context.Context) (bool, error) {
+	text, err := o.exchange(ctx, http.MethodGet, api.Hold{})
+	if err != nil {
+		return false, err
+	}
+	var got api.Attendance
+	if json.Unmarshal(text, &got) != nil {
+		return false, parley.Refuse(parley.Internal, "the node's answer cannot be read")
+	}
+	return got.Attended, nil
+}
+
 // exchange sends a hold to the node, and reads the response to its end.
-func (o Options) exchange(ctx context.Context, method string, h api.Hold) error {
+func (o Options) exchange(ctx context.Context, method string, h api.Hold) ([]byte, error) {
 	body, err := json.Marshal(h)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+api.HoldPath, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	got, err := transport.RoundTrip(req)
 	if err != nil {
-		return err
+		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder")
 	}
 	defer got.Body.Close() //nolint:errcheck // only read from
 	if got.StatusCode >= http.StatusBadRequest {
-		return parley.Refuse(parley.InvalidArgument, "the node answers %s", got.Status)
+		return nil, parley.Refuse(parley.InvalidArgument, "the node answers %s", got.Status)
 	}
-	_, err = io.Copy(io.Discard, got.Body)
-	return err
+	return io.ReadAll(io.LimitReader(got.Body, api.MaxBody))
 }
 
 // WhileRead returns a context that ends when the reader of a pipe or socket has closed it. The caller calls cancel.

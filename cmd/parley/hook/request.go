@@ -51,7 +51,10 @@ type Options struct {
 // Run reads one request of an agent and returns the response to print, nil for none, and its decision. A call that is
 // left to the agent has neither a response nor a reason.
 func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Response, d Decision) {
-	var call toolCall
+	var (
+		call    toolCall
+		updated json.RawMessage
+	)
 	defer func() {
 		if crash := recover(); crash != nil { // which would end the program with the status that denies
 			d = undecided("the hook crashed: %v", crash)
@@ -63,7 +66,12 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 		if !d.Decided {
 			d.Reason = fmt.Sprintf("%s; %s asks at its own prompt", d.Reason, a.Title)
 		}
-		response = a.answer(call.event, d)
+		if response = a.answer(call.event, d); call.tool == askTool && call.event == PreToolUse && !d.Decided {
+			response = nil // its own questions come without a prompt before
+		}
+		if response != nil && response.Specific != nil && d.Allowed && call.event == PreToolUse {
+			response.Specific.Input = updated
+		}
 	}()
 	text, err := terminal.Read(in, "the request", api.MaxBody)
 	if err != nil {
@@ -75,20 +83,24 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 	if call.ends() {
 		return nil, withdraw(ctx, a, call, o)
 	}
-	if a.asksItself(call) && call.event == PreToolUse {
-		return nil, left
-	}
-	if a.asksItself(call) {
+	if a.asksItself(call) && call.event != PreToolUse {
 		return nil, undecided("%s is a question to whoever works with it", terminal.Visible(call.tool))
 	}
 	if isOwnTool(call.tool) && call.event == PreToolUse {
 		return nil, Decision{Decided: true, Allowed: true, Reason: "the agent's own mail in Parley"}
 	}
-	if leaves := a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
+	if leaves := !a.asksItself(call) && a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
 		return nil, left
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	if a.asksItself(call) {
+		updated, d = answerQuestions(ctx, a, call, o)
+		return nil, d
+	}
+	if call.tool == planTool {
+		updated = call.input
+	}
 	return nil, decide(ctx, a, call, o)
 }
 
@@ -172,19 +184,29 @@ func (r *request) makeAsker(ctx context.Context) error {
 // await waits for the decision. It cancels a form that nobody has answered in time: the agent's own prompt asks it then,
 // and a form that expires approves nothing.
 func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
+	o, d := r.awaitOutcome(ctx, form)
+	if o.Status == "" {
+		return d
+	}
+	return decisionOf(o)
+}
+
+// awaitOutcome waits for the outcome of a form, which it cancels as await does. Without an outcome it returns the
+// decision.
+func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.Outcome, Decision) {
 	defer r.hold(ctx, form)()
 	o, err := r.outcome(ctx, form, r.options.Timeout)
 	if err == nil {
-		return decisionOf(o)
+		return o, undecided("the question was %s", o.Status)
 	}
 	d := r.failed(ctx, err)
 	if parley.CodeOf(err) == parley.Timeout && ctx.Err() == nil {
 		d = undecided("nobody has decided within %s", r.options.Timeout)
 	}
 	if late, ok := r.cancel(form, "it is decided at the prompt of "+r.agent.Title); ok {
-		return late
+		return late, d
 	}
-	return d
+	return view.Outcome{}, d
 }
 
 // outcome waits for a form's outcome, without limit if timeout is 0.
@@ -206,23 +228,20 @@ func (r *request) outcome(ctx context.Context, form capabilities.ID, timeout tim
 	return readOutcome(o.Raw)
 }
 
-// cancel cancels a form, so that nobody answers a question that is asked elsewhere. It returns the decision of an answer
+// cancel cancels a form, so that nobody answers a question that is asked elsewhere. It returns the outcome of an answer
 // that came first.
-func (r *request) cancel(form capabilities.ID, why string) (Decision, bool) {
+func (r *request) cancel(form capabilities.ID, why string) (view.Outcome, bool) {
 	if form.IsZero() {
-		return Decision{}, false
+		return view.Outcome{}, false
 	}
 	ctx, done := context.WithTimeout(context.Background(), cancelTime) // the hook's own context may have ended
 	defer done()
 	err := r.client.Call(ctx, "cancel_form", api.EndRequest{Acting: r.as, FormRef: api.RefTo(form.String()), Reason: why}, nil)
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
-		return Decision{}, false
+		return view.Outcome{}, false
 	}
 	o, err := r.outcome(ctx, form, cancelTime)
-	if err != nil {
-		return Decision{}, false
-	}
-	return decisionOf(o), true
+	return o, err == nil
 }
 
 // failed returns the decision after an error: none.

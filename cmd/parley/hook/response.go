@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"parley/cmd/parley/terminal"
@@ -32,6 +33,8 @@ type specific struct {
 	Decision   *behavior `json:"decision,omitempty"`                 // on PermissionRequest
 	Permission string    `json:"permissionDecision,omitempty"`       // on PreToolUse
 	Reason     string    `json:"permissionDecisionReason,omitempty"` // of that
+
+	Input json.RawMessage `json:"updatedInput,omitempty"` // of the call, on PreToolUse
 }
 
 type behavior struct {
