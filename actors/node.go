@@ -251,14 +251,24 @@ func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, 
 	return s, saved, nil
 }
 
-// replayAll makes a mailbox's state from all its events.
+// replayAll makes a mailbox's state from all its events, without a snapshot. The archive has the state after those that
+// have left the journal.
 func (n *Node) replayAll(ctx context.Context, id capabilities.ID) (*mailbox.State, error) {
-	evs, err := n.journal.Events(ctx, id, 0, 0)
+	loaded, err := n.journal.Replay(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("mailbox %s: %w", id, err)
 	}
 	s := mailbox.New(id)
-	return s, n.fold(ctx, s, evs)
+	if loaded.Snapshot != nil {
+		if s, err = mailbox.Restore(id, loaded.Snapshot); err != nil {
+			n.log.Warn("state of the archive not used", "mailbox", id.String(), "error", err)
+			s = mailbox.New(id)
+			if loaded.Events, err = n.journal.Events(ctx, id, 0, 0); err != nil {
+				return nil, fmt.Errorf("mailbox %s: %w", id, err)
+			}
+		}
+	}
+	return s, n.fold(ctx, s, loaded.Events)
 }
 
 // fold applies events to a state.

@@ -22,6 +22,7 @@ import (
 type inspector struct {
 	mu     sync.Mutex
 	blocks []inspected
+	begin  uint64 // the largest number that the first record may have
 }
 
 type inspected struct {
@@ -45,7 +46,7 @@ func inspect(folder string) (*inspector, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &inspector{}
+	in := &inspector{begin: 1}
 	for _, path := range paths {
 		first, at, err := firstRecord(path)
 		if err != nil {
@@ -66,6 +67,11 @@ func (in *inspector) checkNewest() error {
 		}
 	}
 	return nil
+}
+
+// blockNumber returns the number in the name of a block.
+func blockNumber(path string) (int, error) {
+	return strconv.Atoi(strings.TrimSuffix(filepath.Base(path), blockSuffix))
 }
 
 func firstRecord(path string) (number uint64, at int64, err error) {
@@ -224,13 +230,18 @@ var errNoState = errors.New("the state of the journal cannot be derived from its
 // if the newest blocks are not whole, which the server repairs.
 func (in *inspector) deriveState(stream, subject string) ([]byte, error) {
 	n := len(in.blocks)
-	if n == 0 || in.blocks[0].first != 1 {
+	if n == 0 || in.blocks[0].first == 0 || in.blocks[0].first > in.begin {
 		return nil, errNoState
 	}
+	number, err := blockNumber(in.blocks[0].path)
+	if err != nil {
+		return nil, errNoState
+	}
+	lowest, highest := uint64(number), uint64(number+n-1)
 	sizes, total := make([]uint64, n), uint64(0)
 	for i, b := range in.blocks {
 		info, err := os.Stat(b.path)
-		if err != nil || filepath.Base(b.path) != strconv.Itoa(i+1)+blockSuffix || i > 0 && b.first <= in.blocks[i-1].first {
+		if err != nil || filepath.Base(b.path) != strconv.Itoa(number+i)+blockSuffix || i > 0 && b.first <= in.blocks[i-1].first {
 			return nil, errNoState
 		}
 		sizes[i] = uint64(info.Size())
@@ -252,16 +263,17 @@ func (in *inspector) deriveState(stream, subject string) ([]byte, error) {
 		}
 	}
 	last, at := newest.number, newest.at
+	count := last - in.blocks[0].first + 1
 	base := in.blocks[0].at
-	s := appendVarints([]byte{stateMagic, stateVersion}, last, total, 1)
+	s := appendVarints([]byte{stateMagic, stateVersion}, count, total, in.blocks[0].first)
 	s = binary.AppendVarint(s, base)
 	s = appendVarints(s, last)
 	s = binary.AppendVarint(s, at)
 	s = appendVarints(s, 1, uint64(len(subject))) // one subject, with all messages
 	s = append(s, subject...)
-	s = appendVarints(s, last, 1)
-	if last > 1 {
-		s = appendVarints(s, uint64(n))
+	s = appendVarints(s, count, lowest)
+	if count > 1 {
+		s = appendVarints(s, highest)
 	}
 	s = appendVarints(s, uint64(n))
 	for i, b := range in.blocks {
@@ -269,13 +281,13 @@ func (in *inspector) deriveState(stream, subject string) ([]byte, error) {
 		if i+1 < n {
 			end, ended = in.blocks[i+1].first-1, in.blocks[i+1].at
 		}
-		s = appendVarints(s, uint64(i+1), sizes[i], b.first)
+		s = appendVarints(s, lowest+uint64(i), sizes[i], b.first)
 		s = binary.AppendVarint(s, b.at-base)
 		s = appendVarints(s, end)
 		s = binary.AppendVarint(s, ended-base)
 		s = appendVarints(s, 0) // no record was removed
 	}
-	s = append(appendVarints(s, uint64(n)), newest.sum...)
+	s = append(appendVarints(s, highest), newest.sum...)
 	h := recordHasher(stream)
 	_, _ = h.Write(s) // it never fails
 	return h.Sum(s), nil

@@ -140,7 +140,7 @@ func (d *directory) copyIndex() (head, *indexCopy) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	x := d.index
-	c := &indexCopy{node: x.node, events: x.events, sections: x.sections, entries: make([]entry, len(x.order)), trails: map[int][]checkpoint{}}
+	c := &indexCopy{node: x.node, events: x.events, sections: x.sections, entries: make([]entry, len(x.order)), trails: map[int][]milestone{}}
 	for i, e := range x.order {
 		c.entries[i] = *e
 		if e.marks != nil {

@@ -20,9 +20,16 @@
 //   - The note of a mailbox is of its newest events, or unknown. A commit that is lost changes no note.
 //   - Readers of output see where pieces of it were lost to damage.
 //   - A slow disk blocks appends, and never readers.
+//   - The beginning of the log can leave the stream for an archive (package archive), while the journal is in use: first
+//     its segments and the checkpoint are on disk, then the caller's record is, then whole files of the stream are
+//     removed. A process that ends between two of these leaves a whole log, and files that the next archiving uses or
+//     removes. Appends and reads wait while the server is started again, and none fails.
+//   - Archived commits are read as any. One in a segment that is elsewhere is ARCHIVED, and fails nothing else. Damage of
+//     the archive fails only what reads it. The states of a damaged checkpoint are made again from the segments.
 //
 // It does not promise that the events of a mailbox are consistent, only that their versions follow each other. It does
-// not detect a log that was cut together with its high-water mark, which equals an older log. It does not free space.
+// not detect a log that was cut together with its high-water mark, which equals an older log. It does not archive
+// a log on an external server, and decides nothing about the age of what is archived.
 //
 // A commit fits one message, and one Append is never divided: it has at most MaxAppend bytes.
 package persistence

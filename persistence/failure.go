@@ -168,10 +168,16 @@ func (j *Journal) relink(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.line.Lock()
-	j.line.link = l
-	j.line.Unlock()
+	j.swap(l)
 	return nil
+}
+
+// swap replaces the link.
+func (j *Journal) swap(l *link) {
+	j.line.Lock()
+	defer j.line.Unlock()
+	l.first.CompareAndSwap(0, j.line.first.Load())
+	j.line.link = l
 }
 
 // checkTail compares the end of the log with the last durable commit. It keeps the commit in doubt if the log has

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,8 +97,7 @@ func (f *flusher) openNewest() error {
 	if len(all) == 0 {
 		return errors.New("the stream has no blocks")
 	}
-	first := filepath.Base(all[max(0, len(all)-newestBlocks)])
-	number, err := strconv.Atoi(strings.TrimSuffix(first, blockSuffix))
+	number, err := blockNumber(all[max(0, len(all)-newestBlocks)])
 	if err != nil {
 		return err
 	}

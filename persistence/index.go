@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -38,8 +39,8 @@ type entry struct {
 	last    uint64 // commit
 	summary events.Summary
 	note    string
-	steps   []byte        // see trail
-	marks   *[]checkpoint // nil for short trails
+	steps   []byte       // see trail
+	marks   *[]milestone // nil for short trails
 }
 
 // table finds entries by their IDs. A map would take three times as much memory.
@@ -92,21 +93,21 @@ func (t *table) put(e *entry) {
 }
 
 // trail has the commits of a mailbox. A step is two varints: the distance from the commit before, and the number of
-// events. A checkpoint points at a step about every checkpointBytes. Both are only appended to, so readers need no lock.
+// events. A milestone points at a step about every milestoneBytes. Both are only appended to, so readers need no lock.
 type trail struct {
 	steps []byte
-	marks []checkpoint
+	marks []milestone
 }
 
-// checkpoint is the place of a step in a trail.
-type checkpoint struct {
+// milestone is the place of a step in a trail.
+type milestone struct {
 	at     int    // offset of the step
 	commit uint64 // the commit before it
 	first  uint64 // the version of its first event
 }
 
-// checkpointBytes is the least distance of two checkpoints: some 256 steps.
-const checkpointBytes = 512
+// milestoneBytes is the least distance of two milestones: some 256 steps.
+const milestoneBytes = 512
 
 // step is one commit of a mailbox.
 type step struct {
@@ -191,11 +192,11 @@ func (e *entry) addStep(commit, count uint64) {
 	if e.marks != nil {
 		last = (*e.marks)[len(*e.marks)-1].at
 	}
-	if len(e.steps)-last >= checkpointBytes {
+	if len(e.steps)-last >= milestoneBytes {
 		if e.marks == nil {
-			e.marks = new([]checkpoint)
+			e.marks = new([]milestone)
 		}
-		*e.marks = append(*e.marks, checkpoint{len(e.steps), e.last, e.version + 1})
+		*e.marks = append(*e.marks, milestone{len(e.steps), e.last, e.version + 1})
 	}
 	e.steps = binary.AppendUvarint(e.steps, commit-e.last)
 	e.steps = binary.AppendUvarint(e.steps, count)
@@ -239,10 +240,18 @@ func (x *index) check(c *events.Commit) error {
 	return nil
 }
 
+// equal reports whether two indexes have the same entries. It does not compare notes.
+func (x *index) equal(y *index) bool {
+	return x.events == y.events && x.sections == y.sections && x.open == y.open &&
+		slices.EqualFunc(x.order, y.order, func(a, b *entry) bool {
+			return a.id == b.id && a.version == b.version && a.last == b.last && a.summary == b.summary && bytes.Equal(a.steps, b.steps)
+		})
+}
+
 // from returns the commits of a mailbox, oldest first, from a step that is not behind the one with a version. Few steps
 // come before that one.
 func (t trail) from(version uint64) iter.Seq[step] {
-	start := checkpoint{first: 1}
+	start := milestone{first: 1}
 	if n := sort.Search(len(t.marks), func(i int) bool { return t.marks[i].first > version }); n > 0 {
 		start = t.marks[n-1]
 	}
@@ -279,8 +288,27 @@ func (t trail) between(first, last uint64) []uint64 {
 	return numbers
 }
 
+// versionAt returns the version of the mailbox after a commit.
+func (t trail) versionAt(commit uint64) uint64 {
+	if commit == 0 {
+		return 0
+	}
+	start := uint64(1)
+	if n := sort.Search(len(t.marks), func(i int) bool { return t.marks[i].commit > commit }); n > 0 {
+		start = t.marks[n-1].first
+	}
+	version := start - 1
+	for s := range t.from(start) {
+		if s.commit > commit {
+			break
+		}
+		version = s.first + s.count - 1
+	}
+	return version
+}
+
 // farAhead is the distance of versions from which a search is faster than a walk.
-const farAhead = 4 * checkpointBytes
+const farAhead = 4 * milestoneBytes
 
 // with returns the numbers of the commits with some of the versions, ascending. The versions are ascending.
 func (t trail) with(versions []uint64) []uint64 {

@@ -63,7 +63,7 @@ func (j *Journal) saveIndex(ctx context.Context) error {
 		if j.o.URL == "" {
 			err := j.writeIndex(x, at.mark)
 			if err == nil && j.oldIndex.CompareAndSwap(true, false) {
-				j.connection().deleteObject(ctx, indexObject)
+				j.deleteObject(ctx, indexObject)
 			}
 			return err
 		}
@@ -120,7 +120,7 @@ type indexCopy struct {
 	node             capabilities.NodeID
 	events, sections uint64
 	entries          []entry
-	trails           map[int][]checkpoint // of the long trails
+	trails           map[int][]milestone // of the long trails
 }
 
 // write writes the snapshot of the index after a commit: a header, the entries, the notes, the steps, and a checksum.
@@ -141,7 +141,7 @@ func (c *indexCopy) write(to io.Writer, at mark) error {
 		b = append(b, e.id[:]...)
 		b = appendVarints(b, e.version, uint64(e.summary.Open), uint64(e.summary.Outbox), uint64(e.summary.Deadline),
 			e.last, uint64(len(e.note)), uint64(len(e.steps)), uint64(len(c.trails[i])))
-		var last checkpoint
+		var last milestone
 		for _, m := range c.trails[i] {
 			b = appendVarints(b, uint64(m.at-last.at), m.commit-last.commit, m.first-last.first)
 			last = m
@@ -250,10 +250,10 @@ func (r *indexReader) entry(e *entry) {
 	if marks == 0 {
 		return
 	}
-	all := make([]checkpoint, marks)
-	var last checkpoint
+	all := make([]milestone, marks)
+	var last milestone
 	for i := range all {
-		last = checkpoint{last.at + int(r.varint()), last.commit + r.varint(), last.first + r.varint()}
+		last = milestone{last.at + int(r.varint()), last.commit + r.varint(), last.first + r.varint()}
 		if last.at < 0 || last.at > len(e.steps) {
 			r.bad = true
 			return
@@ -264,15 +264,14 @@ func (r *indexReader) entry(e *entry) {
 }
 
 // loadIndex reads the index snapshot, and returns it with the number of its commit. If the snapshot cannot be used, it
-// returns an empty index and 0.
-func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
-	none := newIndex(j.o.Node)
+// returns the index of the archive, which is empty if there is none.
+func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64, error) {
 	if last == 0 {
-		return none, 0
+		return newIndex(j.o.Node), 0, nil
 	}
 	b, err := j.readIndex(ctx)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return none, 0
+		return j.archivedIndex(ctx)
 	}
 	var x *index
 	var at mark
@@ -280,21 +279,30 @@ func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
 		x, at, err = decodeIndex(j.o.Node, b)
 	}
 	if err == nil {
-		err = j.connection().isFrom(ctx, at, last)
+		err = j.isFrom(ctx, at, last)
 	}
 	if err != nil {
 		j.discarded.Add(1)
 		j.log.Warn("the index snapshot cannot be used; reading the whole journal", "error", err)
-		return none, 0
+		return j.archivedIndex(ctx)
 	}
 	j.indexBytes.Store(int64(len(b)))
-	return x, at.number
+	return x, at.number, nil
 }
 
 // isFrom checks that a snapshot that was made after a commit was made from this log.
-func (l *link) isFrom(ctx context.Context, at mark, last uint64) error {
+func (j *Journal) isFrom(ctx context.Context, at mark, last uint64) error {
 	if at.number == 0 || at.number > last {
 		return errors.New("it is newer than the log")
+	}
+	l := j.connection()
+	if known, ok := j.archived.markOf(at.number); ok && known != at {
+		return errors.New("it was made from another log")
+	} else if ok && at.number+1 == l.first.Load() {
+		return nil
+	}
+	if at.number < l.first.Load() {
+		return errors.New("it is older than what has left the log")
 	}
 	b, err := l.fetchSurely(ctx, at.number)
 	if err != nil {

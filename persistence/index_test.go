@@ -14,8 +14,8 @@ import (
 	"parley/events"
 )
 
-// TestCheckpointsFindEveryStep compares searches by checkpoints with all steps.
-func TestCheckpointsFindEveryStep(t *testing.T) {
+// TestMilestonesFindEveryStep compares searches by milestones with all steps.
+func TestMilestonesFindEveryStep(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var e entry
 	var all []step
@@ -28,7 +28,7 @@ func TestCheckpointsFindEveryStep(t *testing.T) {
 	}
 	long := e.trail()
 	if len(long.marks) < 50 {
-		t.Fatalf("%d checkpoints for %d bytes", len(long.marks), len(long.steps))
+		t.Fatalf("%d milestones for %d bytes", len(long.marks), len(long.steps))
 	}
 	if got := slices.Collect(long.from(0)); !slices.Equal(got, all) {
 		t.Fatal("the steps differ")

@@ -29,6 +29,10 @@ type Journal struct {
 		*link
 	}
 
+	gate      sync.RWMutex // held for reading while the server is asked, for writing while it is started again
+	archived  *archived    // the beginning of the log that has left the stream
+	archiving sync.Mutex   // held while it is made and cut
+
 	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
 	inDoubt []*frame   // commits that were sent and may be stored; guarded by busy
 	buffer  []byte     // reused for the next frame; guarded by busy
@@ -80,12 +84,14 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		pages: make(chan struct{}, 1),
 	}
 	j.order.init(o.Log)
-	j.outputs = outputs{link: j.connection, log: o.Log}
-	j.reader = reader{link: j.connection, damaged: j.fail, frames: newCache(cacheBytes)}
+	j.archived = newArchived(&j.o)
+	j.outputs = outputs{hold: j.hold, log: o.Log}
+	j.reader = reader{hold: j.hold, archived: j.archived, damaged: j.fail, frames: newCache(cacheBytes)}
 	if err := j.start(ctx); err != nil {
 		if j.line.link != nil {
 			j.line.close()
 		}
+		j.archived.close()
 		_ = high.close() // read only so far
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
@@ -94,6 +100,9 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 
 func (j *Journal) start(ctx context.Context) error {
 	if j.o.URL == "" {
+		if err := j.archived.open(); err != nil {
+			return err
+		}
 		if err := flushNewest(&j.o); err != nil {
 			return err
 		}
@@ -157,6 +166,13 @@ func (j *Journal) connection() *link {
 	return j.line.link
 }
 
+// hold returns the present link, which is not replaced by an archiving until release is called. Nothing that waits for
+// a commit may run meanwhile.
+func (j *Journal) hold() (l *link, release func()) {
+	j.gate.RLock()
+	return j.connection(), j.gate.RUnlock
+}
+
 // signal wakes the receiver of a channel with room for one value.
 func signal(c chan struct{}) {
 	select {
@@ -200,6 +216,7 @@ func (j *Journal) close(ctx context.Context) error {
 		j.log.Warn("the high-water mark is behind", "error", err)
 	}
 	j.connection().close()
+	j.archived.close()
 	j.reader.frames.drop()
 	return errors.Join(append(errs, j.high.close())...)
 }
@@ -231,9 +248,11 @@ func (j *Journal) Stats() Stats {
 	j.directory.mu.RUnlock()
 	s.Backlog = j.Backlog()
 	s.Flushing = j.Flushing()
+	l, release := j.hold()
+	defer release()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if st, err := j.connection().js.Stream(ctx, j.o.streamName()); err == nil {
+	if st, err := l.js.Stream(ctx, j.o.streamName()); err == nil {
 		s.Bytes = st.CachedInfo().State.Bytes
 	}
 	return s

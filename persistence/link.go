@@ -42,7 +42,8 @@ type link struct {
 
 	blocks, outputs *flusher // of the journal and of the output, if the server is embedded
 
-	old *inspector // of older blocks; nil if the server is external
+	old   *inspector    // of older blocks; nil if the server is external
+	first atomic.Uint64 // the first commit in the stream; 0 before findStream
 
 	failureMu  sync.Mutex
 	failure    error         // the reason why an answer may not come
@@ -76,6 +77,7 @@ func connect(o *Options) (*link, error) {
 		if l.old, err = inspect(blockFolder(o)); err != nil {
 			return nil, err
 		}
+		l.old.begin = o.archived + 1
 		if err = l.old.checkNewest(); err != nil {
 			return nil, err
 		}
@@ -232,12 +234,13 @@ func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, fou
 	if err := checkConfig(l.o, &in.Config); err != nil {
 		return state, true, err
 	}
-	if in.State.LastSeq > 0 && in.State.Msgs != in.State.LastSeq {
+	if in.State.LastSeq > 0 && in.State.Msgs != in.State.LastSeq-in.State.FirstSeq+1 {
 		if with, err := s.Info(ctx, jetstream.WithDeletedDetails(true)); err == nil {
 			in = with
 		}
 	}
-	return in.State, true, checkState(in.State)
+	l.first.Store(max(in.State.FirstSeq, 1))
+	return in.State, true, checkState(in.State, l.o.archived)
 }
 
 func (l *link) mayCreate(mark mark) error {
@@ -279,16 +282,20 @@ func checkConfig(o *Options, c *jetstream.StreamConfig) error {
 	return nil
 }
 
-// checkState refuses a stream with losses that the server reports itself.
-func checkState(s jetstream.StreamState) error {
+// checkState refuses a stream with losses that the server reports itself. The commits up to archived may be elsewhere.
+func checkState(s jetstream.StreamState, archived uint64) error {
 	switch {
 	case s.LastSeq == 0:
 		return nil
-	case s.FirstSeq != 1:
-		return lost(1, "is missing: the journal begins with commit %d", s.FirstSeq)
+	case s.FirstSeq > archived+1 || s.FirstSeq == 0:
+		e := lost(archived+1, "is missing: the journal begins with commit %d", s.FirstSeq)
+		if archived == 0 {
+			e = e.WithHint("if the beginning was archived, put the node's folder archive back from a copy; else restore a backup into a new folder")
+		}
+		return e
 	case len(s.Deleted) > 0:
 		return lost(s.Deleted[0], "is missing, one of %d that are", len(s.Deleted))
-	case s.Msgs != s.LastSeq:
+	case s.Msgs != s.LastSeq-s.FirstSeq+1:
 		return lost(s.LastSeq, "or one before it is missing: there are %d", s.Msgs)
 	}
 	return nil

@@ -19,7 +19,8 @@ type Entry struct {
 	events.Recorded
 }
 
-// Loaded is the newest snapshot of a mailbox, if there is one, and all events after it.
+// Loaded is the newest snapshot of a mailbox, if there is one, and all events after it. The checkpoint of an archive
+// takes the place of a snapshot.
 type Loaded struct {
 	Snapshot        []byte // nil if there is none
 	SnapshotVersion uint64
@@ -29,13 +30,27 @@ type Loaded struct {
 // Load reads a mailbox up to its last durable event. A mailbox without events is empty, which is not an error.
 // It fails with CORRUPT_LOG, naming the commit, if a commit is damaged or has an unreadable event.
 func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, error) {
+	return j.load(ctx, mailbox, true)
+}
+
+// Replay is Load without the snapshot of the mailbox. If the beginning of the log is archived, it returns the state of
+// the checkpoint, and all events after that.
+func (j *Journal) Replay(ctx context.Context, mailbox capabilities.ID) (Loaded, error) {
+	return j.load(ctx, mailbox, false)
+}
+
+func (j *Journal) load(ctx context.Context, mailbox capabilities.ID, snapshots bool) (Loaded, error) {
 	m, t := j.trail(mailbox)
 	if m.Version == 0 {
 		return Loaded{}, nil
 	}
 	var l Loaded
-	if m.Snapshot > 0 {
+	archivedTo := t.versionAt(j.archived.end().number)
+	if snapshots && m.Snapshot > archivedTo {
 		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
+	}
+	if archivedTo > l.SnapshotVersion {
+		l.Snapshot, l.SnapshotVersion = j.checkpointed(mailbox, archivedTo)
 	}
 	err := j.o.step(StepLoad, func() (err error) {
 		l.Events, err = j.reader.entries(ctx, mailbox, t, l.SnapshotVersion, m.Version)

@@ -27,6 +27,7 @@ type Options struct {
 	Failpoint func(step string) error
 
 	answerWithin time.Duration // for the answer to a commit that may still come
+	archived     uint64        // the last commit that need not be in the stream
 }
 
 // The steps of a journal, for a Failpoint.
@@ -38,6 +39,14 @@ const (
 	StepIndex    = "index snapshot" // storing the snapshot of the index
 	StepReopen   = "reopen"         // connecting to the server again
 	StepLoad     = "load"           // reading the events of a mailbox
+
+	StepSegment     = "archive segment"      // writing a segment
+	StepCheckpoint  = "archive checkpoint"   // writing a checkpoint
+	StepManifest    = "archive manifest"     // writing the manifest
+	StepRecorded    = "archive recorded"     // noting in the manifest that the record is durable
+	StepCut         = "archive cut"          // stopping the server and starting it again without what is archived
+	StepRemoveBlock = "archive remove block" // removing a file of the journal
+	StepSweep       = "archive sweep"        // removing an older checkpoint
 )
 
 const (

@@ -36,7 +36,7 @@ func (o *Options) outputSubject(agent capabilities.ID) string {
 // outputs is the store of output: a stream of its own beside the journal, which drops old pieces. Backups do not
 // contain it. It is safe for concurrent use.
 type outputs struct {
-	link  func() *link
+	hold  func() (*link, func())
 	log   *slog.Logger
 	index outputIndex
 }
@@ -46,7 +46,8 @@ func (u *outputs) AppendOutput(ctx context.Context, agent capabilities.ID, body 
 	if len(body) > MaxOutputPiece {
 		return 0, parley.Refuse(parley.TooLarge, "a piece of output has %d bytes at most", MaxOutputPiece)
 	}
-	l := u.link()
+	l, release := u.hold()
+	defer release()
 	cursor, err := u.index.publish(ctx, l, agent, body)
 	if err == nil && l.outputs != nil {
 		err = l.outputs.flush()
@@ -86,7 +87,9 @@ func (l *link) makeOutput(ctx context.Context, after uint64) error {
 
 // Output returns at most limit pieces of an agent after a cursor, oldest first. All of them are on disk.
 func (u *outputs) Output(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]OutputPiece, error) {
-	t, err := u.of(ctx, agent)
+	l, release := u.hold()
+	defer release()
+	t, err := u.of(ctx, l, agent)
 	if t == nil || err != nil {
 		return nil, err
 	}
@@ -96,7 +99,9 @@ func (u *outputs) Output(ctx context.Context, agent capabilities.ID, after uint6
 // LatestOutput returns the newest pieces of an agent that are on disk, oldest first and at most limit, and the
 // cursor of the last one: 0 if the agent never had output. With limit 0 it reads no pieces.
 func (u *outputs) LatestOutput(ctx context.Context, agent capabilities.ID, limit int) ([]OutputPiece, uint64, error) {
-	t, err := u.of(ctx, agent)
+	l, release := u.hold()
+	defer release()
+	t, err := u.of(ctx, l, agent)
 	if t == nil || err != nil {
 		return nil, 0, err
 	}
@@ -117,8 +122,7 @@ type agentOutput struct {
 }
 
 // of returns an agent's part of the store. It is nil if there is no store yet.
-func (u *outputs) of(ctx context.Context, agent capabilities.ID) (*agentOutput, error) {
-	l := u.link()
+func (u *outputs) of(ctx context.Context, l *link, agent capabilities.ID) (*agentOutput, error) {
 	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil

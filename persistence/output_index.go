@@ -199,7 +199,8 @@ func (u *outputs) fill(ctx context.Context) error {
 	if end == 0 {
 		return nil
 	}
-	l := u.link()
+	l, release := u.hold()
+	defer release()
 	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // a new store begins after these cursors

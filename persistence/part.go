@@ -82,7 +82,7 @@ func (j *Journal) has(ctx context.Context, m, end mark) error {
 	}
 	hash := end.hash
 	if m.number < end.number {
-		bytes, err := j.connection().fetchSurely(ctx, m.number)
+		bytes, err := j.reader.frame(ctx, m.number)
 		if err != nil {
 			return err
 		}

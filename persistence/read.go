@@ -109,20 +109,21 @@ func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, erro
 
 // reader reads single commits of the log, and caches the newest of them. It is safe for concurrent use.
 type reader struct {
-	link    func() *link
-	damaged func(error) // fails the journal
-	frames  *cache
-	garbage collector
+	hold     func() (*link, func())
+	archived *archived
+	damaged  func(error) // fails the journal
+	frames   *cache
+	garbage  collector
 }
 
-// commit returns a commit of the log, from the cache if it is there. Damage fails the journal.
+// commit returns a commit of the log, from the cache if it is there. Damage fails the journal, except that of an archive.
 func (r *reader) commit(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
 	if c, hash, ok := r.frames.get(number); ok {
 		return c, hash, nil
 	}
 	c, hash, size, err := r.read(ctx, number)
 	if err != nil {
-		if parley.CodeOf(err) == parley.CorruptLog {
+		if _, archived := errors.AsType[*archiveDamage](err); !archived && parley.CodeOf(err) == parley.CorruptLog {
 			r.damaged(err)
 		}
 		return nil, events.Hash{}, err
@@ -132,17 +133,87 @@ func (r *reader) commit(ctx context.Context, number uint64) (*events.Commit, eve
 }
 
 func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, events.Hash, int, error) {
-	l := r.link()
-	bytes, err := l.fetch(ctx, number)
-	if errors.Is(err, errNotThere) {
-		bytes, err = l.fetchSurely(ctx, number)
-	}
+	bytes, err := r.frame(ctx, number)
 	if err != nil {
 		return nil, events.Hash{}, 0, err
 	}
 	r.garbage.took(len(bytes))
 	c, hash, err := decode(number, bytes)
 	return c, hash, len(bytes), err
+}
+
+// frame returns the frame of a commit, from the stream or from the archive.
+func (r *reader) frame(ctx context.Context, number uint64) ([]byte, error) {
+	l, release := r.hold()
+	defer release()
+	if number < l.first.Load() {
+		return r.archived.frame(number)
+	}
+	bytes, err := l.fetch(ctx, number)
+	if errors.Is(err, errNotThere) {
+		bytes, err = l.fetchSurely(ctx, number)
+	}
+	return bytes, err
+}
+
+// each calls fn with the frames of commits first to last, in order, from the archive and the stream. The server may be
+// started again meanwhile. It fails as link.each does.
+func (j *Journal) each(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
+	for next := first; next <= last; {
+		l := j.connection()
+		begin := l.first.Load()
+		if next < begin {
+			end := min(last, begin-1)
+			if err := j.archived.each(ctx, next, end, fn); err != nil {
+				return err
+			}
+			next = end + 1
+			continue
+		}
+		s := &subscriber{next: next, fn: fn}
+		err := l.each(ctx, next, last, s.take)
+		if s.end(); err == nil || s.failed != nil {
+			return err
+		}
+		if next = s.next; !j.isReplaced(l) {
+			return err
+		}
+	}
+	return nil
+}
+
+// subscriber passes frames on until it is ended. A subscription may call it after that.
+type subscriber struct {
+	mu     sync.Mutex
+	next   uint64
+	fn     func(number uint64, bytes []byte) error
+	failed error // of fn
+	ended  bool
+}
+
+func (s *subscriber) take(number uint64, bytes []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return errNotThere
+	}
+	if s.failed = s.fn(number, bytes); s.failed == nil {
+		s.next = number + 1
+	}
+	return s.failed
+}
+
+func (s *subscriber) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}
+
+// isReplaced reports whether the server was started again since a link was in use.
+func (j *Journal) isReplaced(l *link) bool {
+	now, release := j.hold()
+	defer release()
+	return now != l
 }
 
 // stall is the time for which a reader waits for a message before it asks for it by its number.

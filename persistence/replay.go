@@ -27,9 +27,14 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	if mark := j.high.last; mark.number > last {
 		return 0, lost(last+1, "is missing, and so are those to %d, which were durable", mark.number)
 	}
-	x, seen := j.loadIndex(ctx, last)
-	first := min(seen+1, freshFrom(state.Bytes, last))
-	c := chainFrom(j.o.Node, first)
+	begin := l.first.Load()
+	x, seen, err := j.loadIndex(ctx, last)
+	if err != nil {
+		return 0, err
+	}
+	first := max(begin, min(seen+1, freshFrom(state.Bytes, begin, last)))
+	c := j.archived.chainFrom(first)
+	archiveEnd := j.archived.end()
 	var at head
 	fold := func(number uint64, bytes []byte) error {
 		follow := c.follow
@@ -42,6 +47,9 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 		}
 		at = head{c.last, commit.At}
 		if err := c.confirm(j.high.last); err != nil {
+			return err
+		}
+		if err := c.confirm(archiveEnd); err != nil {
 			return err
 		}
 		if number <= seen {
@@ -72,14 +80,15 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	return first - 1, nil
 }
 
-// freshFrom returns the first of the newest commits, which are always checked.
-func freshFrom(bytes, last uint64) uint64 {
-	if last == 0 {
-		return 1
+// freshFrom returns the first of the newest commits, which are always checked. The stream has bytes of the commits from
+// begin to last.
+func freshFrom(bytes, begin, last uint64) uint64 {
+	if last < begin {
+		return begin
 	}
-	n := min(freshCommits, freshBytes/max(bytes/last, 1)+1)
-	if n >= last {
-		return 1
+	n := min(freshCommits, freshBytes/max(bytes/(last-begin+1), 1)+1)
+	if n > last-begin {
+		return begin
 	}
 	return last - n + 1
 }
@@ -87,7 +96,7 @@ func freshFrom(bytes, last uint64) uint64 {
 // checkMark checks the marked commit if the replay began after it.
 func (j *Journal) checkMark(ctx context.Context, l *link, first uint64) error {
 	mark := j.high.last
-	if mark.number == 0 || mark.number >= first {
+	if mark.number < l.first.Load() || mark.number >= first {
 		return nil
 	}
 	bytes, err := l.fetchSurely(ctx, mark.number)

@@ -50,6 +50,9 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 	if err != nil {
 		return err
 	}
+	if number <= j.archived.end().number {
+		return nil // the checkpoint has a state that is as new
+	}
 	_, hash, err := j.reader.commit(ctx, number)
 	if err != nil {
 		return fmt.Errorf("snapshot of mailbox %s: %w", mailbox.ULID, err)
@@ -59,8 +62,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 		Metadata: map[string]string{versionKey: strconv.FormatUint(version, 10)},
 	}
 	sealed := sealSnapshot(version, mark{number, hash}, state)
-	err = j.o.step(StepSnapshot, func() error { return j.connection().putObject(ctx, meta, sealed) })
-	if err != nil {
+	if err := j.putObject(ctx, meta, sealed); err != nil {
 		return readOnly(fmt.Sprintf("the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
 	}
 	j.setSnapshot(mailbox.ULID, version)
@@ -76,7 +78,7 @@ func partName(mailbox capabilities.ID, sum [sha256.Size]byte) string {
 // stored later.
 func (j *Journal) SaveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte, part []byte) error {
 	meta := jetstream.ObjectMeta{Name: partName(mailbox, sum)}
-	if err := j.o.step(StepSnapshot, func() error { return j.connection().putObject(ctx, meta, part) }); err != nil {
+	if err := j.putObject(ctx, meta, part); err != nil {
 		return readOnly(fmt.Sprintf("a part of the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
 	}
 	return nil
@@ -84,7 +86,7 @@ func (j *Journal) SaveSnapshotPart(ctx context.Context, mailbox capabilities.ID,
 
 // SnapshotPart returns a part of a mailbox's snapshot. It fails if the part is missing or damaged.
 func (j *Journal) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) ([]byte, error) {
-	part, err := j.connection().getObject(ctx, partName(mailbox, sum))
+	part, err := j.getObject(ctx, partName(mailbox, sum))
 	if err == nil && sha256.Sum256(part) != sum {
 		err = errors.New("it is damaged")
 	}
@@ -97,7 +99,7 @@ func (j *Journal) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum
 
 // RemoveSnapshotPart removes a part of a mailbox's snapshot to which no snapshot refers any more.
 func (j *Journal) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) {
-	j.connection().deleteObject(ctx, partName(mailbox, sum))
+	j.deleteObject(ctx, partName(mailbox, sum))
 }
 
 // DiscardSnapshot has Load use the snapshot of a mailbox no more, until the next one is stored.
@@ -106,7 +108,7 @@ func (j *Journal) DiscardSnapshot(mailbox capabilities.ID) { j.setSnapshot(mailb
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
 // or was made from another log.
 func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
-	sealed, err := j.connection().getObject(ctx, mailbox.ULID.String())
+	sealed, err := j.getObject(ctx, mailbox.ULID.String())
 	if err != nil {
 		j.discarded.Add(1)
 		j.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
@@ -148,6 +150,27 @@ func openSnapshot(b []byte) (version uint64, at mark, state []byte, ok bool) {
 	at.number = binary.BigEndian.Uint64(b[16:])
 	copy(at.hash[:], b[24:])
 	return binary.BigEndian.Uint64(b[8:]), at, b[snapshotHeader:end:end], true
+}
+
+// putObject stores an object of the store of snapshots. It waits while the server is started again.
+func (j *Journal) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
+	return j.o.step(StepSnapshot, func() error {
+		l, release := j.hold()
+		defer release()
+		return l.putObject(ctx, meta, data)
+	})
+}
+
+func (j *Journal) getObject(ctx context.Context, name string) ([]byte, error) {
+	l, release := j.hold()
+	defer release()
+	return l.getObject(ctx, name)
+}
+
+func (j *Journal) deleteObject(ctx context.Context, name string) {
+	l, release := j.hold()
+	defer release()
+	l.deleteObject(ctx, name)
 }
 
 func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {

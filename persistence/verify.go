@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/events"
+	"parley/persistence/archive"
 )
 
 // Report describes a log that Verify found whole.
@@ -15,33 +16,133 @@ type Report struct {
 	Commits   uint64
 	Events    uint64
 	Mailboxes int
+
+	Archived  uint64            // the last commit in the archive; 0 if there is none
+	Elsewhere []archive.Segment // segments of the archive that are not here, and were not read
 }
 
-// Verify reads the log up to its last commit at the time of the call. It checks each frame, its place in the chain and
-// its events, and compares the index. It fails with CORRUPT_LOG, naming the first wrong commit. The journal keeps
-// working.
+// Verify reads the log up to its last commit at the time of the call, from the archive and from the journal. It checks
+// each frame, its place in the chain and its events, compares the index, the checkpoint of the archive and its record.
+// It fails with CORRUPT_LOG, naming the first wrong commit. The journal keeps working.
 func (j *Journal) Verify(ctx context.Context) (Report, error) {
-	x := newIndex(j.o.Node)
-	end := j.lastCommit()
-	err := j.follow(ctx, end.mark, func(c *events.Commit, _ []byte) error {
-		if err := x.add(c); err != nil {
-			return lost(c.Number, "%v", err)
-		}
-		for i := range c.Sections {
-			if _, err := c.Sections[i].Events(); err != nil {
-				return cannotRead(c.Number, &c.Sections[i], err)
-			}
-		}
-		return nil
-	})
-	if _, bad := errors.AsType[*unreadable](err); !bad && parley.CodeOf(err) == parley.CorruptLog {
+	r, err := j.verify(ctx)
+	_, archived := errors.AsType[*archiveDamage](err)
+	if _, bad := errors.AsType[*unreadable](err); !bad && !archived && parley.CodeOf(err) == parley.CorruptLog {
 		j.fail(err)
 	}
-	r := Report{Commits: end.number, Events: x.events, Mailboxes: len(x.order)}
 	if err != nil {
 		return Report{}, fmt.Errorf("verify the journal: %w", err)
 	}
 	return r, nil
+}
+
+func (j *Journal) verify(ctx context.Context) (r Report, err error) {
+	j.archiving.Lock() // the files of the archive stay
+	m := j.archived.current()
+	x := newIndex(j.o.Node)
+	if m != nil {
+		r.Archived = m.End.Number
+		x, r.Elsewhere, err = j.verifyArchive(ctx, m)
+	}
+	begin := j.connection().first.Load()
+	j.archiving.Unlock()
+	if err != nil {
+		return r, err
+	}
+	if m != nil && begin <= m.End.Number { // the archived commits that are still in the journal
+		if err := j.verifyHeads(ctx, begin, m.End.Number); err != nil {
+			return r, err
+		}
+	}
+	end := j.lastCommit()
+	var record *events.JournalArchived
+	err = j.followAfter(ctx, j.archived.end(), end.mark, func(c *events.Commit, _ []byte) error {
+		if err := x.add(c); err != nil {
+			return lost(c.Number, "%v", err)
+		}
+		found, err := readSections(c)
+		if found != nil {
+			record = found
+		}
+		return err
+	})
+	if err == nil && m != nil && m.Recorded && (record == nil || record.Last != m.End || record.Checkpoint != m.Checkpoint) {
+		err = parley.Refuse(parley.CorruptLog, "the record of the archive up to commit %d is not in the journal", m.End.Number).
+			WithHint("put the folder archive back from a copy that is as old as the journal")
+	}
+	r.Commits, r.Events, r.Mailboxes = end.number, x.events, len(x.order)
+	return r, err
+}
+
+// readSections decodes the events of a commit. It returns the last record of an archive among them.
+func readSections(c *events.Commit) (record *events.JournalArchived, err error) {
+	for i := range c.Sections {
+		evs, err := c.Sections[i].Events()
+		if err != nil {
+			return nil, cannotRead(c.Number, &c.Sections[i], err)
+		}
+		for _, e := range evs {
+			if r, ok := e.Event.(*events.JournalArchived); ok {
+				record = r
+			}
+		}
+	}
+	return record, nil
+}
+
+// verifyArchive checks the checkpoint, and all segments that are here. It returns the index after the archive, and the
+// segments that are not here.
+func (j *Journal) verifyArchive(ctx context.Context, m *archive.Manifest) (x *index, elsewhere []archive.Segment, err error) {
+	c, err := archive.OpenCheckpoint(j.archived.path(archive.CheckpointName(m.End.Number)), m.Checkpoint)
+	if err == nil {
+		x, err = indexFrom(j.o.Node, c)
+		err = errors.Join(err, c.Close())
+	}
+	if err != nil {
+		return nil, nil, &archiveDamage{parley.Refuse(parley.CorruptLog, "the archive's checkpoint after commit %d: %v", m.End.Number, err).
+			WithHint("the next archiving makes it again from the segments, if they are here")}
+	}
+	y := newIndex(j.o.Node)
+	for _, s := range m.Segments {
+		if !j.HasSegment(s) {
+			elsewhere = append(elsewhere, s)
+			continue
+		}
+		chain := &chain{node: j.o.Node, last: mark{s.After.Number, s.After.Hash}}
+		err := j.archived.each(ctx, s.First, s.Last, func(number uint64, bytes []byte) error {
+			c, err := chain.follow(number, bytes)
+			if err == nil {
+				_, err = readSections(c)
+			}
+			if err == nil && len(elsewhere) == 0 {
+				err = y.add(c)
+			}
+			return err
+		})
+		if e, ok := errors.AsType[*parley.Error](err); ok && e.Code == parley.CorruptLog {
+			err = &archiveDamage{e}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(elsewhere) == 0 && !x.equal(y) {
+		return nil, nil, &archiveDamage{parley.Refuse(parley.CorruptLog, "the archive's checkpoint after commit %d is not of its segments", m.End.Number).
+			WithHint("restore a backup into a new folder")}
+	}
+	return x, elsewhere, nil
+}
+
+// verifyHeads checks the chain of archived commits that have not left the journal.
+func (j *Journal) verifyHeads(ctx context.Context, first, last uint64) error {
+	c := j.archived.chainFrom(first)
+	return j.each(ctx, first, last, func(number uint64, bytes []byte) error {
+		_, err := c.followHead(number, bytes)
+		if err == nil {
+			err = c.confirm(j.archived.end())
+		}
+		return err
+	})
 }
 
 // follow reads the log from the first commit to end, and checks that end is in it.
@@ -52,7 +153,7 @@ func (j *Journal) follow(ctx context.Context, end mark, fn func(c *events.Commit
 // followAfter is follow for the commits behind a mark.
 func (j *Journal) followAfter(ctx context.Context, after, end mark, fn func(c *events.Commit, bytes []byte) error) error {
 	c := &chain{node: j.o.Node, last: after}
-	return j.connection().each(ctx, after.number+1, end.number, func(number uint64, bytes []byte) error {
+	return j.each(ctx, after.number+1, end.number, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = c.confirm(end)
@@ -70,14 +171,18 @@ const (
 	scrubPause = 50 * time.Millisecond
 )
 
-// scrub checks, in the background, the commits up to last that the start did not check. Damage fails the journal.
+// scrub checks, in the background, the commits of the stream up to last that the start did not check. Damage fails the
+// journal.
 func (j *Journal) scrub(ctx context.Context, last uint64) {
-	c := chainFrom(j.o.Node, 1)
+	c := j.archived.chainFrom(j.connection().first.Load())
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for c.last.number < last {
 		first := c.last.number + 1
-		err := j.connection().each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
+		if begin := j.connection().first.Load(); first < begin { // these have left the stream
+			c, first = j.archived.chainFrom(begin), begin
+		}
+		err := j.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
 			_, err := c.followHead(number, bytes)
 			return err
 		})

@@ -1,0 +1,209 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Manifest lists the files of an archive. It never changes: a new one takes its place.
+type Manifest struct {
+	Node            capabilities.NodeID
+	After           Mark        // the last commit of the archive before
+	End             Mark        // the last archived commit
+	Recorded        bool        // whether the record of the archive is durable in the journal
+	Checkpoint      events.Hash // its digest
+	CheckpointBytes int64       // of its file
+	Segments        []Segment   // from the first commit to End
+}
+
+// The manifest is kept twice, so that the damage of one file is repaired from the other. It is a magic, the node's key,
+// the marks, a byte, the checkpoint, the number of segments, the segments, and a checksum. Numbers are big-endian.
+const (
+	manifestMagic   = "PLYARCH\x01"
+	manifestHeader  = len(manifestMagic) + 32 + 2*markSize + 1 + 32 + 8 + 4
+	markSize        = 8 + 32
+	manifestSegment = markSize + 8 + 8 + 8 + 32
+	maxManifest     = 64 << 20
+)
+
+var manifestNames = [...]string{"manifest", "manifest.copy"}
+
+func appendMark(b []byte, m Mark) []byte {
+	b = binary.BigEndian.AppendUint64(b, m.Number)
+	return append(b, m.Hash[:]...)
+}
+
+func markAt(b []byte) Mark {
+	return Mark{Number: binary.BigEndian.Uint64(b), Hash: events.Hash(b[8:markSize])}
+}
+
+// Encode returns the bytes that DecodeManifest reads.
+func (m *Manifest) Encode() []byte {
+	be := binary.BigEndian
+	b := append(make([]byte, 0, manifestHeader+len(m.Segments)*manifestSegment+sha256.Size), manifestMagic...)
+	b = append(b, m.Node.Bytes()...)
+	b = appendMark(appendMark(b, m.After), m.End)
+	recorded := byte(0)
+	if m.Recorded {
+		recorded = 1
+	}
+	b = append(b, recorded)
+	b = append(b, m.Checkpoint[:]...)
+	b = be.AppendUint64(b, uint64(m.CheckpointBytes))
+	b = be.AppendUint32(b, uint32(len(m.Segments)))
+	for _, s := range m.Segments {
+		b = appendMark(b, s.End)
+		b = be.AppendUint64(b, uint64(s.From))
+		b = be.AppendUint64(b, uint64(s.To))
+		b = be.AppendUint64(b, uint64(s.Bytes))
+		b = append(b, s.Digest[:]...)
+	}
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// DecodeManifest reads the result of Encode. It fails with ErrDamaged for anything else.
+func DecodeManifest(b []byte) (*Manifest, error) {
+	end := len(b) - sha256.Size
+	if end < manifestHeader || string(b[:len(manifestMagic)]) != manifestMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) {
+		return nil, damaged("the manifest is not whole")
+	}
+	be := binary.BigEndian
+	m := &Manifest{Node: capabilities.NodeOf([32]byte(b[len(manifestMagic):]))}
+	at := b[len(manifestMagic)+32:]
+	m.After, m.End, m.Recorded = markAt(at), markAt(at[markSize:]), at[2*markSize] == 1
+	at = at[2*markSize+1:]
+	m.Checkpoint, m.CheckpointBytes = events.Hash(at[:32]), int64(be.Uint64(at[32:]))
+	n := be.Uint32(at[40:])
+	rest := b[manifestHeader:end]
+	if n == 0 || uint64(n)*manifestSegment != uint64(len(rest)) {
+		return nil, damaged("the manifest has %d segments in %d bytes", n, len(rest))
+	}
+	var last Mark
+	after := m.After.Number == 0
+	for ; len(rest) > 0; rest = rest[manifestSegment:] {
+		s := Segment{
+			First: last.Number + 1, After: last, End: markAt(rest),
+			From: capabilities.Time(be.Uint64(rest[markSize:])), To: capabilities.Time(be.Uint64(rest[markSize+8:])),
+			Bytes: int64(be.Uint64(rest[markSize+16:])), Digest: events.Hash(rest[markSize+24:]),
+		}
+		s.Last = s.End.Number
+		if s.Last < s.First || s.Bytes <= 0 || s.From > s.To {
+			return nil, damaged("the manifest's segment from commit %d", s.First)
+		}
+		last = s.End
+		after = after || last == m.After
+		m.Segments = append(m.Segments, s)
+	}
+	if last != m.End || !after || m.CheckpointBytes <= 0 {
+		return nil, damaged("the manifest's segments end at commit %d", last.Number)
+	}
+	return m, nil
+}
+
+// WriteManifest stores a manifest in a folder. It is on disk, or the one before is.
+func WriteManifest(folder string, m *Manifest) error {
+	b := m.Encode()
+	for _, name := range manifestNames {
+		if err := writeWhole(filepath.Join(folder, name), b); err != nil {
+			return fmt.Errorf("write the manifest: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeWhole stores a file that is there whole, on disk, or as it was before.
+func writeWhole(path string, b []byte) error {
+	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// ReadManifest reads the manifest of a folder: nil if there is none. If one of its two files is damaged or older, it is
+// written again. It fails with ErrDamaged if no file is whole.
+func ReadManifest(folder string) (*Manifest, error) {
+	var newest *Manifest
+	var found [len(manifestNames)][]byte
+	var bad error
+	for i, name := range manifestNames {
+		b, err := readBounded(filepath.Join(folder, name), maxManifest)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var m *Manifest
+		if err == nil {
+			m, err = DecodeManifest(b)
+		}
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return nil, fmt.Errorf("read the manifest: %w", err)
+		}
+		if err != nil {
+			bad = err
+			continue
+		}
+		found[i] = b
+		if newest == nil || m.End.Number > newest.End.Number || m.End == newest.End && m.Recorded {
+			newest = m
+		}
+	}
+	if newest == nil {
+		return nil, bad
+	}
+	want := newest.Encode()
+	for _, b := range found {
+		if !bytes.Equal(b, want) {
+			return newest, WriteManifest(folder, newest)
+		}
+	}
+	return newest, nil
+}
+
+// readBounded reads a file of at most a number of bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most || !info.Mode().IsRegular() {
+		return nil, damaged("%s has %d bytes", filepath.Base(path), info.Size())
+	}
+	return os.ReadFile(path)
+}
+
+// Segment returns the place of the segment with a commit.
+func (m *Manifest) Segment(number uint64) (int, bool) {
+	if number == 0 || number > m.End.Number {
+		return 0, false
+	}
+	low, high := 0, len(m.Segments)-1
+	for low < high {
+		if mid := (low + high) / 2; m.Segments[mid].Last < number {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low, true
+}

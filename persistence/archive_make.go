@@ -1,0 +1,395 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/persistence/archive"
+)
+
+// Checkpointer returns the encoded state of a mailbox after the events that were loaded. The same events give the same
+// bytes. It is called several times for a mailbox with many events, each time with the state before.
+type Checkpointer func(ctx context.Context, mailbox capabilities.ID, from Loaded) (state []byte, err error)
+
+// foldAtOnce is the number of events of a mailbox that a Checkpointer gets at most.
+const foldAtOnce = 20_000
+
+// PrepareArchive writes the segments and the checkpoint of the commits before a time. It archives whole files of the
+// journal, and never the newest. Nothing leaves the journal yet: the caller records the result in the journal, and then
+// calls FinishArchive. It returns the zero Archive if there is nothing to archive. After an error, or if the process
+// ends, the journal is as it was. It refuses with NOT_PERMITTED on an external server.
+func (j *Journal) PrepareArchive(ctx context.Context, before capabilities.Time, state Checkpointer) (Archive, error) {
+	j.archiving.Lock()
+	defer j.archiving.Unlock()
+	m := j.archived.current()
+	if m != nil && m.Recorded {
+		if err := j.cut(ctx, m.End.Number); err != nil { // an earlier one may have failed
+			return Archive{}, err
+		}
+	}
+	end, _, err := j.archivable(ctx, before)
+	if err != nil {
+		return Archive{}, err
+	}
+	switch {
+	case m != nil && end <= m.End.Number && !m.Recorded:
+		return archiveOf(m), nil
+	case end == 0 || m != nil && end <= m.End.Number:
+		return Archive{}, nil
+	}
+	if err := MakeFolder(j.archived.folder); err != nil {
+		return Archive{}, readOnly("the archive cannot be written", err)
+	}
+	j.sweepUnfinished(m)
+	next, err := j.writeArchive(ctx, m, end, state)
+	if err != nil {
+		j.sweepUnfinished(m)
+		return Archive{}, fmt.Errorf("archive the journal: %w", err)
+	}
+	j.archived.use(next)
+	return archiveOf(next), nil
+}
+
+// Archivable returns the bytes of the journal that PrepareArchive would archive.
+func (j *Journal) Archivable(ctx context.Context, before capabilities.Time) (int64, error) {
+	_, bytes, err := j.archivable(ctx, before)
+	return bytes, err
+}
+
+// archivable returns the last commit before a time that ends a file of the journal, 0 if there is none, and the bytes of
+// the files up to it.
+func (j *Journal) archivable(ctx context.Context, before capabilities.Time) (end uint64, bytes int64, err error) {
+	if j.o.URL != "" {
+		return 0, 0, parley.Refuse(parley.NotPermitted, "a journal on a NATS server cannot be archived").
+			WithHint("only a node with its own journal can: one without --nats")
+	}
+	if err := j.Err(); err != nil {
+		return 0, 0, err
+	}
+	in, err := inspect(blockFolder(&j.o))
+	if err != nil {
+		return 0, 0, err
+	}
+	last := j.lastCommit().number
+	blocks := in.blocks
+	for len(blocks) > 0 && (blocks[len(blocks)-1].first == 0 || blocks[len(blocks)-1].first > last) {
+		blocks = blocks[:len(blocks)-1]
+	}
+	if len(blocks) < 2 {
+		return 0, 0, nil
+	}
+	older := sort.Search(len(blocks)-1, func(i int) bool { // of the blocks that can go, the first with a newer commit
+		if err != nil {
+			return true
+		}
+		var c *events.Commit
+		c, _, err = j.reader.commit(ctx, blocks[i+1].first-1)
+		return err == nil && c.At >= before
+	})
+	if err != nil || older == 0 {
+		return 0, 0, err
+	}
+	for _, b := range blocks[:older] {
+		if info, err := os.Stat(b.path); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return blocks[older].first - 1, bytes, nil
+}
+
+// writeArchive writes the files of an archive that continues another one, up to a commit. m is nil if it is the first.
+func (j *Journal) writeArchive(ctx context.Context, m *archive.Manifest, end uint64, state Checkpointer) (*archive.Manifest, error) {
+	next := &archive.Manifest{Node: j.o.Node}
+	if m != nil {
+		next.After, next.End = m.After, m.End
+		next.Segments = append(next.Segments, m.Segments...)
+		if m.Recorded {
+			next.After = m.End
+		}
+	}
+	x, err := j.writeSegments(ctx, next, end)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.o.step(StepCheckpoint, func() error { return j.writeCheckpoint(ctx, next, x, state) }); err != nil {
+		return nil, err
+	}
+	err = j.o.step(StepManifest, func() error { return archive.WriteManifest(j.archived.folder, next) })
+	if err != nil {
+		return nil, readOnly("the archive cannot be written", err)
+	}
+	return next, nil
+}
+
+// unnamed is the name of a segment that is being written. Its own name has the number of its last commit.
+const unnamed = "unfinished"
+
+// writeSegments writes segments behind the end of a manifest, up to a commit, and adds them to the manifest. It returns
+// the index after that commit.
+func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end uint64) (x *index, err error) {
+	x, c := newIndex(j.o.Node), &chain{node: j.o.Node, last: mark{next.End.Number, next.End.Hash}}
+	if next.End.Number > 0 {
+		if x, err = j.indexAtArchive(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var w *archive.Writer
+	defer func() {
+		if w != nil {
+			w.Discard()
+		}
+	}()
+	path := j.archived.path(unnamed)
+	seal := func() error {
+		return j.o.step(StepSegment, func() error {
+			s, err := w.Close()
+			if w = nil; err != nil {
+				return readOnly("the archive cannot be written", err)
+			}
+			if err = os.Rename(path, j.archived.path(s.Name())); err == nil {
+				err = SyncFolder(j.archived.folder)
+			}
+			if err != nil {
+				return readOnly("the archive cannot be written", err)
+			}
+			next.Segments, next.End = append(next.Segments, s), s.End
+			return nil
+		})
+	}
+	err = j.each(ctx, c.last.number+1, end, func(number uint64, bytes []byte) error {
+		commit, err := c.follow(number, bytes)
+		if err == nil {
+			err = x.add(commit)
+		}
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			if w, err = archive.Create(path, j.o.Node, next.End); err != nil {
+				return readOnly("the archive cannot be written", err)
+			}
+		}
+		if err = w.Add(number, bytes); err != nil {
+			return readOnly("the archive cannot be written", err)
+		}
+		if w.Size() >= archive.MaxBytes {
+			return seal()
+		}
+		return nil
+	})
+	if err == nil && w != nil {
+		err = seal()
+	}
+	if err != nil {
+		if parley.CodeOf(err) == parley.CorruptLog {
+			j.fail(err)
+		}
+		return nil, err
+	}
+	return x, nil
+}
+
+// indexAtArchive returns the index after the last commit of the present archive.
+func (j *Journal) indexAtArchive(ctx context.Context) (x *index, err error) {
+	err = j.archived.useCheckpoint(func(c *archive.Checkpoint) (err error) {
+		if c != nil {
+			x, err = indexFrom(j.o.Node, c)
+		}
+		return err
+	})
+	if err == nil && x != nil {
+		return x, nil
+	}
+	x = newIndex(j.o.Node)
+	c := chainFrom(j.o.Node, 1)
+	return x, j.each(ctx, 1, j.archived.end().number, func(number uint64, bytes []byte) error {
+		commit, err := c.follow(number, bytes)
+		if err == nil {
+			err = x.add(commit)
+		}
+		return err
+	})
+}
+
+// writeCheckpoint writes the states of the mailboxes of an index, which is as of the manifest's end.
+func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x *index, state Checkpointer) error {
+	path := j.archived.path(archive.CheckpointName(next.End.Number))
+	w, err := archive.CreateCheckpoint(path, j.o.Node, next.End)
+	if err != nil {
+		return readOnly("the archive cannot be written", err)
+	}
+	for _, e := range x.order {
+		m := archive.Mailbox{ID: e.id, Version: e.version, Last: e.last, Summary: e.summary, Steps: e.steps}
+		if m.State, err = j.stateAt(ctx, e, state); err == nil {
+			err = w.Add(m)
+		}
+		if err != nil {
+			w.Discard()
+			return readOnly("the archive cannot be written", err)
+		}
+	}
+	next.Checkpoint, next.CheckpointBytes, err = w.Close(x.events, x.sections)
+	if err != nil {
+		return readOnly("the archive cannot be written", err)
+	}
+	return nil
+}
+
+// stateAt returns the state of a mailbox after the events of an index entry. It begins with the present checkpoint.
+func (j *Journal) stateAt(ctx context.Context, e *entry, state Checkpointer) ([]byte, error) {
+	id := capabilities.ID{ULID: e.id, Node: j.o.Node}
+	var from Loaded
+	if at := e.trail().versionAt(j.archived.end().number); at > 0 {
+		from.Snapshot, from.SnapshotVersion = j.checkpointed(id, at)
+	}
+	for from.SnapshotVersion < e.version {
+		last := min(e.version, from.SnapshotVersion+foldAtOnce)
+		var err error
+		if from.Events, err = j.reader.entries(ctx, id, e.trail(), from.SnapshotVersion, last); err != nil {
+			return nil, fmt.Errorf("load mailbox %s: %w", e.id, err)
+		}
+		if from.Snapshot, err = state(ctx, id, from); err != nil {
+			return nil, fmt.Errorf("state of mailbox %s at version %d: %w", e.id, last, err)
+		}
+		from.SnapshotVersion = last
+	}
+	return from.Snapshot, nil
+}
+
+// sweepUnfinished removes the files that an interrupted archiving has left behind the end of a manifest.
+func (j *Journal) sweepUnfinished(m *archive.Manifest) {
+	end := uint64(0)
+	if m != nil {
+		end = m.End.Number
+	}
+	j.sweep(func(name string) bool {
+		first, _, segment := archive.ParseName(name)
+		switch {
+		case segment:
+			return first > end
+		case archive.IsCheckpoint(name):
+			return name > archive.CheckpointName(end)
+		}
+		return strings.HasPrefix(name, unnamed) || strings.HasSuffix(name, ".tmp")
+	})
+}
+
+// sweep removes files of the archive. One that cannot be removed is only reported.
+func (j *Journal) sweep(isOld func(name string) bool) {
+	files, err := os.ReadDir(j.archived.folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		j.log.Warn("the archive's folder cannot be listed", "error", err)
+	}
+	for _, f := range files {
+		if !f.Type().IsRegular() || !isOld(f.Name()) {
+			continue
+		}
+		if err := os.Remove(j.archived.path(f.Name())); err != nil {
+			j.log.Warn("an old file of the archive cannot be removed", "file", f.Name(), "error", err)
+		}
+	}
+}
+
+// FinishArchive removes the archived commits from the journal, after the record of the archive is durable. Appends and
+// reads wait meanwhile. After an error it may be called again.
+func (j *Journal) FinishArchive(ctx context.Context, a Archive) error {
+	j.archiving.Lock()
+	defer j.archiving.Unlock()
+	m := j.archived.current()
+	if m == nil || m.End != a.End || m.Checkpoint != a.Checkpoint {
+		return parley.Refuse(parley.InvalidArgument, "the archive up to commit %d is not the present one", a.End.Number)
+	}
+	if !m.Recorded {
+		recorded := *m
+		recorded.Recorded = true
+		err := j.o.step(StepRecorded, func() error { return archive.WriteManifest(j.archived.folder, &recorded) })
+		if err != nil {
+			return readOnly("the archive cannot be written", err)
+		}
+		j.archived.use(&recorded)
+	}
+	if err := j.cut(ctx, m.End.Number); err != nil {
+		return fmt.Errorf("cut the journal: %w", err)
+	}
+	return j.o.step(StepSweep, func() error {
+		present := archive.CheckpointName(m.End.Number)
+		j.sweep(func(name string) bool { return archive.IsCheckpoint(name) && name != present })
+		return nil
+	})
+}
+
+// cut removes the files of the journal with commits up to one that is archived. The server is stopped and started again,
+// while appends and reads wait. The journal fails if the server does not start.
+func (j *Journal) cut(ctx context.Context, end uint64) error {
+	j.busy.Lock()
+	defer j.busy.Unlock()
+	j.gate.Lock()
+	defer j.gate.Unlock()
+	if err := j.Err(); err != nil || j.connection().first.Load() > end {
+		return err
+	}
+	return j.restart(ctx, end)
+}
+
+// restart stops the server, removes files, and starts it again. The caller holds busy and gate.
+func (j *Journal) restart(ctx context.Context, end uint64) error {
+	var cutErr error
+	err := j.o.step(StepCut, func() error {
+		j.connection().close()
+		j.o.archived = end
+		_, cutErr = removeBlocks(&j.o, end)
+		l, err := connect(&j.o)
+		if err != nil {
+			return err
+		}
+		j.swap(l)
+		return j.checkTail(ctx)
+	})
+	if err != nil {
+		err = readOnly("the journal cannot be opened after it was cut", err)
+		j.fail(err)
+		return err
+	}
+	return cutErr
+}
+
+// removeBlocks removes the blocks of a stopped server with commits up to one, the oldest first. It stops at a block with
+// later commits, and leaves the newest. It reports whether it removed any.
+func removeBlocks(o *Options, end uint64) (bool, error) {
+	folder := blockFolder(o)
+	in, err := inspect(folder)
+	if err != nil {
+		return false, err
+	}
+	removed := false
+	for i := 0; i+1 < len(in.blocks) && in.blocks[i+1].first > 0 && in.blocks[i+1].first <= end+1; i++ {
+		if !removed { // the server's index lists the blocks
+			err := os.Remove(filepath.Join(journalFolder(o.Folder), stoppedWell))
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				err = SyncFolder(journalFolder(o.Folder))
+			}
+			if err != nil {
+				return false, readOnly("the journal's folder cannot be written", err)
+			}
+		}
+		if err := o.step(StepRemoveBlock, func() error { return os.Remove(in.blocks[i].path) }); err != nil {
+			return removed, readOnly("an archived part of the journal cannot be removed", err)
+		}
+		removed = true
+	}
+	if removed {
+		if err := SyncFolder(folder); err != nil {
+			return removed, readOnly("the journal's folder cannot be flushed", err)
+		}
+	}
+	return removed, nil
+}
