@@ -61,6 +61,10 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 		last.done()
 		return
 	}
+	if last, ok := ctx.Message().(lastSnapshot); ok {
+		last.handle(b)
+		return
+	}
 	d, ok := ctx.Message().(delivery)
 	if !ok {
 		return

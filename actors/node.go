@@ -371,7 +371,9 @@ func (n *Node) Close(ctx context.Context) error {
 		n.doneMu.Unlock()
 		n.tasks.Wait()
 		n.scheduler.stop()
-		err = errors.Join(err, n.registry.drain(ctx), n.journal.Close(ctx), giveUpLease(n, ctx))
+		err = errors.Join(err, n.registry.drain(ctx))
+		n.registry.saveLast(ctx)
+		err = errors.Join(err, n.journal.Close(ctx), giveUpLease(n, ctx))
 		n.registry.end()
 	})
 	return err

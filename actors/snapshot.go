@@ -1,8 +1,11 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +27,7 @@ func (b *mailboxActor) snapshotIfDue() {
 		return
 	}
 	behind := b.state.Version - b.saved
-	if behind < max(snapshotEvents, uint64(b.head/snapshotBytes)) || !b.node.snapshots.claim(behind) {
+	if behind < max(snapshotEvents, uint64(b.head/snapshotBytes)) || !b.node.snapshots.claim(b.reg, behind) {
 		return
 	}
 	parts, err := b.state.Part(sealAtOnce)
@@ -42,6 +45,61 @@ func (b *mailboxActor) snapshotIfDue() {
 		}
 		b.node.snapshots.offer(snap)
 	})
+}
+
+// closingTime bounds the time for the last snapshots of a node that closes.
+const closingTime = 2 * time.Second
+
+// lastSnapshot has a mailbox written down when the node closes, so that it is read quickly at the next start.
+type lastSnapshot struct {
+	ctx  context.Context
+	done func()
+}
+
+func (m lastSnapshot) handle(b *mailboxActor) {
+	defer m.done()
+	if b.state == nil || b.stale || b.doubtful || b.node.journal.Lost(b.last) {
+		return
+	}
+	err := b.node.registry.dispatcher.block(func() error {
+		if err := b.awaitDurable(); err != nil {
+			return err
+		}
+		parts, err := b.state.Part(sealAtOnce)
+		if err != nil {
+			return err
+		}
+		return b.node.snapshots.save(m.ctx, snapshot{b.reg, b.state.Version, parts})
+	})
+	if err != nil {
+		b.node.log.Warn("snapshot not saved", "mailbox", b.reg.id.String(), "error", err)
+	}
+}
+
+// saveLast writes down the mailboxes that are far behind their snapshots, as long as there is time.
+func (r *registry) saveLast(ctx context.Context) {
+	if r.node.journal.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, closingTime)
+	defer cancel()
+	behind := map[*registration]uint64{}
+	r.mu.Lock()
+	for id, s := range r.registrations {
+		if m, _ := r.node.journal.Mailbox(id); m.Version-m.Snapshot >= snapshotEvents {
+			behind[s] = m.Version - m.Snapshot
+		}
+	}
+	r.mu.Unlock()
+	for _, s := range slices.SortedFunc(maps.Keys(behind), func(s, t *registration) int { return cmp.Compare(behind[t], behind[s]) }) {
+		saved := make(chan struct{})
+		r.system.Root.Send(s.pid, lastSnapshot{ctx, func() { close(saved) }})
+		select {
+		case <-saved:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // trimPages lets pages of the index go out of memory that have been stored.
@@ -111,8 +169,10 @@ type snapshots struct {
 	queue chan snapshot // has room for the one
 
 	mu    sync.Mutex
-	taken bool   // a snapshot is being made or written
-	most  uint64 // events that some other mailbox is behind its snapshot; falls with each refusal
+	taken bool          // a snapshot is being made or written
+	next  *registration // wanted to make one meanwhile, and is the furthest behind its snapshot
+	most  uint64        // events that next is behind
+	until time.Time     // next goes first
 }
 
 type snapshot struct {
@@ -126,19 +186,20 @@ func newSnapshots(n *Node) *snapshots {
 }
 
 // claim reports whether a mailbox that is some events behind may make a snapshot now. Whoever may offers it, or forgoes
-// it. A mailbox that is far less behind than another has to wait, for a while.
-func (s *snapshots) claim(behind uint64) bool {
+// it. The mailbox that is the furthest behind goes first, if it comes soon.
+func (s *snapshots) claim(reg *registration, behind uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken {
-		s.most = max(s.most, behind)
+		if behind > s.most {
+			s.next, s.most = reg, behind
+		}
 		return false
 	}
-	if behind < s.most/2 {
-		s.most -= s.most / 16
+	if s.next != reg && behind < s.most && time.Now().Before(s.until) {
 		return false
 	}
-	s.taken, s.most = true, 0
+	s.taken, s.next, s.most = true, nil, 0
 	return true
 }
 
@@ -152,7 +213,7 @@ func (s *snapshots) idle() bool {
 func (s *snapshots) forgo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken = false
+	s.taken, s.until = false, time.Now().Add(snapshotPause)
 }
 
 func (s *snapshots) offer(snap snapshot) { s.queue <- snap }
@@ -161,7 +222,7 @@ func (s *snapshots) run() {
 	for {
 		select {
 		case snap := <-s.queue:
-			if err := s.save(snap); err != nil {
+			if err := s.save(s.node.life, snap); err != nil {
 				s.node.log.Warn("snapshot not saved", "mailbox", snap.reg.id.String(), "error", err)
 			}
 			s.pause()
@@ -173,19 +234,19 @@ func (s *snapshots) run() {
 }
 
 // save stores the parts of a snapshot, and then its head.
-func (s *snapshots) save(snap snapshot) error {
+func (s *snapshots) save(ctx context.Context, snap snapshot) error {
 	j, id := s.node.journal, snap.reg.id
 	for i, p := range snap.parts.Pages {
-		if err := j.SaveSnapshotPart(s.node.life, id, p.Sum, snap.parts.Data[i]); err != nil {
+		if err := j.SaveSnapshotPart(ctx, id, p.Sum, snap.parts.Data[i]); err != nil {
 			return err
 		}
 	}
-	if err := j.SaveSnapshot(s.node.life, id, snap.version, snap.parts.Head); err != nil {
+	if err := j.SaveSnapshot(ctx, id, snap.version, snap.parts.Head); err != nil {
 		return err
 	}
 	snap.reg.stored.Store(&snap.parts.Pages)
 	for _, sum := range snap.parts.Gone {
-		j.RemoveSnapshotPart(s.node.life, id, sum)
+		j.RemoveSnapshotPart(ctx, id, sum)
 	}
 	return nil
 }
