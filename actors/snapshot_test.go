@@ -1,0 +1,117 @@
+package actors
+
+import (
+	"context"
+	"testing"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// shed writes the snapshot of a mailbox, and lets the index go out of memory as far as it can. It returns the pages.
+func shed(t *testing.T, a *Agent) []mailbox.Page {
+	t.Helper()
+	pages, err := inspect(t.Context(), a, func(b *mailboxActor) ([]mailbox.Page, error) {
+		if err := b.awaitDurable(); err != nil {
+			return nil, err
+		}
+		parts, err := b.state.Part(sealAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.node.snapshots.save(context.Background(), snapshot{b.reg, b.state.Version, parts}); err != nil {
+			return nil, err
+		}
+		b.trimPages()
+		b.state.Mail.TrimPages(0)
+		return b.state.Mail.AbsentPages(), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 2 {
+		t.Fatalf("%d pages are out of memory, want two", len(pages))
+	}
+	return pages
+}
+
+// checkShed fails the test if messages of a mailbox whose index is not in memory are not found, or if the state is not
+// that of the log.
+func checkShed(t *testing.T, a *Agent, messages int) {
+	t.Helper()
+	m, err := a.Message(t.Context(), capabilities.FormNumber(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := a.Message(t.Context(), capabilities.FormID(m.MessageID)); err != nil || again.Number != 7 {
+		t.Fatalf("message 7 is found by its ID as %d: %v", again.Number, err)
+	}
+	if in, err := a.Mail().Last(t.Context(), view.MessageFilter{All: true}, 50, 20); err != nil || len(in.Messages) != 20 || in.Messages[0].Number != 30 {
+		t.Fatalf("%d messages before the 50th are listed: %v", len(in.Messages), err)
+	}
+	listed := 0
+	for _, err := range a.Mail().All(t.Context(), view.MessageFilter{All: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed++
+	}
+	if listed != messages {
+		t.Fatalf("%d messages are listed, want %d", listed, messages)
+	}
+	whole := func(s *mailbox.State, err error) (string, error) {
+		if err != nil {
+			return "", err
+		}
+		encoded, err := s.Snapshot()
+		return string(encoded), err
+	}
+	same, err := inspect(t.Context(), a, func(b *mailboxActor) (bool, error) {
+		live, err := recalled(b, func() (string, error) { return whole(b.state, nil) })
+		if err != nil {
+			return false, err
+		}
+		if err := b.awaitDurable(); err != nil {
+			return false, err
+		}
+		replayed, err := whole(b.node.replayAll(t.Context(), b.reg.id))
+		return live == replayed, err
+	})
+	if err != nil || !same {
+		t.Fatalf("the state is that of the log: %t, %v", same, err)
+	}
+}
+
+// TestLostPagesOnlyCostTime removes parts of a mailbox's snapshot while the mailbox is in use, and while the node is
+// closed.
+func TestLostPagesOnlyCostTime(t *testing.T) {
+	const messages = 2100
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	fae := guest(t, n, "fae")
+	sendMany(t, fae, "HOST", messages)
+	lose := func(n *Node, pages []mailbox.Page) {
+		for _, p := range pages {
+			n.journal.RemoveSnapshotPart(t.Context(), n.host, p.Sum)
+		}
+	}
+
+	shed(t, n.Host())
+	checkShed(t, n.Host(), messages)
+	lose(n, shed(t, n.Host()))
+	checkShed(t, n.Host(), messages)
+
+	pages := shed(t, n.Host())
+	if err := n.Host().Dismiss(t.Context(), capabilities.FormNumber(3)); err != nil {
+		t.Fatal(err)
+	}
+	checkShed(t, n.Host(), messages)
+	lose(n, pages[1:])
+	closeNode(t, n)
+	n = openNode(t, folder)
+	checkShed(t, n.Host(), messages)
+	if m, err := n.Host().Message(t.Context(), capabilities.FormNumber(3)); err != nil || !m.Dismissed {
+		t.Errorf("message 3 is dismissed: %t, %v", m.Dismissed, err)
+	}
+}
