@@ -284,7 +284,7 @@ func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Ent
 			return parley.Refuse(parley.CorruptLog, "mailbox %s is put aside: commit %d: %v", s.ID, e.Commit, err).
 				WithHint("the other mailboxes are well; parley log shows what this one has")
 		}
-		s.Mail.TrimPages(maxPages)
+		s.Mail.TrimPages(maxRestocked)
 	}
 	return nil
 }

@@ -16,9 +16,14 @@ import (
 const (
 	snapshotEvents = 2000 // at least so many events between snapshots of a mailbox: reading fewer takes some 40 ms
 	snapshotBytes  = 100  // and one for each so many bytes of a snapshot's head
-	sealAtOnce     = 64   // pages that are sealed for one snapshot
-	maxPages       = 4    // stored pages of a mailbox's index that are kept between two messages
+	sealAtOnce     = 256  // pages that are sealed for one snapshot: some 15 ms
+	maxPages       = 4    // pages of a mailbox's index that are kept when a snapshot has stored them
+	maxRestocked   = 16   // and until the next snapshot
 )
+
+// sealAfter is the age of the messages in a page that is sealed. New messages may be as late, and have to be compared with
+// those in the pages of their time.
+const sealAfter = 5 * time.Second
 
 // snapshotIfDue has a snapshot written when enough events follow the last one. That depends on the size of a snapshot
 // without its stored pages, so that the work stays in proportion to the mail.
@@ -30,13 +35,15 @@ func (b *mailboxActor) snapshotIfDue() {
 	if behind < max(snapshotEvents, uint64(b.head/snapshotBytes)) || !b.node.snapshots.claim(b.reg, behind) {
 		return
 	}
-	parts, err := b.state.Part(sealAtOnce)
+	parts, err := b.state.Part(sealAtOnce, b.node.now().Add(-sealAfter))
 	if err != nil {
 		b.node.log.Error("snapshot", "mailbox", b.reg.id.String(), "error", err)
 		b.node.snapshots.forgo()
 		return
 	}
-	b.saved, b.head = b.state.Version, len(parts.Head)
+	if b.saved, b.head = b.state.Version, len(parts.Head); len(parts.Pages) == sealAtOnce {
+		b.head = 0 // the next one takes more off the head
+	}
 	snap := snapshot{b.reg, b.state.Version, parts}
 	b.release(func(lost error) {
 		if lost != nil {
@@ -65,7 +72,7 @@ func (m lastSnapshot) handle(b *mailboxActor) {
 		if err := b.awaitDurable(); err != nil {
 			return err
 		}
-		parts, err := b.state.Part(sealAtOnce)
+		parts, err := b.state.Part(sealAtOnce, b.node.now())
 		if err != nil {
 			return err
 		}
@@ -109,8 +116,9 @@ func (b *mailboxActor) trimPages() {
 	}
 	if stored := b.reg.stored.Swap(nil); stored != nil {
 		b.state.Mail.Stored(*stored...)
+		b.state.Mail.TrimPages(maxPages)
 	}
-	b.state.Mail.TrimPages(maxPages)
+	b.state.Mail.TrimPages(maxRestocked)
 }
 
 // lostPage is the error of a page of an index that cannot be read from the store of snapshots.

@@ -16,7 +16,7 @@ func shed(t *testing.T, a *Agent) []mailbox.Page {
 		if err := b.awaitDurable(); err != nil {
 			return nil, err
 		}
-		parts, err := b.state.Part(sealAtOnce)
+		parts, err := b.state.Part(sealAtOnce, b.node.now()+1)
 		if err != nil {
 			return nil, err
 		}

@@ -295,15 +295,15 @@ type Parts struct {
 // PageSum is the sum of a page, under which it is stored.
 type PageSum = index.Sum
 
-// Part encodes the state without those pages of the index that are stored. It seals at most some pages that do not
-// change any more for the time being.
-func (s *State) Part(pages int) (Parts, error) {
+// Part encodes the state without those pages of the index that are stored. It seals at most some pages, which have no
+// messages that were made at a time or later.
+func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 	l := &s.Mail
 	needed := map[int]bool{}
 	for n := range l.live {
 		needed[l.index.PageOf(n)] = true
 	}
-	l.index.Seal(pages, needed)
+	l.index.Seal(pages, uint64(before), needed)
 	state, err := s.encode(s.indexSnapshot(true))
 	if err != nil {
 		return Parts{}, err

@@ -87,12 +87,13 @@ func (x *Index) sealedWith(id capabilities.ID, digest uint32) iter.Seq[int] {
 	}
 }
 
-// Seal seals at most some full pages without open forms, but for those that the caller still needs open.
-func (x *Index) Seal(limit int, needed map[int]bool) {
+// Seal seals at most limit full pages without open forms, but for those that the caller still needs open. Pages with IDs
+// that were made at a time or later, in milliseconds, stay open: late messages with IDs of that time may still come.
+func (x *Index) Seal(limit int, before uint64, needed map[int]bool) {
 	var strays []stray
 	for i := range x.pages {
 		p := &x.pages[i]
-		if p.sealed || len(p.entries) < x.length || needed[i] || slices.ContainsFunc(p.entries, func(e Entry) bool { return e.IsOpen() }) {
+		if p.sealed || len(p.entries) < x.length || p.to >= before || needed[i] || slices.ContainsFunc(p.entries, func(e Entry) bool { return e.IsOpen() }) {
 			continue
 		}
 		if limit--; limit < 0 {

@@ -3,6 +3,7 @@ package index_test
 import (
 	"encoding/binary"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -51,7 +52,7 @@ func (p *paged) add(form bool) {
 
 // seal seals and stores pages, and lets some go out of memory.
 func (p *paged) seal(most, kept int) {
-	p.x.Seal(most, nil)
+	p.x.Seal(most, math.MaxUint64, nil)
 	for _, page := range p.x.Unstored() {
 		p.store[page.Sum] = p.x.EncodePage(page.Number)
 		p.x.Stored(page)
@@ -190,7 +191,7 @@ func TestDamagedHeadIsRefusedOrHarmless(t *testing.T) {
 	for n := range uint64(11) {
 		x.Add(entryOf(n, false), 5000, n)
 	}
-	x.Seal(1, nil)
+	x.Seal(1, math.MaxUint64, nil)
 	head := x.Head()
 	for _, part := range []*[]byte{&head.Pages, &head.Strays, &head.Entries} {
 		whole := *part

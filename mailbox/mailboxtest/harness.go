@@ -176,7 +176,7 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 // shed lets a state's index go out of memory, as far as it can be stored.
 func (v *Harness) shed(s *mailbox.State) {
 	v.TB.Helper()
-	parts, err := s.Part(1 << 20)
+	parts, err := s.Part(1<<20, v.Now+1)
 	if err != nil {
 		v.TB.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func (v *Harness) checkParts(name, want string) {
 	v.TB.Helper()
 	s := v.Replay(name)
 	v.shed(s)
-	parts, err := s.Part(0)
+	parts, err := s.Part(0, 0)
 	if err != nil {
 		v.TB.Fatal(err)
 	}
