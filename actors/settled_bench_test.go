@@ -18,7 +18,8 @@ import (
 // the host answers. Then one caller makes 200 cycles, the host lists what is pending, the first and the last page of
 // its inbox, and reads an old form; the node is closed and opened again, and the host is visited. live-B/form counts
 // both copies. SETTLED is the largest number of forms, 10,000 by
-// default, and SETTLED_PROFILE a file for a heap profile.
+// default, and SETTLED_PROFILE a file for a heap profile. rest-MiB is what lives after the time SETTLED_REST without mail:
+// the log's server keeps what was written last for some ten seconds.
 func BenchmarkSettledForms(b *testing.B) {
 	most := 10_000
 	if text := os.Getenv("SETTLED"); text != "" {
@@ -61,6 +62,15 @@ func settledForms(b *testing.B, forms int) {
 	b.ReportMetric(float64(nowLive-live)/float64(forms), "live-B/form")
 	b.ReportMetric(float64(nowLive)/(1<<20), "live-MiB")
 	b.ReportMetric(float64(nowRSS-rss)/(1<<20), "rss-MiB")
+	if text := os.Getenv("SETTLED_REST"); text != "" {
+		rest, err := time.ParseDuration(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(rest)
+		nowLive, _ = memoryUse()
+		b.ReportMetric(float64(nowLive)/(1<<20), "rest-MiB")
+	}
 	if profile := os.Getenv("SETTLED_PROFILE"); profile != "" {
 		writeHeap(b, profile)
 	}

@@ -17,7 +17,7 @@ const (
 	snapshotEvents = 2000 // at least so many events between snapshots of a mailbox: reading fewer takes some 40 ms
 	snapshotBytes  = 100  // and one for each so many bytes of a snapshot's head
 	sealAtOnce     = 256  // pages that are sealed for one snapshot: some 15 ms
-	maxPages       = 4    // pages of a mailbox's index that are kept when a snapshot has stored them
+	maxPages       = 2    // pages of a mailbox's index that are kept when a snapshot has stored them
 	maxRestocked   = 16   // and until the next snapshot
 )
 
@@ -167,8 +167,13 @@ func (b *mailboxActor) remake(why error) error {
 	return nil
 }
 
-// snapshotPause is between two snapshots: each costs some flushes of the disk that the mail needs.
-const snapshotPause = time.Second
+// Between two snapshots is a pause, since each takes time of the disk that the mail needs: a multiple of the time that
+// the last one took, within bounds.
+const (
+	pauseShare = 25
+	leastPause = 50 * time.Millisecond
+	mostPause  = time.Second
+)
 
 // snapshots writes the snapshots of mailboxes one at a time, away from the mail. One that is lost only
 // costs time at the next replay.
@@ -221,7 +226,7 @@ func (s *snapshots) idle() bool {
 func (s *snapshots) forgo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken, s.until = false, time.Now().Add(snapshotPause)
+	s.taken, s.until = false, time.Now().Add(mostPause)
 }
 
 func (s *snapshots) offer(snap snapshot) { s.queue <- snap }
@@ -230,10 +235,11 @@ func (s *snapshots) run() {
 	for {
 		select {
 		case snap := <-s.queue:
+			began := time.Now()
 			if err := s.save(s.node.life, snap); err != nil {
 				s.node.log.Warn("snapshot not saved", "mailbox", snap.reg.id.String(), "error", err)
 			}
-			s.pause()
+			s.pause(min(max(pauseShare*time.Since(began), leastPause), mostPause))
 			s.forgo()
 		case <-s.node.life.Done():
 			return
@@ -259,9 +265,9 @@ func (s *snapshots) save(ctx context.Context, snap snapshot) error {
 	return nil
 }
 
-func (s *snapshots) pause() {
+func (s *snapshots) pause(d time.Duration) {
 	select {
-	case <-time.After(snapshotPause):
+	case <-time.After(d):
 	case <-s.node.life.Done():
 	}
 }

@@ -135,13 +135,7 @@ func (x *Index) enter(n uint32, e *Entry) {
 
 // rebuild makes the hash table anew, from the open pages.
 func (x *Index) rebuild() {
-	ids := 0
-	for i := range x.pages {
-		if p := &x.pages[i]; !p.sealed {
-			ids += 3 * len(p.entries)
-		}
-	}
-	size := 16
+	ids, size := x.openIDs(), 16
 	for size < 2*ids {
 		size *= 2
 	}
@@ -154,6 +148,17 @@ func (x *Index) rebuild() {
 			x.enter(uint32(i*x.length+at), &x.pages[i].entries[at])
 		}
 	}
+}
+
+// openIDs returns the number of IDs that open pages may have.
+func (x *Index) openIDs() int {
+	ids := 0
+	for i := range x.pages {
+		if p := &x.pages[i]; !p.sealed {
+			ids += 3 * len(p.entries)
+		}
+	}
+	return ids
 }
 
 func (x *Index) put(digest, n uint32) {

@@ -113,6 +113,9 @@ func (x *Index) Seal(limit int, before uint64, needed map[int]bool) {
 			}
 		}
 	}
+	if len(x.slots) > 16*x.openIDs() {
+		x.rebuild()
+	}
 	if len(strays) > 0 {
 		x.stray = append(x.stray, strays...)
 		slices.SortFunc(x.stray, stray.compare)
