@@ -170,6 +170,39 @@ func TestAnOutcomeComesOnTheAsksOwnID(t *testing.T) {
 	k.wants(mux.Refusal, 92, "UNAUTHENTICATED")
 }
 
+// TestSlotsOfSignInsAreReused signs agents in and out more often than a connection has slots. The number of an agent whose token
+// has ended is nobody's until its client gives it back.
+func TestSlotsOfSignInsAreReused(t *testing.T) {
+	h := openTestServer(t)
+	fae := h.guest("fae")
+	k := h.muxDial("host")
+	signIn := func(id uint64) string {
+		k.send(mux.Frame{Kind: mux.SignIn, ID: id, Body: jsonBody(`{"token":%q}`, h.tokens["fae"])})
+		return k.wants(mux.Result, id)
+	}
+	for i := range uint64(30) {
+		for _, want := range []string{`{"agent":1}`, `{"agent":2}`} {
+			if got := signIn(4 * i); got != want {
+				t.Fatalf("%s, want %s", got, want)
+			}
+		}
+		k.send(mux.Frame{Kind: mux.SignOut, ID: 4*i + 1, Agent: 2}, mux.Frame{Kind: mux.SignOut, ID: 4*i + 2, Agent: 2}, mux.Frame{Kind: mux.SignOut, ID: 4*i + 3, Agent: 1})
+		for range 3 {
+			k.receive()
+		}
+	}
+	signIn(200)
+	revokeAll(t, fae)
+	k.send(mux.Frame{Kind: mux.Call, ID: 201, Agent: 1, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.wants(mux.Refusal, 201, "UNAUTHENTICATED")
+	k.send(mux.Frame{Kind: mux.SignIn, ID: 202, Body: jsonBody(`{"token":%q}`, h.tokens["host"])})
+	k.wants(mux.Result, 202, `{"agent":2}`)
+	k.send(mux.Frame{Kind: mux.SignOut, ID: 203, Agent: 1})
+	k.wants(mux.Result, 203)
+	k.send(mux.Frame{Kind: mux.SignIn, ID: 204, Body: jsonBody(`{"token":%q}`, h.tokens["host"])})
+	k.wants(mux.Result, 204, `{"agent":1}`)
+}
+
 // TestRequestsAndApprovalsBringTheirOutcomes asks by both on one connection, and by an operation that asks nothing.
 func TestRequestsAndApprovalsBringTheirOutcomes(t *testing.T) {
 	h := openTestServer(t)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"container/list"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"runtime"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"parley"
 	"parley/gateway/mux"
-	"parley/pack"
 )
 
 // joinedSize bounds, in bytes, a message of several frames.
@@ -32,6 +31,7 @@ const maxUnclaimed = 256
 type pending struct {
 	link  *link // once it is sent
 	id    uint64
+	sign  *sign         // of the agent that calls; nil for the connection's own
 	first chan struct{} // closed when there is an answer or err; of an ask, when it is accepted
 	asked bool          // the outcome comes later
 	last  chan struct{} // closed when there is an outcome or an error in its place
@@ -56,7 +56,8 @@ type link struct {
 	mu    sync.Mutex
 	out   [][]byte // messages; frames are added to the last
 	calls map[uint64]*pending
-	signs map[string]*pending // that sign agents in, by their tokens
+	signs map[string]*sign // by token
+	most  int              // of signs
 	next  uint64
 	idle  list.List // accepted asks whose outcomes nobody awaits, the oldest first
 	spare []byte    // to write the next message to
@@ -66,8 +67,8 @@ type link struct {
 	gone  chan struct{} // closed when it has ended
 }
 
-func newLink(conn *websocket.Conn) *link {
-	l := &link{conn: conn, calls: map[uint64]*pending{}, signs: map[string]*pending{}, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+func newLink(conn *websocket.Conn, signs int) *link {
+	l := &link{conn: conn, calls: map[uint64]*pending{}, signs: map[string]*sign{}, most: signs, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	go l.read()
 	go l.write()
 	return l
@@ -92,7 +93,7 @@ func (l *link) send(f mux.Frame, p *pending) bool {
 
 // sendLocked is send for a caller that holds l.mu.
 func (l *link) sendLocked(f mux.Frame, p *pending) bool {
-	if l.going || l.ended {
+	if l.going || l.ended || p.sign != nil && p.sign.out {
 		return false
 	}
 	l.next++
@@ -100,47 +101,6 @@ func (l *link) sendLocked(f mux.Frame, p *pending) bool {
 	l.calls[p.id] = p
 	l.queue(f)
 	return true
-}
-
-// signIn signs the agent of a token in, once, and returns its number. It returns false if the connection has ended.
-func (l *link) signIn(ctx context.Context, token string) (agent uint64, signedIn bool, err error) {
-	l.mu.Lock()
-	p := l.signs[token]
-	if p == nil {
-		p = newPending()
-		l.signs[token] = p
-		body := pack.AppendString(pack.AppendString(pack.AppendMap(nil, 1), "token"), token)
-		if !l.sendLocked(mux.Frame{Kind: mux.SignIn, Body: body}, p) {
-			p.err = &lost{cause: errLinkEnded}
-			close(p.first)
-		}
-	}
-	l.mu.Unlock()
-	select {
-	case <-p.first:
-	case <-ctx.Done():
-		return 0, false, &lost{cause: ctx.Err()}
-	}
-	switch {
-	case p.err != nil:
-		return 0, false, nil
-	case p.answer.status != http.StatusOK:
-		l.mu.Lock()
-		delete(l.signs, token)
-		l.mu.Unlock()
-		return 0, false, refusal(p.answer)
-	}
-	var in struct {
-		Agent uint64 `json:"agent"`
-	}
-	text, err := body{text: p.answer.body, plain: p.answer.plain}.json()
-	if err == nil {
-		err = json.Unmarshal(text, &in)
-	}
-	if err != nil {
-		return 0, false, unreadable("signing in", err)
-	}
-	return in.Agent, true, nil
 }
 
 // queue has a frame written. The caller holds l.mu.
@@ -162,8 +122,7 @@ func (l *link) forget(p *pending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls[p.id] == p {
-		l.unlist(p)
-		delete(l.calls, p.id)
+		l.drop(p)
 		l.queue(mux.Frame{Kind: mux.Cancel, ID: p.id})
 	}
 }
@@ -194,11 +153,19 @@ func (l *link) unclaim(p *pending) {
 		return
 	}
 	oldest := l.idle.Front().Value.(*pending)
-	l.unlist(oldest)
-	delete(l.calls, oldest.id)
+	l.drop(oldest)
 	oldest.lost = errUnclaimed
 	close(oldest.last)
 	l.queue(mux.Frame{Kind: mux.Cancel, ID: oldest.id})
+}
+
+// drop takes a call off the list of those under way. The caller holds l.mu.
+func (l *link) drop(p *pending) {
+	delete(l.calls, p.id)
+	l.unlist(p)
+	if p.sign != nil {
+		p.sign.calls--
+	}
 }
 
 // unlist takes an ask out of the unclaimed. The caller holds l.mu.
@@ -275,8 +242,11 @@ func (l *link) receive(f mux.Frame) error {
 		close(p.first)
 		return nil
 	}
-	delete(l.calls, f.ID)
-	l.unlist(p)
+	s := p.sign
+	l.drop(p)
+	if s != nil && f.Kind == mux.Refusal && parley.CodeOf(refusal(a)) == parley.Unauthenticated {
+		l.signOut(s)
+	}
 	if p.asked {
 		p.outcome = a
 	} else {

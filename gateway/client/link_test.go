@@ -292,3 +292,53 @@ func TestOutcomesThatNobodyAwaitsAreGivenUp(t *testing.T) {
 		t.Errorf("%d calls awaited an outcome", n)
 	}
 }
+
+// TestAgentsSignOutForOthers has more agents call on a connection than are signed in at once. One that follows stays.
+func TestAgentsSignOutForOthers(t *testing.T) {
+	h, host, _ := openTest(t)
+	web, err := client.New(client.Options{URL: h.url(), Token: tokenOf(t, host)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	const most = 3
+	web.SignInAtMost(most)
+	var agents []*client.Client
+	for i := range 2 * most {
+		name := fmt.Sprint("agent-", i)
+		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		var made struct{ Token string }
+		if err := host.Call(t.Context(), "create_token", map[string]any{"as": name}, &made); err != nil {
+			t.Fatal(err)
+		}
+		agents = append(agents, web.WithToken(made.Token))
+	}
+	asked, err := agents[0].Ask(t.Context(), client.Form{To: "HOST", Description: "stays", Fields: oneField()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var all sync.WaitGroup
+		for i, c := range agents {
+			all.Go(func() {
+				sent, err := c.Send(t.Context(), "HOST", fmt.Sprint(i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if m, err := host.Message(t.Context(), sent.Message); err != nil || m.FromName != fmt.Sprint("agent-", i) {
+					t.Errorf("the message of agent %d came from %q: %v", i, m.FromName, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	if err := answer(t, host, asked.Form, "yes"); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := asked.Await(t.Context()); err != nil || o.Status != client.Answered {
+		t.Errorf("%+v %v", o, err)
+	}
+}

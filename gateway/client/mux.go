@@ -27,6 +27,7 @@ type muxed struct {
 type connector struct {
 	url     string // of the node's WebSocket
 	dialing *websocket.DialOptions
+	signs   int  // agents that are signed in at once
 	never   bool // calls always go by HTTP
 
 	mu     sync.Mutex
@@ -85,13 +86,16 @@ func (m *muxed) send(ctx context.Context, f mux.Frame, p *pending) (*link, error
 		if err != nil || l == nil {
 			return nil, err
 		}
-		signedIn := true
 		if m.token != "" {
-			if f.Agent, signedIn, err = l.signIn(ctx, m.token); err != nil {
+			if p.sign, err = l.signIn(ctx, m.token); err != nil {
 				return nil, err
 			}
+			if p.sign == nil { // it has ended just now
+				continue
+			}
+			f.Agent = p.sign.agent
 		}
-		if signedIn && l.send(f, p) { // or it has ended just now
+		if l.send(f, p) {
 			return l, nil
 		}
 	}
@@ -131,7 +135,7 @@ func (m *connector) dial(opens chan struct{}) (*link, error) {
 	m.opens = nil
 	close(opens)
 	if err == nil && conn.Subprotocol() == mux.Protocol && !m.closed {
-		m.link = newLink(conn)
+		m.link = newLink(conn, m.signs)
 		return m.link, nil
 	}
 	if err == nil {
@@ -164,13 +168,13 @@ func overWeb(w *web) *muxed {
 	if w.token != "" {
 		o.HTTPHeader.Set("Authorization", "Bearer "+w.token)
 	}
-	return &muxed{transport: w, connector: &connector{url: at.String(), dialing: o}}
+	return &muxed{transport: w, connector: &connector{url: at.String(), dialing: o, signs: maxSigned}}
 }
 
 // overSocket returns the way to a node by its socket.
 func overSocket(path string) *muxed {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return Dial(ctx, path) }
-	return &muxed{transport: &connections{path: path}, connector: &connector{url: "ws://parley" + api.WebSocketPath, dialing: &websocket.DialOptions{
+	return &muxed{transport: &connections{path: path}, connector: &connector{url: "ws://parley" + api.WebSocketPath, signs: maxSigned, dialing: &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}, Subprotocols: []string{mux.Protocol},
 	}}}
 }

@@ -15,7 +15,7 @@ import (
 
 // The bounds of one agent on one connection.
 const (
-	maxAgents  = 1024    // of a connection
+	maxAgents  = 1024    // of a connection, at once
 	maxRunning = 1024    // under way on goroutines
 	freeBody   = 4 << 10 // bytes of a request that its account is not charged
 )

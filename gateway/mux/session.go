@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,7 +63,8 @@ type Session struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	agents []*agent // by the numbers that the client knows; nil where one has signed out
+	agents []*agent // by the numbers that the client knows; nil where none is signed in
+	free   []uint64 // numbers that the client has given back
 	under  map[uint64]*task
 	out    outbox
 	going  bool  // nothing more is begun
@@ -102,7 +104,7 @@ func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) er
 	<-s.alive.Done()
 	stop()
 	keep()
-	s.end()
+	s.endAll()
 	s.work.Wait()
 	written.Wait()
 	s.out.drop()
@@ -120,19 +122,23 @@ func (s *Session) admit(p api.Principal) (uint64, error) {
 	if s.under == nil { // the connection has ended, and nobody would sign the agent out
 		return 0, errEnded
 	}
-	if len(s.agents) >= maxAgents {
-		return 0, parley.Refuse(parley.QuotaExceeded, "%d agents have signed in on the connection already", maxAgents)
-	}
 	n := uint64(len(s.agents))
+	if last := len(s.free) - 1; last >= 0 {
+		n, s.free = s.free[last], s.free[:last]
+	} else if n >= maxAgents {
+		return 0, parley.Refuse(parley.QuotaExceeded, "%d agents are signed in on the connection already", maxAgents)
+	} else {
+		s.agents = append(s.agents, nil)
+	}
 	a := &agent{principal: p, queue: queue{account: p.Account()}}
 	a.stop = s.o.Backend.WhileGood(p, func() {
 		if n == 0 {
 			s.stop(parley.Refuse(parley.Unauthenticated, "the token is not good any more"))
 			return
 		}
-		s.signOut(n)
+		s.end(n, a)
 	})
-	s.agents = append(s.agents, a)
+	s.agents[n] = a
 	return n, nil
 }
 
@@ -153,8 +159,8 @@ func (s *Session) read() {
 	}
 }
 
-// end ends all that is under way, when the connection has ended.
-func (s *Session) end() {
+// endAll ends all that is under way, when the connection has ended.
+func (s *Session) endAll() {
 	s.mu.Lock()
 	tasks, agents := s.under, s.agents
 	s.under, s.agents, s.going = nil, nil, true
@@ -271,13 +277,28 @@ func (s *Session) signIn(ctx context.Context, body []byte) ([]byte, error) {
 	return pack.AppendUint(pack.AppendString(pack.AppendMap(nil, 1), "agent"), n), nil
 }
 
-// signOut ends what an agent has under way on the connection. The connection's own agent stays.
+// signOut signs an agent out for its client, which gives its number back. The connection's own agent stays. The number of an
+// agent whose token has ended is kept until then, as the client may not know yet that it is nobody's.
 func (s *Session) signOut(n uint64) {
-	s.mu.Lock()
-	var a *agent
-	if n > 0 && n < uint64(len(s.agents)) {
-		a, s.agents[n] = s.agents[n], nil
+	a := s.agent(n)
+	if n > 0 && a != nil {
+		s.end(n, a)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > 0 && n < uint64(len(s.agents)) && !slices.Contains(s.free, n) {
+		s.free = append(s.free, n)
+	}
+}
+
+// end ends what an agent has under way on the connection, unless it has signed out already.
+func (s *Session) end(n uint64, a *agent) {
+	s.mu.Lock()
+	if n >= uint64(len(s.agents)) || s.agents[n] != a {
+		s.mu.Unlock()
+		return
+	}
+	s.agents[n] = nil
 	var its []uint64
 	for id, t := range s.under {
 		if t.agent == a {
@@ -285,9 +306,6 @@ func (s *Session) signOut(n uint64) {
 		}
 	}
 	s.mu.Unlock()
-	if a == nil {
-		return
-	}
 	a.stop()
 	for _, id := range its {
 		s.cancel(id, parley.Refuse(parley.Unauthenticated, "the agent has signed out"))
