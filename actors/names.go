@@ -127,9 +127,14 @@ func (n Names) Store(ctx context.Context, name, locatorOrJSON string) error {
 	return n.agent.do(ctx, mailbox.BindName{Name: name, Value: locatorOrJSON})
 }
 
-// Rename moves a value to another name.
+// Rename moves a value to another name, which has to be free.
 func (n Names) Rename(ctx context.Context, from, to string) error {
 	return n.agent.do(ctx, mailbox.MoveName{From: from, To: to})
+}
+
+// Replace moves a value to another name. A value under that name is lost.
+func (n Names) Replace(ctx context.Context, from, to string) error {
+	return n.agent.do(ctx, mailbox.MoveName{From: from, To: to, Force: true})
 }
 
 // Remove frees a name.

@@ -31,6 +31,9 @@ func (c CreateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 	if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
+	if err := checkAgentName(c.Name); err != nil {
+		return nil, err
+	}
 	if err := checkProfile(c.Title, c.Labels); err != nil {
 		return nil, err
 	}
@@ -45,6 +48,23 @@ func (c CreateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 		}
 	}
 	return []events.Event{&events.NameBound{Name: c.Name, Value: capabilities.Reference(agentRef(c.Agent))}}, nil
+}
+
+// checkAgentName refuses with INVALID_NAME a name that people and scripts cannot use for an agent: one with characters
+// that do not show, with a space at an end, or like an option.
+func checkAgentName(name string) error {
+	why := ""
+	switch {
+	case strings.ContainsFunc(name, parley.IsInvisible):
+		why = "it holds characters that do not show"
+	case strings.TrimSpace(name) != name:
+		why = "it begins or ends with a space"
+	case strings.HasPrefix(name, "-"):
+		why = "it reads as an option"
+	default:
+		return nil
+	}
+	return parley.Refuse(parley.InvalidName, "%s cannot be an agent's name: %s", parley.Quoted(name, 80), why)
 }
 
 // Genesis returns the first events of the mailbox of an agent that another makes. A host is its own @host; a guest has

@@ -169,16 +169,24 @@ func (c CopyName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	return bindEvents(c.To, v)
 }
 
-// MoveName moves a value from one name to another.
-type MoveName struct{ From, To string }
+// MoveName moves a value from one name to another. With Force the other may be taken, and loses its value.
+type MoveName struct {
+	From, To string
+	Force    bool
+}
 
 func (c MoveName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	v, err := s.Names.bound(c.From)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkFree(c.To); err != nil {
-		return nil, err
+	if c.Force && c.From == c.To {
+		return nil, nil
+	}
+	if _, taken := s.Names.values[c.To]; !taken || !c.Force {
+		if err := s.checkFree(c.To); err != nil {
+			return nil, err
+		}
 	}
 	return []events.Event{&events.NameBound{Name: c.To, Value: v}, &events.NameUnbound{Name: c.From}}, nil
 }

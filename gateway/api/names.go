@@ -66,11 +66,12 @@ type StoreNameRequest struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// RenameNameRequest moves the value of the name Old to the name New.
+// RenameNameRequest moves the value of the name Old to the name New. With Force it replaces what stands there.
 type RenameNameRequest struct {
 	Acting
-	Old string `json:"old"`
-	New string `json:"new"`
+	Old   string `json:"old"`
+	New   string `json:"new"`
+	Force bool   `json:"force,omitempty"`
 }
 
 // CopyNameRequest stores the value of the name Old under the name New too, narrowed to a facet.

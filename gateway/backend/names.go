@@ -70,6 +70,9 @@ func storeName(ctx context.Context, a *actors.Agent, r api.StoreNameRequest) (ap
 }
 
 func renameName(ctx context.Context, a *actors.Agent, r api.RenameNameRequest) (api.Done, error) {
+	if r.Force {
+		return api.Done{}, a.Names().Replace(ctx, r.Old, r.New)
+	}
 	return api.Done{}, a.Names().Rename(ctx, r.Old, r.New)
 }
 

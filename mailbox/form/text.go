@@ -86,7 +86,11 @@ func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) ca
 		if len(texts) == 1 && texts[0] == "" {
 			texts = nil
 		}
-		return capabilities.Strings(texts...)
+		chosen := make([]string, len(texts))
+		for i, text := range texts {
+			chosen[i] = readOption(f.Options, text)
+		}
+		return capabilities.Strings(chosen...)
 	}
 	if len(texts) > 1 {
 		w.add(f.Name, "given twice")
@@ -101,6 +105,8 @@ func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) ca
 		return readNumber(f.Name, text, w)
 	case events.Checkbox:
 		return readBool(f.Name, text, w)
+	case events.Select, events.Radio, events.Buttons, events.Confirm:
+		return capabilities.String(readOption(f.Options, text))
 	case events.Capability:
 		return find(text, f.Name, lookup, w)
 	case "":
@@ -115,6 +121,31 @@ func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) ca
 
 func takesSeveral(f events.Field) bool {
 	return f.Type == events.Multiselect || f.Type == events.Checkbox && len(f.Options) > 0
+}
+
+// readOption returns the value of the option that a text names: by its value, or else by its value or label in any case,
+// or as y or n for yes or no. A text that names none, or several, is returned as it is.
+func readOption(options []events.Option, text string) string {
+	if slices.ContainsFunc(options, func(o events.Option) bool { return o.Value == text }) {
+		return text
+	}
+	typed := strings.TrimSpace(text)
+	switch strings.ToLower(typed) {
+	case "y":
+		typed = "yes"
+	case "n":
+		typed = "no"
+	}
+	var found []string
+	for _, o := range options {
+		if strings.EqualFold(o.Value, typed) || strings.EqualFold(o.Label, typed) {
+			found = append(found, o.Value)
+		}
+	}
+	if len(found) != 1 {
+		return text
+	}
+	return found[0]
 }
 
 func readNumber(name, text string, w *fieldErrors) capabilities.Value {
@@ -136,9 +167,9 @@ func readNumber(name, text string, w *fieldErrors) capabilities.Value {
 
 func readBool(name, text string, w *fieldErrors) capabilities.Value {
 	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "true", "yes", "on":
+	case "true", "yes", "y", "on":
 		return capabilities.Bool(true)
-	case "false", "no", "off":
+	case "false", "no", "n", "off":
 		return capabilities.Bool(false)
 	}
 	w.add(name, "want true or false")

@@ -178,7 +178,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 	case "store":
 		return mailbox.BindName{Name: arg("name"), Value: v.expand(strings.TrimSpace(input))}
 	case "rename":
-		return mailbox.MoveName{From: arg("from"), To: arg("to")}
+		return mailbox.MoveName{From: arg("from"), To: arg("to"), Force: arg("force") == "yes"}
 	case "remove":
 		return mailbox.UnbindName{Name: arg("name")}
 	case "copy":

@@ -396,6 +396,7 @@ export interface RemoveRuleRequest {
 
 export interface RenameNameRequest {
   as?: string;
+  force?: boolean;
   new: string;
   old: string;
 }
