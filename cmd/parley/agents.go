@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +15,7 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
+	"parley/gateway/client"
 	"parley/mailbox"
 )
 
@@ -68,9 +69,13 @@ func lsCommand(env *environment) *cobra.Command {
 			for i, a := range agents {
 				ids[i] = a.ID.String()
 			}
-			return env.print(ids, func() string { return strings.Join(ids, "\n") })
+			return printList(env, ids, "no agents", func() string { return strings.Join(ids, "\n") })
 		}
-		return env.print(agents, func() string { return agentTable(agents, !bare) })
+		listed, err := withWaiting(c.Context(), env, agents)
+		if err != nil {
+			return err
+		}
+		return printList(env, listed, "no agents", func() string { return agentTable(listed, env.screen(), !bare) })
 	}
 	return c
 }
@@ -80,25 +85,66 @@ func agentStatuses() []string {
 	return []string{mailbox.Initializing, mailbox.Idle, mailbox.Running, mailbox.Failed, mailbox.Closed}
 }
 
-// agentTable returns a table with a line for each agent.
-func agentTable(agents []view.AgentStatus, headed bool) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	if headed {
-		fmt.Fprintln(w, "ID\tNAME\tSTATUS\tTITLE\tLABELS\tWAITING\tUPDATED")
+// listedAgent is an agent with the number of its questions that wait for the caller.
+type listedAgent struct {
+	view.AgentStatus
+	ForYou int `json:"waitingForYou,omitempty"`
+}
+
+// withWaiting returns agents with the number of their questions that wait for the caller's answer.
+func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatus) ([]listedAgent, error) {
+	asked := map[string]int{}
+	if slices.ContainsFunc(agents, func(a view.AgentStatus) bool { return a.Asks > 0 }) {
+		c := env.client()
+		defer c.Close()
+		pending, err := listMessages(ctx, c, client.View{Pending: true, All: true})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range pending {
+			asked[string(m.From)]++
+		}
 	}
-	for _, a := range agents {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.ID.ULID, cell(a.Name), a.Status, cell(a.Title), cell(labelText(a.Labels)),
-			cell(waitingText(a)), a.Updated.Std().UTC().Format(time.DateTime))
+	listed := make([]listedAgent, len(agents))
+	for i, a := range agents {
+		listed[i] = listedAgent{a, asked[a.ID.String()]}
 	}
-	_ = w.Flush() // to memory
-	return strings.TrimRight(b.String(), "\n")
+	return listed, nil
+}
+
+// forYou is the state of an agent that waits for the caller.
+const forYou = "waiting for you"
+
+// agentTable returns a table with a line for each agent. In a file the status stays in its column, for scripts.
+func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
+	rows := make([][]string, len(agents))
+	for i, a := range agents {
+		status, waiting := a.Status, cell(waitingText(a.AgentStatus))
+		switch {
+		case a.ForYou > 0 && s.Width > 0:
+			status = s.Paint(terminal.Waiting, forYou)
+		case a.ForYou > 0:
+			waiting = forYou + ": " + waiting
+		case a.Status == mailbox.Failed:
+			status = s.Paint(terminal.Wrong, status)
+		case a.Status == mailbox.Running:
+			status = s.Paint(terminal.Right, status)
+		}
+		rows[i] = []string{
+			a.ID.ULID.String(), cell(a.Name), status, cell(a.Title), cell(labelText(a.Labels)), waiting,
+			s.Time(a.Updated.Std(), a.Updated.Std().UTC().Format(time.DateTime)),
+		}
+	}
+	return s.Table([]terminal.Column{
+		{Name: "ID"}, {Name: "NAME", Shrink: true}, {Name: "STATUS"}, {Name: "TITLE", Shrink: true, Drop: true},
+		{Name: "LABELS", Shrink: true, Drop: true}, {Name: "WAITING", Shrink: true}, {Name: "UPDATED"},
+	}, rows, headed)
 }
 
 // cell returns a text as it stands in a table, where an empty one is a dash.
 func cell(s string) string {
 	if s == "" {
-		return "-"
+		return terminal.Empty
 	}
 	return terminal.Visible(s)
 }

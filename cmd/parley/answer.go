@@ -13,37 +13,53 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/interview"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
 
 func respondFormCommand(env *environment) *cobra.Command {
+	return answering(env, "respond-form")
+}
+
+// answerCommand returns the short form of respond-form.
+func answerCommand(env *environment) *cobra.Command {
+	return answering(env, "answer")
+}
+
+// answering returns a command that answers forms.
+func answering(env *environment, verb string) *cobra.Command {
 	var (
 		valueArgs []string
 		valueFile string
 	)
 	c := &cobra.Command{
-		Use:     "respond-form NUMBER",
-		Aliases: []string{"answer"},
-		Short:   "Answer a form",
-		Long: `Answers a form. Each value is read by its field's type: a number as 5, a checkbox as true, a multiselect by
-repeating --value, a capability as a name that the answerer holds. The first colon splits name and value.
-Fields left out get their defaults. On a terminal without values it asks field by field.
+		Use:   verb + " NUMBER [VALUE …]",
+		Short: "Answer a form",
+		Long: `Answers a form. Each value is read by its field's type: a number as 5, a checkbox or a choice of yes and no as yes, y,
+no or n, a multiselect by repeating it, a capability as a name that the answerer holds. A VALUE is name:value, as with
+--value, or, for a form of one field, the value alone. The first colon splits. Fields left out get their defaults. On a
+terminal without values it asks field by field.
 
 A wrong answer is refused, says what is wrong with every field, and leaves the form open.`,
-		Example: `  parley respond-form 0 --value projectName:my-app --value apiKey:sk-1234
+		Example: `  parley answer 3
+  parley answer 3 yes
+  parley respond-form 0 --value projectName:my-app --value apiKey:sk-1234
   parley respond-form 1 --value region:eu --value region:us --value dryRun:true
-  parley answer 2 --values - <<< '{"port":443}'
-  parley answer 3`,
-		Args:              exactly("NUMBER"),
-		ValidArgsFunction: completeArguments(env, api.CompletePending),
+  parley answer 2 --values - <<< '{"port":443}'`,
+		Args:              atLeast("NUMBER"),
+		ValidArgsFunction: completeWaiting(env, aForm),
 	}
 	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		answer := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}
 		err := gatherValues(env, c, &answer, valueArgs, valueFile)
+		if err == nil && len(args) > 1 {
+			err = addBareValues(env, c, &answer, args[1:])
+		}
 		if err != nil {
 			return err
 		}
@@ -55,6 +71,32 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 	return c
 }
 
+// addBareValues adds the values that stand behind a form's number to an answer. A form of one field takes them without
+// its name.
+func addBareValues(env *environment, c *cobra.Command, answer *api.RespondFormRequest, args []string) error {
+	var e view.Message
+	if err := env.call(c.Context(), "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
+		return err
+	}
+	if e.Type == approvalType {
+		return parley.Refuse(parley.InvalidArgument, "message %d asks permission for a call", e.Number).
+			WithHint("parley allow %d allows it, parley deny %d denies it", e.Number, e.Number)
+	}
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, ":")
+		if len(e.Fields) == 1 && name != e.Fields[0].Name {
+			answer.Texts = append(answer.Texts, events.FieldText{Name: e.Fields[0].Name, Text: a})
+			continue
+		}
+		t, err := form.SplitText(a)
+		if err != nil {
+			return asUsage(c, err)
+		}
+		answer.Texts = append(answer.Texts, t)
+	}
+	return nil
+}
+
 // answerInPerson has the person at the terminal answer a form. A wrong answer is asked for again, with the former texts
 // as defaults.
 func answerInPerson(ctx context.Context, env *environment, answer api.RespondFormRequest, which string) error {
@@ -64,7 +106,7 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 	}
 	for {
 		if len(e.Fields) > 0 && e.Outcome == nil { // else the node says why it cannot be answered
-			texts, err := interview.Ask(ctx, env.stdin, env.stdout, e.Description, party(e.FromName, e.From), e.Fields)
+			texts, err := interview.Ask(ctx, env.stdin, env.stdout, e.Description, show.Party(e.FromName, e.From), e.Fields)
 			if errors.Is(err, interview.ErrAborted) {
 				return &interrupted{message: "nothing was answered; the form stays open"}
 			}

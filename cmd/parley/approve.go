@@ -126,7 +126,7 @@ func rulesListCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.print(rules, func() string {
+			return printList(env, rules, "no standing rules", func() string {
 				lines := make([]string, len(rules))
 				for i, r := range rules {
 					lines[i] = ruleLine(r)

@@ -2,15 +2,22 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley/actors/view"
 	"parley/cmd/parley/shell"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
+	"parley/gateway/client"
 )
 
 // completionTime bounds the time for which a shell waits for the node.
@@ -45,18 +52,18 @@ func isCompletable(word string) bool {
 
 // completions asks the node for candidates. Without a node there are none, and no error.
 func completions(env *environment, c *cobra.Command, of, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if fromEnvironment(c, env.lookup) != nil || env.options.settle(c, env.lookup) != nil {
+	return completionsOf(env, c, api.CompleteRequest{Of: of, Prefix: typed})
+}
+
+func completionsOf(env *environment, c *cobra.Command, req api.CompleteRequest) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel, err := completing(env, c)
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx := c.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	as := env.acting()
+	req.Acting = env.acting()
 	var found api.CompleteResponse
-	if err := env.call(ctx, "complete", api.CompleteRequest{Acting: as, Of: of, Prefix: typed}, &found); err != nil {
+	if err := env.call(ctx, "complete", req, &found); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	words := make([]cobra.Completion, 0, len(found.Candidates))
@@ -66,6 +73,89 @@ func completions(env *environment, c *cobra.Command, of, typed string) ([]cobra.
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// anyMessage, anApproval and aForm choose what is offered of the messages that wait.
+func anyMessage(view.Message) bool   { return true }
+func anApproval(e view.Message) bool { return e.Type == approvalType }
+func aForm(e view.Message) bool      { return e.Type == "form" }
+
+// completeWaiting completes the first argument with the numbers of messages that wait for the agent's answer, each with
+// what it asks, and with other subjects. Further arguments are free text.
+func completeWaiting(env *environment, wanted func(view.Message) bool, others ...string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		words := waitingNumbers(env, c, wanted, typed)
+		for _, of := range others {
+			more, _ := completions(env, c, of, typed)
+			words = append(words, more...)
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// waitingNumbers returns the numbers of messages that wait, the newest first. Without a node there are none.
+func waitingNumbers(env *environment, c *cobra.Command, wanted func(view.Message) bool, typed string) []cobra.Completion {
+	ctx, cancel, err := completing(env, c)
+	if err != nil {
+		return nil
+	}
+	defer cancel()
+	node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
+	defer node.Close()
+	pending, err := listMessages(ctx, node, client.View{Pending: true})
+	if err != nil {
+		return nil
+	}
+	var words []cobra.Completion
+	for _, m := range slices.Backward(pending) {
+		var e view.Message
+		number := strconv.FormatUint(m.Number, 10)
+		if json.Unmarshal(m.Raw, &e) != nil || !wanted(e) || !strings.HasPrefix(number, typed) {
+			continue
+		}
+		words = append(words, cobra.CompletionWithDesc(number, show.Gist(e)))
+	}
+	return words
+}
+
+// completeDecision completes an approval, or an agent and then an approval.
+func completeDecision(env *environment) cobra.CompletionFunc {
+	first := completeWaiting(env, anApproval, api.CompleteNames)
+	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) == 1 {
+			return waitingNumbers(env, c, anApproval, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		}
+		return first(c, args, typed)
+	}
+}
+
+// completing reads the options of a command that is being completed, and bounds its time.
+func completing(env *environment, c *cobra.Command) (context.Context, context.CancelFunc, error) {
+	if err := errors.Join(fromEnvironment(c, env.lookup), env.options.settle(c, env.lookup)); err != nil {
+		return nil, nil, err
+	}
+	ctx := c.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	return ctx, cancel, nil
+}
+
+// completeAdopt completes a message that carries something, and then the words that it carries values under.
+func completeAdopt(env *environment) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 0:
+			return completions(env, c, api.CompleteCarriers, typed)
+		case 1:
+			return completionsOf(env, c, api.CompleteRequest{Of: api.CompleteEdges, FormRef: api.RefTo(args[0]), Prefix: typed})
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // completionCommand replaces the library's command of this name, whose scripts put words on a command line unquoted.

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
@@ -236,7 +237,7 @@ func approvalsWhere(ctx context.Context, env *environment, wanted func(permissio
 
 // text returns a call in full.
 func (w permission) text() string {
-	return fmt.Sprintf("agent: %s\n   tool:  %s\n   input: %s", party(w.FromName, w.From), terminal.Visible(w.Title), terminal.Visible(w.Description))
+	return fmt.Sprintf("agent: %s\n   tool:  %s\n   input: %s", show.Party(w.FromName, w.From), terminal.Visible(w.Title), terminal.Visible(w.Description))
 }
 
 // decidedCall is the JSON form of an outcome, with the call that it decides.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,6 +79,44 @@ func (env *environment) interactive() bool {
 	}
 	out, ok := env.stdout.(*os.File)
 	return ok && term.IsTerminal(out.Fd())
+}
+
+// defaultWidth is the width of a terminal that does not say its own.
+const defaultWidth = 80
+
+// screen returns where lines of output are shown.
+func (env *environment) screen() terminal.Screen {
+	s := terminal.Screen{Now: time.Now()}
+	out, ok := env.stdout.(*os.File)
+	if !ok || !term.IsTerminal(out.Fd()) {
+		return s
+	}
+	if s.Width, _, _ = term.GetSize(out.Fd()); s.Width <= 0 {
+		columns, _ := env.lookup("COLUMNS")
+		if s.Width, _ = strconv.Atoi(columns); s.Width <= 0 {
+			s.Width = defaultWidth
+		}
+	}
+	none, _ := env.lookup("NO_COLOR")
+	kind, _ := env.lookup("TERM")
+	s.Color = none == "" && kind != "dumb"
+	return s
+}
+
+// noteNone says on standard error that a list is empty, so that no script takes the words for an item.
+func (env *environment) noteNone(count int, none string) {
+	if count == 0 && !env.options.json {
+		fmt.Fprintln(env.stderr, none)
+	}
+}
+
+// printList prints the items of a list: as one document, or as text, or on standard error that there are none.
+func printList[T any](env *environment, items []T, none string, text func() string) error {
+	env.noteNone(len(items), none)
+	if len(items) == 0 && !env.options.json {
+		return nil
+	}
+	return env.print(items, text)
 }
 
 // listAll calls a listing page by page and returns the items of all pages. It never returns nil items.

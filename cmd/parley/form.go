@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/proc"
 	"parley/cmd/parley/shell"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
@@ -233,7 +234,7 @@ func outcomeError(o view.Outcome) error {
 		code = parley.Expired
 	case view.StatusCancelled, view.StatusSuperseded:
 	}
-	return parley.Refuse(code, "form %s was %s", o.Form, outcomeText(o))
+	return parley.Refuse(code, "form %s was %s", o.Form, show.Outcome(o))
 }
 
 // asUsage returns the refusal of an argument as an error of usage.

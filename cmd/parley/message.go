@@ -1,22 +1,11 @@
 package main
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"parley"
 	"parley/actors/view"
-	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/events"
 	"parley/gateway/api"
-	"parley/gateway/client"
 )
 
 func sendCommand(env *environment) *cobra.Command {
@@ -66,16 +55,24 @@ func replyCommand(env *environment) *cobra.Command {
 func adoptCommand(env *environment) *cobra.Command {
 	var name string
 	c := &cobra.Command{
-		Use:   "adopt NUMBER EDGE",
+		Use:   "adopt NUMBER EDGE [NAME]",
 		Short: "Keep a reference from a message",
-		Long:  "Keeps what a message carries under the word EDGE, as --name or under that word.",
+		Long:  "Keeps what a message carries under the word EDGE, as NAME or under that word.",
 		Example: `  parley inbox --as bob        0. "alice" sent "my address: @me" at …
-  parley adopt 0 me --name alice --as bob`,
-		Args:              exactly("NUMBER", "EDGE"),
-		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
+  parley adopt 0 me alice --as bob`,
+		Args:              between(2, 3, "NUMBER", "EDGE", "[NAME]"),
+		ValidArgsFunction: completeAdopt(env),
 	}
-	c.Flags().StringVar(&name, "name", "", "hold it under this `name` (default: EDGE)")
+	c.Flags().StringVar(&name, "name", "", "the same as NAME: hold it under this `name` (default: EDGE)")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 2 {
+			if name != "" && name != args[2] {
+				return usage(c, "give the NAME once")
+			}
+			if name = args[2]; name == "" {
+				return usage(c, "the NAME is empty")
+			}
+		}
 		err := env.call(c.Context(), "adopt", api.AdoptRequest{
 			Acting: env.acting(), FormRef: api.RefTo(args[0]), Edge: args[1], Name: name,
 		}, nil)
@@ -112,245 +109,3 @@ is dismissed stays open.`,
 
 // silent is the text of a command without output.
 func silent() string { return "" }
-
-func inboxCommand(env *environment) *cobra.Command {
-	var (
-		filter client.View
-		follow bool
-		last   int
-	)
-	c := &cobra.Command{
-		Use:   "inbox",
-		Short: "List messages",
-		Long: `Lists what waits for an answer, and the last 50 messages that the agent received and has not dismissed.
-Messages keep their numbers for ever. Characters that do not show themselves are shown escaped.`,
-		Example: `  parley inbox
-  parley inbox --last 0                every message that was not dismissed
-  parley inbox --pending               what waits for an answer
-  parley inbox --all --as fae          also what fae sent and dismissed
-  parley inbox --follow --json         every change, one envelope a line`,
-	}
-	c.Flags().BoolVar(&filter.All, "all", false, "also what the agent sent and what it dismissed")
-	c.Flags().BoolVar(&filter.Pending, "pending", false, "only what waits for the agent's answer")
-	c.Flags().IntVar(&last, "last", 50, "how many of the last messages; 0 for all of them")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		waiter := env.waiter(false)
-		defer waiter.Close()
-		if follow {
-			return followInbox(c.Context(), env, waiter, filter)
-		}
-		if last < 0 {
-			return parley.Refuse(parley.InvalidArgument, "--last %d: give a number, or 0 for all of them", last)
-		}
-		latest := last > 0 && !filter.All && !filter.Pending
-		all, err := listMessages(c.Context(), waiter, client.View{All: filter.All, Pending: filter.Pending || latest})
-		if err == nil && latest {
-			all, err = addLast(c.Context(), env, waiter, all, last)
-		}
-		if err != nil {
-			return err
-		}
-		raw := make([]json.RawMessage, len(all))
-		for i, m := range all {
-			raw[i] = m.Raw
-		}
-		return printMessages(env, raw)
-	}
-	return c
-}
-
-func listMessages(ctx context.Context, waiter *client.Client, v client.View) (all []client.Message, err error) {
-	for m, err := range waiter.List(ctx, v) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-// addLast adds the last messages to those that wait for an answer. It says on standard error if there may be more.
-func addLast(ctx context.Context, env *environment, waiter *client.Client, pending []client.Message, last int) ([]client.Message, error) {
-	latest, err := waiter.Last(ctx, client.View{}, last)
-	if err != nil {
-		return nil, err
-	}
-	earlier := len(latest) >= last && latest[0].Number > 0
-	for _, m := range pending {
-		if len(latest) == 0 || m.Number < latest[0].Number {
-			latest = append(latest, m)
-		}
-	}
-	slices.SortFunc(latest, func(a, b client.Message) int { return cmp.Compare(a.Number, b.Number) })
-	if earlier && !env.options.json {
-		fmt.Fprintln(env.stderr, "there may be earlier messages: parley inbox --last 0")
-	}
-	return latest, nil
-}
-
-// followInbox prints the messages that there are and those that come, until it is interrupted.
-func followInbox(ctx context.Context, env *environment, waiter *client.Client, filter client.View) error {
-	for m, err := range waiter.Follow(ctx, filter, "") {
-		if ctx.Err() != nil {
-			return &interrupted{} // the way to end it
-		}
-		if err == nil {
-			err = printMessage(env, m.Raw)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func printMessages(env *environment, messages []json.RawMessage) error {
-	if env.options.json {
-		if messages == nil {
-			messages = []json.RawMessage{}
-		}
-		return env.printJSON(messages)
-	}
-	var b strings.Builder
-	for _, m := range messages {
-		l, err := lineOf(m)
-		if err != nil {
-			return err
-		}
-		b.WriteString(l + "\n")
-	}
-	_, err := fmt.Fprint(env.stdout, b.String())
-	return err
-}
-
-func printMessage(env *environment, m json.RawMessage) error {
-	if env.options.json {
-		return env.printJSON(m)
-	}
-	l, err := lineOf(m)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(env.stdout, l)
-	return err
-}
-
-// lineOf returns a message, as the node sends it, as one line.
-func lineOf(raw json.RawMessage) (string, error) {
-	var m view.Message
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return "", fmt.Errorf("read a message: %w", err)
-	}
-	return messageLine(m), nil
-}
-
-// messageLine returns a message as one line, whatever it contains.
-func messageLine(e view.Message) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d. ", e.Number)
-	if e.Sent {
-		b.WriteString("you " + messageVerb(e, preposition(e.Type)+" "+party(e.ToName, e.To)))
-	} else {
-		b.WriteString(party(e.FromName, e.From) + " " + messageVerb(e, ""))
-	}
-	if !e.Forwarder.IsZero() {
-		b.WriteString(" forwarded by " + party(e.ForwardName, e.Forwarder))
-	}
-	if len(e.ForwardedTo) > 0 {
-		to := make([]string, len(e.ForwardedTo))
-		for i, f := range e.ForwardedTo {
-			to[i] = party(f.Name, f.ID)
-		}
-		b.WriteString(" forwarded to " + strings.Join(to, ", "))
-	}
-	fmt.Fprintf(&b, " at %q", e.Date)
-	if e.Dismissed {
-		b.WriteString(" (dismissed)")
-	}
-	if e.Outcome != nil {
-		b.WriteString(" - " + outcomeText(*e.Outcome))
-	}
-	switch {
-	case e.Queued:
-		b.WriteString(" - queued")
-	case e.Interrupted:
-		b.WriteString(" - interrupted")
-	case e.Answering:
-		b.WriteString(" - answering")
-	case e.Refused != "":
-		b.WriteString(" - refused: " + terminal.Visible(e.Refused))
-	}
-	return b.String()
-}
-
-// messageVerb returns the action of a message, with the other party where the agent itself acted.
-func messageVerb(e view.Message, with string) string {
-	var words []string
-	switch e.Type {
-	case "form":
-		words = []string{"sent form", terminal.Quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + fieldNames(e.Fields) + ")"}
-	case "request":
-		words = []string{"requested", terminal.Quoted(e.Description), with}
-	case approvalType:
-		words = []string{"asked to call", terminal.Quoted(e.Title), with, "(input: " + terminal.Visible(e.Description) + ")"}
-	default:
-		words = []string{"sent", terminal.Quoted(e.Text), with}
-		if !e.ReplyTo.IsZero() {
-			words[0] = "replied"
-			words = append(words, "in reply to "+repliedTo(e))
-		}
-	}
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
-}
-
-// preposition returns the word between the action of a message of a type and its recipient.
-func preposition(messageType string) string {
-	switch messageType {
-	case "request":
-		return "of"
-	case approvalType:
-		return "from"
-	}
-	return "to"
-}
-
-// repliedTo returns the message that another replies to.
-func repliedTo(e view.Message) string {
-	if e.ReplyNumber != nil {
-		return fmt.Sprintf("#%d", *e.ReplyNumber)
-	}
-	return terminal.Quoted(e.ReplyTo.String())
-}
-
-// fieldNames returns the names of fields.
-func fieldNames(fields []events.Field) string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = terminal.Visible(f.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// outcomeText returns an outcome in words.
-func outcomeText(o view.Outcome) string {
-	var text string
-	switch {
-	case o.By.IsZero():
-		text = fmt.Sprintf("%s at %q", o.Status, o.At)
-	default:
-		text = fmt.Sprintf("%s by %s at %q", o.Status, party(o.ByName, o.By), o.At)
-	}
-	if o.Note != "" {
-		text += ": " + terminal.Visible(o.Note)
-	}
-	return text
-}
-
-// party returns another agent's name, or its ID where it has none, in quotes.
-func party(name string, id capabilities.ID) string {
-	if name == "" {
-		name = id.String()
-	}
-	return terminal.Quoted(name)
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
@@ -72,30 +74,26 @@ func parseLabels(c *cobra.Command, args []string) (map[string]string, error) {
 func namesCommand(env *environment) *cobra.Command {
 	var onlyRevoked bool
 	c := &cobra.Command{
-		Use:               "names [PATH]",
-		Aliases:           []string{"list"},
-		Short:             "List the names that the agent holds",
-		Long:              "Lists the names that the agent holds, or those within what stands under PATH.",
-		Example:           "  parley names\n  parley names --as fae\n  parley names project-config --as fae\n  parley names --revoked --json",
-		Args:              between(0, 1, "[PATH]"),
+		Use:     "names [AGENT-or-PATH]",
+		Aliases: []string{"list"},
+		Short:   "List the names that an agent holds",
+		Long: `Lists the names that the agent holds, those within the record under PATH, or those that AGENT holds. AGENT is an ID,
+the beginning of one, a name or a title; only the node's host lists the names of another agent.`,
+		Example:           "  parley names\n  parley list fae\n  parley names project-config --as fae\n  parley names --revoked --json",
+		Args:              between(0, 1, "[AGENT-or-PATH]"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var revoked []string
-			held, err := listAll(c.Context(), env, "list_names",
-				func(at api.Paging) any {
-					return api.ListNamesRequest{Acting: env.acting(), Path: strings.Join(args, ""), Paging: at}
-				},
-				func(r api.ListNamesResponse) ([]string, api.Paged) {
-					revoked = append(revoked, r.Revoked...)
-					return r.Names, r.Paged
-				})
+			held, revoked, err := listNames(c, env, env.acting(), strings.Join(args, ""))
+			if len(args) == 1 && (parley.CodeOf(err) == parley.UnknownName || parley.CodeOf(err) == parley.InvalidName) {
+				held, revoked, err = listNamesOf(env, c, args[0], err)
+			}
 			if err != nil {
 				return err
 			}
 			if onlyRevoked {
 				held = append([]string{}, revoked...)
 			}
-			return env.print(held, func() string {
+			return printList(env, held, "no names", func() string {
 				shown := make([]string, len(held))
 				for i, n := range held {
 					shown[i] = terminal.Visible(n)
@@ -111,21 +109,52 @@ func namesCommand(env *environment) *cobra.Command {
 	return c
 }
 
+// listNames returns the names of an agent below a path, and those of them that were revoked.
+func listNames(c *cobra.Command, env *environment, as api.Acting, path string) (held, revoked []string, err error) {
+	held, err = listAll(c.Context(), env, "list_names",
+		func(at api.Paging) any { return api.ListNamesRequest{Acting: as, Path: path, Paging: at} },
+		func(r api.ListNamesResponse) ([]string, api.Paged) {
+			revoked = append(revoked, r.Revoked...)
+			return r.Names, r.Paged
+		})
+	return held, revoked, err
+}
+
+// listNamesOf returns the names that another agent holds. If there is no such agent, the error is that of the path.
+func listNamesOf(env *environment, c *cobra.Command, which string, notPath error) (held, revoked []string, err error) {
+	agent, err := fetchAgent(env, c, which)
+	switch {
+	case parley.CodeOf(err) == parley.AgentNotFound:
+		return nil, nil, notPath
+	case err != nil:
+		return nil, nil, err
+	case agent.Name == "SELF":
+		return listNames(c, env, env.acting(), "")
+	case env.options.as != "" && capabilities.Special(env.options.as) != capabilities.NameHost, agent.Name == "":
+		return nil, nil, parley.Refuse(parley.NotPermitted, "%s is another agent, and only the node's host lists its names", terminal.Quoted(which)).
+			WithHint("leave out --as, and name the agent as the host does")
+	}
+	return listNames(c, env, api.Acting{As: agent.Name}, "")
+}
+
 func showCommand(env *environment) *cobra.Command {
 	var reveal bool
 	c := &cobra.Command{
-		Use:   "show NAME",
-		Short: "Show the value under a name",
+		Use:   "show NAME-or-NUMBER",
+		Short: "Show the value under a name, or a message in full",
 		Long: `Shows the value under a name or path: a record "name: value" a line, references as locators. Secrets are
-masked unless --reveal is given.`,
-		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal",
-		Args:              exactly("NAME"),
-		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+masked unless --reveal is given. A NUMBER that is no name is that of a message in parley inbox, which is shown in full.`,
+		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal\n  parley show 7",
+		Args:              exactly("NAME-or-NUMBER"),
+		ValidArgsFunction: completeWaiting(env, anyMessage, api.CompleteNames),
 	}
 	c.Flags().BoolVar(&reveal, "reveal", false, "show secrets in the clear")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var found api.LookupResponse
 		err := env.call(c.Context(), "lookup", api.LookupRequest{Acting: env.acting(), Name: args[0], Reveal: reveal}, &found)
+		if parley.CodeOf(err) == parley.UnknownName && isNumber(args[0]) {
+			return showMessage(c.Context(), env, args[0])
+		}
 		if err != nil {
 			return err
 		}
@@ -190,17 +219,24 @@ Use - to read the document from standard input.`,
 }
 
 func renameCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	c := &cobra.Command{
 		Use:               "rename OLD NEW",
 		Short:             "Give what stands under a name another name",
-		Long:              "Moves what stands under OLD to NEW, which must be free.",
-		Example:           "  parley rename alice anna",
+		Long:              "Moves what stands under OLD to NEW, which must be free unless --force is given.",
+		Example:           "  parley rename alice anna\n  parley rename settings.new settings --force",
 		Args:              exactly("OLD", "NEW"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1]}, args[1])
+			err := change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1])
+			if e, ok := errors.AsType[*parley.Error](err); ok && e.Code == parley.NameTaken && !force {
+				return e.WithHint("parley rename %s %s --force replaces what stands there", shell.Word(args[0]), shell.Word(args[1]))
+			}
+			return err
 		},
 	}
+	c.Flags().BoolVar(&force, "force", false, "replace what stands under NEW")
+	return c
 }
 
 func removeCommand(env *environment) *cobra.Command {
@@ -272,7 +308,7 @@ func grantsCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.print(given, func() string { return grantTable(given) })
+			return printList(env, given, "nothing was given to others", func() string { return grantTable(given) })
 		},
 	}
 }

@@ -30,7 +30,7 @@ is sent when it can.`,
 			if err != nil {
 				return err
 			}
-			return env.print(known, func() string { return nodeTable(known) })
+			return printList(env, known, "no other nodes", func() string { return nodeTable(known) })
 		},
 	}
 }
@@ -190,7 +190,7 @@ func printInvitations(env *environment, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return env.print(open, func() string {
+	return printList(env, open, "no open invitations", func() string {
 		shown := make([]string, len(open))
 		for i, v := range open {
 			shown[i] = fmt.Sprintf("%s until %s", terminal.Visible(v.Name), v.Until)

@@ -175,6 +175,16 @@ func (env *environment) readInput(path string) ([]byte, error) {
 	return readAll(f, path)
 }
 
+// atLeast accepts the named arguments and any number of others.
+func atLeast(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return usage(c, "missing: %s", strings.Join(names[len(args):], ", "))
+		}
+		return nil
+	}
+}
+
 // exactly accepts as many arguments as are named.
 func exactly(names ...string) cobra.PositionalArgs {
 	return between(len(names), len(names), names...)

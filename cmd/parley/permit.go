@@ -12,8 +12,8 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
-	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
@@ -23,40 +23,107 @@ func permitCommand(env *environment) *cobra.Command {
 		Use:   "permit",
 		Short: "Decide on the calls that agents ask permission for",
 		Example: `  parley permit ls
+  parley permit show 12
   parley permit allow 12
   parley permit deny 12 --message 'not on a Friday'
   parley permit allow fae --always`,
 		Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls, allow or deny") },
+		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls, show, allow or deny") },
 	}
-	c.AddCommand(permitListCommand(env), permitAllowCommand(env), permitDenyCommand(env))
+	c.AddCommand(permitListCommand(env), permitShowCommand(env), permitAllowCommand(env), permitDenyCommand(env))
 	return c
 }
 
 func permitListCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	c := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the calls that wait for permission",
+		Example: "  parley permit ls\n  parley permit ls --all",
 		Args:    exactly(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			waiting, err := waitingApprovals(c.Context(), env)
+	}
+	c.Flags().BoolVarP(&all, "all", "a", false, "also those that were decided, or have ended without a decision")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		waiting, err := approvals(c.Context(), env, all)
+		if err != nil {
+			return err
+		}
+		calls := make([]pendingCall, len(waiting))
+		for i, w := range waiting {
+			calls[i] = w.call()
+		}
+		none := "no calls wait for permission"
+		if all {
+			none = "no calls have asked for permission"
+		}
+		return printList(env, calls, none, func() string {
+			screen := env.screen()
+			lines := make([]string, len(waiting))
+			for i, w := range waiting {
+				lines[i] = w.listed(screen)
+			}
+			return strings.Join(lines, "\n")
+		})
+	}
+	return c
+}
+
+func permitShowCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NUMBER|ID|DIGEST",
+		Short: "Show a call in full, and what always would allow",
+		Long: `Shows the call of an approval in full: a command, an edit as a diff, or the keys of its input. It says in words what
+--always would allow, or how the approval was decided.`,
+		Example:           "  parley permit show 12\n  parley permit show 12 --json",
+		Args:              exactly("NUMBER"),
+		ValidArgsFunction: completeWaiting(env, anApproval),
+		RunE: func(c *cobra.Command, args []string) error {
+			w, named, err := findApproval(c.Context(), env, args[0])
+			if err == nil && !named {
+				err = usage(c, "%q is no number of a message, no ID and no digest", args[0])
+			}
 			if err != nil {
 				return err
 			}
-			calls := make([]pendingCall, len(waiting))
-			for i, w := range waiting {
-				calls[i] = w.call()
-			}
-			return env.print(calls, func() string {
-				lines := make([]string, len(waiting))
-				for i, w := range waiting {
-					lines[i] = messageLine(w.Message) + w.rulesText()
-				}
-				return strings.Join(lines, "\n")
-			})
+			return env.print(w.call(), func() string { return w.full(env.screen()) })
 		},
 	}
+}
+
+// previewLines bounds the lines of a call in a list.
+const previewLines = 8
+
+// listed returns an approval as an item of a list. A terminal is shown the beginning of the call below it.
+func (w permission) listed(s terminal.Screen) string {
+	text := show.Message(w.Message, s)
+	if w.Outcome != nil {
+		return text
+	}
+	if s.Width > 0 {
+		text += "\n" + show.Preview(show.CallLines(w.Message), s, previewLines, fmt.Sprintf("parley permit show %d", w.Number))
+	}
+	return text + w.rulesText()
+}
+
+// full returns an approval with all of its call.
+func (w permission) full(s terminal.Screen) string {
+	var b strings.Builder
+	b.WriteString(show.Message(w.Message, s))
+	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
+	whole := s
+	whole.Width = 0 // a line that is cut would hide what it allows
+	b.WriteString(show.Preview(show.CallLines(w.Message), whole, 0, ""))
+	if w.Outcome == nil {
+		b.WriteString("\n   always allows: " + strings.Join(numbered(w.offers()), "\n                  "))
+	}
+	if note := w.note(); note != "" {
+		b.WriteString("\n   note:  " + terminal.Visible(note))
+	}
+	if w.AnswerNeeded {
+		fmt.Fprintf(&b, "\n   parley allow %d | parley deny %d [REASON] | parley allow %d --always --rule NUMBER", w.Number, w.Number, w.Number)
+	}
+	return b.String()
 }
 
 // permission is an approval that waits for a decision.
@@ -74,12 +141,13 @@ type pendingCall struct {
 	Offers  []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
 	Note    string            `json:"note,omitempty"`
 	AskedAt capabilities.Time `json:"askedAt"`
+	Outcome *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
 }
 
 func (w permission) call() pendingCall {
 	c := pendingCall{
 		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Digest: w.Digest, AskedAt: w.Date,
-		Offers: w.offers(), Note: w.note(),
+		Offers: w.offers(), Note: w.note(), Outcome: w.Outcome,
 	}
 	if !json.Valid(c.Input) { // an input of another client may be no JSON
 		c.Input, _ = json.Marshal(w.Description) // a string, which can always be
@@ -88,23 +156,28 @@ func (w permission) call() pendingCall {
 }
 
 func waitingApprovals(ctx context.Context, env *environment) ([]permission, error) {
+	return approvals(ctx, env, false)
+}
+
+// approvals returns the approvals that wait for the caller, or with all those that it was ever asked for.
+func approvals(ctx context.Context, env *environment, all bool) ([]permission, error) {
 	waiter := env.waiter(false)
 	defer waiter.Close()
-	waiting := []permission{}
-	for m, err := range waiter.List(ctx, client.View{Pending: true, All: true}) {
+	found := []permission{}
+	for m, err := range waiter.List(ctx, client.View{Pending: !all, All: true}) {
 		if err != nil {
 			return nil, err
 		}
-		if m.Type != approvalType {
+		if m.Type != approvalType || !m.Received {
 			continue
 		}
 		w := permission{}
 		if err := json.Unmarshal(m.Raw, &w.Message); err != nil {
 			return nil, notANode(err)
 		}
-		waiting = append(waiting, w)
+		found = append(found, w)
 	}
-	return waiting, nil
+	return found, nil
 }
 
 const approvalType = "approval"
@@ -181,13 +254,13 @@ is taken only if that is one call.`,
 
 		Example:           "  parley permit " + verb + " 12\n  parley permit " + verb + " fae\n  parley permit " + verb + " fae 12 --always --until 8h\n  parley permit " + verb + " 12 --always --rule 2",
 		Args:              between(1, len(takes), takes...),
-		ValidArgsFunction: completeArguments(env, api.CompletePending),
+		ValidArgsFunction: completeWaiting(env, anApproval),
 	}
 	c.Flags().BoolVar(&how.always, "always", false, "and from now on, by a standing rule: for that very call if no --rule is given; the rule is printed")
 	c.Flags().StringVar(&how.rule, "rule", "", "with --always: make this rule, by its `number` or words in parley permit ls")
 	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	if strings.Contains(use, "AGENT") {
-		c.ValidArgsFunction = completeArguments(env, api.CompleteNames, api.CompletePending)
+		c.ValidArgsFunction = completeDecision(env)
 		c.Flags().BoolVar(&how.all, "all", false, "all calls that the agent waits to make")
 	}
 	return c, how

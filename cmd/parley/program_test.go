@@ -12,10 +12,7 @@ import (
 	"time"
 
 	"parley/actors"
-	"parley/actors/view"
-	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/events"
 	"parley/gateway"
 	"parley/gateway/client"
 	"parley/gateway/sanitize"
@@ -138,50 +135,6 @@ func TestDurations(t *testing.T) {
 		}
 	}
 }
-
-func TestLines(t *testing.T) {
-	t.Parallel()
-	at, err := time.Parse(time.RFC3339, "2026-02-25T10:00:00Z")
-	if err != nil {
-		t.Fatal(err)
-	}
-	when := capabilities.At(at)
-	someone := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeOf([32]byte{1})}
-	one := uint64(1)
-	for want, e := range map[string]view.Message{
-		`0. "fae" sent form "D" (fields: a, b) at "2026-02-25T10:00:00.000Z"`: {
-			Type: "form", FromName: "fae", Description: "D", Date: when,
-			Fields: []events.Field{testField("a"), testField("b")},
-		},
-		`1. you sent form "D" to "HOST" (fields: a) at "2026-02-25T10:00:00.000Z" - expired at "2026-02-25T10:00:00.000Z"`: {
-			Number: 1, Type: "form", Sent: true, ToName: "HOST", Description: "D", Date: when,
-			Fields:  []events.Field{testField("a")},
-			Outcome: &view.Outcome{Status: view.StatusExpired, At: when},
-		},
-		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
-			Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true,
-		},
-		`3. "bob" requested "x" at "2026-02-25T10:00:00.000Z" - superseded by "bob" at "2026-02-25T10:00:00.000Z": n\n`: {
-			Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when,
-			Outcome: &view.Outcome{Status: view.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"},
-		},
-		`4. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - answering`: {
-			Number: 4, Type: "form", FromName: "fae", Description: "D", Date: when, Answering: true, Refused: "old",
-		},
-		`6. "fae" sent form "T" (fields: ) at "2026-02-25T10:00:00.000Z"`: {
-			Number: 6, Type: "form", FromName: "fae", Title: "T", Date: when,
-		},
-		`5. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - refused: no\u{202e}`: {
-			Number: 5, Type: "form", FromName: "fae", Description: "D", Date: when, Refused: "no\u202e",
-		},
-	} {
-		if got := messageLine(e); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
-	}
-}
-
-func testField(name string) events.Field { return events.Field{Name: name} }
 
 func TestLastFailure(t *testing.T) {
 	t.Parallel()

@@ -105,15 +105,17 @@ func versionCommand(env *environment) *cobra.Command {
 	}
 }
 
-// version returns the version of the module that this program was built from, or the commit.
+// version returns the version of the module that this program was built from, with the commit.
 func version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
-	if v := build.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
+	return versionOf(build)
+}
+
+// versionOf returns the version that a program was built from. It has the commit, where that is known.
+func versionOf(build *debug.BuildInfo) string {
 	revision, dirty := "", ""
 	for _, s := range build.Settings {
 		switch {
@@ -123,7 +125,12 @@ func version() string {
 			dirty = "+"
 		}
 	}
-	if revision == "" {
+	switch v := build.Main.Version; {
+	case v != "" && v != "(devel)" && (revision == "" || strings.Contains(v, revision)):
+		return v
+	case v != "" && v != "(devel)":
+		return v + " (" + revision + dirty + ")"
+	case revision == "":
 		return "devel"
 	}
 	return "devel-" + revision + dirty

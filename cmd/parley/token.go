@@ -78,7 +78,7 @@ func tokenListCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.print(tokens, func() string {
+			return printList(env, tokens, "no tokens", func() string {
 				lines := make([]string, len(tokens))
 				for i, t := range tokens {
 					lines[i] = tokenLine(t)

@@ -1,0 +1,39 @@
+package show
+
+import (
+	"strings"
+	"testing"
+
+	"parley/actors/view"
+	"parley/events"
+)
+
+func TestCallsAreShown(t *testing.T) {
+	for _, c := range []struct{ tool, input, want string }{
+		{"Bash", `{"command":"git push && ls","description":"Push"}`, "!|Push|$ git push|  && ls"},
+		{"Edit", `{"file_path":"shop/a.go","old_string":"one\n\ttwo\nthree","new_string":"one\n\t2\nthree"}`, "shop/a.go| one|-    two|+    2| three"},
+		{"MultiEdit", `{"file_path":"a.go","edits":[{"old_string":"x","new_string":"y"},{"old_string":"1","new_string":"2"}]}`, "a.go|-x|+y|…|-1|+2"},
+		{"Write", `{"file_path":"n.txt","content":"a\nb\n"}`, "n.txt|+a|+b"},
+		{"deploy", `{"to":"eu","long":"a\nb"}`, "to: eu|long:|  a|  b"},
+		{"odd", `not JSON`, "not JSON"},
+		{"x", "{\"text\":\"ls \u202e\\u001b[2J\"}", `text: ls \u{202e}\u{1b}[2J`},
+		{"Write", `{"file_path":"/etc/x","content":"a"}`, "!|/etc/x|+a"},
+	} {
+		e := view.Message{Type: "approval", Title: c.tool, Description: c.input, Fields: []events.Field{{
+			Name: "rule", Options: []events.Option{{Value: "exactly this call, in /srv"}},
+		}}}
+		var got []string
+		for _, l := range CallLines(e) {
+			if l.Kind == Risk {
+				l.Text = l.Text[:1] // the words are those of gateway/call
+			}
+			got = append(got, l.Text)
+		}
+		if s := strings.Join(got, "|"); s != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.input, s, c.want)
+		}
+	}
+	if got := folderOf(view.Message{}); got != "" {
+		t.Errorf("a message without rules is in %q", got)
+	}
+}

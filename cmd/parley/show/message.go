@@ -1,0 +1,197 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/cmd/parley/terminal"
+	"parley/events"
+)
+
+// Message returns a message as one line, whatever it contains.
+func Message(e view.Message, s terminal.Screen) string {
+	number := fmt.Sprintf("%d. ", e.Number)
+	if e.AnswerNeeded {
+		number = s.Paint(terminal.Waiting, fmt.Sprintf("%d.", e.Number)) + " "
+	}
+	return s.FitBetween(number, subject(e, s), ending(e, s))
+}
+
+// subject returns who did what.
+func subject(e view.Message, s terminal.Screen) string {
+	var b strings.Builder
+	switch {
+	case e.Sent:
+		b.WriteString("you " + verb(e, preposition(e.Type)+" "+Party(e.ToName, e.To)))
+	case s.Width > 0 && e.Type == string(events.Approval):
+		b.WriteString(Party(e.FromName, e.From) + " wants to " + Wants(e))
+	default:
+		b.WriteString(Party(e.FromName, e.From) + " " + verb(e, ""))
+	}
+	if !e.Forwarder.IsZero() {
+		b.WriteString(" forwarded by " + Party(e.ForwardName, e.Forwarder))
+	}
+	if len(e.ForwardedTo) > 0 {
+		to := make([]string, len(e.ForwardedTo))
+		for i, f := range e.ForwardedTo {
+			to[i] = Party(f.Name, f.ID)
+		}
+		b.WriteString(" forwarded to " + strings.Join(to, ", "))
+	}
+	return b.String()
+}
+
+// ending returns the time of a message and its state.
+func ending(e view.Message, s terminal.Screen) string {
+	var b strings.Builder
+	b.WriteString(" " + s.Paint(terminal.Faint, s.Time(e.Date.Std(), fmt.Sprintf("at %q", e.Date))))
+	if s.Width > 0 && e.AnswerNeeded && e.Deadline != 0 {
+		b.WriteString(s.Paint(terminal.Waiting, ", expires "+terminal.Ago(e.Deadline.Std(), s.Now)))
+	}
+	if e.Dismissed {
+		b.WriteString(" (dismissed)")
+	}
+	if e.Outcome != nil {
+		b.WriteString(" - " + Settled(e, s))
+	}
+	switch {
+	case e.Queued:
+		b.WriteString(" - queued")
+	case e.Interrupted:
+		b.WriteString(" - interrupted")
+	case e.Answering:
+		b.WriteString(" - answering")
+	case e.Refused != "":
+		b.WriteString(" - refused: " + terminal.Visible(e.Refused))
+	}
+	return b.String()
+}
+
+// verb returns the action of a message, with the other party where the agent itself acted.
+func verb(e view.Message, with string) string {
+	var words []string
+	switch e.Type {
+	case "form":
+		words = []string{"sent form", terminal.Quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + fieldNames(e.Fields) + ")"}
+	case string(events.Request):
+		words = []string{"requested", terminal.Quoted(e.Description), with}
+	case string(events.Approval):
+		words = []string{"asked to call", terminal.Quoted(e.Title), with, "(input: " + terminal.Visible(e.Description) + ")"}
+	default:
+		words = []string{"sent", terminal.Quoted(e.Text), with}
+		if !e.ReplyTo.IsZero() {
+			words[0] = "replied"
+			words = append(words, "in reply to "+repliedTo(e))
+		}
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+// preposition returns the word between the action of a message of a type and its recipient.
+func preposition(messageType string) string {
+	switch messageType {
+	case string(events.Request):
+		return "of"
+	case string(events.Approval):
+		return "from"
+	}
+	return "to"
+}
+
+// repliedTo returns the message that another replies to.
+func repliedTo(e view.Message) string {
+	if e.ReplyNumber != nil {
+		return fmt.Sprintf("#%d", *e.ReplyNumber)
+	}
+	return terminal.Quoted(e.ReplyTo.String())
+}
+
+// fieldNames returns the names of fields.
+func fieldNames(fields []events.Field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = terminal.Visible(f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Party returns another agent's name, or its ID where it has none, in quotes.
+func Party(name string, id capabilities.ID) string {
+	if name == "" {
+		name = id.String()
+	}
+	return terminal.Quoted(name)
+}
+
+// maxGist bounds the words that tell a message from others, in cells.
+const maxGist = 100
+
+// Gist returns a few words that tell a message from others: "fae: Configure it", "fae wants to run git push".
+func Gist(e view.Message) string {
+	from := e.FromName
+	if from == "" {
+		from = view.ShortID(e.From)
+	}
+	words := terminal.Visible(from)
+	switch e.Type {
+	case string(events.Approval):
+		words += " wants to " + Wants(e)
+	case "message":
+		words += ": " + terminal.Visible(e.Text)
+	default:
+		words += ": " + terminal.Visible(cmp.Or(e.Description, e.Title))
+	}
+	return terminal.Screen{Width: maxGist}.Fit(words)
+}
+
+// Whole returns a message with all that it says: its text, or the fields of a form.
+func Whole(e view.Message, s terminal.Screen) string {
+	whole := s
+	whole.Width = 0
+	var lines []Line
+	switch e.Type {
+	case "message":
+		lines = plain(Text, "", e.Text)
+	default:
+		if e.Title != "" && e.Description != "" {
+			lines = plain(Key, "", e.Title)
+		}
+		lines = append(lines, plain(Text, "", cmp.Or(e.Description, e.Title))...)
+	}
+	for _, edge := range slices.Sorted(maps.Keys(e.Edges)) {
+		lines = append(lines, Line{Key, "@" + terminal.Visible(edge) + ": " + terminal.Visible(e.Edges[edge].Text())})
+	}
+	for _, f := range e.Fields {
+		lines = append(lines, fieldLines(f)...)
+	}
+	return Message(e, s) + "\n" + Preview(lines, whole, 0, "")
+}
+
+// fieldLines returns a field of a form with its choices.
+func fieldLines(f events.Field) []Line {
+	about := []string{cmp.Or(string(f.Type), string(events.Text))}
+	if f.Required {
+		about = append(about, "required")
+	}
+	text := terminal.Visible(f.Name) + ": " + terminal.Visible(f.Label) + " (" + strings.Join(about, ", ") + ")"
+	if f.Help != "" {
+		text += " - " + terminal.Visible(f.Help)
+	}
+	lines := []Line{{Key, text}}
+	for _, o := range f.Options {
+		choice := "  " + terminal.Visible(o.Value)
+		if o.Label != "" && o.Label != o.Value {
+			choice += " - " + terminal.Visible(o.Label)
+		}
+		if o.Description != "" {
+			choice += " - " + terminal.Visible(o.Description)
+		}
+		lines = append(lines, Line{Text, choice})
+	}
+	return lines
+}

@@ -1,0 +1,82 @@
+package show
+
+import (
+	"fmt"
+
+	"parley/actors/view"
+	"parley/cmd/parley/terminal"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Outcome returns an outcome in words.
+func Outcome(o view.Outcome) string {
+	text := string(o.Status)
+	if !o.By.IsZero() {
+		text += " by " + Party(o.ByName, o.By)
+	}
+	text += fmt.Sprintf(" at %q", o.At)
+	if o.Note != "" {
+		text += ": " + terminal.Visible(o.Note)
+	}
+	return text
+}
+
+// Settled returns the end of a message in words, that of an approval as "✓ Allowed once" or "✕ Denied · not today".
+func Settled(e view.Message, s terminal.Screen) string {
+	o := *e.Outcome
+	when := s.Time(o.At.Std(), fmt.Sprintf("at %q", o.At))
+	by := ""
+	if !o.By.IsZero() {
+		by = " by " + Party(o.ByName, o.By)
+	}
+	sign, words := Decision(e)
+	switch {
+	case sign != "":
+		style := terminal.Wrong
+		if sign == allowedSign {
+			style = terminal.Right
+		}
+		return s.Paint(style, sign+" "+words) + " ·" + by + " " + when
+	case e.Type == string(events.Approval) && o.Status == view.StatusExpired:
+		return s.Paint(terminal.Faint, "⏱ Expired") + " " + when
+	case s.Width == 0:
+		return Outcome(o)
+	}
+	text := string(o.Status) + by + " " + when
+	if o.Note != "" {
+		text += ": " + terminal.Visible(o.Note)
+	}
+	return text
+}
+
+const allowedSign = "✓"
+
+// Decision returns the decision about the call of an approval, as a sign and words with the reason. It returns "" for
+// an approval without one and for any other message.
+func Decision(e view.Message) (sign, words string) {
+	if e.Type != string(events.Approval) || e.Outcome == nil || e.Outcome.Status != view.StatusAnswered {
+		return "", ""
+	}
+	made, reason := mailbox.ReadDecision(e.Outcome.Values)
+	allowed := e.Outcome.Digest == "" || e.Outcome.Allowed // else it went to an agent that cannot decide
+	switch made {
+	case mailbox.Once:
+		sign, words = allowedSign, "Allowed once"
+	case mailbox.Always:
+		sign, words = allowedSign, "Always: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
+	case mailbox.Deny:
+		sign, words = "✕", "Denied"
+	case mailbox.Never:
+		sign, words = "✕", "Never: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
+	default:
+		return "", ""
+	}
+	if sign == allowedSign && !allowed {
+		sign, words = "–", "Not allowed: only the agent's host can"
+	}
+	if reason != "" {
+		words += " · " + reason
+	}
+	return sign, terminal.Visible(words)
+}

@@ -1,0 +1,186 @@
+package terminal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Screen is the place that lines are shown on: a terminal, or, as the zero value, a file or a pipe. A file gets whole
+// lines, exact times and no colours.
+type Screen struct {
+	Width int // in cells; 0 for a file
+	Color bool
+	Now   time.Time
+}
+
+// Style is the meaning of a text, which a terminal shows by a colour.
+type Style string
+
+// The styles, as the parameters of a terminal's escape sequences.
+const (
+	Strong  Style = "1"
+	Faint   Style = "2"
+	Wrong   Style = "31" // denied, removed
+	Right   Style = "32" // allowed, added
+	Waiting Style = "33" // for the reader
+	Place   Style = "36" // a path, a place in a file
+)
+
+// Paint returns a text in a style. The text must be Visible.
+func (s Screen) Paint(style Style, text string) string {
+	if !s.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+}
+
+// Fit returns a line that is cut to the width of the terminal.
+func (s Screen) Fit(line string) string {
+	if s.Width == 0 {
+		return line
+	}
+	return ansi.Truncate(line, s.Width, "…")
+}
+
+// FitBetween returns a line of three parts. The middle is cut so that the line fits, and then the last.
+func (s Screen) FitBetween(first, middle, last string) string {
+	if s.Width == 0 {
+		return first + middle + last
+	}
+	room := max(s.Width-ansi.StringWidth(first)-ansi.StringWidth(last), s.Width/3)
+	return s.Fit(first + ansi.Truncate(middle, room, "…") + last)
+}
+
+// Time returns a time: "3m ago" on a terminal, and in a file the exact text.
+func (s Screen) Time(at time.Time, exact string) string {
+	if s.Width == 0 || at.IsZero() {
+		return exact
+	}
+	return Ago(at, s.Now)
+}
+
+// Ago returns a time in relation to another, as "3m ago" or "in 2h". It returns the date of a time that is a month away.
+func Ago(at, now time.Time) string {
+	d := now.Sub(at)
+	future := d < 0
+	d = max(d, -d)
+	var long string
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		long = fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		long = fmt.Sprintf("%dm", d/time.Minute)
+	case d < 24*time.Hour:
+		long = fmt.Sprintf("%dh", d/time.Hour)
+	case d < 30*24*time.Hour:
+		long = fmt.Sprintf("%dd", d/(24*time.Hour))
+	default:
+		return at.UTC().Format(time.DateOnly)
+	}
+	if future {
+		return "in " + long
+	}
+	return long + " ago"
+}
+
+// Column is a column of a table.
+type Column struct {
+	Name   string
+	Shrink bool // cut it where the table does not fit the terminal
+	Drop   bool // leave it out on a terminal where all of its cells are Empty
+}
+
+// Empty is the cell of a table in which nothing stands.
+const Empty = "-"
+
+// minColumn is the least width of a column that is cut.
+const minColumn = 6
+
+// Table returns a table. The cells of a row are Visible, and may be painted. Without headed it has no line of names.
+func (s Screen) Table(columns []Column, rows [][]string, headed bool) string {
+	columns, rows = s.drop(columns, rows)
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		if headed {
+			widths[i] = len(c.Name)
+		}
+		for _, r := range rows {
+			widths[i] = max(widths[i], ansi.StringWidth(r[i]))
+		}
+	}
+	s.shrink(columns, widths)
+	var b strings.Builder
+	line := func(cells []string, style Style) {
+		var l strings.Builder
+		for i, cell := range cells {
+			cell = ansi.Truncate(cell, widths[i], "…")
+			if style != "" {
+				cell = s.Paint(style, cell)
+			}
+			l.WriteString(cell)
+			if i < len(cells)-1 {
+				l.WriteString(strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2))
+			}
+		}
+		b.WriteString(s.Fit(l.String()) + "\n")
+	}
+	if headed {
+		names := make([]string, len(columns))
+		for i, c := range columns {
+			names[i] = c.Name
+		}
+		line(names, Faint)
+	}
+	for _, r := range rows {
+		line(r, "")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// drop returns a table without the columns that a terminal leaves out.
+func (s Screen) drop(columns []Column, rows [][]string) ([]Column, [][]string) {
+	var left []int
+	for i, c := range columns {
+		if s.Width == 0 || !c.Drop || slices.ContainsFunc(rows, func(r []string) bool { return r[i] != Empty }) {
+			left = append(left, i)
+		}
+	}
+	kept := make([]Column, len(left))
+	cells := make([][]string, len(rows))
+	for k, i := range left {
+		kept[k] = columns[i]
+		for n, r := range rows {
+			cells[n] = append(cells[n], r[i])
+		}
+	}
+	return kept, cells
+}
+
+// shrink narrows columns until the table fits, the widest first.
+func (s Screen) shrink(columns []Column, widths []int) {
+	if s.Width == 0 {
+		return
+	}
+	over := 2*(len(widths)-1) - s.Width
+	for _, w := range widths {
+		over += w
+	}
+	for ; over > 0; over-- {
+		widest := -1
+		for i, c := range columns {
+			if c.Shrink && widths[i] > minColumn && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}

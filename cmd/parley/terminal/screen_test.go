@@ -1,0 +1,50 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimesAreRelativeOnATerminal(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for want, at := range map[string]time.Time{
+		"now": now.Add(-time.Millisecond), "40s ago": now.Add(-40 * time.Second), "3m ago": now.Add(-3*time.Minute - 59*time.Second),
+		"23h ago": now.Add(-24*time.Hour + 1), "29d ago": now.Add(-30*24*time.Hour + 1), "2026-01-01": now.Add(-30 * 24 * time.Hour),
+		"in 2h": now.Add(2 * time.Hour),
+	} {
+		if got := Ago(at, now); got != want {
+			t.Errorf("%v is %q, want %q", at, got, want)
+		}
+	}
+	if got := (Screen{}).Time(now, "exact"); got != "exact" {
+		t.Errorf("a file has %q", got)
+	}
+}
+
+func TestLinesFit(t *testing.T) {
+	narrow, file := Screen{Width: 20}, Screen{}
+	if got := narrow.FitBetween("7. ", strings.Repeat("x", 30), " 3m ago"); got != "7. "+"xxxxxxxxx…"+" 3m ago" {
+		t.Errorf("%q", got)
+	}
+	if got := narrow.FitBetween("7. ", "日本語日本語日本語", " 3m ago"); got != "7. 日本語日… 3m ago" {
+		t.Errorf("%q", got)
+	}
+	if got := narrow.FitBetween("7. ", "xxxxxxxxxx", strings.Repeat("y", 30)); got != "7. xxxxx…"+"yyyyyyyyyy…" {
+		t.Errorf("%q", got)
+	}
+	if got := file.FitBetween("7. ", strings.Repeat("x", 30), " 3m ago"); len(got) != 40 {
+		t.Errorf("%q", got)
+	}
+	columns := []Column{{Name: "ID"}, {Name: "TITLE", Shrink: true}, {Name: "AT"}}
+	rows := [][]string{{"0123456789", "a long title", "now"}, {"1", "b", "40s ago"}}
+	if got, want := file.Table(columns, rows, true), "ID          TITLE         AT\n0123456789  a long title  now\n1           b             40s ago"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got, want := (Screen{Width: 28}).Table(columns, rows, false), "0123456789  a long…  now\n1           b        40s ago"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := (Screen{Color: true}).Paint(Wrong, "x"); got != "\x1b[31mx\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+}
