@@ -7,31 +7,56 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/persistence/archive"
 )
 
 // A backup is a magic number, the node's key, each frame after its length, and at the end a length of zero, the number
-// of commits and the hash of the last.
+// of commits and the hash of the last. One of a journal with an archive has the second magic number and the files of the
+// archive before the frames, which follow the archive's last commit.
 const (
-	backupMagic   = "PLYBACK\x01"
-	maxBackedUp   = 64 << 20 // a frame
-	backupTrailer = 8 + 32
+	backupMagic         = "PLYBACK\x01"
+	archivedBackupMagic = "PLYBACK\x02"
+	maxBackedUp         = 64 << 20 // a frame
+	backupTrailer       = 8 + 32
 )
 
-// Backup writes and checks the log up to its last commit at the time of the call. The journal keeps working. After an
-// error the output is not a backup, and Restore refuses it.
+// Backup writes and checks the log up to its last commit at the time of the call, with the files of its archive that
+// are here. The journal keeps working. After an error the output is not a backup, and Restore refuses it.
 func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
+	err := j.backup(ctx, w, func(archived bool) []byte {
+		magic := backupMagic
+		if archived {
+			magic = archivedBackupMagic
+		}
+		return append([]byte(magic), j.o.Node.Bytes()...)
+	})
+	if err != nil {
+		return fmt.Errorf("back up the journal: %w", err)
+	}
+	return nil
+}
+
+// backup writes a header, the files of the archive, the frames behind it, and the trailer.
+func (j *Journal) backup(ctx context.Context, w io.Writer, header func(archived bool) []byte) error {
 	out := bufio.NewWriterSize(w, 1<<20)
-	end := j.lastCommit().mark
-	_, err := out.WriteString(backupMagic)
-	if err == nil {
-		_, err = out.Write(j.o.Node.Bytes())
+	files, err := j.openArchive()
+	if err != nil {
+		return err
+	}
+	defer files.close()
+	end := j.lastCommit().mark // after the record of the archive
+	var after mark
+	if _, err = out.Write(header(files != nil)); err == nil && files != nil {
+		after = mark{files.manifest.End.Number, files.manifest.End.Hash}
+		err = files.writeTo(ctx, out)
 	}
 	if err == nil {
-		err = j.follow(ctx, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
+		err = j.followAfter(ctx, after, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
 	}
 	if err == nil {
 		_, err = out.Write(trailer(end))
@@ -39,10 +64,7 @@ func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 	if err == nil {
 		err = out.Flush()
 	}
-	if err != nil {
-		return fmt.Errorf("back up the journal: %w", err)
-	}
-	return nil
+	return err
 }
 
 // trailer returns the end of a backup: an empty frame, and the last commit.
@@ -61,25 +83,45 @@ func writeSized(out *bufio.Writer, bytes []byte) error {
 	return err
 }
 
-// readBackup calls fn with each frame of a node's backup, and returns the last mark. No frame may be trusted before it
-// returns without an error.
-func readBackup(r io.Reader, node capabilities.NodeID, fn func(m mark, bytes []byte) error) (mark, error) {
-	in := bufio.NewReaderSize(r, 1<<20)
+// backupReader reads a node's backup.
+type backupReader struct {
+	in       *bufio.Reader
+	node     capabilities.NodeID
+	manifest *archive.Manifest // nil if the backup has no archive
+}
+
+// openBackup reads the beginning of a node's backup.
+func openBackup(r io.Reader, node capabilities.NodeID) (*backupReader, error) {
+	b := &backupReader{in: bufio.NewReaderSize(r, 1<<20), node: node}
 	var head [len(backupMagic) + capabilities.NodeKeySize]byte
-	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:len(backupMagic)]) != backupMagic {
-		return mark{}, notWhole(err, "this is not a backup of a journal")
+	_, err := io.ReadFull(b.in, head[:])
+	magic := string(head[:len(backupMagic)])
+	if err != nil || magic != backupMagic && magic != archivedBackupMagic {
+		return nil, notWhole(err, "this is not a backup of a journal")
 	}
 	if whose := capabilities.NodeOf([capabilities.NodeKeySize]byte(head[len(backupMagic):])); whose != node {
-		return mark{}, parley.Refuse(parley.InvalidArgument, "the backup is of node %s", whose)
+		return nil, parley.Refuse(parley.InvalidArgument, "the backup is of node %s", whose)
 	}
-	c := chainFrom(node, 1)
+	if magic == archivedBackupMagic {
+		err = b.readManifest()
+	}
+	return b, err
+}
+
+// readFrames calls fn with each frame, and returns the last mark. No frame may be trusted before it returns without an
+// error.
+func (b *backupReader) readFrames(fn func(m mark, bytes []byte) error) (mark, error) {
+	c := chainFrom(b.node, 1)
+	if b.manifest != nil {
+		c.last = mark{b.manifest.End.Number, b.manifest.End.Hash}
+	}
 	for {
-		bytes, err := readSized(in)
+		bytes, err := readSized(b.in)
 		if err != nil {
 			return mark{}, notWhole(err, "the backup ends after commit %d, before its end", c.last.number)
 		}
 		if bytes == nil {
-			return c.last, readTrailer(in, c.last)
+			return c.last, readTrailer(b.in, c.last)
 		}
 		if _, err := c.follow(c.last.number+1, bytes); err != nil {
 			return mark{}, fmt.Errorf("read the backup: %w", err)
@@ -128,4 +170,105 @@ func notWhole(err error, format string, args ...any) error {
 		return fmt.Errorf("read the backup: %w", err)
 	}
 	return parley.Refuse(parley.CorruptLog, format, args...).WithHint("use another backup")
+}
+
+// The files of an archive in a backup are the manifest behind its length, the checkpoint behind its length, and the
+// segments, each behind its place in the manifest and its length. A place of noSegment ends them.
+const (
+	noSegment   = 1<<32 - 1
+	maxManifest = 64 << 20
+)
+
+// archiveFiles are the open files of an archive, which may be removed meanwhile.
+type archiveFiles struct {
+	manifest   *archive.Manifest
+	checkpoint *os.File
+	segments   map[int]*os.File // those that are here, by their places
+}
+
+// openArchive opens the files of the recorded archive, and checks them. It returns nil if there is none.
+func (j *Journal) openArchive() (f *archiveFiles, err error) {
+	j.archiving.Lock()
+	defer j.archiving.Unlock()
+	m := j.archived.current()
+	if m == nil || !m.Recorded {
+		return nil, nil
+	}
+	f = &archiveFiles{manifest: m, segments: map[int]*os.File{}}
+	path := j.archived.path(archive.CheckpointName(m.End.Number))
+	c, err := archive.OpenCheckpoint(path, m.Checkpoint)
+	if err == nil {
+		err = errors.Join(c.Each(func(archive.Mailbox) error { return nil }), c.Close())
+	}
+	if err == nil {
+		f.checkpoint, err = os.Open(path)
+	}
+	if err != nil {
+		return nil, &archiveDamage{parley.Refuse(parley.CorruptLog, "the archive's checkpoint after commit %d: %v", m.End.Number, err).
+			WithHint("the next archiving makes it again from the segments, if they are here")}
+	}
+	for i, s := range m.Segments {
+		if !j.HasSegment(s) {
+			continue
+		}
+		if f.segments[i], err = j.OpenSegment(s); err != nil {
+			delete(f.segments, i)
+			f.close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *archiveFiles) close() {
+	if f == nil {
+		return
+	}
+	_ = f.checkpoint.Close() // they were only read
+	for _, s := range f.segments {
+		_ = s.Close()
+	}
+}
+
+// writeTo writes the files, and checks the segments.
+func (f *archiveFiles) writeTo(ctx context.Context, out *bufio.Writer) error {
+	if err := writeSized(out, f.manifest.Encode()); err != nil {
+		return err
+	}
+	if err := writeFile(out, f.checkpoint, f.manifest.CheckpointBytes); err != nil {
+		return err
+	}
+	for i, s := range f.manifest.Segments {
+		file := f.segments[i]
+		if file == nil {
+			continue
+		}
+		r, err := archive.NewReader(file, s.Bytes, s)
+		if err == nil {
+			err = r.Verify(ctx)
+		}
+		if err != nil {
+			return segmentError(s, err)
+		}
+		if _, err := out.Write(binary.BigEndian.AppendUint32(nil, uint32(i))); err != nil {
+			return err
+		}
+		if err := writeFile(out, file, s.Bytes); err != nil {
+			return err
+		}
+	}
+	_, err := out.Write(binary.BigEndian.AppendUint32(nil, noSegment))
+	return err
+}
+
+// writeFile writes a file of a size behind its length.
+func writeFile(out *bufio.Writer, f *os.File, size int64) error {
+	if _, err := out.Write(binary.BigEndian.AppendUint64(nil, uint64(size))); err != nil {
+		return err
+	}
+	n, err := io.Copy(out, io.NewSectionReader(f, 0, size))
+	if err == nil && n != size {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
 }

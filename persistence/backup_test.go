@@ -98,7 +98,11 @@ func TestUnfinishedRestoreDoesNotOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t.Context(), &o, bytes.NewReader(b)); err != nil { // the restore is not finished
+	r, err := openBackup(bytes.NewReader(b), o.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(t.Context(), &o, r); err != nil { // the restore is not finished
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), o)

@@ -24,6 +24,7 @@ import (
 // end what a whole backup has there. Parts in one folder follow each other from the first commit on.
 const (
 	partMagic  = "PLYPART\x01"
+	baseMagic  = "PLYPART\x02" // a first part with the files of an archive, as backups have them
 	partHeader = len(partMagic) + 32 + 8 + 32
 	partSuffix = ".part"
 )
@@ -48,7 +49,7 @@ func ParseMark(s string) (Mark, error) {
 }
 
 // BackupAfter writes a part: the log behind a mark, up to the commit that is last when it begins. The zero Mark writes
-// all of it. It checks what it writes. The journal keeps working. A mark that is not of this log is INVALID_ARGUMENT.
+// all of it, with the files of the archive. It checks what it writes. The journal keeps working. A mark that is not of this log is INVALID_ARGUMENT.
 // After an error the output is not a part.
 func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) error {
 	end := j.lastCommit().mark
@@ -56,10 +57,25 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 	if err := j.has(ctx, from, end); err != nil {
 		return fmt.Errorf("back up the journal: %w", err)
 	}
+	header := func(magic string) []byte {
+		b := append(append(make([]byte, 0, partHeader), magic...), j.o.Node.Bytes()...)
+		b = binary.BigEndian.AppendUint64(b, from.number)
+		return append(b, from.hash[:]...)
+	}
+	if from.number == 0 {
+		err := j.backup(ctx, w, func(archived bool) []byte {
+			if archived {
+				return header(baseMagic)
+			}
+			return header(partMagic)
+		})
+		if err != nil {
+			return fmt.Errorf("back up the journal: %w", err)
+		}
+		return nil
+	}
 	out := bufio.NewWriterSize(w, 1<<20)
-	header := append(append(make([]byte, 0, partHeader), partMagic...), j.o.Node.Bytes()...)
-	header = binary.BigEndian.AppendUint64(header, from.number)
-	_, err := out.Write(append(header, from.hash[:]...))
+	_, err := out.Write(header(partMagic))
 	if err == nil {
 		err = j.followAfter(ctx, from, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
 	}
@@ -103,6 +119,8 @@ type Part struct {
 	After Mark // the commit that its first one follows
 	Last  Mark
 	Bytes int64
+
+	archived bool // whether it has the files of an archive, and only the commits behind that
 }
 
 // PartName returns the file name of a part: the numbers of its first and last commit, so that names sort as parts do.
@@ -162,7 +180,8 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	if err != nil {
 		return Part{}, fmt.Errorf("read the backup: %w", err)
 	}
-	if string(head[:len(partMagic)]) != partMagic || binary.BigEndian.Uint32(tail) != 0 {
+	magic := string(head[:len(partMagic)])
+	if magic != partMagic && magic != baseMagic || binary.BigEndian.Uint32(tail) != 0 {
 		return Part{}, notWhole(nil, "%s is not a part of a backup, or cut short", filepath.Base(path))
 	}
 	head, tail = head[len(partMagic):], tail[4:]
@@ -171,7 +190,7 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	}
 	head = head[32:]
 	return Part{
-		Path: path, Bytes: size,
+		Path: path, Bytes: size, archived: magic == baseMagic,
 		After: Mark{Number: binary.BigEndian.Uint64(head), Hash: events.Hash(head[8:])},
 		Last:  Mark{Number: binary.BigEndian.Uint64(tail), Hash: events.Hash(tail[8:])},
 	}, nil
@@ -230,7 +249,11 @@ func cannotBackUp(folder string, err error) error {
 // OpenParts returns the parts of a backup as one whole backup, for Restore. The caller closes it.
 func OpenParts(parts []Part, node capabilities.NodeID) (io.ReadCloser, error) {
 	all := &partsReader{}
-	inputs := []io.Reader{strings.NewReader(backupMagic + string(node.Bytes()))}
+	magic := backupMagic
+	if len(parts) > 0 && parts[0].archived {
+		magic = archivedBackupMagic
+	}
+	inputs := []io.Reader{strings.NewReader(magic + string(node.Bytes()))}
 	var last Mark
 	for _, p := range parts {
 		f, err := os.Open(p.Path)

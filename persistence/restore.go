@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"parley"
 	"parley/events"
+	"parley/persistence/archive"
 )
 
 // restoreWindow bounds the commits that are sent and not acknowledged while restoring.
@@ -35,17 +37,53 @@ func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 	if high.last.number > 0 {
 		return notEmpty(high.last.number)
 	}
-	end, err := load(ctx, &o, r)
+	b, err := openBackup(r, o.Node)
+	if err == nil && b.manifest == nil {
+		err = restoreFrames(ctx, &o, b, nil, high)
+	} else if err == nil {
+		err = restoreArchived(ctx, &o, b, high)
+	}
 	if err != nil {
 		return fmt.Errorf("restore the journal: %w", err)
 	}
-	l, err := connect(&o)
+	return nil
+}
+
+// restoreArchived restores a backup with an archive. A failed restore removes the archive.
+func restoreArchived(ctx context.Context, o *Options, b *backupReader, high *highWater) error {
+	if o.URL != "" {
+		return parley.Refuse(parley.NotPermitted, "a journal with an archive cannot be on a NATS server").
+			WithHint("restore it without --nats")
+	}
+	a := newArchived(o)
+	if _, err := os.Lstat(a.folder); err == nil {
+		return parley.Refuse(parley.InvalidArgument, "there is an archive already").WithHint("restore into a new folder")
+	}
+	o.archived = b.manifest.End.Number
+	err := b.storeArchive(ctx, a)
+	if err == nil {
+		err = restoreFrames(ctx, o, b, a, high)
+	}
+	a.close()
 	if err != nil {
-		return fmt.Errorf("restore the journal: %w", err)
+		return errors.Join(err, os.RemoveAll(a.folder))
+	}
+	return nil
+}
+
+// restoreFrames stores the frames of a backup behind its archive, which is nil if it has none.
+func restoreFrames(ctx context.Context, o *Options, b *backupReader, a *archived, high *highWater) error {
+	end, err := load(ctx, o, b)
+	if err != nil {
+		return err
+	}
+	l, err := connect(o)
+	if err != nil {
+		return err
 	}
 	defer l.close()
-	if err := l.finish(ctx, end, high); err != nil {
-		return errors.Join(fmt.Errorf("restore the journal: %w", err), l.discard(ctx))
+	if err := l.finish(ctx, a, end, high); err != nil {
+		return errors.Join(err, l.discard(ctx))
 	}
 	return nil
 }
@@ -56,7 +94,7 @@ func notEmpty(commits uint64) error {
 }
 
 // load stores the commits of a backup, and flushes them together at the end.
-func load(ctx context.Context, o *Options, r io.Reader) (mark, error) {
+func load(ctx context.Context, o *Options, b *backupReader) (mark, error) {
 	l, err := connect(o)
 	if err != nil {
 		return mark{}, err
@@ -65,7 +103,7 @@ func load(ctx context.Context, o *Options, r io.Reader) (mark, error) {
 	if err := l.createUnfinished(ctx); err != nil {
 		return mark{}, err
 	}
-	end, err := l.storeAll(ctx, r)
+	end, err := l.storeAll(ctx, b)
 	if err != nil {
 		return mark{}, errors.Join(err, l.discard(ctx))
 	}
@@ -73,7 +111,44 @@ func load(ctx context.Context, o *Options, r io.Reader) (mark, error) {
 		return end, nil
 	}
 	l.close()
+	if o.archived > 0 {
+		if err := dropRemoved(o); err != nil {
+			return mark{}, readOnly("the journal's files cannot be written", err)
+		}
+	}
 	return end, flushTree(journalFolder(o.Folder))
+}
+
+// dropRemoved rewrites the first block of a stopped server without the records that stand for removed commits. The
+// server writes one when a stream does not begin with commit 1.
+func dropRemoved(o *Options) error {
+	paths, err := blocksIn(blockFolder(o))
+	if err != nil || len(paths) == 0 {
+		return err
+	}
+	b, err := os.ReadFile(paths[0])
+	if err != nil {
+		return err
+	}
+	rest := b
+	for len(rest) >= recordHead && binary.LittleEndian.Uint64(rest[4:])&removedRecord != 0 {
+		length := int(binary.LittleEndian.Uint32(rest) & recordLength)
+		if length < recordHead+recordHash || length > len(rest) {
+			break
+		}
+		rest = rest[length:]
+	}
+	if len(rest) == len(b) {
+		return nil
+	}
+	err = os.Remove(filepath.Join(journalFolder(o.Folder), stoppedWell)) // the server's index is of the block before
+	if err == nil {
+		err = os.WriteFile(paths[0]+".new", rest, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(paths[0]+".new", paths[0])
+	}
+	return err
 }
 
 func (l *link) createUnfinished(ctx context.Context) error {
@@ -89,6 +164,9 @@ func (l *link) createUnfinished(ctx context.Context) error {
 	}
 	config := streamConfig(l.o)
 	config.Metadata = map[string]string{restoring: "unfinished"}
+	if l.o.archived > 0 {
+		config.FirstSeq = l.o.archived + 1
+	}
 	if _, err := l.js.CreateStream(ctx, config); err != nil {
 		return unreachable(err)
 	}
@@ -96,13 +174,13 @@ func (l *link) createUnfinished(ctx context.Context) error {
 }
 
 // storeAll stores the frames of a backup, restoreWindow at a time.
-func (l *link) storeAll(ctx context.Context, r io.Reader) (mark, error) {
+func (l *link) storeAll(ctx context.Context, b *backupReader) (mark, error) {
 	js, err := jetstream.New(l.conn, jetstream.WithPublishAsyncMaxPending(restoreWindow))
 	if err != nil {
 		return mark{}, unreachable(err)
 	}
 	var last jetstream.PubAckFuture
-	end, err := readBackup(r, l.o.Node, func(m mark, bytes []byte) error {
+	end, err := b.readFrames(func(m mark, bytes []byte) error {
 		msg := nats.NewMsg(l.o.subject())
 		msg.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(m.number-1, 10))
 		msg.Data = bytes
@@ -128,10 +206,15 @@ func (l *link) storeAll(ctx context.Context, r io.Reader) (mark, error) {
 }
 
 // finish reads and checks the stored log, and removes the mark of an unfinished restore.
-func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
-	c := chainFrom(l.o.Node, 1)
-	x := newIndex(l.o.Node)
-	err := l.each(ctx, 1, end.number, func(number uint64, bytes []byte) error {
+func (l *link) finish(ctx context.Context, a *archived, end mark, high *highWater) (err error) {
+	c, x := chainFrom(l.o.Node, 1), newIndex(l.o.Node)
+	if a != nil {
+		c.last = a.end()
+		if x, err = indexFrom(l.o.Node, a.checkpoint); err != nil {
+			return err
+		}
+	}
+	err = l.each(ctx, c.last.number+1, end.number, func(number uint64, bytes []byte) error {
 		var commit *events.Commit
 		commit, err := c.follow(number, bytes)
 		if err == nil {
@@ -188,4 +271,76 @@ func flushTree(root string) error {
 		return readOnly("the journal's files cannot be flushed", err)
 	}
 	return nil
+}
+
+func (b *backupReader) readManifest() error {
+	var size [4]byte
+	_, err := io.ReadFull(b.in, size[:])
+	n := binary.BigEndian.Uint32(size[:])
+	if err != nil || n > maxManifest {
+		return notWhole(err, "the backup ends in the list of its archive")
+	}
+	bytes := make([]byte, n)
+	if _, err = io.ReadFull(b.in, bytes); err == nil {
+		b.manifest, err = archive.DecodeManifest(bytes)
+	}
+	if errors.Is(err, archive.ErrDamaged) || err == nil && (b.manifest.Node != b.node || !b.manifest.Recorded) {
+		return notWhole(nil, "the list of the backup's archive is damaged or of another node: %v", err)
+	}
+	if err != nil {
+		return notWhole(err, "the backup ends in the list of its archive")
+	}
+	return nil
+}
+
+// storeArchive writes the files of the backup's archive into an empty folder of an archive, and checks them.
+func (b *backupReader) storeArchive(ctx context.Context, a *archived) error {
+	m := b.manifest
+	if err := MakeFolder(a.folder); err != nil {
+		return readOnly("the archive cannot be written", err)
+	}
+	path := a.path(archive.CheckpointName(m.End.Number))
+	size, err := b.readLength()
+	if err != nil || size != m.CheckpointBytes {
+		return notWhole(err, "the checkpoint of the backup's archive is not whole")
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return readOnly("the archive cannot be written", err)
+	}
+	_, err = io.CopyN(f, b.in, size)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return notWhole(err, "the backup ends in the checkpoint of its archive")
+	}
+	for {
+		var place [4]byte
+		if _, err := io.ReadFull(b.in, place[:]); err != nil {
+			return notWhole(err, "the backup ends in its archive")
+		}
+		i := binary.BigEndian.Uint32(place[:])
+		if i == noSegment {
+			break
+		}
+		size, err := b.readLength()
+		if err != nil || uint64(i) >= uint64(len(m.Segments)) || size != m.Segments[i].Bytes {
+			return notWhole(err, "the backup's archive has a segment that it does not list")
+		}
+		part := &io.LimitedReader{R: b.in, N: size}
+		if err := a.store(ctx, m.Segments[i], part); err != nil {
+			return fmt.Errorf("read the backup: %w", err)
+		}
+	}
+	if a.use(m); a.checkpoint == nil {
+		return notWhole(nil, "the checkpoint of the backup's archive is damaged")
+	}
+	if err := archive.WriteManifest(a.folder, m); err != nil {
+		return readOnly("the archive cannot be written", err)
+	}
+	return nil
+}
+
+func (b *backupReader) readLength() (int64, error) {
+	var size [8]byte
+	_, err := io.ReadFull(b.in, size[:])
+	return int64(binary.BigEndian.Uint64(size[:])), err
 }

@@ -210,7 +210,7 @@ func small(t testing.TB) ([]byte, Segment) {
 
 // check opens the bytes of a segment and reads all of it.
 func check(b []byte, want Segment) error {
-	r, err := newReader(bytes.NewReader(b), int64(len(b)), want)
+	r, err := NewReader(bytes.NewReader(b), int64(len(b)), want)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func TestDamageNamesTheBlockAndLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	b, s := small(t)
 	path := filepath.Join(t.TempDir(), s.Name())
-	r, err := newReader(bytes.NewReader(b), int64(len(b)), s)
+	r, err := NewReader(bytes.NewReader(b), int64(len(b)), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(huge)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, b := range [][]byte{b, reseal(b)} {
-			r, err := newReader(bytes.NewReader(b), int64(len(b)), Segment{})
+			r, err := NewReader(bytes.NewReader(b), int64(len(b)), Segment{})
 			if err != nil {
 				continue
 			}

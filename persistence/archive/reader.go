@@ -52,7 +52,7 @@ func Open(path string, want Segment) (*Reader, error) {
 	}
 	var r *Reader
 	if err == nil {
-		r, err = newReader(f, info.Size(), want)
+		r, err = NewReader(f, info.Size(), want)
 	}
 	if err != nil {
 		_ = f.Close() // it was only read
@@ -62,8 +62,8 @@ func Open(path string, want Segment) (*Reader, error) {
 	return r, nil
 }
 
-// newReader returns a reader of a segment of a size.
-func newReader(file io.ReaderAt, size int64, want Segment) (*Reader, error) {
+// NewReader returns a reader of a segment of a size, and checks it as Open does. The file stays the caller's.
+func NewReader(file io.ReaderAt, size int64, want Segment) (*Reader, error) {
 	if size < int64(len(magic)+headerSize+entrySize+tailSize) || size > maxFile {
 		return nil, damaged("it has %d bytes", size)
 	}
