@@ -14,10 +14,7 @@ import (
 	"parley"
 	"parley/cmd/parley/hook"
 	"parley/cmd/parley/setup"
-	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
-	"parley/events"
-	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -129,7 +126,6 @@ with --project of the folder that this is run in. What is there stays, the file 
 			if err := setup.Write(files); err != nil {
 				return err
 			}
-			makeAsker(c.Context(), env, setup.Asker(agent, o))
 		}
 		return env.print(files, func() string { return setup.Text(files, printOnly) })
 	}
@@ -150,17 +146,4 @@ func setupOptions(env *environment, project bool) (setup.Options, error) {
 		o.State = string(env.options.state)
 	}
 	return o, nil
-}
-
-// makeAsker makes the agent for which the MCP server acts, or prints how to make it.
-func makeAsker(ctx context.Context, env *environment, asker hook.Asker) {
-	if env.options.as != "" {
-		return
-	}
-	err := env.call(ctx, "make_agent", api.MakeAgentRequest{
-		Kind: events.Guest, Name: asker.Name, Title: asker.Title, Labels: asker.Labels,
-	}, nil)
-	if err != nil && parley.CodeOf(err) != parley.NameTaken {
-		fmt.Fprintf(env.stderr, "note: %s; once a node runs: parley mkguest %s\n", terminal.Visible(terminal.Message(err)), shell.Word(asker.Name))
-	}
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cmd/parley/hook"
+	"parley/events"
 	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
@@ -26,16 +29,46 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 		Example: `  parley mkguest fae
   parley mcp --as fae        # what a client's settings have as the command of a server`,
 	}
-	c.RunE = func(c *cobra.Command, _ []string) error { return serveMCP(c.Context(), env) }
+	var coder string
+	c.Flags().StringVar(&coder, "for", "", "act for the guest of the folder that this `agent` works in, as its hook does: claude-code or codex")
+	completeFlagOf(c, "for", hook.ClaudeCode().Name, hook.Codex().Name)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		asker, err := askerFor(c, env, coder)
+		if err != nil {
+			return err
+		}
+		return serveMCP(c.Context(), env, asker)
+	}
 	return c
 }
 
-func serveMCP(ctx context.Context, env *environment) error {
+// askerFor returns the guest of a coding agent's folder, which then is the agent to act for. It returns none without a
+// name.
+func askerFor(c *cobra.Command, env *environment, name string) (asker hook.Asker, err error) {
+	if name == "" || env.options.as != "" {
+		return asker, nil
+	}
+	for _, agent := range hook.Agents() {
+		if agent.Name == name {
+			asker = agent.AskerHere(env.lookup)
+			env.options.as = asker.Name
+			return asker, nil
+		}
+	}
+	return asker, usage(c, "--for %s: claude-code or codex", name)
+}
+
+// serveMCP serves a client on standard input and output. It makes the asker where there is none yet.
+func serveMCP(ctx context.Context, env *environment, asker hook.Asker) error {
 	node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
 	defer node.Close()
 	user := &toolUser{env: env, client: node}
 	// An unknown agent fails here, where its user looks, and not at the first call of a model.
-	if err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil); err != nil {
+	err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil)
+	if parley.CodeOf(err) == parley.UnknownName && asker.Name != "" {
+		err = makeAsker(ctx, env, asker)
+	}
+	if err != nil {
 		return err
 	}
 	key := make([]byte, 32) // seals need not outlive this process, which ends with its client
@@ -46,8 +79,21 @@ func serveMCP(ctx context.Context, env *environment) error {
 	if !ok {
 		in = io.NopCloser(env.stdin)
 	}
-	err := mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(env.stderr, nil))}, in, writeCloser{env.stdout})
+	err = mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(env.stderr, nil))}, in, writeCloser{env.stdout})
 	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// makeAsker makes the guest of a coding agent's folder. A hook may make it at the same time.
+func makeAsker(ctx context.Context, env *environment, asker hook.Asker) error {
+	node := env.clientOf(client.Options{Patience: -1})
+	defer node.Close()
+	err := node.Call(ctx, "make_agent", api.MakeAgentRequest{
+		Kind: events.Guest, Name: asker.Name, Title: asker.Title, Labels: asker.Labels,
+	}, nil)
+	if parley.CodeOf(err) == parley.NameTaken {
 		return nil
 	}
 	return err

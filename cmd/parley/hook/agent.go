@@ -93,6 +93,11 @@ func (a Agent) Asker(folder string) Asker {
 	}
 }
 
+// AskerHere returns the asker for the folder in which the agent has started this process.
+func (a Agent) AskerHere(env func(string) (string, bool)) Asker {
+	return a.Asker(a.workFolder(toolCall{}, env))
+}
+
 // nameRune returns a character of a name that can be typed: r, or a dash in its place.
 func nameRune(r rune) rune {
 	switch {

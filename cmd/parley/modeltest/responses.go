@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // readResponses reads a request of the Responses API. Each call has to have an output.
@@ -70,14 +71,14 @@ type responseTool struct {
 	Tools []responseTool `json:"tools"`
 }
 
-// names returns a tool's name, or those of a namespace's tools after that of the namespace.
+// names returns a tool's name, or those of a namespace's tools, as in "namespace.tool".
 func (t responseTool) names() []string {
 	if len(t.Tools) == 0 {
 		return []string{t.Name}
 	}
 	var names []string
 	for _, inner := range t.Tools {
-		names = append(names, t.Name+inner.Name)
+		names = append(names, t.Name+"."+inner.Name)
 	}
 	return names
 }
@@ -92,10 +93,17 @@ func writeResponses(w http.ResponseWriter, c conversation, id string, t Turn) {
 		})
 	}
 	for i, call := range t.Calls {
+		space, name, inSpace := strings.Cut(call.Tool, ".")
+		if !inSpace {
+			space, name = "", call.Tool
+		}
 		items = append(items, map[string]any{
-			"type": "function_call", "id": fmt.Sprintf("fc_%s_%d", id, i), "call_id": fmt.Sprintf("call_%s_%d", id, i),
-			"name": call.Tool, "arguments": encode(call.Input), "status": "completed",
+			"type": "function_call", "namespace": space, "id": fmt.Sprintf("fc_%s_%d", id, i), "call_id": fmt.Sprintf("call_%s_%d", id, i),
+			"name": name, "arguments": encode(call.Input), "status": "completed",
 		})
+		if !inSpace {
+			delete(items[len(items)-1], "namespace")
+		}
 	}
 	response := map[string]any{
 		"id": "resp_" + id, "object": "response", "model": c.model, "status": "in_progress", "output": []any{},

@@ -45,7 +45,8 @@ func (s settings) claudeCode() ([]File, error) {
 	return []File{file, mcp}, err
 }
 
-// codex enters the hook in hooks.json and the MCP server in config.toml, below the home folder (or CODEX_HOME) or in a
+// codex enters the hooks in hooks.json, the MCP server in config.toml, and in AGENTS.md that its ask_user asks a person,
+// since no hook answers the questions of Codex. The first two are below the home folder (or CODEX_HOME) or in a
 // project's .codex. Codex takes hooks in either file. The one in JSON can be changed without touching the person's
 // comments.
 func (s settings) codex() ([]File, error) {
@@ -68,7 +69,15 @@ func (s settings) codex() ([]File, error) {
 	if err == nil && file.Changed {
 		fmt.Fprintln(s.Notes, "note: Codex runs a hook once it is trusted: type /hooks there")
 	}
-	return []File{file, mcp}, err
+	if err != nil {
+		return nil, err
+	}
+	instructions := filepath.Join(folder, "AGENTS.md")
+	if s.Project {
+		instructions = filepath.Join(s.Folder, "AGENTS.md")
+	}
+	words, err := enterMarkdown(instructions)
+	return []File{file, mcp, words}, err
 }
 
 // hookFile returns the file with the hooks entered.
@@ -119,8 +128,12 @@ func (s settings) claudeFiles() claudeFiles {
 	return claudeFiles{filepath.Join(s.Home, ".claude", "settings.json"), filepath.Join(s.Home, ".claude.json")}
 }
 
-// server returns the entry of the MCP server.
+// server returns the entry of the MCP server. It acts for the same agent as the hook.
 func (s settings) server() (mcpServer, error) {
 	self, err := program()
-	return mcpServer{Type: "stdio", Command: self, Args: s.arguments("mcp", "--as", Asker(s.agent, s.Options).Name)}, err
+	args := []string{"mcp", "--for", s.agent.Name}
+	if s.As != "" {
+		args = []string{"mcp", "--as", s.As}
+	}
+	return mcpServer{Type: "stdio", Command: self, Args: s.arguments(args...)}, err
 }

@@ -16,23 +16,11 @@ type Options struct {
 	Project bool   // the settings of Folder, not those of the person
 	Folder  string // the project's
 	Home    string // the person's home folder
-	As      string // the name of the agent that asks; "" for one of the coding agent's
+	As      string // the name of the agent that asks; "" for the guest of the folder that the coding agent works in
 	State   string // the node's state folder, if it is not the default
 
 	Env   func(string) (string, bool)
 	Notes io.Writer // receives further advice for the person
-}
-
-// Asker returns the agent for which the MCP server acts.
-func Asker(agent hook.Agent, o Options) hook.Asker {
-	asker := agent.Asker(o.Folder)
-	switch {
-	case o.As != "":
-		return hook.Asker{Name: o.As}
-	case !o.Project:
-		asker.Name, asker.Title = agent.Name, agent.Title
-	}
-	return asker
 }
 
 // Write writes the files that are changed, or none if something keeps an entry out of one of them.

@@ -53,13 +53,9 @@ func withBlock(text []byte, block string) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("it is not UTF-8")
 	}
-	before, rest, begun := strings.Cut(string(text), blockBegin+"\n")
-	_, after, ended := strings.Cut(rest, blockEnd+"\n")
-	switch {
-	case begun != ended, strings.Contains(before, blockEnd):
-		return nil, fmt.Errorf("the lines around what parley setup entered are not both there")
-	case begun && strings.Contains(after, blockBegin):
-		return nil, fmt.Errorf("parley setup has entered something twice")
+	before, after, begun, err := cutBlock(string(text), blockBegin, blockEnd)
+	if err != nil {
+		return nil, err
 	}
 	var others map[string]any
 	if toml.Unmarshal([]byte(before+after), &others) != nil {
@@ -68,17 +64,37 @@ func withBlock(text []byte, block string) ([]byte, error) {
 	servers, _ := others["mcp_servers"].(map[string]any) // nil also for what is no table
 	_, taken := servers[hook.ServerName]
 	if !begun {
-		switch {
-		case before == "":
-		case !strings.HasSuffix(before, "\n"):
-			before += "\n\n"
-		case !strings.HasSuffix(before, "\n\n"):
-			before += "\n"
-		}
+		before = spaced(before)
 	}
 	entered := []byte(before + block + after)
 	if taken || toml.Unmarshal(entered, new(map[string]any)) != nil { // a table cannot stand twice, nor extend an inline one
 		return nil, fmt.Errorf("it has MCP servers in a way that leaves no room for another table, or one with the name %s", hook.ServerName)
 	}
 	return entered, nil
+}
+
+// cutBlock returns the text before and after the lines that begin and end a block, and whether there is one.
+func cutBlock(text, begin, end string) (before, after string, found bool, err error) {
+	before, rest, begun := strings.Cut(text, begin+"\n")
+	_, after, ended := strings.Cut(rest, end+"\n")
+	switch {
+	case begun != ended, strings.Contains(before, end):
+		return "", "", false, fmt.Errorf("the lines around what parley setup entered are not both there")
+	case begun && strings.Contains(after, begin):
+		return "", "", false, fmt.Errorf("parley setup has entered something twice")
+	}
+	return before, after, begun, nil
+}
+
+// spaced returns a text that ends with an empty line, so that a block can follow.
+func spaced(text string) string {
+	switch {
+	case text == "":
+		return text
+	case !strings.HasSuffix(text, "\n"):
+		return text + "\n\n"
+	case !strings.HasSuffix(text, "\n\n"):
+		return text + "\n"
+	}
+	return text
 }

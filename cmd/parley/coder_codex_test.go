@@ -1,0 +1,113 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/modeltest"
+)
+
+// askUser is a call of the MCP server's ask_user, by the tool's name.
+func askUser(tool, message string) modeltest.Call {
+	return modeltest.Call{Tool: tool, Input: map[string]any{
+		"title": "Colour", "message": message, "fields": []any{map[string]any{"name": "colour", "label": "Colour", "type": "text"}},
+	}}
+}
+
+// answerColour answers a form with a colour.
+func answerColour(t *testing.T, state, number, colour string) {
+	t.Helper()
+	if _, errs, exit := runTest(t.Context(), state, nil, "answer", number, "--value", "colour:"+colour); exit != 0 {
+		t.Fatal(errs)
+	}
+}
+
+// senderOf returns the name of the sender of a message in the inbox that has a text.
+func senderOf(t *testing.T, state, text string) string {
+	t.Helper()
+	out, errs, exit := runTest(t.Context(), state, nil, "inbox", "--all")
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, text) {
+			_, rest, _ := strings.Cut(line, `"`)
+			name, _, _ := strings.Cut(rest, `"`)
+			return name
+		}
+	}
+	t.Fatalf("no message with %s: %d %s\n%s", text, exit, errs, out)
+	return ""
+}
+
+// TestCodexAsksByTool has Codex read its instructions, and ask through the MCP server, where no hook asks.
+func TestCodexAsksByTool(t *testing.T) {
+	t.Parallel()
+	const prompt = "Paint it"
+	c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+		{Calls: []modeltest.Call{askUser("mcp__parley.ask_user", "Which colour does Codex take?")}}, {Text: "I am ready"},
+	}})
+	state := c.setUp(t, "codex")
+	end := c.background(t, "exec", "--skip-git-repo-check", prompt)
+	answerColour(t, state, awaitQuestion(t, state, "Which colour does Codex take?"), "mauve")
+	end()
+	if results := c.model.Results(prompt); len(results) != 1 || !strings.Contains(results[0].Text, "mauve") {
+		t.Errorf("the model has read %q", results)
+	}
+	if words := c.model.Instructions(prompt); !strings.Contains(words, "call the tool `ask_user` of the MCP server `parley`") {
+		t.Errorf("the instructions do not name ask_user: %s", words)
+	}
+}
+
+// TestCodexAsksInTerminal has Codex leave its sandbox twice. The host allows one call and denies the other. Its MCP server
+// acts for the same guest.
+func TestCodexAsksInTerminal(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make two files"
+	leave := func(line string) modeltest.Call {
+		return modeltest.Call{Tool: "exec_command", Input: map[string]any{"cmd": line, "sandbox_permissions": "require_escalated", "justification": "May I?"}}
+	}
+	c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+		{Calls: []modeltest.Call{leave("touch wanted.txt")}}, {Calls: []modeltest.Call{leave("touch unwanted.txt")}},
+		{Calls: []modeltest.Call{askUser("mcp__parley.ask_user", "Which colour does Codex take?")}}, {Text: "I am ready"},
+	}})
+	state := c.setUp(t, "codex")
+	attend(t, state)
+	terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
+	decide(t, state, "allow", awaitCall(t, state, "touch wanted.txt"))
+	number := awaitCall(t, state, "touch unwanted.txt")
+	if !isThere(c.project, "wanted.txt") {
+		t.Error("the command has not run, though it was allowed")
+	}
+	decide(t, state, "deny", number, "--message", "one file is enough")
+	answerColour(t, state, awaitQuestion(t, state, "Which colour does Codex take?"), "mauve")
+	terminal.expect(t, "I am ready")
+	results := c.model.Results(prompt)
+	if len(results) != 3 || !strings.Contains(results[1].Text, "one file is enough") || !strings.Contains(results[2].Text, "mauve") {
+		t.Errorf("the model has read %q", results)
+	}
+	if isThere(c.project, "unwanted.txt") {
+		t.Error("the command has run, though it was denied")
+	}
+	if hook, tool := senderOf(t, state, "touch wanted.txt"), senderOf(t, state, "Which colour does Codex take?"); hook != tool || !strings.HasPrefix(hook, "codex-project-") {
+		t.Errorf("the hook asks as %s, and the tool as %s", hook, tool)
+	}
+}
+
+// TestClaudeCodeIsOneGuest has Claude Code ask through its hook and through its MCP server.
+func TestClaudeCodeIsOneGuest(t *testing.T) {
+	t.Parallel()
+	const prompt = "Paint it"
+	c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+		{Calls: []modeltest.Call{bash("touch paint.txt")}}, {Calls: []modeltest.Call{askUser("mcp__parley__ask_user", "Which colour does Claude take?")}}, {Text: "I am ready"},
+	}})
+	state := c.setUp(t, "claude-code")
+	attend(t, state)
+	end := c.background(t, "-p", prompt)
+	decide(t, state, "allow", awaitCall(t, state, "touch paint.txt"))
+	answerColour(t, state, awaitQuestion(t, state, "Which colour does Claude take?"), "mauve")
+	end()
+	if results := c.model.Results(prompt); len(results) != 2 || !strings.Contains(results[1].Text, "mauve") {
+		t.Errorf("the model has read %q", results)
+	}
+	if hook, tool := senderOf(t, state, "touch paint.txt"), senderOf(t, state, "Which colour does Claude take?"); hook != tool || !strings.HasPrefix(hook, "claude-code-project-") {
+		t.Errorf("the hook asks as %s, and the tool as %s", hook, tool)
+	}
+}
