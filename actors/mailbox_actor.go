@@ -25,8 +25,7 @@ type mailboxActor struct {
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
 
-	head  int  // bytes of the head of the newest snapshot; 0 if unknown
-	stale bool // the state cannot be completed, and has to be made anew
+	head int // bytes of the head of the newest snapshot; 0 if unknown
 
 	old      map[uint64]*mailbox.Message // lent to the state
 	trimmed  int                         // length of old when it was trimmed last
@@ -122,7 +121,7 @@ func (b *mailboxActor) ready(after persistence.Position) error {
 		b.state, b.last = nil, 0
 		b.reg.last.Store(0)
 	}
-	if b.stale || b.doubtful && b.node.journal.Err() == nil {
+	if b.doubtful && b.node.journal.Err() == nil {
 		b.state = nil
 	}
 	if b.state == nil {
@@ -158,7 +157,7 @@ func (b *mailboxActor) load() error {
 		}
 		return err
 	}
-	b.state, b.saved, b.head, b.stale = s, saved, 0, false
+	b.state, b.saved, b.head = s, saved, 0
 	b.fresh, b.silent, b.noted = true, wasSilent(b.node, s), false
 	b.lend()
 	b.doubtful = troubled || b.node.journal.Err() != nil

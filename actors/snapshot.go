@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"parley"
 	"parley/mailbox"
 )
 
@@ -28,7 +27,7 @@ const sealAfter = 5 * time.Second
 // snapshotIfDue has a snapshot written when enough events follow the last one. That depends on the size of a snapshot
 // without its stored pages, so that the work stays in proportion to the mail.
 func (b *mailboxActor) snapshotIfDue() {
-	if b.state == nil || b.stale {
+	if b.state == nil {
 		return
 	}
 	behind := b.state.Version - b.saved
@@ -65,7 +64,7 @@ type lastSnapshot struct {
 
 func (m lastSnapshot) handle(b *mailboxActor) {
 	defer m.done()
-	if b.state == nil || b.stale || b.doubtful || b.node.journal.Lost(b.last) {
+	if b.state == nil || b.doubtful || b.node.journal.Lost(b.last) {
 		return
 	}
 	err := b.node.registry.dispatcher.block(func() error {
@@ -134,7 +133,7 @@ func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Pa
 		}
 		b, err := n.journal.SnapshotPart(ctx, s.ID, p.Sum)
 		if err == nil {
-			err = s.Mail.Restock(p, b, true)
+			err = s.Mail.Restock(p, b)
 		}
 		if err != nil {
 			return lostPage{fmt.Errorf("page %d of mailbox %s: %w", p.Number, s.ID, err)}
@@ -157,13 +156,7 @@ func (b *mailboxActor) remake(why error) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range b.state.Mail.AbsentPages() {
-		if err := b.state.Mail.Restock(p, whole.Mail.EncodePage(p.Number), false); err != nil {
-			b.stale = true
-			b.node.journal.DiscardSnapshot(b.reg.id)
-			return parley.Refuse(parley.Internal, "the state of mailbox %s is made anew: %v", b.reg.id, err).WithHint("try again")
-		}
-	}
+	b.state.Mail.Remake(&whole.Mail)
 	return nil
 }
 

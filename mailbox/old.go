@@ -60,14 +60,16 @@ func (l *Mail) PagesOf(numbers []uint64) []Page {
 	return slices.Collect(maps.Values(pages))
 }
 
-// Restock brings a page of the index into memory. Stored reports whether the page is still stored. It fails for bytes
-// that are not those of the page.
-func (l *Mail) Restock(p Page, encoded []byte, stored bool) error {
-	return l.index.Restock(p.Number, encoded, stored)
-}
+// Restock brings a page of the index into memory. It fails for bytes that are not those of the page.
+func (l *Mail) Restock(p Page, encoded []byte) error { return l.index.Restock(p.Number, encoded) }
 
-// EncodePage returns a page of the index that is in memory, as bytes; nil for one that is not full.
-func (l *Mail) EncodePage(number int) []byte { return l.index.EncodePage(number) }
+// Remake brings all pages of the index into memory that are not there. It takes them from the mail of a state that has
+// the same messages, and all pages in memory.
+func (l *Mail) Remake(whole *Mail) {
+	for _, p := range l.index.Absent() {
+		l.index.Remake(p.Number, &whole.index)
+	}
+}
 
 // Stored notes that pages are stored. TrimPages may let them go out of memory.
 func (l *Mail) Stored(pages ...Page) {

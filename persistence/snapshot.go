@@ -102,9 +102,6 @@ func (j *Journal) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.I
 	j.deleteObject(ctx, partName(mailbox, sum))
 }
 
-// DiscardSnapshot has Load use the snapshot of a mailbox no more, until the next one is stored.
-func (j *Journal) DiscardSnapshot(mailbox capabilities.ID) { j.setSnapshot(mailbox.ULID, 0) }
-
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
 // or was made from another log.
 func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {

@@ -203,9 +203,8 @@ func (x *Index) Trim(most int) {
 	}
 }
 
-// Restock brings a page into memory. Stored reports whether the page is still stored. It fails for bytes that are not
-// those of the page.
-func (x *Index) Restock(i int, b []byte, stored bool) error {
+// Restock brings a page into memory. It fails for bytes that are not those of the page.
+func (x *Index) Restock(i int, b []byte) error {
 	p := &x.pages[i]
 	if p.entries != nil {
 		return nil
@@ -217,14 +216,37 @@ func (x *Index) Restock(i int, b []byte, stored bool) error {
 	if err != nil {
 		return err
 	}
-	p.entries, p.stored = entries, stored
-	if stored {
-		x.cached = append(x.cached, i)
-	}
+	p.entries = entries
+	x.cached = append(x.cached, i)
 	for b = b[x.length*entrySize:]; len(b) >= 8; b = b[8:] {
 		x.note(uint64(i*x.length)+uint64(binary.BigEndian.Uint32(b)), binary.BigEndian.Uint32(b[4:]))
 	}
 	return nil
+}
+
+// Remake brings a page into memory that was lost, and opens it. It takes the page from an index of the same messages that
+// has all its pages in memory.
+func (x *Index) Remake(i int, whole *Index) {
+	p := &x.pages[i]
+	if p.entries != nil {
+		return
+	}
+	first := x.FirstOf(i)
+	p.entries = make([]Entry, x.length)
+	for at := range p.entries {
+		n := first + uint64(at)
+		w := &whole.pages[whole.PageOf(n)]
+		p.entries[at], p.from, p.to = *whole.At(n), min(p.from, w.from), max(p.to, w.to)
+		for _, v := range whole.other[n] {
+			x.note(n, v)
+		}
+	}
+	x.open(i)
+	through := uint64(0)
+	for i := range x.pages {
+		through = max(through, x.pages[i].to)
+		x.pages[i].through = through
+	}
 }
 
 // EncodePage returns a full page that is in memory as bytes.

@@ -21,6 +21,7 @@ type paged struct {
 	store map[index.Sum][]byte
 	ids   [][3]capabilities.ID // message, promise and resolver
 	all   []index.Entry
+	came  []uint64
 	other map[uint64][]uint32
 	now   uint64
 	made  uint64 // IDs
@@ -47,7 +48,7 @@ func (p *paged) add(form bool) {
 		made = append(made, ids[1].ULID.Time(), ids[2].ULID.Time())
 	}
 	p.x.Add(e, p.now, made...)
-	p.ids, p.all = append(p.ids, ids), append(p.all, e)
+	p.ids, p.all, p.came = append(p.ids, ids), append(p.all, e), append(p.came, p.now)
 }
 
 // seal seals and stores pages, and lets some go out of memory.
@@ -66,13 +67,31 @@ func (p *paged) seal(most, kept int) {
 func (p *paged) restock(pages ...int) {
 	for _, i := range pages {
 		page := p.x.PageAt(i)
-		if err := p.x.Restock(i, append(slices.Clone(p.store[page.Sum]), 0), true); err == nil && !p.x.Has(p.x.FirstOf(i)) {
+		if err := p.x.Restock(i, append(slices.Clone(p.store[page.Sum]), 0)); err == nil && !p.x.Has(p.x.FirstOf(i)) {
 			p.Fatal("other bytes are taken for a page")
 		}
-		if err := p.x.Restock(i, p.store[page.Sum], true); err != nil {
+		if err := p.x.Restock(i, p.store[page.Sum]); err != nil {
 			p.Fatal(err)
 		}
 	}
+}
+
+// whole returns the index as the messages make it. Some do not know the times of their IDs.
+func (p *paged) whole() *index.Index {
+	x := index.New(capabilities.NodeID{}, 7)
+	for n, e := range p.all {
+		var made []uint64
+		if n%2 == 0 {
+			for _, id := range p.ids[n] {
+				made = append(made, id.ULID.Time())
+			}
+		}
+		x.Add(e, p.came[n], made...)
+		for _, v := range p.other[uint64(n)] {
+			x.Note(uint64(n), uint64(v))
+		}
+	}
+	return &x
 }
 
 // settle changes an entry, which ends a form.
@@ -157,7 +176,7 @@ func TestPagesOutOfMemoryChangeNothing(t *testing.T) {
 			T: t, x: index.New(capabilities.NodeID{}, 4), store: map[index.Sum][]byte{}, other: map[uint64][]uint32{}, now: 10_000,
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			switch rapid.IntRange(0, 6).Draw(t, "step") {
+			switch rapid.IntRange(0, 7).Draw(t, "step") {
 			case 0:
 				p.seal(rapid.IntRange(0, 5).Draw(t, "most"), rapid.IntRange(0, 2).Draw(t, "kept"))
 			case 1:
@@ -165,6 +184,10 @@ func TestPagesOutOfMemoryChangeNothing(t *testing.T) {
 					p.settle(rapid.Uint64Range(0, uint64(len(p.all)-1)).Draw(t, "settled"))
 				}
 			case 2:
+				if absent := pageNumbers(p.x.Absent()); len(absent) > 0 { // it is lost
+					p.x.Remake(absent[0], p.whole())
+				}
+			case 3:
 				p.seal(0, 9)
 				again := index.New(capabilities.NodeID{}, 9)
 				head, notes := p.x.Head(), maps.Collect(p.x.Noted(true))

@@ -156,7 +156,7 @@ func (v *Harness) recallAll(name string, s *mailbox.State) map[uint64]*mailbox.M
 func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old map[uint64]*mailbox.Message) {
 	v.TB.Helper()
 	for _, p := range append(s.Mail.PagesOf(a.Numbers), a.Pages...) {
-		if err := s.Mail.Restock(p, v.pages[p.Sum], true); err != nil {
+		if err := s.Mail.Restock(p, v.pages[p.Sum]); err != nil {
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
