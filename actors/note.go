@@ -72,16 +72,13 @@ func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) s
 	if alone && s.ID == host {
 		flags |= noteAlone
 	}
-	more := noteMore{
-		Error: s.Error, Pending: s.Pending, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
-	}
 	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != ""
 	switch events.AgentKind(s.Kind) {
 	case events.Host:
 		flags |= noteIsHost
 	case events.Guest:
 	default:
-		more.Kind, rest = s.Kind, true
+		rest = true
 	}
 	switch s.Host {
 	case s.ID:
@@ -89,17 +86,17 @@ func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) s
 	case host:
 		flags |= noteNodeHost
 	default:
-		more.Host, rest = s.Host, true
+		rest = true
 	}
 	switch {
 	case s.Maker == host:
 		flags |= noteByHost
 	case !s.Maker.IsZero():
-		more.Maker, rest = s.Maker, true
+		rest = true
 	}
 	status := slices.Index(noteStatuses, s.Status)
 	if status < 0 {
-		status, more.Status, rest = 0, s.Status, true
+		status, rest = 0, true
 	}
 	if rest {
 		flags |= noteHasMore
@@ -117,6 +114,27 @@ func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) s
 	}
 	if !rest {
 		return string(b)
+	}
+	return appendMore(b, s, flags)
+}
+
+// appendMore appends the part of a note that most agents do not have: what the flags and the status do not say. It returns ""
+// if that cannot be encoded.
+func appendMore(b []byte, s view.AgentStatus, flags byte) string {
+	more := noteMore{
+		Error: s.Error, Pending: s.Pending, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
+	}
+	if k := events.AgentKind(s.Kind); k != events.Host && k != events.Guest {
+		more.Kind = s.Kind
+	}
+	if flags&(noteOwnHost|noteNodeHost) == 0 {
+		more.Host = s.Host
+	}
+	if flags&noteByHost == 0 {
+		more.Maker = s.Maker
+	}
+	if !slices.Contains(noteStatuses, s.Status) {
+		more.Status = s.Status
 	}
 	buf := bytes.NewBuffer(b)
 	enc := msgpack.NewEncoder(buf)

@@ -194,3 +194,20 @@ func BenchmarkIDText(b *testing.B) {
 		text = id.Append(text[:0])
 	}
 }
+
+// TestNodeIDsAreReadAsByTheLibrary changes each letter of a key's text.
+func TestNodeIDsAreReadAsByTheLibrary(t *testing.T) {
+	key := testNode().String()
+	if n, err := ParseNodeID(key); err != nil || n != testNode() {
+		t.Fatal(n, err)
+	}
+	for i := range key {
+		for _, c := range []byte("A7NZ2018a-") {
+			other := key[:i] + string(c) + key[i+1:]
+			_, err := nkeys.Decode(nkeys.PrefixByteServer, []byte(other))
+			if _, own := ParseNodeID(other); (own == nil) != (err == nil) {
+				t.Errorf("%s: %v, and the library says %v", other, own, err)
+			}
+		}
+	}
+}

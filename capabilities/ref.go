@@ -53,6 +53,9 @@ func (l Locator) String() string {
 // IsLocator reports whether s begins as a locator does. It may be malformed.
 func IsLocator(s string) bool { return strings.HasPrefix(s, locatorScheme+"://") }
 
+// IsTarget reports whether s is an ID or a locator. It may be malformed.
+func IsTarget(s string) bool { return strings.Contains(s, "@") || IsLocator(s) }
+
 // ParseTarget parses an ID, or the ID in a locator. It refuses with INVALID_ARGUMENT.
 func ParseTarget(s string) (ID, error) {
 	if IsLocator(s) {

@@ -33,7 +33,7 @@ func (h holder) reach(to string) (capabilities.Ref, error) {
 }
 
 func (h holder) recipient(to string) (capabilities.Ref, error) {
-	if id, err := capabilities.ParseTarget(to); err == nil {
+	if id, ok := targetOf(to); ok {
 		return h.claim(agentRef(id))
 	}
 	ref, err := h.s.agentAt(to)

@@ -205,7 +205,7 @@ func (l *Mail) byOwnID(id capabilities.ID) (*Message, error) {
 }
 
 func noMessage(id capabilities.ID) error {
-	return parley.Refuse(parley.NoSuchMessage, "no message %s", id)
+	return parley.Refuse(parley.NoSuchMessage, "no message %s", id.String()) // so that looking for one allocates no ID
 }
 
 // FindForm is Find for a form. It refuses with NOT_A_FORM too.

@@ -405,7 +405,7 @@ func (s *State) checkLive(ref capabilities.Ref) error {
 
 // addressed returns the agent at a path, or with an ID or locator. It does not check that the agent may be used.
 func (s *State) addressed(to string) (capabilities.ID, error) {
-	if id, err := capabilities.ParseTarget(to); err == nil {
+	if id, ok := targetOf(to); ok {
 		return id, nil
 	}
 	ref, err := s.agentAt(to)
@@ -428,4 +428,13 @@ func (s *State) agentAt(to string) (capabilities.Ref, error) {
 		return ref, parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)
 	}
 	return ref, nil
+}
+
+// targetOf returns the ID in a recipient that is an ID or a locator, and not a path.
+func targetOf(to string) (capabilities.ID, bool) {
+	if !capabilities.IsTarget(to) {
+		return capabilities.ID{}, false // without an error to be written
+	}
+	id, err := capabilities.ParseTarget(to)
+	return id, err == nil
 }

@@ -195,7 +195,7 @@ func readAccepted(a answer) (got accepted, err error) {
 }
 
 func (a *accepted) read(plain []byte) error {
-	r := mux.NewReader(plain)
+	r := mux.NewTextReader(plain)
 	for range r.Map() {
 		switch name := r.Text(); string(name) {
 		case "form":
@@ -234,7 +234,7 @@ func readOutcome(operation string, a answer) (o Outcome, err error) {
 // read reads an outcome, and keeps its JSON as Raw.
 func (o *Outcome) read(plain []byte) (err error) {
 	*o = Outcome{}
-	r := mux.NewReader(plain)
+	r := mux.NewTextReader(plain)
 	var at string
 	for range r.Map() {
 		switch name := r.Text(); string(name) {

@@ -34,7 +34,7 @@ type pending struct {
 	sign  *sign         // of the agent that calls; nil for the connection's own
 	first chan struct{} // closed when there is an answer or err; of an ask, when it is accepted
 	asked bool          // the outcome comes later
-	last  chan struct{} // closed when there is an outcome or an error in its place
+	last  chan struct{} // of an ask, closed when there is an outcome or an error in its place; nil for other calls
 	items chan []byte   // of a follow, as JSON; has room for all that the node may send
 
 	answer  answer
@@ -47,7 +47,7 @@ type pending struct {
 	idle   *list.Element // among the link's unclaimed
 }
 
-func newPending() *pending { return &pending{first: make(chan struct{}), last: make(chan struct{})} }
+func newPending() *pending { return &pending{first: make(chan struct{})} }
 
 // link is one connection. One goroutine reads, and one writes what others have queued.
 type link struct {
@@ -237,6 +237,9 @@ func (l *link) receive(f mux.Frame) error {
 		return err
 	}
 	if f.Kind == mux.Asked {
+		if p.last == nil || p.asked {
+			return errors.New("the node accepted what asks nothing")
+		}
 		p.answer, p.asked = a, true
 		l.unclaim(p)
 		close(p.first)
@@ -249,11 +252,11 @@ func (l *link) receive(f mux.Frame) error {
 	}
 	if p.asked {
 		p.outcome = a
+		close(p.last)
 	} else {
 		p.answer = a
 		close(p.first)
 	}
-	close(p.last)
 	l.endIfIdle()
 	return nil
 }
@@ -294,7 +297,9 @@ func (l *link) end(why error) {
 			p.err = &lost{sent: true, cause: why}
 			close(p.first)
 		}
-		p.lost = why
-		close(p.last)
+		if p.asked {
+			p.lost = why
+			close(p.last)
+		}
 	}
 }

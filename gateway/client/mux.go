@@ -50,6 +50,7 @@ func (m *muxed) exchange(ctx context.Context, operation string, b body) (answer,
 // ask asks by form, request or approve. The outcome of what is open comes to what it returns, unless that is nil.
 func (m *muxed) ask(ctx context.Context, operation string, b body) (answer, *pending, error) {
 	p := newPending()
+	p.last = make(chan struct{})
 	f := mux.Frame{Kind: mux.AskBy, Operation: operation}
 	if operation == "form" {
 		f.Kind = mux.Ask
@@ -106,8 +107,9 @@ func (m *connector) open(ctx context.Context) (*link, error) {
 	for {
 		m.mu.Lock()
 		if m.never || m.closed || m.link.isOpen() || time.Now().Before(m.plain) {
-			defer m.mu.Unlock()
-			return m.link, nil
+			l := m.link
+			m.mu.Unlock()
+			return l, nil
 		}
 		opens := m.opens
 		if opens == nil {

@@ -20,12 +20,16 @@ const jsonText = 1
 // Reader reads msgpack values of a message, one after the other. It believes no length that is not there, and keeps its
 // first error: after that all it reads is zero. Slices that it returns are parts of the message.
 type Reader struct {
-	rest []byte
-	err  error
+	rest  []byte
+	whole string // whose parts String returns; "": it copies them
+	err   error
 }
 
 // NewReader returns a Reader of a value, as Frame.Body.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
+
+// NewTextReader returns a Reader of a value whose texts share one copy. They keep all of it in memory.
+func NewTextReader(b []byte) *Reader { return &Reader{rest: b, whole: string(b)} }
 
 // Err returns the first error: INVALID_ARGUMENT.
 func (r *Reader) Err() error { return r.err }
@@ -102,7 +106,13 @@ func (r *Reader) Bool() bool {
 }
 
 // String reads a text, which is valid UTF-8.
-func (r *Reader) String() string { return string(r.Text()) }
+func (r *Reader) String() string {
+	b := r.Text()
+	if at := len(r.whole) - len(r.rest) - len(b); r.err == nil && at >= 0 {
+		return r.whole[at : at+len(b)]
+	}
+	return string(b)
+}
 
 // Text is String without a copy.
 func (r *Reader) Text() []byte {
