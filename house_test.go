@@ -31,7 +31,7 @@ var imports = map[string][]string{
 	"persistence/archive/store": {".", "persistence/archive"},
 	"persistence/disktest":      {},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/transport"},
@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"gateway":             {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws"},
 	"gateway/api":         {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi": {".", "actors/view", "capabilities", "events", "gateway/api"},
-	"gateway/backend":     {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/view", "gateway/api"},
+	"gateway/backend":     {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api"},
 	"gateway/call":        {"capabilities"},
 	"gateway/client":      {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/mux", "pack"},
 	"gateway/compat":      {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api"},

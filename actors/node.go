@@ -54,6 +54,7 @@ type Node struct {
 
 	scheduler *scheduler
 	snapshots *snapshots
+	archiver  *archiver
 	schemas   *schemaCache
 	accounts  *accounts
 	loading   chan struct{} // has one for each mailbox that is being read
@@ -120,6 +121,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
 	n.scheduler = newScheduler(n)
 	n.snapshots = newSnapshots(n)
+	n.archiver = &archiver{node: n}
 	if err := n.start(key); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
@@ -325,6 +327,11 @@ func (n *Node) State() view.NodeState {
 		Agents: js.Mailboxes, OpenForms: int(js.Open),
 		Journal: view.JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes, Flushing: int(js.Flushing.Seconds())},
 	}
+	archived := n.journal.Archive()
+	st.Journal.Archived = archived.End.Number
+	for _, s := range archived.Segments {
+		st.Journal.ArchiveBytes += uint64(s.Bytes)
+	}
 	if err := n.journal.Err(); err != nil {
 		st.Problem = parley.AsError(err)
 	}
@@ -417,6 +424,9 @@ type Options struct {
 	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
 	Programs   ProgramDefaults  // what holds for all of them
 	TakeOver   bool             // the process runs only the node: processes that programs leave become its children, and are ended
+
+	// Retention is the age at which commits are archived, where that frees enough. Zero, the default, archives nothing.
+	Retention time.Duration
 
 	// Standby, if any, is called when, with a URL, the node runs in another process: Open waits until that ends.
 	Standby func()

@@ -78,8 +78,8 @@ func (c *scheduler) pause() time.Duration {
 	return min(max(until, 0), schedulerTick)
 }
 
-// look sends a message to each mailbox whose deadline has passed, records pending acks, and gives up idle mailboxes and
-// schemas.
+// look sends a message to each mailbox whose deadline has passed, records pending acks, gives up idle mailboxes and
+// schemas, and archives what is older than the retention.
 func (c *scheduler) look() {
 	for _, id := range c.passed(c.node.now()) {
 		c.node.registry.tell(id, 0, expireForms{c, id})
@@ -90,6 +90,7 @@ func (c *scheduler) look() {
 	idle := time.Now().Add(-c.node.o.Idle)
 	c.node.registry.passivate(idle)
 	c.node.schemas.expire(idle)
+	c.node.archiver.keepRetention()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {

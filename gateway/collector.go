@@ -53,6 +53,7 @@ func stateReadings() []reading[view.NodeState] {
 		counter("journal_commits", "Commits in the journal.", func(s of) uint64 { return s.Journal.Commits }),
 		counter("journal_events", "Events in the journal.", func(s of) uint64 { return s.Journal.Events }),
 		gauge("journal_bytes", "Size of the journal.", func(s of) float64 { return float64(s.Journal.Bytes) }),
+		gauge("archive_bytes", "Size of the segments of the journal's archive, wherever they are.", func(s of) float64 { return float64(s.Journal.ArchiveBytes) }),
 		gauge("agents", "Agents of the node.", func(s of) float64 { return float64(s.Agents) }),
 		gauge("open_forms", "Forms and requests that have not ended.", func(s of) float64 { return float64(s.OpenForms) }),
 		gauge("active_mailboxes", "Mailboxes in memory.", func(s of) float64 { return float64(s.Active) }),

@@ -22,6 +22,9 @@ type JournalState struct {
 	Events  uint64 `json:"events"`
 	Bytes   uint64 `json:"bytes"`
 
+	Archived     uint64 `json:"archived,omitempty"`     // the last commit that is in the archive
+	ArchiveBytes uint64 `json:"archiveBytes,omitempty"` // of all its segments, wherever they are
+
 	// Flushing is the number of seconds for which the disk has been at one flush, which all writes wait for. It is left
 	// out while the disk keeps up.
 	Flushing int `json:"flushing,omitempty"`

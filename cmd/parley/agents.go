@@ -238,10 +238,6 @@ func agentText(a view.AgentStatus) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func archiveCommand(env *environment) *cobra.Command {
-	return agentCommand(env, "archive", "archive_agent", "Put an agent out of use", `Puts an agent out of use: it ends its run, takes back what it asks, and gets nothing more to work on. Its log stays.`)
-}
-
 func interruptCommand(env *environment) *cobra.Command {
 	return agentCommand(env, "interrupt", "stop_agent", "End an agent's run and what it was asking", `Ends the run of an agent's program, and takes back what it was asking. It returns when the program has ended. What
 waits for the agent beyond that is run for next.`)

@@ -256,7 +256,11 @@ func checkNode(ctx context.Context, env *environment) (string, string) {
 	if status.Programs.Held {
 		return dubious, "programs are held since the node was restored: parley programs start"
 	}
-	return fine, fmt.Sprintf("process %d, %d agents, %d open forms, %d commits", status.PID, status.Agents, status.OpenForms, status.Journal.Commits)
+	text := fmt.Sprintf("process %d, %d agents, %d open forms, %d commits", status.PID, status.Agents, status.OpenForms, status.Journal.Commits)
+	if status.Journal.Archived > 0 {
+		text += fmt.Sprintf(", %d of them in the archive", status.Journal.Archived)
+	}
+	return fine, text
 }
 
 func checkNodeQuotas(ctx context.Context, env *environment) (string, string) {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,6 +39,7 @@ type serveOptions struct {
 	logLevel   string
 	limits     limitFlag
 	quotas     []string
+	retention  duration
 
 	programEnv  []string
 	programUser string
@@ -57,6 +59,7 @@ func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
 	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
 	f.StringSliceVar(&s.quotas, "quota", nil, "what each agent, or with peer. each other node, may have the node hold: `name=amount`, as in daily=64MiB,peer.inbox=none; parley quota shows the names")
+	f.Var(&s.retention, "retention", "archive what is older than this `age`, as 90d, where that frees enough (default: nothing is archived; see parley archive)")
 	f.StringSliceVar(&s.programEnv, "program-env", nil, "`names` of variables that every program gets from the node's environment too, as MODEL_KEY,CLOUD_*")
 	f.StringVar(&s.programUser, "program-user", "", "the system's `user` that programs run as (default: the node's own)")
 	f.StringVar(&s.wrap, "program-wrap", "", "`command` that programs are wrapped in, as 'bwrap --ro-bind / / --dev /dev'")
@@ -80,6 +83,9 @@ func (s *serveOptions) args() []string {
 	}
 	for _, q := range s.quotas {
 		args = append(args, "--quota", q)
+	}
+	if s.retention > 0 {
+		args = append(args, "--retention", s.retention.String())
 	}
 	if s.name != "" {
 		args = append(args, "--node-name", s.name)
@@ -188,6 +194,9 @@ the same state folder is refused.`,
 		if _, _, err := s.readQuotas(); err != nil {
 			return usage(c, "--quota: %s", parley.AsError(err).Message)
 		}
+		if s.retention > 0 && s.nats != "" {
+			return usage(c, "--retention is for a journal in the state folder, and not for --nats")
+		}
 		log := slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: level}))
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer stop()
@@ -227,7 +236,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	node, err := actors.Open(ctx, actors.Options{
 		Quotas: agents, PeerQuotas: peers,
 		Folder: string(env.options.state), Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
-		Standby: func() { markStandby(env, log) }, Programs: programs, TakeOver: true,
+		Standby: func() { markStandby(env, log) }, Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
 	})
 	if gone := os.Remove(env.options.state.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
 		log.Warn("the mark of a standby stays", "error", gone)

@@ -71,6 +71,9 @@ func statusText(s api.StatusResponse) string {
 	fmt.Fprintf(&b, "agents:     %d\n", s.Agents)
 	fmt.Fprintf(&b, "open forms: %d\n", s.OpenForms)
 	fmt.Fprintf(&b, "journal:    %d commits, %d events, %d bytes", s.Journal.Commits, s.Journal.Events, s.Journal.Bytes)
+	if s.Journal.Archived > 0 {
+		fmt.Fprintf(&b, "\narchive:    up to commit %d, %d bytes", s.Journal.Archived, s.Journal.ArchiveBytes)
+	}
 	if s.Journal.Flushing > 0 {
 		fmt.Fprintf(&b, "\ndisk:       %s", slowDisk(s.Journal.Flushing))
 	}

@@ -129,6 +129,10 @@ func Operations() []Operation {
 		of[NodeRequest, StatusResponse]("status", ScopeRead, ofNode),
 		of[NodeRequest, Done]("start_programs", ScopeAdmin, ofNode),
 		of[NodeRequest, VerifyResponse]("verify", ScopeRead, ofNode|waits),
+		of[ArchiveJournalRequest, view.Archive]("archive_journal", ScopeAdmin, ofNode),
+		of[NodeRequest, view.Archive]("list_archive", ScopeRead, ofNode),
+		of[MoveSegmentsRequest, view.Archive]("move_segments", ScopeAdmin, ofNode),
+		of[MoveSegmentsRequest, view.Archive]("fetch_segments", ScopeAdmin, ofNode),
 		of[NodeRequest, StopResponse]("stop", ScopeAdmin, ofNode),
 	}
 }

@@ -116,5 +116,10 @@ func handlers() map[string]handler {
 		"start_programs": ofBackend(startPrograms),
 		"verify":         ofBackend(verify),
 		"stop":           ofBackend(stop),
+
+		"archive_journal": ofBackend(archiveJournal),
+		"list_archive":    ofBackend(listArchive),
+		"move_segments":   ofBackend(moveSegments),
+		"fetch_segments":  ofBackend(fetchSegments),
 	}
 }

@@ -39,6 +39,13 @@ export interface ApproveRequest {
   tool: string;
 }
 
+export interface ArchiveJournalRequest {
+  as?: string;
+  /** A time in UTC, with milliseconds. */
+  before: string;
+  to?: string;
+}
+
 export interface AwaitRequest {
   as?: string;
   /** A message's number, or the ID of a message, form or promise. */
@@ -329,6 +336,12 @@ export interface MessageRequest {
   number?: string | number;
 }
 
+export interface MoveSegmentsRequest {
+  as?: string;
+  place: string;
+  segments?: Array<number>;
+}
+
 export interface NameRequest {
   as?: string;
   name: string;
@@ -576,6 +589,26 @@ export interface AgentUse {
   used: Record<string, number>;
 }
 
+export interface Archive {
+  bytes: number;
+  checkpoint: number;
+  last: number;
+  new: number;
+  segments: Array<ArchiveSegment>;
+}
+
+export interface ArchiveSegment {
+  bytes: number;
+  digest: string;
+  first: number;
+  /** A time in UTC, with milliseconds. */
+  from: string;
+  here: boolean;
+  last: number;
+  /** A time in UTC, with milliseconds. */
+  to: string;
+}
+
 export interface Asked {
   /** An ID: {ULID}@{node}. */
   form?: string;
@@ -711,6 +744,8 @@ export interface Invitation {
 }
 
 export interface JournalState {
+  archiveBytes?: number;
+  archived?: number;
   bytes: number;
   commits: number;
   events: number;
@@ -954,6 +989,7 @@ export interface Operations {
   adopt: { request: AdoptRequest; response: Done };
   approve: { request: ApproveRequest; response: Permission };
   archive_agent: { request: AgentRequest; response: AgentResponse };
+  archive_journal: { request: ArchiveJournalRequest; response: Archive };
   await: { request: AwaitRequest; response: Outcome };
   cancel_form: { request: EndRequest; response: Outcome };
   complete: { request: CompleteRequest; response: CompleteResponse };
@@ -965,6 +1001,7 @@ export interface Operations {
   drop_peer: { request: DropPeerRequest; response: DroppedPeer };
   fetch_agent: { request: AgentRequest; response: FetchAgentResponse };
   fetch_agents: { request: FetchAgentsRequest; response: FetchAgentsResponse };
+  fetch_segments: { request: MoveSegmentsRequest; response: Archive };
   follow_messages: { request: FollowMessagesRequest; response: Inbox };
   form: { request: FormRequest; response: Asked };
   forward_form: { request: ForwardFormRequest; response: Done };
@@ -973,6 +1010,7 @@ export interface Operations {
   invite: { request: InviteRequest; response: Invitation };
   limit_peer: { request: LimitPeerRequest; response: Peer };
   limit_rule: { request: LimitRuleRequest; response: Done };
+  list_archive: { request: NodeRequest; response: Archive };
   list_grants: { request: ListGrantsRequest; response: ListGrantsResponse };
   list_invitations: { request: ListInvitationsRequest; response: ListInvitationsResponse };
   list_messages: { request: ListMessagesRequest; response: Inbox };
@@ -983,6 +1021,7 @@ export interface Operations {
   locate: { request: NameRequest; response: LocateResponse };
   lookup: { request: LookupRequest; response: LookupResponse };
   make_agent: { request: MakeAgentRequest; response: MakeAgentResponse };
+  move_segments: { request: MoveSegmentsRequest; response: Archive };
   open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
   read_log: { request: ReadLogRequest; response: ReadLogResponse };
   read_output: { request: ReadOutputRequest; response: ReadOutputResponse };

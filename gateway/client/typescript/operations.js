@@ -9,6 +9,7 @@ export const looks = new Set([
   "follow_messages",
   "get_message",
   "get_quota",
+  "list_archive",
   "list_grants",
   "list_invitations",
   "list_messages",

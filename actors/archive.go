@@ -1,0 +1,174 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/mailbox"
+	"parley/persistence"
+	"parley/persistence/archive"
+	"parley/persistence/archive/store"
+)
+
+// archiver archives the beginning of the journal, one call at a time.
+type archiver struct {
+	node *Node
+	one  sync.Mutex // held by the call
+	next time.Time  // when the scheduler looks again
+}
+
+const (
+	retentionEvery = time.Hour
+	minArchived    = 16 << 20 // bytes of the journal that retention archives at least
+	timesState     = 4        // and so many times the size of the states before
+)
+
+var errArchiving = parley.Refuse(parley.AlreadyRunning, "the journal is being archived already").WithHint("try again when that is done")
+
+// Archive moves the commits before a time from the journal to the archive. It records the archive in the host's mailbox
+// before anything leaves the journal. Mail goes on meanwhile. It archives whole files of the journal, so some older
+// commits may stay.
+func (n *Node) Archive(ctx context.Context, before capabilities.Time) (view.Archive, error) {
+	if !n.archiver.one.TryLock() {
+		return view.Archive{}, errArchiving
+	}
+	defer n.archiver.one.Unlock()
+	was := n.journal.Archive().End.Number
+	made, err := n.journal.PrepareArchive(ctx, before, n.stateOf)
+	if err != nil {
+		return view.Archive{}, fmt.Errorf("archive: %w", err)
+	}
+	if made.End.Number > 0 {
+		if err := n.Host().do(ctx, mailbox.RecordArchive(made.Record())); err != nil {
+			return view.Archive{}, fmt.Errorf("archive: %w", err)
+		}
+		if err := n.journal.FinishArchive(ctx, made); err != nil {
+			return view.Archive{}, fmt.Errorf("archive: %w", err)
+		}
+		n.log.Info("archived the beginning of the journal", "last", made.End.Number, "segments", len(made.Segments))
+	}
+	a := n.Archived()
+	a.New = a.Last - min(was, a.Last)
+	return a, nil
+}
+
+// stateOf implements persistence.Checkpointer.
+func (n *Node) stateOf(ctx context.Context, id capabilities.ID, from persistence.Loaded) (state []byte, err error) {
+	s := mailbox.New(id)
+	if from.Snapshot != nil {
+		if s, err = mailbox.Restore(id, from.Snapshot); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.fold(ctx, s, from.Events); err != nil {
+		return nil, err
+	}
+	return s.Snapshot()
+}
+
+// Archived describes the archive.
+func (n *Node) Archived() view.Archive {
+	a := n.journal.Archive()
+	v := view.Archive{Last: a.End.Number, Checkpoint: a.CheckpointBytes, Segments: make([]view.ArchiveSegment, 0, len(a.Segments))}
+	for _, s := range a.Segments {
+		v.Bytes += s.Bytes
+		v.Segments = append(v.Segments, view.ArchiveSegment{
+			First: s.First, Last: s.Last, From: s.From, To: s.To, Bytes: s.Bytes, Digest: s.Digest.String(), Here: n.journal.HasSegment(s),
+		})
+	}
+	return v
+}
+
+// MoveSegments copies segments to a store, and removes them here once their copies were read back and are equal.
+// Segments are named by their first commits; none means all that are here.
+func (n *Node) MoveSegments(ctx context.Context, to store.Store, first []uint64) (view.Archive, error) {
+	return n.eachSegment(first, func(s archive.Segment) error {
+		if !n.journal.HasSegment(s) {
+			return nil
+		}
+		f, err := n.journal.OpenSegment(s)
+		if err != nil {
+			return err
+		}
+		err = store.Copy(ctx, to, n.segmentName(s), f, s.Bytes)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		return n.journal.Detach(ctx, s)
+	})
+}
+
+// FetchSegments brings segments back from a store, after a check against the record in the journal. Segments are named
+// by their first commits; none means all that are not here.
+func (n *Node) FetchSegments(ctx context.Context, from store.Store, first []uint64) (view.Archive, error) {
+	return n.eachSegment(first, func(s archive.Segment) error {
+		if n.journal.HasSegment(s) {
+			return nil
+		}
+		path := filepath.Join(n.o.Folder, "archive", "fetched.tmp")
+		if err := store.Fetch(ctx, from, n.segmentName(s), path, s.Bytes); err != nil {
+			return err
+		}
+		defer os.Remove(path) //nolint:errcheck // the next archiving removes it
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(n.journal.Attach(ctx, s, f), f.Close())
+	})
+}
+
+// segmentName returns the name of a segment in a store, which several nodes may share.
+func (n *Node) segmentName(s archive.Segment) string { return n.id.String() + "/" + s.Name() }
+
+// eachSegment calls fn for segments by their first commits, or for all if there are none.
+func (n *Node) eachSegment(first []uint64, fn func(archive.Segment) error) (view.Archive, error) {
+	if !n.archiver.one.TryLock() {
+		return view.Archive{}, errArchiving
+	}
+	defer n.archiver.one.Unlock()
+	all := n.journal.Archive().Segments
+	for _, number := range first {
+		if !slices.ContainsFunc(all, func(s archive.Segment) bool { return s.First == number }) {
+			return view.Archive{}, parley.Refuse(parley.InvalidArgument, "the archive has no segment %d", number).
+				WithHint("parley archive --list shows the segments")
+		}
+	}
+	for _, s := range all {
+		if len(first) > 0 && !slices.Contains(first, s.First) {
+			continue
+		}
+		if err := fn(s); err != nil {
+			return view.Archive{}, fmt.Errorf("segment %d: %w", s.First, err)
+		}
+	}
+	return n.Archived(), nil
+}
+
+// keepRetention archives what is older than the retention, now and then, if that frees enough.
+func (a *archiver) keepRetention() {
+	n := a.node
+	if n.o.Retention <= 0 || n.o.Clock().Before(a.next) {
+		return
+	}
+	a.next = n.o.Clock().Add(retentionEvery)
+	n.run(func() {
+		before := n.now().Add(-n.o.Retention)
+		bytes, err := n.journal.Archivable(n.life, before)
+		if err == nil && bytes >= max(minArchived, timesState*n.journal.Archive().CheckpointBytes) {
+			_, err = n.Archive(n.life, before)
+		}
+		if err != nil && n.life.Err() == nil {
+			n.log.Warn("the journal was not archived", "error", err)
+		}
+	})
+}

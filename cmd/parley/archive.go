@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// archiveOptions are the options of parley archive.
+type archiveOptions struct {
+	before  past
+	list    bool
+	move    bool
+	fetch   bool
+	to      string
+	from    string
+	ofAgent bool
+}
+
+// past is a flag for an instant: RFC 3339, a date, or a duration before now.
+type past struct {
+	at   time.Time
+	text string
+}
+
+func (p *past) String() string { return p.text }
+func (p *past) Type() string   { return "age" }
+
+// Set implements pflag.Value.
+func (p *past) Set(s string) error {
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		at, err = time.ParseInLocation(time.DateOnly, s, time.Local)
+	}
+	if err != nil {
+		age, err := parseDuration(s)
+		if err != nil {
+			return fmt.Errorf("%q is neither an age, as 90d, nor a date, as 2026-01-31", s)
+		}
+		at = time.Now().Add(-age)
+	}
+	p.at, p.text = at, s
+	return nil
+}
+
+func archiveCommand(env *environment) *cobra.Command {
+	var o archiveOptions
+	c := &cobra.Command{
+		Use:   "archive AGENT | --list | --before AGE [--to PLACE] | --move [SEGMENT…] --to PLACE | --fetch [SEGMENT…] --from PLACE",
+		Short: "Put an agent out of use; or archive the beginning of the node's log",
+		Long: `With AGENT it puts an agent out of use: it ends its run, takes back what it asks, and gets nothing more to work on.
+Its log stays.
+
+With --before it moves the beginning of the node's log to compressed segment files in the state folder, while the node
+runs. Nothing that can be seen changes: old messages are read from the segments. AGE is a time span, as 90d, or a date.
+Whole files of the log are archived, and never the newest. --list shows the segments.
+
+With --move it copies segments to PLACE, reads them back, compares them, and then removes them here. What is only in them
+is refused with ARCHIVED until --fetch brings them back. A segment is named by its first commit; without one, all are
+meant. PLACE is a folder at the node, or s3://BUCKET/PREFIX. The node finds the server and the credentials of a bucket
+where AWS's tools do: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials.`,
+		Example: `  parley archive fae
+  parley archive --before 90d
+  parley archive --list
+  parley archive --move --to s3://logs/parley
+  parley archive --fetch 1 --from s3://logs/parley`,
+		Args:              func(c *cobra.Command, args []string) error { return o.check(c, args) },
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+	}
+	f := c.Flags()
+	f.Var(&o.before, "before", "archive the log from before this `age` or date")
+	f.BoolVar(&o.list, "list", false, "list the segments of the archive")
+	f.BoolVar(&o.move, "move", false, "move segments to another place")
+	f.BoolVar(&o.fetch, "fetch", false, "bring segments back from another place")
+	f.StringVar(&o.to, "to", "", "the `place` to move segments to")
+	f.StringVar(&o.from, "from", "", "the `place` to bring segments back from")
+	agent := agentCommand(env, "archive", "archive_agent", "", "").RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if o.ofAgent {
+			return agent(c, args)
+		}
+		return o.run(env, c, args)
+	}
+	return c
+}
+
+// check checks the arguments and which options go together.
+func (o *archiveOptions) check(c *cobra.Command, args []string) error {
+	chosen := 0
+	for _, is := range []bool{o.list, o.before.text != "", o.move, o.fetch} {
+		if is {
+			chosen++
+		}
+	}
+	o.ofAgent = chosen == 0
+	switch {
+	case chosen > 1:
+		return usage(c, "--list, --before, --move and --fetch do not go together")
+	case o.ofAgent && (o.to != "" || o.from != ""):
+		return usage(c, "--to is for --before and --move, and --from for --fetch")
+	case o.ofAgent:
+		return exactly("AGENT")(c, args)
+	case (o.list || o.before.text != "") && len(args) > 0:
+		return exactly()(c, args)
+	case o.move && o.to == "", o.fetch && o.from == "":
+		return usage(c, "--move needs --to, and --fetch needs --from")
+	case o.to != "" && (o.list || o.fetch), o.from != "" && !o.fetch:
+		return usage(c, "--to is for --before and --move, and --from for --fetch")
+	}
+	return nil
+}
+
+// run performs a command on the journal's archive.
+func (o *archiveOptions) run(env *environment, c *cobra.Command, args []string) error {
+	operation, request := "list_archive", any(api.NodeRequest{Acting: env.acting()})
+	switch {
+	case o.before.text != "":
+		operation = "archive_journal"
+		request = api.ArchiveJournalRequest{Acting: env.acting(), Before: capabilities.At(o.before.at), To: place(o.to)}
+	case o.move, o.fetch:
+		operation = "move_segments"
+		r := api.MoveSegmentsRequest{Acting: env.acting(), Place: place(o.to)}
+		if o.fetch {
+			operation, r.Place = "fetch_segments", place(o.from)
+		}
+		for _, a := range args {
+			n, err := strconv.ParseUint(a, 10, 64)
+			if err != nil || n == 0 {
+				return parley.Refuse(parley.InvalidArgument, "%.80q is no segment", a).WithHint("parley archive --list shows the segments")
+			}
+			r.Segments = append(r.Segments, n)
+		}
+		request = r
+	}
+	var got view.Archive
+	if err := env.call(c.Context(), operation, request, &got); err != nil {
+		return err
+	}
+	return env.print(got, func() string { return archiveText(got, o.before.text != "") })
+}
+
+// place returns a place for the node, whose working directory is another.
+func place(s string) string {
+	if s == "" || strings.Contains(s, "://") {
+		return s
+	}
+	if whole, err := filepath.Abs(s); err == nil {
+		return whole
+	}
+	return s
+}
+
+func archiveText(a view.Archive, made bool) string {
+	var b strings.Builder
+	if made {
+		if a.New == 0 {
+			b.WriteString("nothing to archive\n")
+		} else {
+			fmt.Fprintf(&b, "archived %d commits\n", a.New)
+		}
+	}
+	if a.Last == 0 {
+		return b.String() + "nothing is archived"
+	}
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SEGMENT\tLAST\tFROM\tTO\tBYTES\tPLACE")
+	for _, s := range a.Segments {
+		where := "here"
+		if !s.Here {
+			where = "elsewhere"
+		}
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%d\t%s\n", s.First, s.Last, s.From.Std().Local().Format(time.DateOnly), s.To.Std().Local().Format(time.DateOnly), s.Bytes, where)
+	}
+	_ = w.Flush() // into memory
+	fmt.Fprintf(&b, "archived up to commit %d: %d bytes in segments, %d bytes of states", a.Last, a.Bytes, a.Checkpoint)
+	return b.String()
+}
