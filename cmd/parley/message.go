@@ -1,11 +1,21 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/actors/view"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
+	"parley/gateway/client"
 )
 
 func sendCommand(env *environment) *cobra.Command {
@@ -109,3 +119,160 @@ is dismissed stays open.`,
 
 // silent is the text of a command without output.
 func silent() string { return "" }
+
+func inboxCommand(env *environment) *cobra.Command {
+	var (
+		filter client.View
+		follow bool
+		last   int
+	)
+	c := &cobra.Command{
+		Use:   "inbox",
+		Short: "List messages",
+		Long: `Lists what waits for an answer, and the last 50 messages that the agent received and has not dismissed.
+Messages keep their numbers for ever. Characters that do not show themselves are shown escaped.`,
+		Example: `  parley inbox
+  parley inbox --last 0                every message that was not dismissed
+  parley inbox --pending               what waits for an answer
+  parley inbox --all --as fae          also what fae sent and dismissed
+  parley inbox --follow --json         every change, one envelope a line`,
+	}
+	c.Flags().BoolVar(&filter.All, "all", false, "also what the agent sent and what it dismissed")
+	c.Flags().BoolVar(&filter.Pending, "pending", false, "only what waits for the agent's answer")
+	c.Flags().IntVar(&last, "last", 50, "how many of the last messages; 0 for all of them")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		waiter := env.waiter(false)
+		defer waiter.Close()
+		if follow {
+			return followInbox(c.Context(), env, waiter, filter)
+		}
+		if last < 0 {
+			return parley.Refuse(parley.InvalidArgument, "--last %d: give a number, or 0 for all of them", last)
+		}
+		latest := last > 0 && !filter.All && !filter.Pending
+		all, err := listMessages(c.Context(), waiter, client.View{All: filter.All, Pending: filter.Pending || latest})
+		if err == nil && latest {
+			all, err = addLast(c.Context(), env, waiter, all, last)
+		}
+		if err != nil {
+			return err
+		}
+		raw := make([]json.RawMessage, len(all))
+		for i, m := range all {
+			raw[i] = m.Raw
+		}
+		none := "no messages"
+		if filter.Pending {
+			none = "nothing waits for an answer"
+		}
+		return printMessages(env, raw, none)
+	}
+	return c
+}
+
+func listMessages(ctx context.Context, waiter *client.Client, v client.View) (all []client.Message, err error) {
+	for m, err := range waiter.List(ctx, v) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// addLast adds the last messages to those that wait for an answer. It says on standard error if there may be more.
+func addLast(ctx context.Context, env *environment, waiter *client.Client, pending []client.Message, last int) ([]client.Message, error) {
+	latest, err := waiter.Last(ctx, client.View{}, last)
+	if err != nil {
+		return nil, err
+	}
+	earlier := len(latest) >= last && latest[0].Number > 0
+	for _, m := range pending {
+		if len(latest) == 0 || m.Number < latest[0].Number {
+			latest = append(latest, m)
+		}
+	}
+	slices.SortFunc(latest, func(a, b client.Message) int { return cmp.Compare(a.Number, b.Number) })
+	if earlier && !env.options.json {
+		fmt.Fprintln(env.stderr, "there may be earlier messages: parley inbox --last 0")
+	}
+	return latest, nil
+}
+
+// followInbox prints the messages that there are and those that come, until it is interrupted.
+func followInbox(ctx context.Context, env *environment, waiter *client.Client, filter client.View) error {
+	for m, err := range waiter.Follow(ctx, filter, "") {
+		if ctx.Err() != nil {
+			return &interrupted{} // the way to end it
+		}
+		if err == nil {
+			err = printMessage(env, m.Raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printMessages prints a list of messages, or on standard error that there is none.
+func printMessages(env *environment, messages []json.RawMessage, none string) error {
+	if env.options.json {
+		if messages == nil {
+			messages = []json.RawMessage{}
+		}
+		return env.printJSON(messages)
+	}
+	env.noteNone(len(messages), none)
+	var b strings.Builder
+	screen := env.screen()
+	for _, raw := range messages {
+		l, err := lineOf(raw, screen)
+		if err != nil {
+			return err
+		}
+		b.WriteString(l + "\n")
+	}
+	_, err := fmt.Fprint(env.stdout, b.String())
+	return err
+}
+
+func printMessage(env *environment, raw json.RawMessage) error {
+	if env.options.json {
+		return env.printJSON(raw)
+	}
+	l, err := lineOf(raw, env.screen())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.stdout, l)
+	return err
+}
+
+// lineOf returns a message, as the node sends it, as one line.
+func lineOf(raw json.RawMessage, s terminal.Screen) (string, error) {
+	var m view.Message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return "", fmt.Errorf("read a message: %w", err)
+	}
+	return show.Message(m, s), nil
+}
+
+// showMessage prints a message in full.
+func showMessage(ctx context.Context, env *environment, number string) error {
+	var raw json.RawMessage
+	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(number)}, &raw); err != nil {
+		return err
+	}
+	var w permission
+	if err := json.Unmarshal(raw, &w.Message); err != nil {
+		return notANode(err)
+	}
+	return env.print(raw, func() string {
+		if w.Type == approvalType {
+			return w.full(env.screen())
+		}
+		return show.Whole(w.Message, env.screen())
+	})
+}
