@@ -16,7 +16,8 @@ func archivedJournal(t *testing.T) (Options, *Journal, writer, Archive) {
 	t.Helper()
 	o := testOptions(t)
 	j, w := open(t, o), make(writer)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
 	a := w.archive(t, j)
 	w.write(t, j, 4, 2)
 	return o, j, w, a
@@ -185,7 +186,8 @@ func TestDamagedCheckpointIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	j = open(t, o)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
 	w.archive(t, j)
 	w.checkArchived(t, j)
 }

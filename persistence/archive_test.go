@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"parley"
@@ -24,10 +25,13 @@ const recorder = 99
 // padding is the size of an event that fills a file of the journal soon.
 const padding = 1 << 20
 
-// fillBlocks appends large events until the journal has several files, and small ones of other mailboxes between them.
-func (w writer) fillBlocks(t testing.TB, j *Journal) {
+// blockOf is the number of large events that fill a file of the journal.
+const blockOf = 8
+
+// fillBlock appends large events until the journal has another file, and small ones of other mailboxes between them.
+func (w writer) fillBlock(t testing.TB, j *Journal) {
 	t.Helper()
-	for n := range 18 {
+	for n := range blockOf {
 		w.write(t, j, 2+n%3, 1)
 		w.padded(t, j, 1)
 	}
@@ -137,10 +141,11 @@ func (w writer) archive(t testing.TB, j *Journal) Archive {
 func TestArchivedPartLeavesTheJournal(t *testing.T) {
 	o := testOptions(t)
 	j, w := open(t, o), make(writer)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
 	before := j.Stats()
 	a := w.archive(t, j)
-	if s := j.Stats(); s.Bytes > before.Bytes/2 || s.Commits != before.Commits+1 {
+	if s := j.Stats(); s.Bytes > before.Bytes/4*3 || s.Commits != before.Commits+1 {
 		t.Fatalf("%d of %d bytes are left, %d commits of %d", s.Bytes, before.Bytes, s.Commits, before.Commits)
 	}
 	w.checkArchived(t, j)
@@ -160,7 +165,7 @@ func TestArchivedPartLeavesTheJournal(t *testing.T) {
 		j = open(t, o)
 		w.checkArchived(t, j)
 	}
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
 	b := w.archive(t, j)
 	if b.After != a.End || b.End.Number <= a.End.Number {
 		t.Fatalf("the second archive is %d to %d, the first to %d", b.After.Number, b.End.Number, a.End.Number)
@@ -178,7 +183,8 @@ func TestArchivedPartLeavesTheJournal(t *testing.T) {
 func TestAppendsAndReadsWaitForACut(t *testing.T) {
 	o := testOptions(t)
 	j, w := open(t, o), make(writer)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
 	a, err := j.PrepareArchive(t.Context(), later, foldState)
 	if err != nil {
 		t.Fatal(err)
@@ -263,9 +269,11 @@ func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
 		return nil
 	}
 	j = open(t, o)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
 	w.archive(t, j)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.fillBlock(t, j)
 	armed = true
 	w.archive(t, j)
 	closeJournal(t, j)
@@ -277,7 +285,9 @@ func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
 			o := testOptions(t)
 			o.Folder = folder
 			j, w := open(t, o), wants[folder]
-			w.checkArchived(t, j)
+			if _, err := j.Verify(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			a, err := j.PrepareArchive(t.Context(), later, foldState)
 			if err != nil {
 				t.Fatal(err)
@@ -298,39 +308,42 @@ func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
 
 func TestFailedArchivingLeavesTheJournalWhole(t *testing.T) {
 	o := testOptions(t)
-	fail := ""
+	var fail atomic.Value // the step that fails once
+	fail.Store("")
 	o.Failpoint = func(step string) error {
-		if step == fail {
-			fail = ""
+		if fail.CompareAndSwap(step, "") {
 			return errors.New("the disk is full")
 		}
 		return nil
 	}
 	j, w := open(t, o), make(writer)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
 	for _, step := range []string{StepSegment, StepCheckpoint, StepManifest} {
 		for _, when := range []string{"before ", "after "} {
-			fail = when + step
+			fail.Store(when + step)
 			if a, err := j.PrepareArchive(t.Context(), later, foldState); err == nil {
 				t.Fatalf("%s%s: archived to %d", when, step, a.End.Number)
 			}
-			if fail != "" {
-				t.Fatalf("no step %q", fail)
+			if fail.Load() != "" {
+				t.Fatalf("no step %q", fail.Load())
 			}
-			w.checkArchived(t, j)
 		}
 	}
+	w.checkArchived(t, j)
 	a, err := j.PrepareArchive(t.Context(), later, foldState)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.record(t, j, a)
 	for _, step := range []string{"before " + StepRecorded, "after " + StepRecorded, "before " + StepRemoveBlock, "after " + StepRemoveBlock} {
-		fail = step
+		fail.Store(step)
 		if err := j.FinishArchive(t.Context(), a); err == nil {
 			t.Fatalf("%s: finished", step)
 		}
-		w.checkArchived(t, j)
+		if _, err := j.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := j.FinishArchive(t.Context(), a); err != nil {
 		t.Fatal(err)
@@ -341,7 +354,8 @@ func TestFailedArchivingLeavesTheJournalWhole(t *testing.T) {
 func TestSegmentElsewhereIsArchived(t *testing.T) {
 	o := testOptions(t)
 	j, w := open(t, o), make(writer)
-	w.fillBlocks(t, j)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
 	a := w.archive(t, j)
 	s := a.Segments[0]
 	f, err := j.OpenSegment(s)

@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		writeAsChild(folder)
 		return
 	}
+	if folder := os.Getenv(childArchiver); folder != "" {
+		archiveAsChild(folder, os.Getenv(childStep))
+		return
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(objectStoreLeft))
 }
 
