@@ -54,7 +54,7 @@ var imports = map[string][]string{
 	"gateway/compat":      {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api"},
 	"gateway/httpd":       {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/sanitize":    {},
-	"gateway/web":         {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/httpd", "gateway/sanitize", "mailbox"},
+	"gateway/web":         {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/httpd", "gateway/sanitize", "mailbox"},
 	"gateway/mux":         {".", "actors/view", "capabilities", "events", "gateway/api", "pack"},
 	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 	"gateway/micro":       {".", "gateway/api", "gateway/httpd", "gateway/sanitize"},

@@ -174,11 +174,12 @@ func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	}
 	b := h.openBrowser()
 	b.open("/questions")
-	b.reads(".context.input", `{"command":"rm -r <b>"}`)
-	b.until(`document.activeElement.tagName === 'TEXTAREA'`) // never a button: a key press meant for something else must not decide
-	b.press("only today")
+	b.holds(".context.input", `{"command":"rm -r <b>"}`)
+	b.until(`document.activeElement.matches('li.message')`) // never a button: a key press meant for something else must not decide
+	b.click(".why summary")
+	b.fill(".why textarea", "only today")
 	b.click(`button[value=once]`)
-	b.reads(".state", "✓ Allowed once · by HOST")
+	b.reads(".state", "✓ Allowed once · only today · by HOST")
 	b.checkNoFaults()
 	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(permission.Form))
 	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once","reason":"only today"}` {

@@ -34,7 +34,7 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 	first := h.approve("shell", input)
 	b := h.openBrowser()
 	b.open("/questions")
-	b.reads(asking(first)+" .heading", "shell")
+	b.reads(asking(first)+" .heading", "fae wants to run git push")
 	if got := b.text(fmt.Sprintf(`document.querySelector(%q).textContent`, asking(first)+" .context.input")); got != input {
 		t.Errorf("it shows the input %q, want it unchanged: %q", got, input)
 	}
@@ -50,7 +50,7 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 	if changed.Decided {
 		t.Fatalf("another input was decided: %+v", changed)
 	}
-	b.reads(asking(changed)+" .context.input", "other")
+	b.holds(asking(changed)+" .context.input", "other")
 	b.click(asking(changed) + " button[value=deny]")
 	b.reads(asking(changed)+" .state", "✕ Denied · by HOST")
 	if h.permitted(changed) {
@@ -73,6 +73,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 
 	first := h.approveIn(shop, "shell", `{"command":"git push origin main"}`)
 	b.reads(asking(first)+" button[value=always]", "exactly this call, in /srv/shop")
+	b.click(asking(first) + " .rules summary")
 	b.choose(asking(first)+" select", wider)
 	b.reads(asking(first)+" button[value=always]", wider)
 	b.reads(asking(first)+" button[value=never]", wider)
@@ -110,7 +111,7 @@ func TestRuleIsChosenWithoutScript(t *testing.T) {
 	}
 	const files = "any input for files src/**/*.go that are not hidden, in /srv/shop"
 	status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {files + " or not"}})
-	if status != http.StatusUnprocessableEntity || !strings.Contains(body, "not one of the options") || !strings.Contains(body, "the rule chosen above") {
+	if status != http.StatusUnprocessableEntity || !strings.Contains(body, "not one of the options") || !strings.Contains(body, "the rule chosen below") {
 		t.Errorf("a rule that is not offered: %d\n%s", status, body)
 	}
 	if status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {files}}); status != http.StatusSeeOther {
@@ -174,9 +175,11 @@ func TestApprovalIsShownAsText(t *testing.T) {
 	b := h.openBrowser()
 	for _, path := range []string{"/questions", "/", "/forms/" + p.Form.String()} {
 		b.open(path)
-		b.reads(asking(p)+" .heading", `<script>alert(1)</script>\u{202e}txt.exe`)
-		b.reads(asking(p)+" .context.input", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
+		b.reads(asking(p)+" .heading", `use <script>alert(1)</script>\u{202e}txt.exe`)
+		b.reads(asking(p)+" .values dd", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
+		b.holds(asking(p)+" .context.input", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
 	}
+	b.click(asking(p) + " .rules summary")
 	b.click(asking(p) + " button[value=never]")
 	b.reads(asking(p)+" .state", "✕ Never: exactly this call · by HOST")
 	if h.permitted(p) {
@@ -201,19 +204,19 @@ func TestNewApprovalIsShownOnTop(t *testing.T) {
 	b.until(`document.getElementById("count").textContent === "1"`)
 	b.live()
 	first := h.approve("shell", `{"command":"make"}`)
-	b.reads(onTop+".heading", "shell")
-	b.reads(onTop+".context.input", `{"command":"make"}`)
-	b.until(`document.activeElement.tagName === "TEXTAREA" && document.activeElement.closest("dialog")`)
+	b.reads(onTop+".heading", "run make")
+	b.holds(onTop+".context.input", `{"command":"make"}`)
+	b.until(`document.activeElement.matches("dialog li.message")`)
 	b.until(`new Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size === document.querySelectorAll("[id]").length`)
 	second := h.approve("shell", `{"command":"make install"}`)
 	b.until(`document.getElementById("count").textContent === "3"`)
-	b.press("because")
+	b.click(onTop + ".why summary")
+	b.fill(onTop+".why textarea", "because")
 	b.click(onTop + "button[value=once]")
-	b.reads(onTop+".context.input", "make install") // the next approval, after the decision
+	b.holds(onTop+".context.input", "make install") // the next approval, after the decision
 	if !h.permitted(first) {
 		t.Error("once is no leave")
 	}
-	b.press("not now")
 	b.press(kb.Escape)
 	b.until(`!document.querySelector("dialog")`)
 	b.until(fmt.Sprintf(`document.querySelector(%q)`, "#stream "+asking(second)+"[data-waits]"))
@@ -231,7 +234,7 @@ func TestNewApprovalKeepsFocus(t *testing.T) {
 	b.live()
 	b.fill("parley-command input", "half a word")
 	p := h.approve("shell", `{"command":"make"}`)
-	b.reads(asking(p)+" .context.input", "make")
+	b.holds(asking(p)+" .context.input", "make")
 	b.until(`document.getElementById("count").textContent === "1"`)
 	b.until(`!document.querySelector("dialog") && document.activeElement.matches("parley-command input")`)
 	b.checkNoFaults()
@@ -243,10 +246,16 @@ func TestApprovalDecidedElsewhereIsRemoved(t *testing.T) {
 	b.open("/agents")
 	b.live()
 	p := h.approve("shell", `{"command":"make"}`)
-	b.reads(onTop+".heading", "shell")
+	b.reads(onTop+".heading", "run make")
 	h.decide(p, "once")
 	b.until(`!document.querySelector("dialog")`)
 	b.checkNoFaults()
+}
+
+// holds waits until the text of an element contains words, be it folded or not.
+func (b *tab) holds(selector, words string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.textContent.includes(%q))`, selector, words))
 }
 
 // live waits until the page knows the open questions. Later ones are new.

@@ -274,6 +274,9 @@ func OffersOf(fields []events.Field) []string {
 	return []string{rule.VeryCall("")}
 }
 
+// FolderOf returns the folder of the call that an approval with these fields shows; "" if it is not known.
+func FolderOf(fields []events.Field) string { return rule.FolderOf(OffersOf(fields)[0]) }
+
 // LimitRule sets the end of a standing rule. By has to be the agent's host.
 type LimitRule struct {
 	Rule  capabilities.ID

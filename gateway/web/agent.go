@@ -191,7 +191,11 @@ func (p *page) newestMail(l local) ([]card, error) {
 	}
 	var cards []card
 	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
-		cards = append(cards, card{Message: e, Base: p.base, As: l.name, Status: statusOf(e)})
+		c := card{Message: e, Base: p.base, As: l.name, Status: statusOf(e)}
+		if c.IsApproval() {
+			c.Approval = newApproval(e)
+		}
+		cards = append(cards, c)
 	}
 	return cards, nil
 }

@@ -12,7 +12,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/sanitize"
-	"parley/mailbox"
 )
 
 // widget is a field as a form draws it.
@@ -89,38 +88,6 @@ func drawFields(key string, fields []events.Field, t *refusedAnswer) []widget {
 		drawn[i] = w
 	}
 	return drawn
-}
-
-// decisions orders the widgets of an approval: the buttons that decide come last. The first offered rule is selected.
-func decisions(drawn []widget) []widget {
-	for i := range drawn {
-		drawn[i].Sure = drawn[i].Kind == string(events.Select)
-	}
-	slices.SortStableFunc(drawn, func(a, b widget) int {
-		return cmp.Compare(strings.Count(a.Kind, drawButtons), strings.Count(b.Kind, drawButtons))
-	})
-	last := &drawn[len(drawn)-1]
-	if last.Kind == drawButtons {
-		last.Lone = true
-		last.Choices = last.choices()
-		describeRule(last, drawn[:len(drawn)-1])
-	}
-	return drawn
-}
-
-// describeRule describes the rule on the buttons that make one. If there are several rules, a script describes the selected one.
-func describeRule(last *widget, others []widget) {
-	says, control := mailbox.OffersOf(nil)[0], ""
-	for _, w := range others {
-		if w.Sure {
-			says, control = "the rule chosen above", w.Control
-		}
-	}
-	for i := range last.Choices {
-		if c := &last.Choices[i]; c.Value == mailbox.Always || c.Value == mailbox.Never {
-			c.Description, c.Says = says, control
-		}
-	}
 }
 
 func control(i int) string { return "f" + strconv.Itoa(i) }

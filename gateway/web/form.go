@@ -40,6 +40,9 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 		return err
 	}
 	c := p.card(p.ctx(), local{p.as, p.agent}, e, t)
+	if c.Approval != nil {
+		c.Approval.whole()
+	}
 	f := layout{Title: sanitize.Line(c.Heading()), Main: c}
 	if f.Title == "" {
 		f.Title = "Message"

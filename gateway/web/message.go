@@ -14,7 +14,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
 )
 
 // shownAnswer is a field of a settled form.
@@ -51,13 +50,9 @@ type card struct {
 	Widgets  []widget
 	Answers  []shownAnswer
 	Carried  []carried
-	Decision decision // of an approval that was answered
-	Wrong    string   // the message of a refused answer
-}
-
-// decision is the decision on an approval, in words.
-type decision struct {
-	Sign, Words, Reason string
+	Approval *approval // the call of an approval; nil for any other message
+	Decision decision  // of an approval that was answered
+	Wrong    string    // the message of a refused answer
 }
 
 // carried is a value that a message brings.
@@ -80,10 +75,13 @@ func newCard(base, as string, e view.Message, t *refusedAnswer, name func(capabi
 	for _, edge := range slices.Sorted(maps.Keys(e.Edges)) {
 		c.Carried = append(c.Carried, carried{Edge: edge, Value: view.ShowValue(e.Edges[edge], nil, name)})
 	}
+	if c.IsApproval() {
+		c.Approval = newApproval(e)
+	}
 	switch {
 	case e.AnswerNeeded:
 		if c.Widgets = drawFields(c.Key, e.Fields, t); c.IsApproval() {
-			c.Widgets = decisions(c.Widgets)
+			c.Approval.decisions(c.Widgets)
 		}
 	case e.Outcome != nil:
 		if c.Decision = decisionOf(e); c.Decision == (decision{}) {
@@ -132,9 +130,6 @@ func (c card) Lone() bool {
 	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Lone })
 }
 
-// IsApproval reports whether the form is about a tool's call. Its context shows the call exactly.
-func (c card) IsApproval() bool { return c.Type == string(events.Approval) }
-
 // HasRequired reports whether the mark of required fields needs an explanation.
 func (c card) HasRequired() bool {
 	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Required && !w.Lone })
@@ -153,6 +148,8 @@ func (c card) DueSoon() bool {
 // Heading returns the subject of the message in a line.
 func (c card) Heading() string {
 	switch {
+	case c.IsApproval():
+		return c.Approval.Line
 	case c.Title != "":
 		return c.Title
 	case c.Type == "message":
@@ -164,6 +161,9 @@ func (c card) Heading() string {
 
 // Context returns the text below the heading.
 func (c card) Context() string {
+	if c.IsApproval() {
+		return ""
+	}
 	if c.Title == "" {
 		_, more := c.subject()
 		return more
@@ -171,16 +171,16 @@ func (c card) Context() string {
 	return c.Description
 }
 
-// subject divides a description into its first line and the text behind an empty line. It keeps that of an approval whole.
+// subject divides a description into its first line and the text behind an empty line.
 func (c card) subject() (line, more string) {
 	line, more, parted := strings.Cut(strings.ReplaceAll(c.Description, "\r\n", "\n"), "\n\n")
-	if !parted || c.IsApproval() || c.Type == "message" || line == "" || strings.ContainsAny(line[:1], "\n`~>|") || strings.Contains(line, "\n") {
+	if !parted || c.Type == "message" || line == "" || strings.ContainsAny(line[:1], "\n`~>|") || strings.Contains(line, "\n") {
 		return c.Description, ""
 	}
 	return line, more
 }
 
-// Reading returns the context as HTML. It must not be used for the input of a call, which is shown exactly.
+// Reading returns the context as HTML. An approval has none: its call is shown exactly.
 func (c card) Reading() template.HTML { return markdown(c.Context()) }
 
 // party is an agent as a page names it.
@@ -210,30 +210,4 @@ func (t *refusedAnswer) said(f events.Field) []string {
 		}
 	}
 	return values
-}
-
-// decisionOf returns the answer to an approval in words. It is zero for an approval between other agents.
-func decisionOf(e view.Message) decision {
-	if e.Type != string(events.Approval) || e.Outcome.Status != view.StatusAnswered {
-		return decision{}
-	}
-	made, reason := mailbox.ReadDecision(e.Outcome.Values)
-	v := decision{Reason: reason}
-	opinion := e.Outcome.Digest != "" && !e.Outcome.Allowed // it went to an agent that cannot decide
-	switch made {
-	case mailbox.Once:
-		if opinion {
-			return decision{"–", "Not allowed: only the agent’s host can", reason}
-		}
-		v.Sign, v.Words = "✓", "Allowed once"
-	case mailbox.Always:
-		v.Sign, v.Words = "✓", "Always: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
-	case mailbox.Deny:
-		v.Sign, v.Words = "✕", "Denied"
-	case mailbox.Never:
-		v.Sign, v.Words = "✕", "Never: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
-	default:
-		return decision{}
-	}
-	return v
 }

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -25,14 +27,18 @@ func fragment(t *testing.T, c card) string {
 }
 
 func TestApprovalsShowNoMarkdown(t *testing.T) {
-	c := card{Message: view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}}
-	if html := fragment(t, c); !strings.Contains(html, "<p class=\"context input\">echo *a*\n\n**b**</p>") {
+	m := view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}
+	c := newCard("", "", m, nil, nil)
+	if html := fragment(t, c); !strings.Contains(html, "<p class=\"context input\">echo *a*\n\n**b**</p>") || strings.Contains(html, "<em>") || strings.Contains(html, "<strong>") {
 		t.Error(html)
 	}
-	if c.Title = ""; c.Heading() != c.Description || c.Context() != "" {
-		t.Errorf("an approval is taken apart: %q, %q", c.Heading(), c.Context())
+	if c.Context() != "" {
+		t.Errorf("an approval is taken apart: %q", c.Context())
 	}
 }
+
+// asSent matches the attributes and controls that carry a value as it is sent back.
+var asSent = regexp.MustCompile(`(value|data-spec|data-as|data-says|href|action|name)="[^"]*"|<textarea[^<]*`)
 
 // Whatever an agent writes, and wherever it is shown, it is text: no markup, and no characters that do not show.
 func TestForeignTextIsEscaped(t *testing.T) {
@@ -63,6 +69,18 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	}
 	request, approval := waiting, waiting
 	request.Type, approval.Type = "request", string(events.Approval)
+	input := func(members map[string]any) view.Message {
+		text, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := view.Message{
+			Type: string(events.Approval), Number: 1, Date: m.Date, Title: evil, Description: string(text), AnswerNeeded: true,
+			Fields: []events.Field{{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}}}, {Name: "reason", Type: events.Textarea}},
+		}
+		m.Fields = append(m.Fields, events.Field{Name: "rule", Type: events.Select, Options: []events.Option{{Value: "exactly this call, in /" + evil}, {Value: evil}}})
+		return m
+	}
 	message := view.Message{Type: "message", Number: 2, Date: m.Date, FromName: evil, Text: evil, Edges: m.Edges}
 	for what, c := range map[string]card{
 		"waiting":  newCard("", evil, waiting, nil, name),
@@ -71,10 +89,19 @@ func TestForeignTextIsEscaped(t *testing.T) {
 		"request":  newCard("", evil, request, nil, name),
 		"approval": newCard("", evil, approval, nil, name),
 		"message":  newCard("", evil, message, nil, name),
+		"command":  newCard("", evil, input(map[string]any{"command": "sudo " + evil + " && rm '" + evil + "'", "description": evil}), nil, name),
+		"edit":     newCard("", evil, input(map[string]any{"file_path": evil, "old_string": "a " + evil, "new_string": "b " + evil}), nil, name),
+		"write":    newCard("", evil, input(map[string]any{"file_path": "/" + evil, "content": evil}), nil, name),
+		"values":   newCard("", evil, input(map[string]any{evil: evil, "long": strings.Repeat(evil+"\n", 100)}), nil, name),
 	} {
 		html := fragment(t, c)
 		if strings.Contains(html, "<script") {
 			t.Errorf("%s: markup of an agent stands in %s", what, html)
+		}
+		for _, hidden := range []string{"\u202e", "\u200b"} {
+			if rest := asSent.ReplaceAllString(html, ""); c.Approval != nil && strings.Contains(rest, hidden) {
+				t.Errorf("%s: %q stands in %s", what, hidden, rest)
+			}
 		}
 		if !strings.Contains(html, "&lt;script&gt;") {
 			t.Errorf("%s: the text is not shown", what)

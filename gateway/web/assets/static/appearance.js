@@ -4,7 +4,7 @@
 import { tellTimes } from './cards.js';
 
 const parts = {
-  '.head': 'from', '.head > .number': 'number', '.heading': 'title', '.context': 'description', '.notes': 'notes', 'form.ask': 'form', '.field': 'field',
+  '.head': 'from', '.head > .number': 'number', '.heading': 'title', '.context, .call': 'description', '.notes': 'notes', 'form.ask': 'form', '.field': 'field',
   '.field > label, legend, dt': 'label', '.help': 'help', 'input, textarea, select': 'control', '.choices': 'choices', '.choice': 'choice',
   '.wrong': 'wrong', '.failure': 'failure', '.acts': 'actions', 'button.primary[name=do], button.choice': 'answer', '.act': 'more', '.panel': 'panel',
   '[value=decline]': 'decline', '[value=forward]': 'forward', '.outcome': 'outcome', '.state': 'state', '.note': 'note', '.answers': 'answers',
@@ -52,6 +52,14 @@ p:empty, .notes:not(:has(*)) { display: none; }
 .who.stranger { font-family: ui-monospace, monospace; font-weight: 400; }
 .heading, .context, .help, .note, dd { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; }
 .context.input, pre { margin: 0; padding: .5rem .7rem; max-height: 24rem; overflow: auto; border: 1px solid var(--border); border-radius: var(--radius); white-space: pre-wrap; font: .875em/1.5 ui-monospace, monospace; }
+.block, .risks, .raw, .rest { margin-top: .5rem; }
+.place, .path, .aside, .whole { font-size: .875em; color: var(--muted); overflow-wrap: anywhere; }
+.path { color: var(--text); font-family: ui-monospace, monospace; }
+.risks { padding-left: 1.2em; color: var(--wrong); overflow-wrap: anywhere; }
+pre.code { max-height: none; overflow-wrap: anywhere; }
+.line { display: block; }
+.line mark { color: inherit; background: light-dark(#ecd9a8, #5b4b1d); }
+.values dt { color: var(--muted); }
 .markdown :is(ul, ol) { padding-left: 1.4rem; }
 .markdown :is(h3, h4, h5, h6) { margin: .5rem 0 0; font-size: 1em; }
 .markdown table { display: block; overflow-x: auto; border-collapse: collapse; }

@@ -22,9 +22,22 @@ export function isTyping() {
   return Boolean(at?.matches('input, textarea') && at.value);
 }
 
+const units = [['day', 86400], ['hour', 3600], ['minute', 60]];
+const spans = new Intl.RelativeTimeFormat([], { style: 'short' });
+
+/** Updates the spans of time from now, such as 3 min. ago. */
+export function tellSpans(root) {
+  for (const t of root.querySelectorAll('time.span')) {
+    const seconds = (new Date(t.dateTime) - Date.now()) / 1000;
+    const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? ['second', 1];
+    t.textContent = `(${spans.format(Math.trunc(seconds / size), unit)})`;
+  }
+}
+
 export function tellTimes(root) {
+  tellSpans(root);
   const today = new Date().toDateString();
-  for (const t of root.querySelectorAll('time[datetime]')) {
+  for (const t of root.querySelectorAll('time[datetime]:not(.span)')) {
     const at = new Date(t.dateTime);
     const isToday = at.toDateString() === today;
     t.title = at.toLocaleString();

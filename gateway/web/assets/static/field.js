@@ -18,7 +18,7 @@ export class Field {
     switch (this.kind) {
       case 'switch': return [String(this.controls[0].checked)];
       case 'checks': case 'radios': case 'buttons': {
-        if (pressed && this.element.contains(pressed)) return [pressed.value];
+        if (pressed && pressed.name === this.element.dataset.control) return [pressed.value];
         const chosen = this.controls.filter((c) => c.checked).map((c) => c.value);
         return chosen.length ? chosen : [''];
       }

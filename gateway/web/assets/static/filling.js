@@ -31,6 +31,7 @@ export class Filling {
   restore() {
     const draft = this.draft && readDraft(this.draft);
     for (const f of this.fields) if (draft && Object.hasOwn(draft, f.spec.name)) f.put(draft[f.spec.name]);
+    for (const e of this.form.querySelectorAll('details textarea')) if (e.value) e.closest('details').open = true;
   }
 
   /** Updates texts that repeat a choice: the buttons of an approval name the rule that they add. */
@@ -84,6 +85,7 @@ export class Filling {
     const isWrong = (f) => Object.hasOwn(errors, f.spec.name); // a field may be called "constructor"
     for (const f of this.fields) f.say(isWrong(f) ? errors[f.spec.name] : '');
     const first = this.fields.find(isWrong);
+    first?.element.closest('details')?.setAttribute('open', '');
     first?.focus();
     if (first) this.fail('Look at the marked fields.');
     return Boolean(first);

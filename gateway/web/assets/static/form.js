@@ -5,6 +5,7 @@ import { call } from './rpc.js';
 import { draftOf } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh, removeCard } from './cards.js';
+import { focusFirst } from './questions.js';
 import { visible } from './visible.js';
 
 /** Returns the call of a button: the operation and its body. */
@@ -99,7 +100,9 @@ export class ParleyForm extends ParleyAct {
 
   async done(what) {
     if (what !== 'forward') this.filling.finish();
+    const next = this.card.matches('#questions > [data-type=approval]') && this.card.parentElement.querySelector(`:scope > [data-waits]:not(#${this.card.id})`);
     await super.done(what);
+    if (next && (document.activeElement === document.body || !document.activeElement.closest('[data-waits]'))) focusFirst(next);
   }
 
   async refused(refused, button) {

@@ -1,6 +1,7 @@
 // Shows the number of open questions in the title and the tabs, and the questions themselves on their page.
 
 import { announce, isTyping, refresh, showEmpty, tellTimes } from './cards.js';
+import { hold } from './keys.js';
 import { page } from './rpc.js';
 
 export function questionsChanged({ count, keys }) {
@@ -29,10 +30,15 @@ async function fetchNew(list) {
   list.append(...come);
   come.forEach(tellTimes);
   announce(come.length === 1 ? 'A new question' : `${come.length} new questions`);
-  if (!isTyping() && !document.activeElement?.closest('parley-ask')) focusFirst(come[0]);
+  if (!isTyping() && !document.activeElement?.closest('parley-ask, li[data-waits]')) focusFirst(come[0]);
 }
 
 /** Focuses the first input, never a button: a key press meant for something else must not answer. */
 export function focusFirst(card) {
-  (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
+  if (card?.matches('[data-type=approval]')) {
+    hold(card);
+    card.focus();
+  } else {
+    (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
+  }
 }
