@@ -88,15 +88,13 @@ func diffLines(was, is string) []Line {
 // maxMarked bounds the lines in which words are marked, in bytes.
 const maxMarked = 2000
 
-// markWords marks the words that change where as many lines are added as were removed before them.
+// markWords marks the words that change where lines are added behind removed ones. It pairs them in order.
 func markWords(lines []Line) {
 	for i := 0; i < len(lines); {
 		removed := run(lines[i:], Removed)
 		added := run(lines[i+removed:], Added)
-		if removed > 0 && removed == added {
-			for j := i; j < i+removed; j++ {
-				lines[j].Spans, lines[j+removed].Spans = marked(lines[j].Text(), lines[j+removed].Text())
-			}
+		for j := i; j < i+min(removed, added); j++ {
+			lines[j].Spans, lines[j+removed].Spans = marked(lines[j].Text(), lines[j+removed].Text())
 		}
 		i += max(removed+added, 1)
 	}
