@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"parley/actors"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+	"parley/internal/eventually"
+)
+
+// holdTest is a node whose agent fae asks for approvals, which processes hold.
+type holdTest struct {
+	t    *testing.T
+	node *actors.Node
+	s    *Server
+	fae  *actors.Agent
+}
+
+// ask asks for an approval.
+func (h *holdTest) ask(tool string) capabilities.ID {
+	h.t.Helper()
+	asked, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: `{}`})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return asked.Form
+}
+
+// send sends a hold, and returns the response.
+func (h *holdTest) send(ctx context.Context, method string, hold api.Hold) *httptest.ResponseRecorder {
+	hold.As = "fae"
+	body, err := json.Marshal(hold)
+	if err != nil {
+		h.t.Error(err)
+	}
+	w := httptest.NewRecorder()
+	h.s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, api.HoldPath, strings.NewReader(string(body))))
+	return w
+}
+
+// hold holds a form until release is called, which waits for the node.
+func (h *holdTest) hold(hold api.Hold) (release func()) {
+	h.t.Helper()
+	before := len(h.s.holds.covered(api.Hold{Acting: api.Acting{As: "fae"}, Session: hold.Session, Whole: true}))
+	ctx, cancel := context.WithCancel(h.t.Context())
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		h.send(ctx, http.MethodPost, hold)
+	}()
+	eventually.Holds(h.t, "the form is held", func() bool {
+		return len(h.s.holds.covered(api.Hold{Acting: api.Acting{As: "fae"}, Session: hold.Session, Whole: true})) > before
+	})
+	return func() { cancel(); <-done }
+}
+
+// isOpen reports whether a form waits for an answer.
+func (h *holdTest) isOpen(form capabilities.ID) bool {
+	h.t.Helper()
+	user := &toolUser{h.s, h.s.backend.Local()}
+	var m view.Message
+	if err := user.Call(h.t.Context(), "get_message", api.MessageRequest{Acting: api.Acting{As: "fae"}, FormRef: api.RefTo(form.String())}, &m); err != nil {
+		h.t.Fatal(err)
+	}
+	return m.Outcome == nil
+}
+
+func TestHeldFormsEndWithTheirLastHolder(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holdTest{t, node, s, fae}
+
+	shared := h.ask("shared")
+	first := h.hold(api.Hold{Form: shared, Session: "a", Call: "1"})
+	second := h.hold(api.Hold{Form: shared, Session: "a", Call: "1"})
+	first()
+	if !h.isOpen(shared) {
+		t.Error("a form ends with the first of two holders")
+	}
+	second()
+	if h.isOpen(shared) {
+		t.Error("a form outlives its holders")
+	}
+
+	main, sub, other := h.ask("main"), h.ask("sub"), h.ask("other")
+	for form, hold := range map[capabilities.ID]api.Hold{
+		main: {Session: "b", Call: "1"}, sub: {Session: "b", Part: "sub", Call: "2"}, other: {Session: "c", Call: "1"},
+	} {
+		hold.Form = form
+		defer h.hold(hold)()
+	}
+	for _, step := range []struct {
+		end              api.Hold
+		main, sub, other bool
+	}{
+		{api.Hold{Session: "b", Call: "2"}, true, true, true},
+		{api.Hold{Session: "b"}, false, true, true},
+		{api.Hold{Session: "b", Whole: true}, false, false, true},
+	} {
+		if w := h.send(t.Context(), http.MethodDelete, step.end); w.Code != http.StatusNoContent {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if h.isOpen(main) != step.main || h.isOpen(sub) != step.sub || h.isOpen(other) != step.other {
+			t.Errorf("after %+v: %t, %t, %t", step.end, h.isOpen(main), h.isOpen(sub), h.isOpen(other))
+		}
+	}
+}
+
+func TestFormsAreHeldOnTheSocketAlone(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, "http://127.0.0.1:7420"+api.HoldPath, strings.NewReader(`{}`))
+	r.Header.Set("Authorization", "Bearer "+makeToken(t, node.Host(), "read", "ask", "answer", "admin"))
+	w := httptest.NewRecorder()
+	s.servePublic(w, r)
+	if w.Code != http.StatusForbidden && w.Code != http.StatusNotFound {
+		t.Errorf("a token's request is answered by %d %s", w.Code, w.Body)
+	}
+}
