@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -22,6 +23,9 @@ const (
 	lookEvery = time.Second            // for a reader that has gone
 )
 
+// errOldNode reports a node that holds no forms.
+var errOldNode = parley.Refuse(parley.InvalidArgument, "the node that runs is of an earlier version").WithHint("parley restart has it run this version")
+
 // hold keeps a connection to the node, which cancels the form when the connection ends, until the caller calls release.
 // A node that restarts is asked again.
 func (r *request) hold(ctx context.Context, form capabilities.ID) (release func()) {
@@ -32,7 +36,9 @@ func (r *request) hold(ctx context.Context, form capabilities.ID) (release func(
 	go func() { // ends with ctx
 		defer close(done)
 		for ctx.Err() == nil {
-			_, _ = r.options.exchange(ctx, http.MethodPost, h) // ends with the node or with ctx
+			if _, err := r.options.exchange(ctx, http.MethodPost, h); errors.Is(err, errOldNode) { // ends with the node or with ctx
+				return
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(holdAgain):
@@ -91,8 +97,11 @@ func (o Options) exchange(ctx context.Context, method string, h api.Hold) ([]byt
 		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder")
 	}
 	defer got.Body.Close() //nolint:errcheck // only read from
-	if got.StatusCode >= http.StatusBadRequest {
-		return nil, parley.Refuse(parley.InvalidArgument, "the node answers %s", got.Status)
+	switch {
+	case got.StatusCode == http.StatusNotFound:
+		return nil, errOldNode
+	case got.StatusCode >= http.StatusBadRequest:
+		return nil, parley.Refuse(parley.Internal, "the node answers %s", got.Status)
 	}
 	return io.ReadAll(io.LimitReader(got.Body, api.MaxBody))
 }
