@@ -64,7 +64,7 @@ var imports = map[string][]string{
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
 		"gateway", "gateway/api", "gateway/backend", "gateway/client", "gateway/mcp",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
-		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal",
+		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch",
 	},
 	"cmd/parley/bench":     {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
 	"cmd/parley/demo":      {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
@@ -76,6 +76,7 @@ var imports = map[string][]string{
 	"cmd/parley/shell":     {"."},
 	"cmd/parley/show":      {"actors/view", "capabilities", "events", "gateway/call", "mailbox", "mailbox/rule", "cmd/parley/terminal"},
 	"cmd/parley/terminal":  {".", "gateway/sanitize"},
+	"cmd/parley/watch":     {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/client", "mailbox", "cmd/parley/show", "cmd/parley/terminal"},
 }
 
 // pure lists what the domain packages may import from outside the module: nothing that reads a clock, a disk, a

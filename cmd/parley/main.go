@@ -107,7 +107,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	add(root, groupHolding, makeCommand(env, "host"), makeCommand(env, "guest"), namesCommand(env), showCommand(env),
 		locateCommand(env), storeCommand(env), renameCommand(env), removeCommand(env), copyCommand(env),
 		grantsCommand(env), revokeCommand(env))
-	add(root, groupMail, formCommand(env), awaitCommand(env), inboxCommand(env), respondFormCommand(env), answerCommand(env),
+	add(root, groupMail, formCommand(env), awaitCommand(env), inboxCommand(env), watchCommand(env), respondFormCommand(env), answerCommand(env),
 		declineCommand(env), cancelCommand(env), forwardCommand(env), requestCommand(env), resolveCommand(env),
 		rejectCommand(env), sendCommand(env), replyCommand(env), adoptCommand(env), dismissCommand(env), logCommand(env))
 	add(root, groupWork, lsCommand(env), inspectCommand(env), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),

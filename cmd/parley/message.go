@@ -14,6 +14,7 @@ import (
 	"parley/actors/view"
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/watch"
 	"parley/gateway/api"
 	"parley/gateway/client"
 )
@@ -275,4 +276,31 @@ func showMessage(ctx context.Context, env *environment, number string) error {
 		}
 		return show.Whole(w.Message, env.screen())
 	})
+}
+
+func watchCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Show the inbox on the terminal, and decide and answer there",
+		Long: `Shows the inbox on the whole terminal: a list, what waits first, and below it the selected message, a call with its diff.
+What arrives is shown at once. While the node is away it says so, and goes on when the node is back.
+
+  a  allow the call once        r      answer the form, or reply
+  A  always: choose the rule    d      deny or decline, with a reason
+  ↑↓ j k  move                  enter  the message alone; space and b scroll
+  q  quit`,
+		Example: "  parley watch\n  parley watch --as fae",
+		Args:    exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !env.interactive() {
+				return parley.Refuse(parley.InvalidArgument, "watch needs a terminal").WithHint("parley inbox --follow prints what arrives")
+			}
+			node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
+			defer node.Close()
+			if err := node.Call(c.Context(), "locate", api.NameRequest{Name: "@self"}, nil); err != nil {
+				return err
+			}
+			return watch.Run(c.Context(), watch.Options{Node: node, In: env.stdin, Out: env.stdout, Screen: env.screen()})
+		},
+	}
 }

@@ -149,10 +149,15 @@ func Gist(e view.Message) string {
 	return terminal.Screen{Width: maxGist}.Fit(words)
 }
 
-// Whole returns a message with all that it says: its text, or the fields of a form.
+// Whole returns a message with all that it says.
 func Whole(e view.Message, s terminal.Screen) string {
 	whole := s
 	whole.Width = 0
+	return Message(e, s) + "\n" + Preview(Lines(e), whole, 0, "")
+}
+
+// Lines returns all that a message says: its text, or the fields of a form.
+func Lines(e view.Message) []Line {
 	var lines []Line
 	switch e.Type {
 	case "message":
@@ -169,7 +174,7 @@ func Whole(e view.Message, s terminal.Screen) string {
 	for _, f := range e.Fields {
 		lines = append(lines, fieldLines(f)...)
 	}
-	return Message(e, s) + "\n" + Preview(lines, whole, 0, "")
+	return lines
 }
 
 // fieldLines returns a field of a form with its choices.

@@ -55,6 +55,11 @@ func (s Screen) FitBetween(first, middle, last string) string {
 	return s.Fit(first + ansi.Truncate(middle, room, "…") + last)
 }
 
+// Wrap returns a line as lines of a width. It breaks anywhere, and keeps every character.
+func Wrap(line string, width int) []string {
+	return strings.Split(ansi.Hardwrap(line, max(width, 1), true), "\n")
+}
+
 // Time returns a time: "3m ago" on a terminal, and in a file the exact text.
 func (s Screen) Time(at time.Time, exact string) string {
 	if s.Width == 0 || at.IsZero() {

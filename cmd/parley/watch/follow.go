@@ -1,0 +1,98 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
+	"parley/gateway/client"
+)
+
+// Messages that the follower sends to the program.
+type (
+	arrived   []view.Message       // they are new or have changed
+	connected struct{}             // the node is reached
+	cutOff    struct{ why string } // the node is not reached
+	failed    struct{ err error }  // it cannot go on
+)
+
+const (
+	earlier    = 200                    // settled messages that are shown at the beginning
+	retryPause = 500 * time.Millisecond // between attempts to reach a node that is away
+)
+
+// follow sends the mailbox and each change of it, until ctx ends.
+func follow(ctx context.Context, node *client.Client, send func(tea.Msg)) {
+	var at client.Cursor
+	for ctx.Err() == nil {
+		err := read(ctx, node, &at, send)
+		switch code := parley.CodeOf(err); {
+		case ctx.Err() != nil:
+			return
+		case code == parley.NotRunning || code == parley.Internal || code == parley.NodeUnreachable:
+			send(cutOff{parley.AsError(err).Message})
+		default:
+			send(failed{err})
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// read sends what the mailbox has, and then what changes after a cursor, until an error.
+func read(ctx context.Context, node *client.Client, at *client.Cursor, send func(tea.Msg)) error {
+	if *at == "" {
+		all, cursor, err := begin(ctx, node)
+		if err != nil {
+			return err
+		}
+		send(arrived(all))
+		*at = cursor
+	} else if err := node.Call(ctx, "locate", api.NameRequest{Name: "@self"}, nil); err != nil {
+		return err
+	}
+	send(connected{})
+	for m, err := range node.Follow(ctx, client.View{}, *at) {
+		if err != nil {
+			return err
+		}
+		var e view.Message
+		if err := json.Unmarshal(m.Raw, &e); err != nil {
+			return err
+		}
+		send(arrived{e})
+		*at = m.Cursor
+	}
+	return ctx.Err()
+}
+
+// begin returns the messages that wait and the last ones, and the cursor of what comes after them.
+func begin(ctx context.Context, node *client.Client) (all []view.Message, at client.Cursor, err error) {
+	for r := (api.ListMessagesRequest{MessageFilter: client.View{Pending: true}}); ; {
+		var page view.Inbox
+		if err := node.Call(ctx, "list_messages", r, &page); err != nil {
+			return nil, "", err
+		}
+		if at == "" {
+			at = client.Cursor(strconv.FormatUint(max(page.Cursor, 1), 10))
+		}
+		all = append(all, page.Messages...)
+		if r.First = page.Next; page.Next == 0 {
+			break
+		}
+	}
+	var last view.Inbox
+	if err := node.Call(ctx, "list_messages", api.ListMessagesRequest{Last: earlier}, &last); err != nil {
+		return nil, "", err
+	}
+	return append(all, last.Messages...), at, nil
+}

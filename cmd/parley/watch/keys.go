@@ -1,0 +1,237 @@
+package watch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/cmd/parley/terminal"
+	"parley/events"
+	"parley/gateway/api"
+	"parley/mailbox"
+)
+
+// prompt is a line that the person types, or a choice by number.
+type prompt struct {
+	about   view.Message // the message as it was shown
+	label   string
+	text    string
+	secret  bool
+	choices []string // of rules; nil for free text
+	next    func(text string) tea.Cmd
+}
+
+// press handles a key.
+func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
+	if key.String() == "ctrl+c" {
+		return tea.Quit
+	}
+	if m.prompt != nil {
+		return m.typeKey(key)
+	}
+	switch key.String() {
+	case "q":
+		return tea.Quit
+	case "j", "down":
+		m.move(1)
+	case "k", "up":
+		m.move(-1)
+	case "g", "home":
+		m.move(-len(m.order))
+	case "G", "end":
+		m.move(len(m.order))
+	case "enter", "tab":
+		m.whole = !m.whole
+	case "esc":
+		m.whole = false
+	case "space", "pgdown":
+		m.scroll += m.itemHeight() - 1
+	case "b", "pgup":
+		m.scroll -= m.itemHeight() - 1
+	case "a", "A", "d", "r":
+		return m.act(key.String())
+	}
+	return nil
+}
+
+// act begins what a key does with the selected message.
+func (m *model) act(key string) tea.Cmd {
+	e := m.selected()
+	switch {
+	case e == nil:
+		return nil
+	case m.away != "":
+		m.state = "nothing is decided while the node is away"
+		return nil
+	case m.busy || time.Now().Before(m.settled):
+		return nil
+	case e.Type == "message" && key == "r":
+		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
+	case !e.AnswerNeeded:
+		m.state = "this does not wait for an answer"
+		return nil
+	case e.Type == string(events.Approval):
+		return m.decide(*e, key)
+	case key == "d":
+		return m.ask(prompt{about: *e, label: "Decline, with the reason", next: func(text string) tea.Cmd { return m.end(*e, text) }})
+	case key == "r" && e.Type == string(events.Request):
+		return m.ask(prompt{about: *e, label: "Give what you hold under the name", next: func(text string) tea.Cmd { return m.resolve(*e, text) }})
+	case key == "r":
+		return m.askField(*e, 0, nil)
+	}
+	m.state = "r answers this, d declines it"
+	return nil
+}
+
+// decide begins a decision on a call.
+func (m *model) decide(e view.Message, key string) tea.Cmd {
+	switch key {
+	case "a":
+		return m.settle(e, "✓ Allowed once", events.FieldText{Name: "decision", Text: mailbox.Once})
+	case "A":
+		return m.ask(prompt{about: e, label: "Always allow which? Give the number", choices: mailbox.OffersOf(e.Fields), next: func(text string) tea.Cmd {
+			return m.always(e, text)
+		}})
+	case "d":
+		return m.ask(prompt{about: e, label: "Deny, with the reason", next: func(text string) tea.Cmd {
+			texts := []events.FieldText{{Name: "decision", Text: mailbox.Deny}}
+			said := "✕ Denied"
+			if text != "" {
+				texts = append(texts, events.FieldText{Name: "reason", Text: text})
+				said += " · " + terminal.Visible(text)
+			}
+			return m.settle(e, said, texts...)
+		}})
+	}
+	m.state = "a allows this, A always, d denies it"
+	return nil
+}
+
+// always allows a call by the rule with a number.
+func (m *model) always(e view.Message, number string) tea.Cmd {
+	offers := mailbox.OffersOf(e.Fields)
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(offers) {
+		m.state = "nothing was decided: that is no number of a rule"
+		return nil
+	}
+	texts := []events.FieldText{{Name: "decision", Text: mailbox.Always}}
+	if n > 1 {
+		texts = append(texts, events.FieldText{Name: "rule", Text: offers[n-1]})
+	}
+	return m.settle(e, "✓ Always: "+terminal.Visible(offers[n-1]), texts...)
+}
+
+// askField asks for a field of a form, and after the last sends the answer.
+func (m *model) askField(e view.Message, n int, texts []events.FieldText) tea.Cmd {
+	if n == len(e.Fields) {
+		return m.settle(e, "answered", texts...)
+	}
+	f := e.Fields[n]
+	label := terminal.Visible(f.Name)
+	if f.Label != "" {
+		label = terminal.Visible(f.Label)
+	}
+	var values []string
+	for _, o := range f.Options {
+		values = append(values, terminal.Visible(o.Value))
+	}
+	several := f.Type == events.Multiselect || f.Type == events.Checkbox && len(values) > 0
+	switch {
+	case several:
+		label += " (" + strings.Join(values, ", ") + "; several with commas)"
+	case len(values) > 0:
+		label += " (" + strings.Join(values, ", ") + ")"
+	case f.Type == events.Checkbox || f.Type == events.Confirm:
+		label += " (yes, no)"
+	}
+	if f.Required {
+		label += " *"
+	}
+	return m.ask(prompt{about: e, label: label, secret: f.Type == events.Secret, next: func(text string) tea.Cmd {
+		given := []string{text}
+		if several {
+			given = strings.Split(text, ",")
+		}
+		for _, t := range given {
+			if t = strings.TrimSpace(t); t != "" || f.Required {
+				texts = append(texts, events.FieldText{Name: f.Name, Text: t})
+			}
+		}
+		return m.askField(e, n+1, texts)
+	}})
+}
+
+func (m *model) ask(p prompt) tea.Cmd {
+	m.prompt, m.state = &p, ""
+	return nil
+}
+
+// typeKey handles a key while a line is typed.
+func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
+	p := m.prompt
+	switch key.String() {
+	case "esc":
+		m.prompt, m.state = nil, "nothing was sent"
+	case "enter":
+		m.prompt = nil
+		if m.away != "" {
+			m.state = "nothing is decided while the node is away"
+			return nil
+		}
+		return p.next(p.text)
+	case "backspace":
+		_, size := utf8.DecodeLastRuneInString(p.text)
+		p.text = p.text[:len(p.text)-size]
+	case "ctrl+u":
+		p.text = ""
+	default:
+		p.text += key.Text
+	}
+	return nil
+}
+
+// call makes a call to the node for a message.
+func (m *model) call(e view.Message, operation, said string, settles bool, req any) tea.Cmd {
+	m.busy = true
+	return func() tea.Msg {
+		d := done{number: e.Number, said: fmt.Sprintf("%d: %s", e.Number, said)}
+		if d.err = m.node.Call(m.ctx, operation, req, nil); settles {
+			d.form = e.MessageID
+		}
+		return d
+	}
+}
+
+// settle answers the form that was shown.
+func (m *model) settle(e view.Message, said string, texts ...events.FieldText) tea.Cmd {
+	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Digest: e.Digest, Texts: texts})
+}
+
+func (m *model) end(e view.Message, reason string) tea.Cmd {
+	operation := "decline_form"
+	if e.Type == string(events.Request) {
+		operation = "reject"
+	}
+	return m.call(e, operation, "declined", true, api.EndRequest{FormRef: refTo(e.MessageID), Reason: reason})
+}
+
+func (m *model) resolve(e view.Message, name string) tea.Cmd {
+	return m.call(e, "resolve", "answered", true, api.ResolveRequest{FormRef: refTo(e.MessageID), Name: name})
+}
+
+func (m *model) reply(e view.Message, text string) tea.Cmd {
+	if text == "" {
+		m.state = "nothing was sent"
+		return nil
+	}
+	return m.call(e, "reply", "replied", false, api.ReplyRequest{FormRef: refTo(e.MessageID), Text: text})
+}
+
+func refTo(id capabilities.ID) api.FormRef { return api.RefTo(id.String()) }

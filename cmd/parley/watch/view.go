@@ -1,0 +1,160 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"parley/actors/view"
+	"parley/cmd/parley/show"
+	"parley/cmd/parley/terminal"
+	"parley/events"
+)
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	v := tea.NewView("")
+	v.AltScreen = true
+	if m.height == 0 {
+		return v
+	}
+	lines := []string{m.header()}
+	if !m.whole {
+		lines = append(lines, m.list()...)
+		lines = append(lines, m.screen.Paint(terminal.Faint, strings.Repeat("─", m.screen.Width)))
+	}
+	lines = append(lines, m.item()...)
+	lines = append(lines, m.footer()...)
+	v.SetContent(strings.Join(lines, "\n"))
+	return v
+}
+
+// header returns the line above the list: how many wait, and whether the node is away.
+func (m *model) header() string {
+	waiting := 0
+	for _, e := range m.items {
+		if e.AnswerNeeded {
+			waiting++
+		}
+	}
+	text := m.screen.Paint(terminal.Strong, "Parley") + " · "
+	switch waiting {
+	case 0:
+		text += "nothing waits for you"
+	default:
+		text += m.screen.Paint(terminal.Waiting, fmt.Sprintf("%d waiting for you", waiting))
+	}
+	if m.away != "" {
+		text += " · " + m.screen.Paint(terminal.Wrong, "cut off: "+terminal.Visible(m.away)+"; trying again …")
+	}
+	return m.screen.Fit(text)
+}
+
+// listHeight returns the lines of the list, and itemHeight those of the selected message.
+func (m *model) listHeight() int {
+	return min(max(m.height/3, 3), max(len(m.order), 1))
+}
+
+func (m *model) itemHeight() int {
+	left := m.height - 1 - len(m.footer())
+	if !m.whole {
+		left -= m.listHeight() + 1
+	}
+	return max(left, 1)
+}
+
+// list returns the part of the list around the selected message.
+func (m *model) list() []string {
+	if len(m.order) == 0 {
+		return []string{"no messages"}
+	}
+	height := m.listHeight()
+	at := slices.Index(m.order, m.chosen)
+	first := min(max(at-height/2, 0), len(m.order)-height)
+	narrow := m.screen
+	narrow.Width -= 2
+	lines := make([]string, 0, height)
+	for i := first; i < first+height; i++ {
+		mark := "  "
+		if i == at {
+			mark = m.screen.Paint(terminal.Strong, "▸ ")
+		}
+		lines = append(lines, mark+show.Message(*m.items[m.order[i]], narrow))
+	}
+	return lines
+}
+
+// item returns the part of the selected message that is in view, and empty lines below it.
+func (m *model) item() []string {
+	height := m.itemHeight()
+	var all []string
+	if e := m.selected(); e != nil {
+		all = m.wrapped(*e)
+	}
+	m.scroll = min(max(m.scroll, 0), max(len(all)-height, 0))
+	lines := all[m.scroll:]
+	if len(lines) > height {
+		rest := len(lines) - height + 1
+		lines = append(slices.Clone(lines[:height-1]), m.screen.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: space, enter", rest)))
+	}
+	for len(lines) < height {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// wrapped returns all lines of a message. Long ones are broken, since a line that is cut would hide what it allows.
+func (m *model) wrapped(e view.Message) []string {
+	var lines []string
+	add := func(l show.Line) {
+		for _, part := range terminal.Wrap(l.Text, m.screen.Width) {
+			lines = append(lines, show.Line{Kind: l.Kind, Text: part}.Paint(m.screen))
+		}
+	}
+	from := show.Party(e.FromName, e.From)
+	switch {
+	case e.Type != string(events.Approval):
+		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. from %s", e.Number, from)})
+		for _, l := range show.Lines(e) {
+			add(l)
+		}
+	default:
+		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. %s wants to %s (%s)", e.Number, from, show.Wants(e), terminal.Visible(e.Title))})
+		for _, l := range show.CallLines(e) {
+			add(l)
+		}
+	}
+	if e.Outcome != nil {
+		lines = append(lines, "", m.screen.Fit(show.Settled(e, m.screen)))
+	}
+	return lines
+}
+
+// footer returns what is typed, or the last action and the keys.
+func (m *model) footer() []string {
+	if p := m.prompt; p != nil {
+		var lines []string
+		for i, c := range p.choices {
+			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s", i+1, terminal.Visible(c)), m.screen.Width)...)
+		}
+		text := terminal.Visible(p.text)
+		if p.secret {
+			text = strings.Repeat("•", len([]rune(p.text)))
+		}
+		return append(lines, m.screen.Fit(fmt.Sprintf("%d. %s:", p.about.Number, p.label)), m.screen.Fit("> "+text+"▏"), m.screen.Fit(m.screen.Paint(terminal.Faint, "enter sends, esc goes back")))
+	}
+	keys := "↑↓ move · enter whole · q quit"
+	if e := m.selected(); e != nil {
+		switch {
+		case e.AnswerNeeded && e.Type == string(events.Approval):
+			keys = "a allow · A always … · d deny · " + keys
+		case e.AnswerNeeded:
+			keys = "r answer · d decline · " + keys
+		case e.Type == "message":
+			keys = "r reply · " + keys
+		}
+	}
+	return []string{m.screen.Fit(m.state), m.screen.Fit(m.screen.Paint(terminal.Faint, keys))}
+}

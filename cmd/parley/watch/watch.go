@@ -1,0 +1,180 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/cmd/parley/terminal"
+	"parley/gateway/client"
+)
+
+// Options are the parts of a watch. The client repeats no calls: its Patience is negative.
+type Options struct {
+	Node   *client.Client
+	In     io.Reader
+	Out    io.Writer
+	Screen terminal.Screen
+}
+
+// Run shows the inbox until the person quits or ctx ends.
+func Run(ctx context.Context, o Options) error {
+	ctx, stop := context.WithCancel(ctx)
+	m := &model{ctx: ctx, node: o.Node, screen: o.Screen, items: map[uint64]*view.Message{}, state: "connecting …"}
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out))
+	var following sync.WaitGroup
+	following.Go(func() { follow(ctx, o.Node, p.Send) })
+	_, err := p.Run()
+	stop()
+	following.Wait()
+	if m.err != nil {
+		return m.err
+	}
+	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, context.Canceled) || errors.Is(err, tea.ErrInterrupted) {
+		return nil
+	}
+	return err
+}
+
+// model is the state of the screen.
+type model struct {
+	ctx    context.Context //nolint:containedctx // of the commands that Update returns
+	node   *client.Client
+	screen terminal.Screen
+	height int
+
+	items  map[uint64]*view.Message
+	order  []uint64 // what waits first, and of that the newest
+	chosen uint64   // the number of the selected message
+	begun  bool     // one was selected
+	scroll int      // lines of it that are above the screen
+	whole  bool     // it has the screen to itself
+
+	away   string // why the node is not reached; "" if it is
+	state  string // of the last action
+	prompt *prompt
+	busy   bool // a call is under way
+
+	settled time.Time // until then a key decides nothing, because the next message has only just been shown
+	err     error
+}
+
+// doublePress is the time within which a key that is pressed twice does not decide on the next message too.
+const doublePress = 400 * time.Millisecond
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd { return tick() }
+
+// ticked comes each second, so that times stay true.
+type ticked time.Time
+
+func tick() tea.Cmd {
+	return tea.Tick(time.Second, func(at time.Time) tea.Msg { return ticked(at) })
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.screen.Width, m.height = max(msg.Width, 20), max(msg.Height, 8)
+	case ticked:
+		m.screen.Now = time.Time(msg)
+		return m, tick()
+	case arrived:
+		m.add(msg)
+	case connected:
+		m.away, m.state = "", ""
+	case cutOff:
+		m.away = msg.why
+	case failed:
+		m.err = msg.err
+		return m, tea.Quit
+	case done:
+		m.finish(msg)
+	case tea.PasteMsg:
+		if m.prompt != nil {
+			m.prompt.text += msg.Content
+		}
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	}
+	return m, nil
+}
+
+// add takes messages that are new or have changed. The selection stays on its message.
+func (m *model) add(messages []view.Message) {
+	for _, e := range messages {
+		if e.Dismissed {
+			delete(m.items, e.Number)
+			continue
+		}
+		m.items[e.Number] = &e
+	}
+	m.order = m.order[:0]
+	for n := range m.items {
+		m.order = append(m.order, n)
+	}
+	slices.SortFunc(m.order, func(a, b uint64) int {
+		if x, y := m.items[a].AnswerNeeded, m.items[b].AnswerNeeded; x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b, a)
+	})
+	if _, there := m.items[m.chosen]; (!there || !m.begun) && len(m.order) > 0 {
+		m.begun = true
+		m.choose(m.order[0])
+	}
+}
+
+// selected returns the selected message; nil if there is none.
+func (m *model) selected() *view.Message { return m.items[m.chosen] }
+
+func (m *model) choose(number uint64) { m.chosen, m.scroll = number, 0 }
+
+// move selects the message that is so many places further down.
+func (m *model) move(by int) {
+	if len(m.order) == 0 {
+		return
+	}
+	at := slices.Index(m.order, m.chosen) + by
+	m.choose(m.order[min(max(at, 0), len(m.order)-1)])
+}
+
+// done is the result of a call for a message.
+type done struct {
+	number uint64
+	said   string
+	err    error
+	form   capabilities.ID
+}
+
+// finish shows the result of a call, and selects the next message that waits.
+func (m *model) finish(d done) {
+	m.busy = false
+	if d.err != nil {
+		m.state = m.screen.Paint(terminal.Wrong, terminal.Visible(terminal.Message(d.err)))
+		return
+	}
+	m.state = d.said
+	if e := m.items[d.number]; e != nil && !d.form.IsZero() {
+		e.AnswerNeeded = false // as the node is about to say
+	}
+	for _, n := range m.order {
+		if n != d.number && m.items[n].AnswerNeeded && m.chosen == d.number {
+			m.choose(n)
+			m.settled = time.Now().Add(doublePress)
+			break
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/sys/unix"
+
+	"parley/internal/eventually"
+)
+
+// screen is a program on a pseudo-terminal.
+type screen struct {
+	t    *testing.T
+	ctrl *os.File
+
+	mu   sync.Mutex
+	text strings.Builder // since the last change of the size
+	wide bool
+}
+
+// openScreen runs a program on a pseudo-terminal, until the test ends.
+func openScreen(t *testing.T, c *exec.Cmd) *screen {
+	t.Helper()
+	ctrl, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	n, err := unix.IoctlGetInt(int(ctrl.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ctrl.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, ctrl: ctrl}
+	s.resize()
+	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close() // the program has its own
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := ctrl.Read(buf)
+			s.mu.Lock()
+			s.text.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return // the program has ended
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = c.Process.Kill() // it may have ended
+		_ = c.Wait()         // killed
+		<-ended
+		_ = ctrl.Close()
+	})
+	return s
+}
+
+// resize gives the terminal another size, so that the program draws all of it again.
+func (s *screen) resize() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Reset()
+	s.wide = !s.wide
+	size := &unix.Winsize{Row: 24, Col: 110}
+	if s.wide {
+		size.Col = 120
+	}
+	if err := unix.IoctlSetWinsize(int(s.ctrl.Fd()), unix.TIOCSWINSZ, size); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// drawn returns what was drawn since the last change of the size.
+func (s *screen) drawn() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ansi.Strip(s.text.String())
+}
+
+// shows waits until the screen has all of the texts.
+func (s *screen) shows(texts ...string) {
+	s.t.Helper()
+	tries := 0
+	eventually.Holds(s.t, "the terminal shows "+strings.Join(texts, ", "), func() bool {
+		drawn := s.drawn()
+		for _, text := range texts {
+			if !strings.Contains(drawn, text) {
+				if tries++; tries%20 == 0 {
+					s.resize()
+				}
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// types presses keys.
+func (s *screen) types(keys string) {
+	s.t.Helper()
+	if _, err := s.ctrl.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestWatchDecidesOnATerminal(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	t.Cleanup(func() { killNodes(t, state) })
+	run := func(args ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "parley", append(args, "--state", state)...)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+		return string(out)
+	}
+	run("start", "--listen", "off")
+	run("mkguest", "fae")
+	run("approve", "Edit", `{"file_path":"shop/a.go","old_string":"one\ntwo","new_string":"one\ntoo"}`, "--folder", "/srv/shop", "--as", "fae", "--no-wait")
+
+	watch := exec.CommandContext(t.Context(), "parley", "watch", "--state", state)
+	watch.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
+	s := openScreen(t, watch)
+	s.shows("1 waiting for you", `0. "fae" wants to edit shop/a.go (Edit)`, "-two", "+too", "a allow")
+
+	// what arrives is shown, and the selection stays
+	run("approve", "Bash", `{"command":"git push origin main"}`, "--folder", "/srv/shop", "--as", "fae", "--no-wait")
+	s.shows("2 waiting for you", `1. "fae" wants to run git push origin main`, "▸ 0.")
+
+	// denied with a reason; then the next one opens
+	s.types("d")
+	s.shows("Deny, with the reason")
+	s.types("not today\r")
+	s.shows("0: ✕ Denied · not today", "$ git push origin main", "1 waiting for you")
+	if got := run("inbox"); !strings.Contains(got, "✕ Denied · not today") {
+		t.Error(got)
+	}
+
+	// the node goes away, a key decides nothing then, and it comes back
+	run("stop")
+	s.shows("cut off: ")
+	s.types("a")
+	s.shows("nothing is decided while the node is away")
+	run("start", "--listen", "off")
+	run("form", "HOST", "Deploy?", "--field", "where:Where", "--as", "fae", "--no-wait")
+	s.shows("2 waiting for you", `2. "fae" sent form "Deploy?"`)
+
+	// always, by a rule that is shown in words and chosen
+	s.types("A")
+	s.shows("1. exactly this call, in /srv/shop", "2. git push to origin")
+	s.types("2\r")
+	s.shows("1: ✓ Always: git push to origin", "1 waiting for you", "where: Where (text")
+	if got := run("rules", "ls", "fae"); !strings.Contains(got, "git push to origin") {
+		t.Error(got)
+	}
+
+	// an answer
+	eventually.Holds(t, "the prompt opens", func() bool { // a key right after a decision is no decision on the next message
+		s.types("r")
+		return strings.Contains(s.drawn(), "Where *:")
+	})
+	s.types("\x15eu\r")
+	s.shows("2: answered", "nothing waits for you")
+	if got := run("await", "2", "--as", "fae"); got != "where: eu\n" {
+		t.Error(got)
+	}
+	s.types("q")
+	if err := watch.Wait(); err != nil {
+		t.Error(err)
+	}
+}
