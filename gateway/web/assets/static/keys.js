@@ -10,7 +10,7 @@ export function hold(card) {
 
 const ofWriting = 'input, textarea, select, [contenteditable]';
 
-/** Handles a key: reports whether it was one of an approval. */
+/** Handles a key. */
 function pressed(event) {
   const at = document.activeElement;
   const card = at?.closest('li[data-type=approval][data-waits]');
@@ -28,7 +28,7 @@ function pressed(event) {
   } else if (key === 'd' && reason) {
     event.preventDefault();
     reason.closest('details').open = true;
-    reason.focus();
+    document.addEventListener('keyup', () => reason.focus(), { once: true }); // the letter is not part of the reason
   }
 }
 
