@@ -42,7 +42,6 @@ func (n *Node) Archive(ctx context.Context, before capabilities.Time) (view.Arch
 		return view.Archive{}, errArchiving
 	}
 	defer n.archiver.one.Unlock()
-	was := n.journal.Archive().End.Number
 	made, err := n.journal.PrepareArchive(ctx, before, n.stateOf)
 	if err != nil {
 		return view.Archive{}, fmt.Errorf("archive: %w", err)
@@ -57,7 +56,7 @@ func (n *Node) Archive(ctx context.Context, before capabilities.Time) (view.Arch
 		n.log.Info("archived the beginning of the journal", "last", made.End.Number, "segments", len(made.Segments))
 	}
 	a := n.Archived()
-	a.New = a.Last - min(was, a.Last)
+	a.New = made.End.Number - made.After.Number
 	return a, nil
 }
 
