@@ -56,10 +56,12 @@ type archived struct {
 	log    *slog.Logger
 	folder string
 
-	mu         sync.Mutex
-	manifest   *archive.Manifest       // nil is none; it is replaced and never changed
-	checkpoint *archive.Checkpoint     // nil if there is none, or if it is damaged
-	readers    map[uint64]*segmentFile // by the first commit
+	mu         sync.RWMutex
+	manifest   *archive.Manifest   // nil is none; it is replaced and never changed
+	checkpoint *archive.Checkpoint // nil if there is none, or if it is damaged
+
+	files   sync.Mutex
+	readers map[uint64]*segmentFile // by the first commit; guarded by files
 }
 
 // segmentFile is an open segment.
@@ -98,10 +100,17 @@ func (a *archived) open() error {
 	if !m.Recorded {
 		return nil
 	}
-	if _, err := removeBlocks(a.o, m.End.Number); err != nil {
+	follows := false // the journal has the commit behind the archive
+	c := a.chainFrom(m.End.Number + 1)
+	err = readFrames(a.o, m.End.Number+1, m.End.Number+1, func(number uint64, bytes []byte) error {
+		follows = true
+		_, err := c.followHead(number, bytes)
 		return err
+	})
+	if err == nil && follows {
+		err = removeBlocks(a.o, m.End.Number)
 	}
-	return nil
+	return err
 }
 
 // use replaces the manifest, and opens its checkpoint.
@@ -125,8 +134,8 @@ func (a *archived) use(m *archive.Manifest) {
 func (a *archived) path(name string) string { return filepath.Join(a.folder, name) }
 
 func (a *archived) current() *archive.Manifest {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.mu.RLock()
+	defer a.mu.RUnlock()
 	return a.manifest
 }
 
@@ -170,27 +179,27 @@ func segmentError(s archive.Segment, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return parley.Refuse(parley.Archived, "commits %d to %d are in segment %s of the archive, which is not here", s.First, s.Last, s.Name()).
-			WithHint("parley archive fetch %d", s.First)
+			WithHint("parley archive --fetch %d --from PLACE brings it back", s.First)
 	case errors.Is(err, archive.ErrDamaged):
 		return &archiveDamage{parley.Refuse(parley.CorruptLog, "commits %d to %d: %v", s.First, s.Last, err).
-			WithHint("put the segment back from a copy: parley archive fetch %d", s.First)}
+			WithHint("put the segment back from a copy: parley archive --fetch %d --from PLACE", s.First)}
 	}
 	return err
 }
 
 // segment opens the segment with a commit. The caller releases it.
 func (a *archived) segment(number uint64) (*segmentFile, archive.Segment, func(), error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	var s archive.Segment
-	if a.manifest != nil {
-		if i, ok := a.manifest.Segment(number); ok {
-			s = a.manifest.Segments[i]
+	if m := a.current(); m != nil {
+		if i, ok := m.Segment(number); ok {
+			s = m.Segments[i]
 		}
 	}
 	if s.Last == 0 {
 		return nil, s, nil, lost(number, "is not in the archive")
 	}
+	a.files.Lock()
+	defer a.files.Unlock()
 	f := a.readers[s.First]
 	if f == nil {
 		r, err := archive.Open(a.path(s.Name()), s)
@@ -205,8 +214,8 @@ func (a *archived) segment(number uint64) (*segmentFile, archive.Segment, func()
 }
 
 func (a *archived) release(first uint64, f *segmentFile) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.files.Lock()
+	defer a.files.Unlock()
 	if f.uses--; f.uses > 0 || !f.gone && len(a.readers) <= openSegments {
 		return
 	}
@@ -218,8 +227,8 @@ func (a *archived) release(first uint64, f *segmentFile) {
 
 // forget has the reader of a segment closed.
 func (a *archived) forget(first uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.files.Lock()
+	defer a.files.Unlock()
 	f := a.readers[first]
 	if f == nil {
 		return
@@ -232,8 +241,10 @@ func (a *archived) forget(first uint64) {
 
 // close closes all files.
 func (a *archived) close() {
-	for _, s := range a.Segments() {
-		a.forget(s.First)
+	if m := a.current(); m != nil {
+		for _, s := range m.Segments {
+			a.forget(s.First)
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -241,14 +252,6 @@ func (a *archived) close() {
 		_ = a.checkpoint.Close() // it was only read
 		a.checkpoint = nil
 	}
-}
-
-// Segments returns the segments of the present archive.
-func (a *archived) Segments() []archive.Segment {
-	if m := a.current(); m != nil {
-		return m.Segments
-	}
-	return nil
 }
 
 // frame returns the frame of an archived commit.
@@ -284,8 +287,8 @@ func (a *archived) each(ctx context.Context, first, last uint64, fn func(number 
 
 // useCheckpoint calls fn with the checkpoint, which is nil if there is none. It is not closed meanwhile.
 func (a *archived) useCheckpoint(fn func(c *archive.Checkpoint) error) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.mu.RLock()
+	defer a.mu.RUnlock()
 	return fn(a.checkpoint)
 }
 
@@ -444,7 +447,7 @@ func (j *Journal) Detach(_ context.Context, s archive.Segment) error {
 	if err := j.archived.listed(s); err != nil {
 		return err
 	}
-	if s.Last >= j.connection().first.Load() {
+	if s.Last >= j.begin() {
 		return parley.Refuse(parley.InvalidArgument, "the commits of segment %s have not left the journal yet", s.Name())
 	}
 	err := os.Remove(j.archived.path(s.Name()))

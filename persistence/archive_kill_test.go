@@ -100,7 +100,7 @@ func TestFullDiskWhileArchiving(t *testing.T) {
 	j, w := open(t, o), make(writer)
 	w.fillBlock(t, j)
 	w.padded(t, j, 1)
-	for _, room := range []int64{0, 1 << 20, 5 << 20} {
+	for _, room := range []int64{0, 300, 1200} {
 		d.SetRoom(room)
 		_, err := j.PrepareArchive(t.Context(), later, foldState)
 		d.SetRoom(-1)

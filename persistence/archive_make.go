@@ -346,7 +346,7 @@ func (j *Journal) restart(ctx context.Context, end uint64) error {
 	err := j.o.step(StepCut, func() error {
 		j.connection().close()
 		j.o.archived = end
-		_, cutErr = removeBlocks(&j.o, end)
+		cutErr = removeBlocks(&j.o, end)
 		l, err := connect(&j.o)
 		if err != nil {
 			return err
@@ -364,11 +364,11 @@ func (j *Journal) restart(ctx context.Context, end uint64) error {
 
 // removeBlocks removes the blocks of a stopped server with commits up to one, the oldest first. It stops at a block with
 // later commits, and leaves the newest. It reports whether it removed any.
-func removeBlocks(o *Options, end uint64) (bool, error) {
+func removeBlocks(o *Options, end uint64) error {
 	folder := blockFolder(o)
 	in, err := inspect(folder)
 	if err != nil {
-		return false, err
+		return err
 	}
 	removed := false
 	for i := 0; i+1 < len(in.blocks) && in.blocks[i+1].first > 0 && in.blocks[i+1].first <= end+1; i++ {
@@ -378,18 +378,18 @@ func removeBlocks(o *Options, end uint64) (bool, error) {
 				err = SyncFolder(journalFolder(o.Folder))
 			}
 			if err != nil {
-				return false, readOnly("the journal's folder cannot be written", err)
+				return readOnly("the journal's folder cannot be written", err)
 			}
 		}
 		if err := o.step(StepRemoveBlock, func() error { return os.Remove(in.blocks[i].path) }); err != nil {
-			return removed, readOnly("an archived part of the journal cannot be removed", err)
+			return readOnly("an archived part of the journal cannot be removed", err)
 		}
 		removed = true
 	}
 	if removed {
 		if err := SyncFolder(folder); err != nil {
-			return removed, readOnly("the journal's folder cannot be flushed", err)
+			return readOnly("the journal's folder cannot be flushed", err)
 		}
 	}
-	return removed, nil
+	return nil
 }

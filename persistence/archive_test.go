@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,12 +40,8 @@ func (w writer) fillBlock(t testing.TB, j *Journal) {
 func (w writer) padded(t testing.TB, j *Journal, nth int) {
 	t.Helper()
 	version := w[nth] + 1
-	rnd := rand.New(rand.NewPCG(version, 7))
-	name := make([]byte, padding)
-	for i := 0; i < len(name); i += 8 {
-		binary.LittleEndian.PutUint64(name[i:], rnd.Uint64()&0x3f3f3f3f3f3f3f3f|0x4040404040404040)
-	}
-	body, err := events.Append(nil, events.Recorded{At: 1, Event: &events.NameBound{Name: string(name), Value: capabilities.Int(int64(version))}})
+	name := strings.Repeat("padding ", padding/8)
+	body, err := events.Append(nil, events.Recorded{At: 1, Event: &events.NameBound{Name: name, Value: capabilities.Int(int64(version))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +248,7 @@ func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
 	j, w := (*Journal)(nil), make(writer)
 	armed, done := false, map[string]bool{}
 	o.Failpoint = func(step string) error {
-		if armed && strings.HasPrefix(step, "after archive") && !done[step] {
+		if strings.HasPrefix(step, "after archive") && step != "after "+StepSweep && armed && !done[step] { // on the goroutine of the test
 			done[step] = true
 			to := filepath.Join(t.TempDir(), fmt.Sprint(len(copies), " ", step))
 			if err := os.CopyFS(to, os.DirFS(o.Folder)); err != nil {
@@ -277,7 +272,7 @@ func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
 	armed = true
 	w.archive(t, j)
 	closeJournal(t, j)
-	if len(copies) < 7 {
+	if len(copies) < 6 {
 		t.Fatalf("only %d steps", len(copies))
 	}
 	for _, folder := range copies {

@@ -173,6 +173,13 @@ func (j *Journal) hold() (l *link, release func()) {
 	return j.connection(), j.gate.RUnlock
 }
 
+// begin returns the first commit that is in the stream.
+func (j *Journal) begin() uint64 {
+	l, release := j.hold()
+	defer release()
+	return l.first.Load()
+}
+
 // signal wakes the receiver of a channel with room for one value.
 func signal(c chan struct{}) {
 	select {

@@ -160,8 +160,9 @@ func (r *reader) frame(ctx context.Context, number uint64) ([]byte, error) {
 // started again meanwhile. It fails as link.each does.
 func (j *Journal) each(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
 	for next := first; next <= last; {
-		l := j.connection()
+		l, release := j.hold() // not while the server is started again
 		begin := l.first.Load()
+		release()
 		if next < begin {
 			end := min(last, begin-1)
 			if err := j.archived.each(ctx, next, end, fn); err != nil {

@@ -28,13 +28,16 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 		return 0, lost(last+1, "is missing, and so are those to %d, which were durable", mark.number)
 	}
 	begin := l.first.Load()
+	archiveEnd := j.archived.end()
+	if archiveEnd.number > last {
+		return 0, lost(last+1, "is missing, and so are those to %d, which are archived", archiveEnd.number)
+	}
 	x, seen, err := j.loadIndex(ctx, last)
 	if err != nil {
 		return 0, err
 	}
 	first := max(begin, min(seen+1, freshFrom(state.Bytes, begin, last)))
 	c := j.archived.chainFrom(first)
-	archiveEnd := j.archived.end()
 	var at head
 	fold := func(number uint64, bytes []byte) error {
 		follow := c.follow

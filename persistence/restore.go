@@ -37,6 +37,9 @@ func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 	if high.last.number > 0 {
 		return notEmpty(high.last.number)
 	}
+	if _, err := os.Lstat(filepath.Join(o.Folder, archiveFolder)); err == nil {
+		return parley.Refuse(parley.InvalidArgument, "there is an archive of a journal already").WithHint("restore into a new folder")
+	}
 	b, err := openBackup(r, o.Node)
 	if err == nil && b.manifest == nil {
 		err = restoreFrames(ctx, &o, b, nil, high)
@@ -56,9 +59,6 @@ func restoreArchived(ctx context.Context, o *Options, b *backupReader, high *hig
 			WithHint("restore it without --nats")
 	}
 	a := newArchived(o)
-	if _, err := os.Lstat(a.folder); err == nil {
-		return parley.Refuse(parley.InvalidArgument, "there is an archive already").WithHint("restore into a new folder")
-	}
 	o.archived = b.manifest.End.Number
 	err := b.storeArchive(ctx, a)
 	if err == nil {

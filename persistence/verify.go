@@ -44,7 +44,7 @@ func (j *Journal) verify(ctx context.Context) (r Report, err error) {
 		r.Archived = m.End.Number
 		x, r.Elsewhere, err = j.verifyArchive(ctx, m)
 	}
-	begin := j.connection().first.Load()
+	begin := j.begin()
 	j.archiving.Unlock()
 	if err != nil {
 		return r, err
@@ -145,12 +145,7 @@ func (j *Journal) verifyHeads(ctx context.Context, first, last uint64) error {
 	})
 }
 
-// follow reads the log from the first commit to end, and checks that end is in it.
-func (j *Journal) follow(ctx context.Context, end mark, fn func(c *events.Commit, bytes []byte) error) error {
-	return j.followAfter(ctx, mark{}, end, fn)
-}
-
-// followAfter is follow for the commits behind a mark.
+// followAfter reads the log behind a mark up to end, and checks that end is in it.
 func (j *Journal) followAfter(ctx context.Context, after, end mark, fn func(c *events.Commit, bytes []byte) error) error {
 	c := &chain{node: j.o.Node, last: after}
 	return j.each(ctx, after.number+1, end.number, func(number uint64, bytes []byte) error {
@@ -174,12 +169,12 @@ const (
 // scrub checks, in the background, the commits of the stream up to last that the start did not check. Damage fails the
 // journal.
 func (j *Journal) scrub(ctx context.Context, last uint64) {
-	c := j.archived.chainFrom(j.connection().first.Load())
+	c := j.archived.chainFrom(j.begin())
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for c.last.number < last {
 		first := c.last.number + 1
-		if begin := j.connection().first.Load(); first < begin { // these have left the stream
+		if begin := j.begin(); first < begin { // these have left the stream
 			c, first = j.archived.chainFrom(begin), begin
 		}
 		err := j.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
