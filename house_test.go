@@ -17,9 +17,9 @@ import (
 // imports lists what each package may import of the module. Imports run one way. A package that is not listed fails.
 var imports = map[string][]string{
 	".":                   {},
-	"pack":                {},
-	"capabilities":        {".", "pack"},
-	"events":              {"capabilities", "pack"},
+	"internal/pack":       {},
+	"capabilities":        {".", "internal/pack"},
+	"events":              {"capabilities", "internal/pack"},
 	"mailbox":             {".", "capabilities", "events", "mailbox/form", "mailbox/index", "mailbox/rule"},
 	"mailbox/form":        {".", "capabilities", "events"},
 	"mailbox/index":       {"capabilities"},
@@ -50,12 +50,12 @@ var imports = map[string][]string{
 	"gateway/api/openapi": {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":     {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api"},
 	"gateway/call":        {"capabilities"},
-	"gateway/client":      {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/mux", "pack"},
+	"gateway/client":      {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/mux", "internal/pack"},
 	"gateway/compat":      {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api"},
 	"gateway/httpd":       {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/sanitize":    {},
 	"gateway/web":         {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/httpd", "gateway/sanitize", "mailbox"},
-	"gateway/mux":         {".", "actors/view", "capabilities", "events", "gateway/api", "pack"},
+	"gateway/mux":         {".", "actors/view", "capabilities", "events", "gateway/api", "internal/pack"},
 	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 	"gateway/micro":       {".", "gateway/api", "gateway/httpd", "gateway/sanitize"},
 	"gateway/ws":          {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd", "gateway/mux"},
@@ -82,7 +82,7 @@ var imports = map[string][]string{
 // pure lists what the domain packages may import from outside the module: nothing that reads a clock, a disk, a
 // network or randomness. Of doublestar only the functions that match text are pure: see impure.
 var pure = map[string][]string{
-	"pack": {"encoding/binary", "math", "github.com/vmihailenco/msgpack/v5/msgpcode"},
+	"internal/pack": {"encoding/binary", "math", "github.com/vmihailenco/msgpack/v5/msgpcode"},
 	"capabilities": {
 		"bytes", "encoding/base32", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "io", "maps", "math", "net/url", "slices",
 		"strconv", "strings", "sync", "time", "unicode", "unicode/utf8", "unique",

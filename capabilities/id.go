@@ -16,7 +16,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // NodeID identifies a node by its Ed25519 public key. Its text is the nkeys form: "N" and 55 letters of base 32 with a

@@ -10,7 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // Locator is an ID for use outside a node, with the kind of its target and hints where its node may be reached. Hints

@@ -8,7 +8,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // Time is an instant in milliseconds since 1970 in UTC. Zero is no time. Times compare as numbers.

@@ -11,7 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // The msgpack extension types of Parley. Their numbers never change.

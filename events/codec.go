@@ -10,7 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 var errMalformed = errors.New("malformed event")

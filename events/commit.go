@@ -10,7 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley/capabilities"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // Hash is the SHA-256 of a commit's frame. The first commit's Prev is zero.

@@ -6,7 +6,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley/capabilities"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // Reflection takes ten times as long as these functions. So the events of the life of a form or message have some, and a test

@@ -21,7 +21,7 @@ import (
 	"parley/gateway/client"
 	"parley/gateway/mux"
 	"parley/internal/eventually"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // muxClient exchanges frames with a node.

@@ -8,7 +8,7 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/mux"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // body is a request: as JSON, or as a map of msgpack with the same members.

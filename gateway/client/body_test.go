@@ -10,7 +10,7 @@ import (
 
 	"parley/capabilities"
 	"parley/gateway/mux"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // sameRequest checks that a body is a map, and the request of its JSON.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"parley/gateway/mux"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // maxSigned is the number of agents that are signed in on a connection, below the node's own limit. For another one, the agent

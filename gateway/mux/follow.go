@@ -7,7 +7,7 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway/api"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // followMessagesRequest is the body of a follow of messages, from a cursor on.

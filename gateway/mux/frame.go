@@ -2,7 +2,7 @@ package mux
 
 import (
 	"parley/gateway/api"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // Kind is the kind of a frame.

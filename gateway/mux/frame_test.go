@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // frames draws frames of one side.

@@ -8,7 +8,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // MaxDepth bounds how deep a body nests.

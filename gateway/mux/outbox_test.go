@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"parley/gateway/api"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // freeAccount is an account without limits.

@@ -14,7 +14,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // hotRequests returns new requests of the types that are read without JSON.

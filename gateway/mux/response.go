@@ -8,7 +8,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // appendResponse appends a response as a map with the members of its JSON.

@@ -11,7 +11,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // Backend is what sessions need of a node.

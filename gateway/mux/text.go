@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"parley"
-	"parley/pack"
+	"parley/internal/pack"
 )
 
 // ToJSON returns a body as JSON. A body that is JSON as text is returned as it is. It refuses a malformed one.
