@@ -237,13 +237,16 @@ func (c *Checkpoint) open(want events.Hash) error {
 	if !info.Mode().IsRegular() || size < int64(len(checkpointMagic)+checkpointHeader+checkpointTail) {
 		return damaged("it has %d bytes", size)
 	}
-	tail := make([]byte, checkpointTail)
+	head, tail := make([]byte, len(checkpointMagic)), make([]byte, checkpointTail)
+	if err := readAt(c.file, head, 0); err != nil {
+		return err
+	}
 	if err := readAt(c.file, tail, size-int64(len(tail))); err != nil {
 		return err
 	}
 	foot := int64(binary.BigEndian.Uint32(tail[32:]))
 	start := size - int64(len(tail)) - foot
-	if string(tail[36:]) != checkpointMagic || events.Hash(tail) != want || foot < checkpointHeader || start < int64(len(checkpointMagic)) ||
+	if string(head) != checkpointMagic || string(tail[36:]) != checkpointMagic || events.Hash(tail) != want || foot < checkpointHeader || start < int64(len(checkpointMagic)) ||
 		(foot-checkpointHeader)%checkpointEntry != 0 {
 		return damaged("it is not the recorded one, or not whole")
 	}

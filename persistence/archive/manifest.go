@@ -80,6 +80,9 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	be := binary.BigEndian
 	m := &Manifest{Node: capabilities.NodeOf([32]byte(b[len(manifestMagic):]))}
 	at := b[len(manifestMagic)+32:]
+	if at[2*markSize] > 1 {
+		return nil, damaged("the manifest is of another program")
+	}
 	m.After, m.End, m.Recorded = markAt(at), markAt(at[markSize:]), at[2*markSize] == 1
 	at = at[2*markSize+1:]
 	m.Checkpoint, m.CheckpointBytes = events.Hash(at[:32]), int64(be.Uint64(at[32:]))

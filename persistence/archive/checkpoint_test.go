@@ -1,0 +1,164 @@
+package archive_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/persistence/archive"
+)
+
+func testKey() capabilities.NodeID { return capabilities.NodeOf([32]byte{31: 1}) }
+
+// newCheckpoint writes a checkpoint and returns its path, digest and mailboxes.
+func newCheckpoint(t *testing.T) (string, events.Hash, []archive.Mailbox) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), archive.CheckpointName(7))
+	w, err := archive.CreateCheckpoint(path, testKey(), archive.Mark{Number: 7, Hash: events.Hash{7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []archive.Mailbox
+	for n := range 40 {
+		m := archive.Mailbox{
+			ID: ulid.ULID{15: byte(2 * n)}, Version: uint64(n + 1), Last: 7, Summary: events.Summary{Open: uint32(n), Deadline: 5},
+			Steps: []byte{7, byte(n)}, State: slices.Repeat([]byte(fmt.Sprint("state ", n)), 2000),
+		}
+		if err := w.Add(m); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	digest, size, err := w.Close(100, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != size {
+		t.Fatalf("%d bytes: %v", size, err)
+	}
+	return path, digest, all
+}
+
+func sameMailbox(a, b archive.Mailbox) bool {
+	return a.ID == b.ID && a.Version == b.Version && a.Last == b.Last && a.Summary == b.Summary && slices.Equal(a.Steps, b.Steps) && slices.Equal(a.State, b.State)
+}
+
+func TestCheckpointRoundTrip(t *testing.T) {
+	path, digest, want := newCheckpoint(t)
+	c, err := archive.OpenCheckpoint(path, digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // it is only read
+	if c.Node() != testKey() || c.End().Number != 7 || c.Events() != 100 || c.Sections() != 50 || c.Mailboxes() != uint64(len(want)) {
+		t.Errorf("%v, %v, %d, %d, %d", c.Node(), c.End(), c.Events(), c.Sections(), c.Mailboxes())
+	}
+	var got []archive.Mailbox
+	if err := c.Each(func(m archive.Mailbox) error { got = append(got, m); return nil }); err != nil || !slices.EqualFunc(got, want, sameMailbox) {
+		t.Errorf("%d mailboxes, %v", len(got), err)
+	}
+	for n := range 80 {
+		m, found, err := c.Find(ulid.ULID{15: byte(n)})
+		if err != nil || found != (n%2 == 0) || found && !sameMailbox(m, want[n/2]) {
+			t.Errorf("mailbox %d: found %v, version %d, %v", n, found, m.Version, err)
+		}
+	}
+	if _, err := archive.OpenCheckpoint(path, events.Hash{1}); !errors.Is(err, archive.ErrDamaged) {
+		t.Errorf("another checkpoint: %v", err)
+	}
+}
+
+func TestDamagedCheckpointIsFound(t *testing.T) {
+	path, digest, _ := newCheckpoint(t)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(b []byte) error {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := archive.OpenCheckpoint(path, digest)
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.Each(func(archive.Mailbox) error { return nil }), c.Close())
+	}
+	for at := 0; at < len(good); at += 7 {
+		bad := slices.Clone(good)
+		bad[at] ^= 0x10
+		if err := read(bad); !errors.Is(err, archive.ErrDamaged) {
+			t.Fatalf("a flip at byte %d of %d: %v", at, len(good), err)
+		}
+	}
+	for _, n := range []int{0, 10, len(good) / 2, len(good) - 1} {
+		if err := read(good[:n]); !errors.Is(err, archive.ErrDamaged) {
+			t.Fatalf("cut to %d bytes: %v", n, err)
+		}
+	}
+}
+
+func testManifest() *archive.Manifest {
+	mark := func(n uint64) archive.Mark { return archive.Mark{Number: n, Hash: events.Hash{byte(n)}} }
+	return &archive.Manifest{
+		Node: testKey(), After: mark(4), End: mark(9), Recorded: true, Checkpoint: events.Hash{1}, CheckpointBytes: 5,
+		Segments: []archive.Segment{
+			{First: 1, Last: 4, End: mark(4), From: 1, To: 2, Bytes: 100, Digest: events.Hash{2}},
+			{First: 5, Last: 9, After: mark(4), End: mark(9), From: 2, To: 3, Bytes: 200, Digest: events.Hash{3}},
+		},
+	}
+}
+
+func TestManifestIsKeptTwice(t *testing.T) {
+	folder, m := t.TempDir(), testManifest()
+	if none, err := archive.ReadManifest(folder); none != nil || err != nil {
+		t.Fatalf("%+v, %v", none, err)
+	}
+	for _, name := range []string{"manifest", "manifest.copy"} {
+		if err := archive.WriteManifest(folder, m); err != nil {
+			t.Fatal(err)
+		}
+		for _, damage := range []func(path string) error{
+			os.Remove, func(path string) error { return os.Truncate(path, 20) },
+		} {
+			if err := damage(filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := archive.ReadManifest(folder)
+			if err != nil || got.End != m.End || !slices.Equal(got.Segments, m.Segments) || got.After != m.After || !got.Recorded {
+				t.Fatalf("%s: %+v, %v", name, got, err)
+			}
+			if b, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !slices.Equal(b, m.Encode()) {
+				t.Fatalf("%s was not repaired: %v", name, err)
+			}
+		}
+	}
+	for _, name := range []string{"manifest", "manifest.copy"} {
+		if err := os.Truncate(filepath.Join(folder, name), 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := archive.ReadManifest(folder); !errors.Is(err, archive.ErrDamaged) {
+		t.Fatalf("both are damaged: %v", err)
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	f.Add(testManifest().Encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := archive.DecodeManifest(b)
+		if err == nil && !slices.Equal(m.Encode(), b) {
+			t.Fatal("decoded to another manifest")
+		}
+		if err != nil && !errors.Is(err, archive.ErrDamaged) {
+			t.Fatal(err)
+		}
+	})
+}
