@@ -51,8 +51,9 @@ type inputNames struct {
 	AgentName string `json:"agentName"`
 	RequestID string `json:"requestId"`
 	Prompt    string `json:"prompt"`
-	Text      string `json:"text"`
 	Form      string `json:"form"`
+
+	Text *string `json:"text"` // nil if it is missing; "" is an input
 }
 
 func readInput(text []byte) (f inputNames, err error) {
@@ -134,6 +135,9 @@ func userInputFrame(r *Relay, _ *Head, text []byte) error {
 	if err != nil {
 		return err
 	}
+	if f.Text == nil {
+		return parley.Refuse(parley.InvalidArgument, "a user_input needs a text")
+	}
 	none := parley.Refuse(parley.NoPendingInput, "No pending input request for run %s agent %s", f.RunID, f.AgentName)
 	form, err := r.asked(r.ctx, calling{
 		origin: f.origin(), form: f.Form, repeats: true, none: none, called: func(q dialectForm) bool { return f.isOf(q.Asked) },
@@ -141,7 +145,7 @@ func userInputFrame(r *Relay, _ *Head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	values := map[string]capabilities.Value{inputField: capabilities.String(f.Text)}
+	values := map[string]capabilities.Value{inputField: capabilities.String(*f.Text)}
 	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), values)
 	if isSettled(err) {
 		return none
