@@ -122,11 +122,9 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
 			WithHint("parley permit ls shows what waits")
 	}
-	schema := r.Schema
-	if schema == nil {
-		if schema, err = f.Schema(); err != nil {
-			return SettleForm{}, capabilities.ID{}, err
-		}
+	schema, err := f.answerSchema(r.Schema)
+	if err != nil {
+		return SettleForm{}, capabilities.ID{}, err
 	}
 	held := s.holder(capabilities.UseGive, now)
 	claimed, err := held.claimEach(r.Values)
@@ -296,12 +294,9 @@ func (c SettleForm) checked(*Form) (map[string]capabilities.Value, error) { retu
 
 // check checks the values by the form's schema.
 func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
-	schema := c.Schema
-	if schema == nil {
-		var err error
-		if schema, err = f.Schema(); err != nil {
-			return nil, err
-		}
+	schema, err := f.answerSchema(c.Schema)
+	if err != nil {
+		return nil, err
 	}
 	return schema.Check(c.Values)
 }
@@ -309,22 +304,23 @@ func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
 // checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker. It refuses
 // any other grant.
 func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
-	n := 0
+	var used []capabilities.ID
 	for _, field := range f.Fields {
 		if field.Type != events.Capability {
 			continue // no other field takes references
 		}
-		ref, given := values[field.Name].AsRef()
+		given := visitRefs(values[field.Name], func(ref capabilities.Ref) bool {
+			i := slices.IndexFunc(grants, func(g capabilities.Grant) bool { return g.ID == ref.Grant })
+			if !slices.Contains(used, ref.Grant) {
+				used = append(used, ref.Grant)
+			}
+			return i >= 0 && grants[i].Ref() == ref.Bare() && f.takes(grants[i], by)
+		})
 		if !given {
-			continue
-		}
-		i := slices.IndexFunc(grants, func(g capabilities.Grant) bool { return g.ID == ref.Grant })
-		if i < 0 || grants[i].Ref() != ref.Bare() || !f.takes(grants[i], by) {
 			return parley.Refuse(parley.NotPermitted, "the capability in %s is not given by a grant of the answer", field.Name)
 		}
-		n++
 	}
-	if n != len(grants) {
+	if n := len(used); n != len(grants) {
 		return parley.Refuse(parley.NotPermitted, "the answer has %d grants for %d capabilities", len(grants), n)
 	}
 	return nil

@@ -52,6 +52,21 @@ func (f *Form) Schema() (*form.Schema, error) {
 	return c, nil
 }
 
+// answerSchema returns the schema that an answer has to fit. It is made of compiled, or without that of the form's
+// fields. A request is answered with any value that has a name.
+func (f *Form) answerSchema(compiled *form.Schema) (*form.Schema, error) {
+	if compiled == nil {
+		var err error
+		if compiled, err = f.Schema(); err != nil {
+			return nil, err
+		}
+	}
+	if f.Kind == events.Request {
+		compiled = compiled.AnyValue()
+	}
+	return compiled, nil
+}
+
 // value returns the values of an answer as one value: the capability itself for a request, a record otherwise.
 func (f *Form) value(values capabilities.Value) capabilities.Value {
 	if f.Kind == events.Request {

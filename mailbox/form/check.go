@@ -160,7 +160,7 @@ func (q question) wrongType(v capabilities.Value) string {
 		return wrongDate(v)
 	case events.Capability:
 		_, ok := v.AsRef()
-		return unless(ok, "want a capability")
+		return unless(ok || q.anyValue, "want a capability")
 	}
 	if q.Type == "" && q.pattern != nil {
 		return wrongLeaf(v)

@@ -30,6 +30,7 @@ type Schema struct {
 	fields   []events.Field
 	patterns []*pattern     // by field; nil if no field has one
 	index    map[string]int // nil if there are few fields
+	anyValue bool           // see AnyValue
 }
 
 // fewFields is the largest number of fields that are searched without an index.
@@ -38,12 +39,13 @@ const fewFields = 8
 // question is one field with its pattern.
 type question struct {
 	*events.Field
-	pattern *pattern // nil if there is none
+	pattern  *pattern // nil if there is none
+	anyValue bool     // of a capability field: it takes plain values too
 }
 
 // question returns the field at an index.
 func (c *Schema) question(i int) question {
-	q := question{Field: &c.fields[i]}
+	q := question{Field: &c.fields[i], anyValue: c.anyValue}
 	if c.patterns != nil {
 		q.pattern = c.patterns[i]
 	}
@@ -79,6 +81,14 @@ func CompileAccepted(fields []events.Field) (*Schema, error) {
 		c.fields = fields
 	}
 	return c, err
+}
+
+// AnyValue returns a schema with the same fields, whose capability fields take every value that can be named. The
+// references in such a value count as capabilities.
+func (c *Schema) AnyValue() *Schema {
+	open := *c
+	open.anyValue = true
+	return &open
 }
 
 // compileFields compiles fields. Their patterns together have to fit in a budget.
@@ -175,7 +185,7 @@ func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []
 		say("example: " + why)
 	}
 	if len(problems) == 0 { // a default can be checked only by a valid field
-		say(question{f, p}.wrongDefault())
+		say(question{Field: f, pattern: p}.wrongDefault())
 	}
 	return p, problems
 }
