@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,34 +43,53 @@ func (n *Node) Archive(ctx context.Context, before capabilities.Time) (view.Arch
 		return view.Archive{}, errArchiving
 	}
 	defer n.archiver.one.Unlock()
-	made, err := n.journal.PrepareArchive(ctx, before, n.stateOf)
-	if err != nil {
-		return view.Archive{}, fmt.Errorf("archive: %w", err)
-	}
-	if made.End.Number > 0 {
-		if err := n.Host().do(ctx, mailbox.RecordArchive(made.Record())); err != nil {
+	archived := uint64(0)
+	for {
+		made, err := n.archiveSome(ctx, before)
+		if err != nil {
 			return view.Archive{}, fmt.Errorf("archive: %w", err)
 		}
-		if err := n.journal.FinishArchive(ctx, made); err != nil {
-			return view.Archive{}, fmt.Errorf("archive: %w", err)
+		if made == 0 {
+			break
 		}
-		n.log.Info("archived the beginning of the journal", "last", made.End.Number, "segments", len(made.Segments))
+		archived += made
 	}
 	a := n.Archived()
-	a.New = made.End.Number - made.After.Number
+	a.New = archived
 	return a, nil
 }
 
-// stateOf implements persistence.Checkpointer.
-func (n *Node) stateOf(ctx context.Context, id capabilities.ID, from persistence.Loaded) (state []byte, err error) {
+// archiveSome archives some of the commits before a time, and returns their number. It is 0 if there are no more.
+func (n *Node) archiveSome(ctx context.Context, before capabilities.Time) (uint64, error) {
+	made, err := n.journal.PrepareArchive(ctx, before, n.stateAfter)
+	if err != nil || made.End.Number == 0 {
+		return 0, err
+	}
+	if err := n.Host().do(ctx, mailbox.RecordArchive(made.Record())); err != nil {
+		return 0, err
+	}
+	if err := n.journal.FinishArchive(ctx, made); err != nil {
+		return 0, err
+	}
+	n.log.Info("archived the beginning of the journal", "last", made.End.Number, "segments", len(made.Segments))
+	return made.End.Number - made.After.Number, nil
+}
+
+// stateAfter implements persistence.Checkpointer.
+func (n *Node) stateAfter(ctx context.Context, id capabilities.ID, before []byte, batches iter.Seq2[[]persistence.Entry, error]) (state []byte, err error) {
 	s := mailbox.New(id)
-	if from.Snapshot != nil {
-		if s, err = mailbox.Restore(id, from.Snapshot); err != nil {
+	if before != nil {
+		if s, err = mailbox.Restore(id, before); err != nil {
 			return nil, err
 		}
 	}
-	if err := n.fold(ctx, s, from.Events); err != nil {
-		return nil, err
+	for evs, err := range batches {
+		if err == nil {
+			err = n.fold(ctx, s, evs)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return s.Snapshot()
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"sort"
@@ -16,17 +18,19 @@ import (
 	"parley/persistence/archive"
 )
 
-// Checkpointer returns the encoded state of a mailbox after the events that were loaded. The same events give the same
-// bytes. It is called several times for a mailbox with many events, each time with the state before.
-type Checkpointer func(ctx context.Context, mailbox capabilities.ID, from Loaded) (state []byte, err error)
+// Checkpointer returns the encoded state of a mailbox after the events of all batches, oldest first. It begins with the
+// state before them, which is nil if there is none. The same events give the same bytes. It fails with the error of a
+// batch.
+type Checkpointer func(ctx context.Context, mailbox capabilities.ID, before []byte, batches iter.Seq2[[]Entry, error]) (state []byte, err error)
 
-// foldAtOnce is the number of events of a mailbox that a Checkpointer gets at most.
-const foldAtOnce = 20_000
+// foldAtOnce is the number of events of a batch of a Checkpointer, if there are so many.
+const foldAtOnce = 4096
 
 // PrepareArchive writes the segments and the checkpoint of the commits before a time. It archives whole files of the
-// journal, and never the newest. Nothing leaves the journal yet: the caller records the result in the journal, and then
-// calls FinishArchive. It returns the zero Archive if there is nothing to archive. After an error, or if the process
-// ends, the journal is as it was. It refuses with NOT_PERMITTED on an external server.
+// journal, some at a time, and never the newest. Nothing leaves the journal yet: the caller records the result in the
+// journal, calls FinishArchive, and then calls PrepareArchive again. It returns the zero Archive if there is nothing more to
+// archive. After an error, or if the process ends, the journal is as it was. It refuses with NOT_PERMITTED on an external
+// server.
 func (j *Journal) PrepareArchive(ctx context.Context, before capabilities.Time, state Checkpointer) (Archive, error) {
 	j.archiving.Lock()
 	defer j.archiving.Unlock()
@@ -36,7 +40,7 @@ func (j *Journal) PrepareArchive(ctx context.Context, before capabilities.Time, 
 			return Archive{}, err
 		}
 	}
-	end, _, err := j.archivable(ctx, before)
+	end, _, err := j.archivable(ctx, before, j.o.archiveAtOnce)
 	if err != nil {
 		return Archive{}, err
 	}
@@ -59,15 +63,15 @@ func (j *Journal) PrepareArchive(ctx context.Context, before capabilities.Time, 
 	return archiveOf(next), nil
 }
 
-// Archivable returns the bytes of the journal that PrepareArchive would archive.
+// Archivable returns the bytes of the journal that can be archived.
 func (j *Journal) Archivable(ctx context.Context, before capabilities.Time) (int64, error) {
-	_, bytes, err := j.archivable(ctx, before)
+	_, bytes, err := j.archivable(ctx, before, math.MaxInt64)
 	return bytes, err
 }
 
 // archivable returns the last commit before a time that ends a file of the journal, 0 if there is none, and the bytes of
-// the files up to it.
-func (j *Journal) archivable(ctx context.Context, before capabilities.Time) (end uint64, bytes int64, err error) {
+// the files up to it. It stops after the file that reaches most bytes.
+func (j *Journal) archivable(ctx context.Context, before capabilities.Time, most int64) (end uint64, bytes int64, err error) {
 	if j.o.URL != "" {
 		return 0, 0, parley.Refuse(parley.NotPermitted, "a journal on a NATS server cannot be archived").
 			WithHint("only a node with its own journal can: one without --nats")
@@ -98,9 +102,13 @@ func (j *Journal) archivable(ctx context.Context, before capabilities.Time) (end
 	if err != nil || older == 0 {
 		return 0, 0, err
 	}
-	for _, b := range blocks[:older] {
+	for i, b := range blocks[:older] {
 		if info, err := os.Stat(b.path); err == nil {
 			bytes += info.Size()
+		}
+		if bytes >= most {
+			older = i + 1
+			break
 		}
 	}
 	return blocks[older].first - 1, bytes, nil
@@ -116,11 +124,16 @@ func (j *Journal) writeArchive(ctx context.Context, m *archive.Manifest, end uin
 			next.After = m.End
 		}
 	}
-	x, err := j.writeSegments(ctx, next, end)
+	spill, err := archive.CreateSpill(j.archived.path(spilled))
+	if err != nil {
+		return nil, readOnly("the archive cannot be written", err)
+	}
+	defer spill.Close() //nolint:errcheck // the next archiving removes what is left
+	x, err := j.writeSegments(ctx, next, end, spill)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.o.step(StepCheckpoint, func() error { return j.writeCheckpoint(ctx, next, x, state) }); err != nil {
+	if err := j.o.step(StepCheckpoint, func() error { return j.writeCheckpoint(ctx, next, x, spill, state) }); err != nil {
 		return nil, err
 	}
 	err = j.o.step(StepManifest, func() error { return archive.WriteManifest(j.archived.folder, next) })
@@ -130,12 +143,15 @@ func (j *Journal) writeArchive(ctx context.Context, m *archive.Manifest, end uin
 	return next, nil
 }
 
-// unnamed is the name of a segment that is being written. Its own name has the number of its last commit.
-const unnamed = "unfinished"
+// Names of files that are being written: a segment, whose own name has the number of its last commit, and a spill.
+const (
+	unnamed = "unfinished"
+	spilled = unnamed + ".spill"
+)
 
-// writeSegments writes segments behind the end of a manifest, up to a commit, and adds them to the manifest. It returns
-// the index after that commit.
-func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end uint64) (x *index, err error) {
+// writeSegments writes segments behind the end of a manifest, up to a commit, and adds them to the manifest. It adds the
+// commits to a spill, and returns the index after the last one.
+func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end uint64, spill *archive.Spill) (x *index, err error) {
 	x, c := newIndex(j.o.Node), &chain{node: j.o.Node, last: mark{next.End.Number, next.End.Hash}}
 	if next.End.Number > 0 {
 		if x, err = j.indexAtArchive(ctx); err != nil {
@@ -178,7 +194,7 @@ func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end
 				return readOnly("the archive cannot be written", err)
 			}
 		}
-		if err = w.Add(number, bytes); err != nil {
+		if err = errors.Join(w.Add(number, bytes), spill.Add(commit)); err != nil {
 			return readOnly("the archive cannot be written", err)
 		}
 		if w.Size() >= archive.MaxBytes {
@@ -221,7 +237,7 @@ func (j *Journal) indexAtArchive(ctx context.Context) (x *index, err error) {
 }
 
 // writeCheckpoint writes the states of the mailboxes of an index, which is as of the manifest's end.
-func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x *index, state Checkpointer) error {
+func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x *index, spill *archive.Spill, state Checkpointer) error {
 	path := j.archived.path(archive.CheckpointName(next.End.Number))
 	w, err := archive.CreateCheckpoint(path, j.o.Node, next.End)
 	if err != nil {
@@ -229,7 +245,7 @@ func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x
 	}
 	for _, e := range x.order {
 		m := archive.Mailbox{ID: e.id, Version: e.version, Last: e.last, Summary: e.summary, Steps: e.steps}
-		if m.State, err = j.stateAt(ctx, e, state); err == nil {
+		if m.State, err = j.stateAt(ctx, e, spill, state); err == nil {
 			err = w.Add(m)
 		}
 		if err != nil {
@@ -244,25 +260,90 @@ func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x
 	return nil
 }
 
-// stateAt returns the state of a mailbox after the events of an index entry. It begins with the present checkpoint.
-func (j *Journal) stateAt(ctx context.Context, e *entry, state Checkpointer) ([]byte, error) {
+// stateAt returns the state of a mailbox after the events of an index entry. It begins with the present checkpoint, and
+// takes the later events from the spill. If the checkpoint is damaged, it reads all events from the log.
+func (j *Journal) stateAt(ctx context.Context, e *entry, spill *archive.Spill, state Checkpointer) ([]byte, error) {
 	id := capabilities.ID{ULID: e.id, Node: j.o.Node}
-	var from Loaded
-	if at := e.trail().versionAt(j.archived.end().number); at > 0 {
-		from.Snapshot, from.SnapshotVersion = j.checkpointed(id, at)
+	var before []byte
+	at, archived := uint64(0), e.trail().versionAt(j.archived.end().number)
+	if archived > 0 {
+		before, at = j.checkpointed(id, archived)
 	}
-	for from.SnapshotVersion < e.version {
-		last := min(e.version, from.SnapshotVersion+foldAtOnce)
-		var err error
-		if from.Events, err = j.reader.entries(ctx, id, e.trail(), from.SnapshotVersion, last); err != nil {
-			return nil, fmt.Errorf("load mailbox %s: %w", e.id, err)
-		}
-		if from.Snapshot, err = state(ctx, id, from); err != nil {
-			return nil, fmt.Errorf("state of mailbox %s at version %d: %w", e.id, last, err)
-		}
-		from.SnapshotVersion = last
+	if at == e.version {
+		return before, nil
 	}
-	return from.Snapshot, nil
+	batches := j.logBatches(ctx, e, at)
+	if at == archived {
+		batches = spillBatches(ctx, id, spill)
+	}
+	after, err := state(ctx, id, before, func(yield func([]Entry, error) bool) {
+		for evs, err := range batches {
+			if at++; err == nil && evs[0].Version != at {
+				err = parley.Refuse(parley.Internal, "version %d comes where version %d should be", evs[0].Version, at)
+			}
+			if !yield(evs, err) || err != nil {
+				return
+			}
+			at = evs[len(evs)-1].Version
+		}
+	})
+	if err == nil && at != e.version {
+		err = parley.Refuse(parley.Internal, "its events end with version %d in place of %d", at, e.version)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state of mailbox %s: %w", e.id, err)
+	}
+	return after, nil
+}
+
+// logBatches yields the events of a mailbox after a version, read from the log.
+func (j *Journal) logBatches(ctx context.Context, e *entry, after uint64) iter.Seq2[[]Entry, error] {
+	return func(yield func([]Entry, error) bool) {
+		for id := (capabilities.ID{ULID: e.id, Node: j.o.Node}); after < e.version; {
+			last := min(e.version, after+foldAtOnce)
+			evs, err := j.reader.entries(ctx, id, e.trail(), after, last)
+			if !yield(evs, err) || err != nil {
+				return
+			}
+			after = last
+		}
+	}
+}
+
+// spillBatches yields the events of a mailbox in a spill.
+func spillBatches(ctx context.Context, id capabilities.ID, spill *archive.Spill) iter.Seq2[[]Entry, error] {
+	return func(yield func([]Entry, error) bool) {
+		var evs []Entry
+		errEnough := errors.New("no more is read")
+		err := spill.Each(id, func(number uint64, s events.Section) error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			recorded, err := s.Events()
+			if err != nil {
+				return cannotRead(number, &s, err)
+			}
+			for i, event := range recorded {
+				evs = append(evs, Entry{Commit: number, Version: s.First + uint64(i), Recorded: event})
+			}
+			if len(evs) < foldAtOnce {
+				return nil
+			}
+			all := evs
+			if evs = nil; !yield(all, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			return
+		}
+		if err != nil {
+			yield(nil, err)
+		} else if len(evs) > 0 {
+			yield(evs, nil)
+		}
+	}
 }
 
 // sweepUnfinished removes the files that an interrupted archiving has left behind the end of a manifest.

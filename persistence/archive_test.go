@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,17 +54,23 @@ func (w writer) padded(t testing.TB, j *Journal, nth int) {
 }
 
 // foldState is a Checkpointer. The state is the version and a digest of all events.
-func foldState(_ context.Context, _ capabilities.ID, from Loaded) ([]byte, error) {
+func foldState(_ context.Context, _ capabilities.ID, before []byte, batches iter.Seq2[[]Entry, error]) ([]byte, error) {
 	h := sha256.New()
-	h.Write(from.Snapshot)
-	for _, e := range from.Events {
-		b, err := events.Append(nil, e.Recorded)
+	h.Write(before)
+	last := uint64(0)
+	for evs, err := range batches {
 		if err != nil {
 			return nil, err
 		}
-		h.Write(b)
+		for _, e := range evs {
+			b, err := events.Append(nil, e.Recorded)
+			if err != nil {
+				return nil, err
+			}
+			h.Write(b)
+			last = e.Version
+		}
 	}
-	last := from.Events[len(from.Events)-1].Version
 	return h.Sum(binary.BigEndian.AppendUint64(nil, last)), nil
 }
 
@@ -131,6 +138,43 @@ func (w writer) archive(t testing.TB, j *Journal) Archive {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func TestArchivingTakesSomeAtATime(t *testing.T) {
+	o := testOptions(t)
+	o.archiveAtOnce = 1
+	j, w := open(t, o), make(writer)
+	for range 3 {
+		w.fillBlock(t, j)
+	}
+	var last Archive
+	for rounds := 0; ; rounds++ {
+		a, err := j.PrepareArchive(t.Context(), later, foldState)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.End.Number == 0 {
+			if rounds < 3 {
+				t.Errorf("all went in %d rounds", rounds)
+			}
+			break
+		}
+		if a.After != last.End || len(a.Segments) != len(last.Segments)+1 {
+			t.Fatalf("commits after %d in %d segments follow an archive up to %d", a.After.Number, len(a.Segments), last.End.Number)
+		}
+		w.record(t, j, a)
+		if err := j.FinishArchive(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		last = a
+	}
+	w.checkArchived(t, j)
+	if _, err := j.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(o.Folder, archiveFolder, unnamed+"*")); len(left) > 0 || err != nil {
+		t.Errorf("%v are left, %v", left, err)
+	}
 }
 
 func TestArchivedPartLeavesTheJournal(t *testing.T) {

@@ -26,8 +26,9 @@ type Options struct {
 	// and the acknowledgement was lost. It is for tests.
 	Failpoint func(step string) error
 
-	answerWithin time.Duration // for the answer to a commit that may still come
-	archived     uint64        // the last commit that need not be in the stream
+	answerWithin  time.Duration // for the answer to a commit that may still come
+	archiveAtOnce int64         // bytes of the journal that one archiving moves, so that it takes no more on disk beside
+	archived      uint64        // the last commit that need not be in the stream
 }
 
 // The steps of a journal, for a Failpoint.
@@ -52,6 +53,7 @@ const (
 const (
 	defaultLinger   = 100 * time.Microsecond
 	defaultMaxFrame = 768 << 10
+	defaultArchived = 256 << 20
 	embeddedPayload = 8 << 20 // the largest message of the embedded server
 	frameOverhead   = 4 << 10 // header of the message, frame around the sections
 )
@@ -79,6 +81,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.archiveAtOnce == 0 {
+		o.archiveAtOnce = defaultArchived
 	}
 	if o.answerWithin == 0 {
 		o.answerWithin = commitTimeout
