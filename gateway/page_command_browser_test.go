@@ -250,13 +250,13 @@ func TestCommandLineShowsHostileTextAsText(t *testing.T) {
 	h := openPageServer(t)
 	const evil = `<img src=x onerror=alert(1)>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)>\u{202e}gpj.exe\u{200b}`
-	h.guest(`<b>` + "\u202e" + `joe`)
+	h.guest("<b>joe")
 	h.ask(actors.Ask{Title: evil, Description: evil, Fields: []events.Field{{Name: "<i>", Label: evil, Type: events.Select, Options: []events.Option{{Value: evil, Label: evil}}}}})
 	b := h.openBrowser()
 	b.open("/")
-	b.offers("/send <", `<b>\u{202e}joe`)
+	b.offers("/send <", `<b>joe`)
 	b.press(kb.Tab)
-	b.takes("/send <b>\u202ejoe ") // the inserted word is the unescaped name
+	b.takes("/send <b>joe ") // the inserted word is the unescaped name
 	b.offers("/decline ", "0")
 	b.reads(".suggestions", shown)
 	b.offers("/respond-form 0 ", "<i>:")
