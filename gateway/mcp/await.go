@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"parley"
@@ -15,15 +17,44 @@ const statusPending = "pending"
 
 // ending is the status of a form for a model: its outcome, or pending.
 type ending struct {
-	Status      string             `json:"status"` // answered, declined, cancelled, expired; pending while it is open
-	Handle      string             `json:"handle"`
-	Values      capabilities.Value `json:"values,omitzero"`
-	By          *party             `json:"by,omitempty"`
-	At          capabilities.Time  `json:"at,omitzero"`
-	Reason      string             `json:"reason,omitempty"` // by the agent that declined or cancelled
-	Link        string             `json:"link,omitempty"`   // of the page where a signed-in person answers
-	Next        string             `json:"next,omitempty"`
-	Unreachable bool               `json:"unreachable,omitempty"` // the recipient's node cannot be reached now; the form is sent when it can
+	Status      string            `json:"status"` // answered, declined, cancelled, expired; pending while it is open
+	Handle      string            `json:"handle"`
+	Values      answered          `json:"values,omitzero"`
+	By          *party            `json:"by,omitempty"`
+	At          capabilities.Time `json:"at,omitzero"`
+	Reason      string            `json:"reason,omitempty"` // by the agent that declined or cancelled
+	Link        string            `json:"link,omitempty"`   // of the page where a signed-in person answers
+	Next        string            `json:"next,omitempty"`
+	Unreachable bool              `json:"unreachable,omitempty"` // the recipient's node cannot be reached now; the form is sent when it can
+}
+
+// answered are the values of an answer, in the order of the form's fields.
+type answered struct {
+	values capabilities.Value
+	order  []string
+}
+
+// IsZero reports whether there is no answer.
+func (a answered) IsZero() bool { return a.values.IsNull() }
+
+// MarshalJSON writes the values in their order. Values without a place in it follow by name.
+func (a answered) MarshalJSON() ([]byte, error) {
+	given, ok := a.values.AsRecord()
+	if !ok {
+		return textOf(a.values)
+	}
+	names := make([]string, 0, len(given))
+	for _, name := range a.order {
+		if _, ok := given[name]; ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(a.order, name) {
+			names = append(names, name)
+		}
+	}
+	return orderedObject(len(names), func(i int) (string, any) { return names[i], given[names[i]] })
 }
 
 // endingOf returns the ending for an outcome.
@@ -31,7 +62,7 @@ func endingOf(o *view.Outcome, handle string) ending {
 	e := ending{Status: string(o.Status), Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: sanitize.Lines(o.Note)}
 	switch o.Status {
 	case view.StatusAnswered:
-		e.Values = o.Values
+		e.Values = answered{o.Values, o.Order}
 	case view.StatusSuperseded:
 		e.Status, e.Reason = string(view.StatusCancelled), "superseded"
 	}

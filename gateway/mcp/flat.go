@@ -40,15 +40,28 @@ type choice struct {
 
 // flatSchema is the schema of a form as clients draw it.
 type flatSchema struct {
-	Type       string               `json:"type"`
-	Properties map[string]*property `json:"properties"`
-	Required   []string             `json:"required,omitempty"`
+	Type       string     `json:"type"`
+	Properties properties `json:"properties"`
+	Required   []string   `json:"required,omitempty"`
+}
+
+// properties are the properties of a schema, in the order in which clients draw them.
+type properties []namedProperty
+
+type namedProperty struct {
+	name string
+	*property
+}
+
+// MarshalJSON writes an object with the properties in their order.
+func (p properties) MarshalJSON() ([]byte, error) {
+	return orderedObject(len(p), func(i int) (string, any) { return p[i].name, p[i].property })
 }
 
 // flat returns the schema for fields, and whether one can express them. It cannot express capabilities and most patterns,
 // and secrets must not pass through a client. titles reports that the client draws choices with titles, and several.
 func flat(fields []events.Field, titles bool) (*flatSchema, bool) {
-	s := &flatSchema{Type: "object", Properties: map[string]*property{}}
+	s := &flatSchema{Type: "object", Properties: properties{}}
 	for i := range fields {
 		f := &fields[i]
 		p, ok := flatField(f, titles)
@@ -57,7 +70,7 @@ func flat(fields []events.Field, titles bool) (*flatSchema, bool) {
 		}
 		p.Title = sanitize.Line(f.Label)
 		p.Description = described(f)
-		s.Properties[f.Name] = p
+		s.Properties = append(s.Properties, namedProperty{f.Name, p})
 		if f.Required {
 			s.Required = append(s.Required, f.Name)
 		}

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
 	"parley"
+	"parley/capabilities"
 	"parley/events"
 )
 
@@ -48,13 +50,38 @@ func TestFieldsAreFlatWhereLossless(t *testing.T) {
 			}
 			continue
 		}
-		got, err := textOf(s.Properties["f"])
+		got, err := textOf(s.Properties[0].property)
 		if err != nil || !sameJSON(t, string(got), x.want) {
 			t.Errorf("%s: %s, want %s (%v)", x.name, got, x.want, err)
 		}
 		if f.Required != (len(s.Required) == 1) {
 			t.Errorf("%s: %v is required", x.name, s.Required)
 		}
+	}
+}
+
+func TestFieldsKeepTheirOrder(t *testing.T) {
+	fields := []events.Field{{Name: "z", Required: true}, {Name: "a\""}, {Name: "m", Type: events.Number, Required: true}}
+	s, ok := flat(fields, true)
+	if got, err := textOf(s); !ok || err != nil ||
+		string(got) != `{"type":"object","properties":{"z":{"type":"string"},"a\"":{"type":"string"},"m":{"type":"number"}},"required":["z","m"]}` {
+		t.Errorf("%s %v", got, err)
+	}
+	values, err := capabilities.ParseJSON([]byte(`{"z":1,"m":[],"b":2,"a":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := textOf(answered{values, []string{"z", "x", "m", "m"}}); err != nil || string(got) != `{"z":1,"m":[],"a":3,"b":2}` {
+		t.Errorf("%s %v", got, err)
+	}
+	told, err := definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(told[0])
+	if names := `"name":{`; err != nil || !bytes.Contains(got, []byte(`"inputSchema":{"type":"object","properties":{"title":`)) ||
+		bytes.Index(got, []byte(names)) > bytes.Index(got, []byte(`"label":{`)) {
+		t.Errorf("%.300s %v", got, err)
 	}
 }
 

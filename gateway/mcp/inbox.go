@@ -170,7 +170,7 @@ func (e *entry) shorten() {
 		return
 	}
 	if sizeOf(e.Ended.Values) > maxPageSize/4 {
-		e.Ended.Values, e.Truncated = capabilities.Value{}, true
+		e.Ended.Values, e.Truncated = answered{}, true
 	}
 	if short, cut := shortened(e.Ended.Reason); cut {
 		e.Ended.Reason, e.Truncated = short, true

@@ -75,6 +75,27 @@ func textOf(content any) ([]byte, error) {
 	return sanitize.JSON(bytes.TrimSpace(b.Bytes())), nil
 }
 
+// orderedObject returns a JSON object of n members in their order, which a Go map would lose.
+func orderedObject(n int, member func(int) (name string, value any)) ([]byte, error) {
+	b := []byte{'{'}
+	for i := range n {
+		name, value := member(i)
+		key, err := textOf(name)
+		if err != nil {
+			return nil, err
+		}
+		text, err := textOf(value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, key...), ':'), text...)
+	}
+	return append(b, '}'), nil
+}
+
 // failure is the structured content of a tool's error.
 type failure struct {
 	Error *parley.Error `json:"error"`

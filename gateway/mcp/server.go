@@ -109,13 +109,21 @@ func (s *Server) whileOpen(next sdk.MethodHandler) sdk.MethodHandler {
 //go:embed tools.json
 var toolsJSON []byte
 
-// definitions returns the tools with their descriptions and schemas.
+// definitions returns the tools with their descriptions and schemas. The schemas keep the order of their properties.
 func definitions() ([]*sdk.Tool, error) {
-	var all []*sdk.Tool
+	var all []struct {
+		sdk.Tool
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
 	if err := json.Unmarshal(toolsJSON, &all); err != nil {
 		return nil, fmt.Errorf("read the tools: %w", err)
 	}
-	return all, nil
+	tools := make([]*sdk.Tool, len(all))
+	for i := range all {
+		tools[i] = &all[i].Tool
+		tools[i].InputSchema = all[i].InputSchema
+	}
+	return tools, nil
 }
 
 // handler returns a tool as a handler of the SDK.
