@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -102,7 +103,8 @@ func TestInvalidElicitationsAreBounded(t *testing.T) {
 			return accept(map[string]any{"day": "2026-02-31"}), nil
 		}))
 		got := m.use("ask_user", dateForm(arguments{"timeoutSeconds": 1}))
-		if n := asked.Load(); n > 5 || got.Status == "answered" || got.Error != nil && got.Error.Code != "INVALID_ANSWER" {
+		if n := asked.Load(); n > 5 || got.Status == "answered" || got.Error != nil && got.Error.Code != "INVALID_ANSWER" ||
+			!strings.Contains(got.raw, "no such date") || !strings.Contains(got.raw, "http://"+h.listen+"/forms/") {
 			t.Errorf("asked %d times: %s", n, got.raw)
 		}
 	})
@@ -199,8 +201,11 @@ func TestClientWithoutElicitationGetsLink(t *testing.T) {
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
 		got := m.use("ask_user", dateForm(nil))
-		if got.Status != "pending" || got.Link != "http://"+h.listen+"/forms/"+got.Handle+"?as=fae" {
+		if got.Status != "pending" || got.Link != "http://"+h.listen+"/forms/"+got.Handle+"?as=fae" || !strings.Contains(got.Reason, "it has no elicitation") {
 			t.Fatal(got.raw)
+		}
+		if again := m.use("await_answer", arguments{"handle": got.Handle, "timeoutSeconds": 0}); again.Link != got.Link || again.Reason != got.Reason {
+			t.Error(again.raw)
 		}
 		for _, tool := range []string{"answer_form", "decline_form"} { // a model must not answer for the person
 			a := arguments{"form": got.Handle}
@@ -241,12 +246,36 @@ func (h *modelServer) pageAnswers(link, value string) {
 	}
 }
 
+// TestRefusedElicitationHasReasonAndLink refuses to show a form. The wait ends at once. A client of 2026-07-28 refuses
+// without a call of the server.
+func TestRefusedElicitationHasReasonAndLink(t *testing.T) {
+	t.Parallel()
+	for _, w := range []toolTransport{{"stdio", "2025-11-25"}, {"http", "2025-11-25"}, {"stdio", "2025-06-18"}, {"http", "2025-06-18"}} {
+		t.Run(w.transport+" "+w.version, func(t *testing.T) {
+			t.Parallel()
+			h := openModelServer(t)
+			m := h.connect(w, person(func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+				return nil, errors.New("nobody\u202e is here")
+			}))
+			got := m.use("ask_user", dateForm(nil))
+			if got.Status != "pending" || got.Link != "http://"+h.listen+"/forms/"+got.Handle+"?as=fae" ||
+				!strings.HasSuffix(got.Reason, `it refused: nobody\u{202e} is here`) {
+				t.Fatal(got.raw)
+			}
+			h.pageAnswers(got.Link, "2026-12-24")
+			if got = m.use("await_answer", arguments{"handle": got.Handle}); got.Status != "answered" {
+				t.Error(got.raw)
+			}
+		})
+	}
+}
+
 func TestSecretsAreAnsweredByLink(t *testing.T) {
 	t.Parallel()
 	secret := arguments{"message": "The key?", "recipient": "@me", "fields": []arguments{{"name": "key", "type": "secret"}}}
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		fae := h.agent("fae")
-		if got := h.connect(w, nobody(t)).use("ask_user", secret); got.Status != "pending" || got.Link == "" {
+		if got := h.connect(w, nobody(t)).use("ask_user", secret); got.Status != "pending" || got.Link == "" || !strings.Contains(got.Reason, `the field "key" is a secret`) {
 			t.Error(got.raw)
 		}
 		awaitForm(t, fae)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"parley"
@@ -13,7 +14,11 @@ import (
 	"parley/gateway/sanitize"
 )
 
-const statusPending = "pending"
+const (
+	statusPending = "pending"
+
+	maxWhy = 500 // bytes of the reason why a client does not show a form
+)
 
 // ending is the status of a form for a model: its outcome, or pending.
 type ending struct {
@@ -22,7 +27,7 @@ type ending struct {
 	Values      answered          `json:"values,omitzero"`
 	By          *party            `json:"by,omitempty"`
 	At          capabilities.Time `json:"at,omitzero"`
-	Reason      string            `json:"reason,omitempty"` // by the agent that declined or cancelled
+	Reason      string            `json:"reason,omitempty"` // by the agent that declined or cancelled; of an open form, why the client does not show it
 	Link        string            `json:"link,omitempty"`   // of the page where a signed-in person answers
 	Next        string            `json:"next,omitempty"`
 	Unreachable bool              `json:"unreachable,omitempty"` // the recipient's node cannot be reached now; the form is sent when it can
@@ -83,23 +88,53 @@ func (c *call) goOn(ctx context.Context, handle string, wait time.Duration) (any
 	if err != nil {
 		return nil, err
 	}
-	if m.Outcome == nil && isForClient(m) {
-		shown, err := c.present(ctx, m, nil, 1)
-		switch {
-		case err != nil:
-			return nil, err
-		case shown.result != nil:
-			return shown.result, nil
-		case !shown.elsewhere && c.request.Params.Name == "ask_user":
-			return c.onThePage(ctx, handle), nil
-		}
+	handle = m.MessageID.String()
+	if m.Outcome != nil || !isForClient(m) {
+		return c.await(ctx, handle, wait)
 	}
-	return c.await(ctx, m.MessageID.String(), wait)
+	shown, err := c.present(ctx, m, nil, 1)
+	switch {
+	case err != nil:
+		return nil, err
+	case shown.result != nil:
+		return shown.result, nil
+	case shown.elsewhere != nil:
+		return c.awaitShown(ctx, handle, wait, shown.elsewhere)
+	case c.request.Params.Name == "ask_user":
+		return c.onThePage(ctx, handle, shown.why), nil
+	}
+	e, err := c.await(ctx, handle, wait)
+	if err == nil && e.Status == statusPending {
+		e = c.onThePage(ctx, handle, shown.why)
+	}
+	return e, err
 }
 
-// onThePage adds that the person finds the form on the page only.
-func (c *call) onThePage(ctx context.Context, handle string) ending {
+// awaitShown waits for the end of a form that the client shows. The wait is over when the client refuses it.
+func (c *call) awaitShown(ctx context.Context, handle string, wait time.Duration, at *showing) (any, error) {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(at, func() {
+		if _, refused := context.Cause(at).(unshown); refused {
+			cancel()
+		}
+	})()
+	e, err := c.await(waiting, handle, wait)
+	if err == nil && e.Status == statusPending {
+		if why, refused := context.Cause(at).(unshown); refused {
+			e = c.onThePage(ctx, handle, string(why))
+		}
+	}
+	return e, err
+}
+
+// onThePage returns the ending of an open form that the client does not show, with the reason and the form's page.
+func (c *call) onThePage(ctx context.Context, handle, why string) ending {
 	e := pending(handle)
+	if len(why) > maxWhy {
+		why = strings.ToValidUTF8(why[:maxWhy], "") + " …"
+	}
+	e.Reason = "the client does not show the form: " + sanitize.Lines(why)
 	e.Link = c.agent.Link(ctx, handle)
 	e.Next = "This client cannot show the form. Give the person the link, then call await_answer with this handle."
 	if e.Link == "" {
@@ -109,7 +144,7 @@ func (c *call) onThePage(ctx context.Context, handle string) ending {
 }
 
 // await waits for a form's end, through restarts of the node.
-func (c *call) await(ctx context.Context, handle string, wait time.Duration) (any, error) {
+func (c *call) await(ctx context.Context, handle string, wait time.Duration) (ending, error) {
 	for end := time.Now().Add(wait); ; {
 		o, err := c.turn(ctx, handle, time.Until(end))
 		switch {
@@ -118,7 +153,7 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 		case err != nil && ctx.Err() != nil:
 			return c.asItIs(handle), nil
 		case err != nil && parley.CodeOf(err) != parley.NotRunning:
-			return nil, err
+			return ending{}, err
 		case err == nil && o.Status != view.StatusOpen:
 			return endingOf(&o, handle), nil
 		case !time.Now().Add(pause).Before(end), !rest(ctx):

@@ -21,7 +21,7 @@
 // calls passes through the client, so it is sealed: bound to the agent and the form, good once and for a day. An older
 // client is asked over its session, and its response counts even after the call has ended. In both cases the node
 // validates the answer, and the client is asked again with the errors. The page accepts an answer too; the first one
-// settles the form.
+// settles the form. If the client cannot show the form or refuses to, the call ends with the reason and the page's link.
 //
 // Not promised: that a client shows a form to a person, or that a person answers it and not a program.
 package mcp

@@ -50,19 +50,19 @@ func clientOf(r *sdk.CallToolRequest) client {
 // shown tells how a form is shown: in a result, elsewhere during the call, or not at all.
 type shown struct {
 	result    *sdk.CallToolResult
-	elsewhere bool
+	elsewhere *showing
+	why       string // the reason why it is not shown
 }
 
 // present shows a form to the person at the client. trouble is the reason why the former answer was refused.
 func (c *call) present(ctx context.Context, m *view.Message, trouble error, n int) (shown, error) {
 	can := clientOf(c.request)
-	p := c.elicitation(ctx, can, m, trouble)
+	p, why := c.elicitation(ctx, can, m, trouble)
 	if p == nil {
-		return shown{}, nil
+		return shown{why: why}, nil
 	}
 	if !can.inResults {
-		c.show(ctx, m, p)
-		return shown{elsewhere: true}, nil
+		return c.show(ctx, m, p), nil
 	}
 	state, err := c.seals.seal(c.agent.Identity(), round{Form: m.MessageID.String(), Round: n, Link: p.Mode == byLink, Until: time.Now().Add(stateTime)})
 	if err != nil {
@@ -72,19 +72,31 @@ func (c *call) present(ctx context.Context, m *view.Message, trouble error, n in
 }
 
 // elicitation returns the request for an answer to a form: as a form if the client's forms can express it, or as a link.
-// It returns nil if neither is possible, or if the agent may not answer.
-func (c *call) elicitation(ctx context.Context, can client, m *view.Message, trouble error) *sdk.ElicitParams {
-	if !can.form && !can.link || c.agent.May("respond_form") != nil {
-		return nil
+// It returns nil and the reason if neither is possible, or if the agent may not answer.
+func (c *call) elicitation(ctx context.Context, can client, m *view.Message, trouble error) (p *sdk.ElicitParams, why string) {
+	if !can.form && !can.link {
+		return nil, "it has no elicitation"
+	}
+	if err := c.agent.May("respond_form"); err != nil {
+		return nil, parley.AsError(err).Message
 	}
 	text := wordsOf(m, trouble)
-	if schema, fits := flat(m.Fields, can.titles); fits && can.form {
-		return &sdk.ElicitParams{Mode: inForm, Message: text, RequestedSchema: schema}
+	why = "it shows links only"
+	if can.form {
+		schema, misfit := flat(m.Fields, can.titles)
+		if misfit == nil {
+			return &sdk.ElicitParams{Mode: inForm, Message: text, RequestedSchema: schema}, ""
+		}
+		why = whyMisfit(misfit)
 	}
-	if link := c.agent.Link(ctx, m.MessageID.String()); can.link && link != "" {
-		return &sdk.ElicitParams{Mode: byLink, Message: text, URL: link, ElicitationID: m.MessageID.String()}
+	if !can.link {
+		return nil, why
 	}
-	return nil
+	link := c.agent.Link(ctx, m.MessageID.String())
+	if link == "" {
+		return nil, why
+	}
+	return &sdk.ElicitParams{Mode: byLink, Message: text, URL: link, ElicitationID: m.MessageID.String()}, ""
 }
 
 // wordsOf returns the text above a form's fields.
@@ -128,7 +140,7 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 	did, ok := c.request.Params.InputResponses[inputName].(*sdk.ElicitResult)
 	if !ok {
 		return nil, parley.Refuse(parley.InvalidArgument, "the inputResponses have no result for %q", inputName).
-			WithHint("await_answer with the handle %s goes on", r.Form)
+			WithHint("%s", c.elsewhere(ctx, r.Form))
 	}
 	m, err := c.message(ctx, r.Form)
 	if err != nil {
@@ -146,9 +158,18 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 	}
 	if err != nil {
 		e := parley.AsError(err)
-		return nil, e.WithHint("await_answer with the handle %s goes on", r.Form)
+		return nil, e.WithHint("%s", c.elsewhere(ctx, r.Form))
 	}
 	return c.await(ctx, r.Form, 0)
+}
+
+// elsewhere returns the hint of a refused response: where the person may answer, and how the wait goes on.
+func (c *call) elsewhere(ctx context.Context, form string) string {
+	hint := "await_answer with the handle " + form + " goes on"
+	if link := c.agent.Link(ctx, form); link != "" {
+		hint = "the person may answer at " + link + "; " + hint
+	}
+	return hint
 }
 
 // settle answers, declines or cancels a form by the person's response. A form that has ended already is no error.

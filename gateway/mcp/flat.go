@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"parley"
@@ -58,15 +59,16 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return orderedObject(len(p), func(i int) (string, any) { return p[i].name, p[i].property })
 }
 
-// flat returns the schema for fields, and whether one can express them. It cannot express capabilities and most patterns,
-// and secrets must not pass through a client. titles reports that the client draws choices with titles, and several.
-func flat(fields []events.Field, titles bool) (*flatSchema, bool) {
+// flat returns the schema for fields, or the field that one cannot express: a capability, or one with most patterns. A
+// secret is one too, because it must not pass through a client. titles reports that the client draws choices with titles,
+// and several.
+func flat(fields []events.Field, titles bool) (_ *flatSchema, misfit *events.Field) {
 	s := &flatSchema{Type: "object", Properties: properties{}}
 	for i := range fields {
 		f := &fields[i]
 		p, ok := flatField(f, titles)
 		if !ok {
-			return nil, false
+			return nil, f
 		}
 		p.Title = sanitize.Line(f.Label)
 		p.Description = described(f)
@@ -75,7 +77,18 @@ func flat(fields []events.Field, titles bool) (*flatSchema, bool) {
 			s.Required = append(s.Required, f.Name)
 		}
 	}
-	return s, true
+	return s, nil
+}
+
+// whyMisfit returns the reason why no client shows a field.
+func whyMisfit(f *events.Field) string {
+	switch f.Type {
+	case events.Secret:
+		return fmt.Sprintf("the field %.80q is a secret, which must not pass through a client", f.Name)
+	case events.Capability:
+		return fmt.Sprintf("the field %.80q asks for a capability", f.Name)
+	}
+	return fmt.Sprintf("its forms cannot express the field %.80q", f.Name)
 }
 
 func flatField(f *events.Field, titles bool) (*property, bool) {

@@ -43,8 +43,8 @@ func TestFieldsAreFlatWhereLossless(t *testing.T) {
 		if err := json.Unmarshal([]byte(x.field), &f); err != nil {
 			t.Fatal(err)
 		}
-		s, ok := flat([]events.Field{f}, !x.older)
-		if !ok {
+		s, misfit := flat([]events.Field{f}, !x.older)
+		if misfit != nil {
 			if x.want != "" {
 				t.Errorf("%s has no flat schema", x.name)
 			}
@@ -62,8 +62,8 @@ func TestFieldsAreFlatWhereLossless(t *testing.T) {
 
 func TestFieldsKeepTheirOrder(t *testing.T) {
 	fields := []events.Field{{Name: "z", Required: true}, {Name: "a\""}, {Name: "m", Type: events.Number, Required: true}}
-	s, ok := flat(fields, true)
-	if got, err := textOf(s); !ok || err != nil ||
+	s, misfit := flat(fields, true)
+	if got, err := textOf(s); misfit != nil || err != nil ||
 		string(got) != `{"type":"object","properties":{"z":{"type":"string"},"a\"":{"type":"string"},"m":{"type":"number"}},"required":["z","m"]}` {
 		t.Errorf("%s %v", got, err)
 	}

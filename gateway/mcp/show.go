@@ -2,9 +2,10 @@ package mcp
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
@@ -19,31 +20,50 @@ const (
 // shows is the set of forms that older clients show at present.
 type shows struct {
 	mu   sync.Mutex
-	open map[*sdk.ServerSession]map[string]bool
+	open map[*sdk.ServerSession]map[string]*showing
 	all  int
 }
 
-// enter adds a form, and reports whether it was absent and there was room.
-func (s *shows) enter(at *sdk.ServerSession, form string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[at][form] || len(s.open[at]) >= maxSessionShows || s.all >= maxShows {
-		return false
-	}
-	if s.open == nil {
-		s.open = map[*sdk.ServerSession]map[string]bool{}
-	}
-	if s.open[at] == nil {
-		s.open[at] = map[string]bool{}
-	}
-	s.open[at][form] = true
-	s.all++
-	return true
+// showing is a form that a client shows. Its context ends with the conversation. The cause is an unshown if the person
+// can no longer answer at the client.
+type showing struct {
+	context.Context
+	end context.CancelCauseFunc
 }
 
-func (s *shows) leave(at *sdk.ServerSession, form string) {
+// unshown is the reason why a client does not show a form.
+type unshown string
+
+// Error implements error.
+func (u unshown) Error() string { return string(u) }
+
+// enter adds a form, and reports whether it was absent. It returns nil if there is no room.
+func (s *shows) enter(at *sdk.ServerSession, form string) (_ *showing, added bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if present := s.open[at][form]; present != nil {
+		return present, false
+	}
+	if len(s.open[at]) >= maxSessionShows || s.all >= maxShows {
+		return nil, false
+	}
+	if s.open == nil {
+		s.open = map[*sdk.ServerSession]map[string]*showing{}
+	}
+	if s.open[at] == nil {
+		s.open[at] = map[string]*showing{}
+	}
+	ctx, end := context.WithCancelCause(context.Background())
+	s.open[at][form] = &showing{ctx, end}
+	s.all++
+	return s.open[at][form], true
+}
+
+// leave removes a form. why is nil unless the person can no longer answer at the client.
+func (s *shows) leave(at *sdk.ServerSession, form string, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[at][form].end(why)
 	s.all--
 	delete(s.open[at], form)
 	if len(s.open[at]) == 0 {
@@ -53,19 +73,24 @@ func (s *shows) leave(at *sdk.ServerSession, form string) {
 
 // show shows a form in an older client, once. The person may take longer than the call. It ends with the form, the
 // session or the Server.
-func (c *call) show(ctx context.Context, m *view.Message, p *sdk.ElicitParams) {
+func (c *call) show(ctx context.Context, m *view.Message, p *sdk.ElicitParams) shown {
 	at := c.request.Session
-	if !c.shows.enter(at, m.MessageID.String()) {
-		return
+	present, added := c.shows.enter(at, m.MessageID.String())
+	if present == nil {
+		return shown{why: "it shows other forms already"}
 	}
-	c.work.Go(func() { // the present call is work too, so that the Server waits for both
-		defer c.shows.leave(at, m.MessageID.String())
-		c.converse(ctx, m, p)
-	})
+	if added {
+		c.work.Go(func() { // the present call is work too, so that the Server waits for both
+			var why error
+			defer func() { c.shows.leave(at, m.MessageID.String(), why) }()
+			why = c.converse(ctx, m, p)
+		})
+	}
+	return shown{elsewhere: present}
 }
 
-// converse shows a form until it has a valid answer.
-func (c *call) converse(call context.Context, m *view.Message, p *sdk.ElicitParams) {
+// converse shows a form until it has a valid answer. It returns an unshown if the person can no longer answer.
+func (c *call) converse(call context.Context, m *view.Message, p *sdk.ElicitParams) error {
 	ctx, stop := context.WithCancel(outliving{c.life, call})
 	var watch sync.WaitGroup
 	watch.Go(func() {
@@ -74,20 +99,36 @@ func (c *call) converse(call context.Context, m *view.Message, p *sdk.ElicitPara
 	})
 	defer watch.Wait()
 	defer stop()
-	for n := 1; p != nil && n <= maxRounds; n++ {
+	for n := 1; ; n++ {
 		did, err := c.request.Session.Elicit(ctx, p)
-		if err != nil {
-			c.options.Log.Debug("a client did not show a form", slog.Any("error", err))
-			return
+		switch {
+		case err != nil && ctx.Err() != nil: // the form has ended
+			return nil
+		case err != nil:
+			return refusedBy(err)
+		case p.Mode == byLink && did.Action == accepted: // the person answers on the page
+			return nil
 		}
-		if p.Mode == byLink && did.Action == accepted { // the person answers on the page
-			return
+		if err = c.settle(ctx, m, did); err == nil || ctx.Err() != nil {
+			return nil
 		}
-		if err = c.settle(ctx, m, did); parley.CodeOf(err) != parley.InvalidAnswer {
-			return
+		var why string
+		if parley.CodeOf(err) != parley.InvalidAnswer || n == maxRounds {
+			return unshown("its response was not accepted: " + fieldErrors(err))
 		}
-		p = c.elicitation(ctx, clientOf(c.request), m, err)
+		if p, why = c.elicitation(ctx, clientOf(c.request), m, err); p == nil {
+			return unshown(why)
+		}
 	}
+}
+
+// refusedBy returns the unshown for the error of a client.
+func refusedBy(err error) error {
+	text := err.Error()
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		text = said.Message
+	}
+	return unshown("it refused: " + text)
 }
 
 // outliving is the context of a call while that is under way, and of its session afterwards. Some clients read requests
