@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"parley/actors"
 	"parley/actors/view"
@@ -122,6 +124,7 @@ func onEveryTransport(t *testing.T, test func(*testing.T, *modelServer, toolTran
 type model struct {
 	t       *testing.T
 	session *sdk.ClientSession
+	results map[string]*jsonschema.Schema // by tool
 }
 
 // bearer adds a token to each request.
@@ -150,7 +153,28 @@ func (h *modelServer) connect(w toolTransport, o *sdk.ClientOptions) *model {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { _ = session.Close() }) // the node may be gone
-	return &model{h.t, session}
+	return &model{h.t, session, resultSchemas(h.t, session)}
+}
+
+// resultSchemas returns the schemas of the results of all tools.
+func resultSchemas(t *testing.T, session *sdk.ClientSession) map[string]*jsonschema.Schema {
+	t.Helper()
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := map[string]*jsonschema.Schema{}
+	c := jsonschema.NewCompiler()
+	for _, tool := range list.Tools {
+		url := "schema:" + tool.Name
+		if err := c.AddResource(url, tool.OutputSchema); err != nil {
+			t.Fatal(err)
+		}
+		if schemas[tool.Name], err = c.Compile(url); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return schemas
 }
 
 // toolResult is a tool's result, as a model reads it.
@@ -204,10 +228,22 @@ func (m *model) call(ctx context.Context, tool string, arguments any) (toolResul
 		return toolResult{}, err
 	}
 	got.raw = text.Text
+	if err := m.results[tool].Validate(r.StructuredContent); err != nil {
+		m.t.Errorf("%s: %s: %v", tool, text.Text, err)
+	}
+	if structured, err := json.Marshal(r.StructuredContent); err != nil || !sameJSON(structured, []byte(text.Text)) {
+		m.t.Errorf("the text %s differs from %s: %v", text.Text, structured, err)
+	}
 	if r.IsError != (got.Error != nil) {
 		m.t.Errorf("an error is one in both places: %v %s", r.IsError, text.Text)
 	}
 	return got, nil
+}
+
+// sameJSON reports whether two JSON texts differ at most in the order of members.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // arguments are those of a tool.

@@ -122,7 +122,7 @@ func TestEveryToolHasHandlerAndDescription(t *testing.T) {
 	}
 	done := tools()
 	for _, d := range told {
-		if done[d.Name] == nil || d.Description == "" || d.Title == "" || d.Annotations == nil {
+		if done[d.Name] == nil || d.Description == "" || d.Title == "" || d.Annotations == nil || !json.Valid(d.OutputSchema.(json.RawMessage)) {
 			t.Errorf("%+v", d)
 		}
 		delete(done, d.Name)

@@ -96,7 +96,8 @@ func orderedObject(n int, member func(int) (name string, value any)) ([]byte, er
 	return append(b, '}'), nil
 }
 
-// failure is the structured content of a tool's error.
+// failure is the structured content of a tool's error. The output schemas of all tools admit it, because clients validate
+// errors too.
 type failure struct {
 	Error *parley.Error `json:"error"`
 }

@@ -113,7 +113,8 @@ var toolsJSON []byte
 func definitions() ([]*sdk.Tool, error) {
 	var all []struct {
 		sdk.Tool
-		InputSchema json.RawMessage `json:"inputSchema"`
+		InputSchema  json.RawMessage `json:"inputSchema"`
+		OutputSchema json.RawMessage `json:"outputSchema"`
 	}
 	if err := json.Unmarshal(toolsJSON, &all); err != nil {
 		return nil, fmt.Errorf("read the tools: %w", err)
@@ -121,7 +122,7 @@ func definitions() ([]*sdk.Tool, error) {
 	tools := make([]*sdk.Tool, len(all))
 	for i := range all {
 		tools[i] = &all[i].Tool
-		tools[i].InputSchema = all[i].InputSchema
+		tools[i].InputSchema, tools[i].OutputSchema = all[i].InputSchema, all[i].OutputSchema
 	}
 	return tools, nil
 }
