@@ -35,24 +35,6 @@ type QuestionFrame struct {
 	Multiple       bool           `json:"multiple,omitempty"`       // keep the session's earlier questions open
 }
 
-// QuestionSchema describes a question's form.
-type QuestionSchema struct {
-	Fields      []QuestionField `json:"fields"`
-	SubmitLabel string          `json:"submitLabel,omitempty"`
-}
-
-// QuestionField describes a field of a question's form.
-type QuestionField struct {
-	Type         events.FieldType   `json:"type"`
-	Name         string             `json:"name"`
-	Label        string             `json:"label"`
-	Required     bool               `json:"required,omitempty"`
-	Placeholder  string             `json:"placeholder,omitempty"`
-	DefaultValue capabilities.Value `json:"defaultValue,omitzero"`
-	HelpText     string             `json:"helpText,omitempty"`
-	Options      []events.Option    `json:"options,omitempty"`
-}
-
 func questionFrame(r *Relay, _ *Head, text []byte) error {
 	var f QuestionFrame
 	if err := api.Decode(text, &f); err != nil {
@@ -63,6 +45,12 @@ func questionFrame(r *Relay, _ *Head, text []byte) error {
 	}
 	if f.Title == "" || f.TimeoutMs < 0 {
 		return parley.Refuse(parley.InvalidArgument, "a question has a title, and a timeoutMs that is not negative")
+	}
+	for i := range f.Schema.Fields {
+		f.Schema.Fields[i].Type = cmp.Or(f.Schema.Fields[i].Type, events.Text)
+	}
+	if err := f.Schema.check(); err != nil {
+		return err
 	}
 	ask := api.FormRequest{Title: f.Title, Description: cmp.Or(f.Context, f.Title), Fields: api.FieldsOf(f.Schema.fields()...)}
 	if f.TimeoutMs > 0 {
@@ -115,28 +103,6 @@ func isSettled(err error) bool {
 		return true
 	}
 	return false
-}
-
-func (s QuestionSchema) fields() []events.Field {
-	fields := make([]events.Field, len(s.Fields))
-	for i, f := range s.Fields {
-		fields[i] = events.Field{
-			Name: f.Name, Label: f.Label, Type: cmp.Or(f.Type, events.Text), Required: f.Required, Placeholder: f.Placeholder,
-			Default: f.DefaultValue, Help: f.HelpText, Options: f.Options,
-		}
-	}
-	return fields
-}
-
-func schemaOf(m events.Origin, fields []events.Field) QuestionSchema {
-	s := QuestionSchema{SubmitLabel: m.Submit, Fields: make([]QuestionField, len(fields))}
-	for i, f := range fields {
-		s.Fields[i] = QuestionField{
-			Type: f.Type, Name: f.Name, Label: f.Label, Required: f.Required, Placeholder: f.Placeholder,
-			DefaultValue: f.Default, HelpText: f.Help, Options: f.Options,
-		}
-	}
-	return s
 }
 
 // QuestionAnswered sends the outcome of a question to the asker.

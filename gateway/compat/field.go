@@ -1,0 +1,188 @@
+package compat
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// wireVersion is the version of QuestionSchema.
+const wireVersion = 1
+
+// QuestionSchema describes a question's form.
+type QuestionSchema struct {
+	WireVersion *int            `json:"wireVersion,omitempty"` // 1, which it also is without
+	Fields      []QuestionField `json:"fields"`
+	SubmitLabel string          `json:"submitLabel,omitempty"`
+}
+
+// QuestionField describes a field of a question's form.
+type QuestionField struct {
+	Type         events.FieldType   `json:"type"`
+	Name         string             `json:"name"`
+	Label        string             `json:"label"`
+	Required     bool               `json:"required,omitempty"`
+	Placeholder  string             `json:"placeholder,omitempty"`
+	DefaultValue capabilities.Value `json:"defaultValue,omitzero"`
+	HelpText     string             `json:"helpText,omitempty"`
+	Options      []events.Option    `json:"options,omitempty"`
+	limits
+}
+
+// limits bound the answer to a field. In the form they are its pattern.
+type limits struct {
+	MinLength     *int     `json:"minLength,omitempty"` // of a text or textarea, in characters
+	MaxLength     *int     `json:"maxLength,omitempty"`
+	Pattern       string   `json:"pattern,omitempty"` // of a text: a regular expression that it contains
+	Min           *float64 `json:"min,omitempty"`     // of a number
+	Max           *float64 `json:"max,omitempty"`
+	Integer       bool     `json:"integer,omitempty"`
+	MinSelections *int     `json:"minSelections,omitempty"` // of a multiselect
+	MaxSelections *int     `json:"maxSelections,omitempty"`
+}
+
+// schemaLimits is a JSON Schema with the keywords for limits.
+type schemaLimits struct {
+	Type      string   `json:"type,omitempty"`
+	MinLength *int     `json:"minLength,omitempty"`
+	MaxLength *int     `json:"maxLength,omitempty"`
+	Pattern   string   `json:"pattern,omitempty"`
+	Minimum   *float64 `json:"minimum,omitempty"`
+	Maximum   *float64 `json:"maximum,omitempty"`
+	MinItems  *int     `json:"minItems,omitempty"`
+	MaxItems  *int     `json:"maxItems,omitempty"`
+}
+
+// of returns the limits that a field of a type may have.
+func (l limits) of(t events.FieldType) limits {
+	switch t {
+	case events.Text:
+		return limits{MinLength: l.MinLength, MaxLength: l.MaxLength, Pattern: l.Pattern}
+	case events.Textarea:
+		return limits{MinLength: l.MinLength, MaxLength: l.MaxLength}
+	case events.Number:
+		return limits{Min: l.Min, Max: l.Max, Integer: l.Integer}
+	case events.Multiselect:
+		return limits{MinSelections: l.MinSelections, MaxSelections: l.MaxSelections}
+	}
+	return limits{}
+}
+
+// wrong returns why the limits cannot be those of a field of a type, or "".
+func (l limits) wrong(t events.FieldType) string {
+	switch {
+	case l != l.of(t):
+		return "a " + string(t) + " field takes no such limits"
+	case above(l.MinLength, l.MaxLength):
+		return "minLength is above maxLength"
+	case above(l.Min, l.Max):
+		return "min is above max"
+	case above(l.MinSelections, l.MaxSelections):
+		return "minSelections is above maxSelections"
+	}
+	return ""
+}
+
+func above[T int | float64](least, most *T) bool {
+	return least != nil && most != nil && *least > *most
+}
+
+// schema returns the limits as the pattern of a field; nil if there are none.
+func (l limits) schema() json.RawMessage {
+	if l == (limits{}) {
+		return nil
+	}
+	s := schemaLimits{
+		MinLength: l.MinLength, MaxLength: l.MaxLength, Pattern: l.Pattern, Minimum: l.Min, Maximum: l.Max,
+		MinItems: l.MinSelections, MaxItems: l.MaxSelections,
+	}
+	if l.Integer {
+		s.Type = "integer"
+	}
+	text, err := json.Marshal(s)
+	if err != nil { // numbers and texts can always be written
+		return nil
+	}
+	return text
+}
+
+// limitsOf returns the limits in a field's pattern. It ignores keywords for which there are none.
+func limitsOf(f events.Field) limits {
+	var s schemaLimits
+	if len(f.Pattern) == 0 || json.Unmarshal(f.Pattern, &s) != nil {
+		return limits{}
+	}
+	l := limits{
+		MinLength: s.MinLength, MaxLength: s.MaxLength, Pattern: s.Pattern, Min: s.Minimum, Max: s.Maximum, Integer: s.Type == "integer",
+		MinSelections: s.MinItems, MaxSelections: s.MaxItems,
+	}
+	return l.of(f.Type)
+}
+
+// fieldName matches the names of a question's fields.
+var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
+// wrong returns why the field cannot be one of a question, or "". The form's own rules are checked later.
+func (f QuestionField) wrong() string {
+	switch f.Name {
+	case "__proto__", "prototype", "constructor":
+		return "the name has a meaning of its own in scripts"
+	}
+	if !fieldName.MatchString(f.Name) {
+		return "a name is a letter and up to 63 letters, digits, _ and -"
+	}
+	return f.limits.wrong(f.Type)
+}
+
+// check refuses with INVALID_FORM another version, and fields that cannot be a question's.
+func (s QuestionSchema) check() error {
+	if s.WireVersion != nil && *s.WireVersion != wireVersion {
+		return parley.Refuse(parley.InvalidForm, "wireVersion %d is not known: want %d", *s.WireVersion, wireVersion)
+	}
+	problems := map[string]string{}
+	var whys []string
+	for i, f := range s.Fields {
+		if why := f.wrong(); why != "" {
+			name := cmp.Or(parley.Shown(f.Name, 64), fmt.Sprintf("field %d", i+1))
+			problems[name] = why
+			whys = append(whys, name+": "+why)
+		}
+	}
+	if len(whys) == 0 {
+		return nil
+	}
+	e := parley.Refuse(parley.InvalidForm, "%s", parley.Cut(strings.Join(whys, "; "), 1000))
+	e.Fields = problems
+	return e
+}
+
+// fields returns the form's fields.
+func (s QuestionSchema) fields() []events.Field {
+	fields := make([]events.Field, len(s.Fields))
+	for i, f := range s.Fields {
+		fields[i] = events.Field{
+			Name: f.Name, Label: f.Label, Type: f.Type, Required: f.Required, Placeholder: f.Placeholder,
+			Default: f.DefaultValue, Help: f.HelpText, Options: f.Options, Pattern: f.limits.schema(),
+		}
+	}
+	return fields
+}
+
+// schemaOf returns the schema for a form's fields.
+func schemaOf(m events.Origin, fields []events.Field) QuestionSchema {
+	version := wireVersion
+	s := QuestionSchema{WireVersion: &version, SubmitLabel: m.Submit, Fields: make([]QuestionField, len(fields))}
+	for i, f := range fields {
+		s.Fields[i] = QuestionField{
+			Type: f.Type, Name: f.Name, Label: f.Label, Required: f.Required, Placeholder: f.Placeholder,
+			DefaultValue: f.Default, HelpText: f.Help, Options: f.Options, limits: limitsOf(f),
+		}
+	}
+	return s
+}
