@@ -31,12 +31,14 @@ type AskPayload struct {
 	Widgets []Widget `json:"widgets"`
 }
 
-// Widget is one way to answer: buttons, confirm, select, radio or checkbox.
+// Widget is one way to answer: buttons, confirm, select, radio, checkbox or options. See form.Widget.
 type Widget struct {
-	Type    events.FieldType `json:"type"`
-	Label   string           `json:"label,omitempty"`
-	Options []string         `json:"options,omitempty"`
-	Default string           `json:"default,omitempty"`
+	Type    events.FieldType    `json:"type"`
+	Label   string              `json:"label,omitempty"`
+	Options []form.WidgetOption `json:"options,omitempty"`
+	Default string              `json:"default,omitempty"`
+	Several bool                `json:"multiSelect,omitempty"`
+	Other   bool                `json:"other,omitempty"`
 }
 
 // Origin identifies an open form and its asker to the answerer.
@@ -88,28 +90,31 @@ func askFrame(r *Relay, _ *Head, text []byte) error {
 func widgetFields(widgets []Widget) ([]events.Field, error) {
 	asked := make([]form.Widget, len(widgets))
 	for i, w := range widgets {
-		asked[i] = form.Widget{Type: w.Type, Label: w.Label, Options: w.Options}
+		asked[i] = form.Widget{Type: w.Type, Label: w.Label, Options: w.Options, Several: w.Several, Other: w.Other}
 	}
 	fields, err := form.WidgetFields(asked)
 	if err != nil {
 		return nil, err
 	}
-	for i, w := range widgets {
+	i := 0 // the index of the widget's field
+	for _, w := range widgets {
 		if w.Default != "" {
 			fields[i].Default = choiceOf(fields[i], capabilities.String(w.Default))
 		}
+		if form.TakesOther(fields, i) {
+			i++
+		}
+		i++
 	}
 	return fields, nil
 }
 
 // widgetsOf returns the widgets for fields.
 func widgetsOf(fields []events.Field) []Widget {
-	widgets := make([]Widget, len(fields))
-	for i, f := range fields {
-		widgets[i] = Widget{Type: f.Type, Label: f.Label, Default: answerText(f.Default)}
-		for _, o := range f.Options {
-			widgets[i].Options = append(widgets[i].Options, o.Value)
-		}
+	asked := form.FieldWidgets(fields)
+	widgets := make([]Widget, len(asked))
+	for i, w := range asked {
+		widgets[i] = Widget{Type: w.Type, Label: w.Label, Options: w.Options, Default: answerText(w.Default), Other: w.Other}
 	}
 	return widgets
 }
@@ -125,11 +130,7 @@ func askedFrame(r *Relay, h *Head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	values := map[string]capabilities.Value{}
-	if field := widgetFor(form.Fields, f.Payload.Value); field.Name != "" {
-		values[field.Name] = choiceOf(field, f.Payload.Value)
-	}
-	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), values)
+	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), answerTo(form.Fields, f.Payload.Value))
 	return err
 }
 
@@ -149,19 +150,19 @@ func askSettled(m events.Origin, e view.Message, o view.Outcome) any {
 	return askOutcome(m, e.MessageID.String(), o)
 }
 
-func askOutcome(m events.Origin, form string, o view.Outcome) any {
+func askOutcome(m events.Origin, formID string, o view.Outcome) any {
 	if o.Status != view.StatusAnswered {
 		return endedByID(m, o)
 	}
 	values, _ := o.Values.AsRecord()
 	var given []string
 	for _, name := range o.Order {
-		if v, ok := values[name]; ok {
+		if v := form.WidgetAnswer(name, values); !v.IsNull() {
 			given = append(given, answerText(v))
 		}
 	}
 	value := capabilities.String(strings.Join(given, choiceSeparator))
-	return AskedFrame{Type: "ask_response", ID: m.ID, Payload: AskedPayload{RequestID: m.ID, Value: value}, Form: form}
+	return AskedFrame{Type: "ask_response", ID: m.ID, Payload: AskedPayload{RequestID: m.ID, Value: value}, Form: formID}
 }
 
 // endedByID returns the error frame for a form that ended without an answer.
@@ -176,8 +177,51 @@ func endedByID(m events.Origin, o view.Outcome) any {
 // choiceSeparator separates the choices of a checkbox.
 const choiceSeparator = ", "
 
+// answerTo returns an answer as the values of fields. It is for the first widget that accepts it. If none does, it is for
+// the first that takes other words, and else for the first of all, to be refused later.
+func answerTo(fields []events.Field, answer capabilities.Value) map[string]capabilities.Value {
+	values := map[string]capabilities.Value{}
+	field, accepted := widgetFor(fields, answer)
+	if field.Name == "" {
+		return values
+	}
+	values[field.Name] = choiceOf(field, answer)
+	if accepted {
+		return values
+	}
+	for i, f := range fields {
+		if chosen, words := inOtherWords(f, answer); words != "" && form.TakesOther(fields, i) {
+			delete(values, field.Name)
+			form.AddOther(values, f, chosen, words)
+			break
+		}
+	}
+	return values
+}
+
+// inOtherWords returns the options in an answer, and the rest of it in words.
+func inOtherWords(f events.Field, answer capabilities.Value) (chosen []string, words string) {
+	parts, several := choiceOf(f, answer).AsList()
+	if !several {
+		parts = []capabilities.Value{answer}
+	}
+	var rest []string
+	for _, p := range parts {
+		s, _ := p.AsString()
+		isOption := slices.ContainsFunc(f.Options, func(o events.Option) bool { return o.Value == s })
+		switch s = strings.TrimSpace(s); {
+		case s == "" || s == form.OtherOption:
+		case isOption:
+			chosen = append(chosen, s)
+		default:
+			rest = append(rest, s)
+		}
+	}
+	return chosen, strings.Join(rest, choiceSeparator)
+}
+
 // widgetFor returns the first field that accepts an answer, or the first of all if none does.
-func widgetFor(fields []events.Field, answer capabilities.Value) events.Field {
+func widgetFor(fields []events.Field, answer capabilities.Value) (first events.Field, accepted bool) {
 	for _, f := range fields {
 		chosen, isList := choiceOf(f, answer).AsList()
 		if !isList {
@@ -189,10 +233,10 @@ func widgetFor(fields []events.Field, answer capabilities.Value) events.Field {
 			all = all && slices.ContainsFunc(f.Options, func(o events.Option) bool { return o.Value == s })
 		}
 		if all {
-			return f
+			return f, true
 		}
 	}
-	return fields[0]
+	return fields[0], false
 }
 
 // choiceOf returns an answer as a value of its field, which is the list of choices for a checkbox. It leaves texts that

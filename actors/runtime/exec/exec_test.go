@@ -126,10 +126,11 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 		echo '{"type":"approval","id":"c","tool":"shell","input":{ "command" : "ls" }}'
 		echo '{"type":"ask","id":"d","prompt":"d?"}'
 		echo '{"type":"approval","id":"e","tool":"shell"}'
-		for i in 1 2 3 4 5; do read line; echo "> $line"; done`)
+		echo '{"type":"ask","id":"f","prompt":"f?","widgets":[{"type":"options","multiSelect":true,"options":["x",{"label":"y","description":"why"}]}]}'
+		for i in 1 2 3 4 5 6; do read line; echo "> $line"; done`)
 	run := runtimetest.Begin(t, New(s), runtimetest.NewHost(t), hello)
 	questions, calls := map[string]*runtimetest.OpenQuestion{}, map[string]*runtimetest.OpenCall{}
-	for range 3 {
+	for range 4 {
 		q := run.NextQuestion()
 		questions[q.ID] = q
 	}
@@ -147,17 +148,22 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 	if d := questions["d"]; d.Fields[0].Type != events.Confirm || d.Fields[0].Options[0].Value != "Yes" || !d.Fields[0].Required {
 		t.Errorf("d is %+v", d.Question)
 	}
+	if f := questions["f"]; len(f.Fields) != 2 || f.Fields[0].Type != events.Checkbox || f.Fields[0].Options[1].Description != "why" {
+		t.Errorf("f is %+v", f.Question)
+	}
 	calls["null"].Decide <- runtime.Decision{Ended: true, Allowed: true}
 	questions["d"].Reply <- runtime.Answer{Status: "expired"}
 	calls[`{"command":"ls"}`].Decide <- runtime.Decision{Allowed: true, Always: true, Reason: "fine"}
 	questions["b"].Reply <- runtime.Answer{Status: "declined", By: "bob", Note: "no"}
 	a.Reply <- runtime.Answer{Status: "answered", Values: []byte(`{"value2":"z","value":null}`)}
+	questions["f"].Reply <- runtime.Answer{Status: "answered", Values: []byte(`{"value":["x","Other"],"value_other":"z"}`)}
 	if r := run.Result(); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	got := run.Text(runtime.Output)
 	for _, want := range []string{
 		`{"type":"answer","id":"a","status":"answered","value":"z","values":{"value2":"z","value":null}}`,
+		`{"type":"answer","id":"f","status":"answered","value":["x","z"],"values":{"value":["x","Other"],"value_other":"z"}}`,
 		`{"type":"answer","id":"b","status":"declined","by":"bob","note":"no"}`,
 		`{"type":"decision","id":"c","approved":true,"always":true,"reason":"fine"}`,
 		`{"type":"answer","id":"d","status":"expired"}`,

@@ -36,10 +36,12 @@ type line struct {
 
 // widget is one way to answer an ask.
 type widget struct {
-	Type    events.FieldType   `json:"type"`
-	Label   string             `json:"label"`
-	Options []string           `json:"options"`
-	Default capabilities.Value `json:"default"`
+	Type    events.FieldType    `json:"type"`
+	Label   string              `json:"label"`
+	Options []form.WidgetOption `json:"options"`
+	Default capabilities.Value  `json:"default"`
+	Several bool                `json:"multiSelect"`
+	Other   bool                `json:"other"`
 }
 
 // The types of lines.
@@ -139,7 +141,7 @@ func (l *line) question() (runtime.Question, error) {
 	widgets := make([]form.Widget, len(l.Widgets))
 	for i, w := range l.Widgets {
 		widgets[i] = form.Widget(w)
-		if one, ok := w.Default.AsString(); ok && w.Type == events.Checkbox {
+		if one, ok := w.Default.AsString(); ok && (w.Type == events.Checkbox || w.Several) {
 			widgets[i].Default = capabilities.Strings(one)
 		}
 	}

@@ -7,7 +7,9 @@ import (
 
 	"parley"
 	"parley/actors/runtime"
+	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // requests are the open questions of a run. Each of them waits in a goroutine, and is answered on the program's input.
@@ -99,16 +101,35 @@ func (r *requests) settle(l line) runtime.Frame {
 	return runtime.NewFrame(answer)
 }
 
-// firstValue returns the value of the first field that has one.
+// firstValue returns the value of the first field that has one. An answer in other words is that of its widget.
 func firstValue(fields []events.Field, values []byte) json.RawMessage {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(values, &given) != nil {
 		return nil
 	}
-	for _, f := range fields {
-		if v, ok := given[f.Name]; ok && string(v) != "null" {
-			return v
+	for i, f := range fields {
+		v, ok := given[f.Name]
+		if !ok || string(v) == "null" {
+			continue
 		}
+		if form.TakesOther(fields, i) {
+			return inWords(f.Name, values)
+		}
+		return v
 	}
 	return nil
+}
+
+// inWords returns the answer to a widget that takes other words.
+func inWords(name string, values []byte) json.RawMessage {
+	v, err := capabilities.ParseJSON(values)
+	if err != nil {
+		return nil
+	}
+	given, _ := v.AsRecord()
+	text, err := json.Marshal(form.WidgetAnswer(name, given))
+	if err != nil {
+		return nil
+	}
+	return text
 }
