@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"parley"
 	"parley/gateway/api"
 	"parley/gateway/ws"
 )
@@ -48,4 +49,26 @@ func (s *Server) authenticate(r *http.Request, key string) (api.Principal, error
 		return s.backend.Identify(r.Context(), token)
 	}
 	return s.sessions.identify(r, key)
+}
+
+// oauthPaths is the prefix of the metadata of OAuth, which clients of the Model Context Protocol request after a 401. A
+// 404 tells them to use the token that they were given.
+const oauthPaths = "/.well-known/oauth-"
+
+// challenge sets the WWW-Authenticate header (RFC 6750) of a response with the status 401. It gives the error only to a
+// request that had a token. It names no metadata, because a node has no authorization server.
+func challenge(h http.Header, token string, err error) {
+	text := `Bearer realm="parley"`
+	if token != "" {
+		text += `, error="invalid_token", error_description="` + strings.Map(inDescription, parley.AsError(err).Message) + `"`
+	}
+	h.Set("WWW-Authenticate", text)
+}
+
+// inDescription returns a character that error_description may have.
+func inDescription(r rune) rune {
+	if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
+		return '?'
+	}
+	return r
 }

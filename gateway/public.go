@@ -31,9 +31,17 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		s.site.SignIn(w, r)
 		return
 	}
+	if strings.HasPrefix(r.URL.Path, oauthPaths) {
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "this node has no authorization server").
+			WithHint("parley token create makes a token"), http.StatusNotFound)
+		return
+	}
 	key, path := cutKey(r.URL.Path)
 	p, err := s.authenticate(r, key)
 	if err != nil {
+		if parley.CodeOf(err) == parley.Unauthenticated {
+			challenge(w.Header(), tokenOf(r), err)
+		}
 		s.site.RefuseSignIn(w, r, err)
 		return
 	}

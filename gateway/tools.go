@@ -24,6 +24,7 @@ const toolsPath = "/mcp"
 // serveTools serves a client of the protocol. The client must have a token: a browser's session is for pages only.
 func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+		challenge(w.Header(), "", nil)
 		httpd.Refuse(w, parley.Refuse(parley.Unauthenticated, "tools are for who shows a token in the Authorization header").
 			WithHint("parley token create makes one"), 0)
 		return

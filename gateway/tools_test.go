@@ -166,6 +166,38 @@ func TestToolsNeedAToken(t *testing.T) {
 	}
 }
 
+// TestUnauthenticatedHasChallenge sends requests without a token, and with bad ones. OAuth's metadata do not exist.
+func TestUnauthenticatedHasChallenge(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	for _, x := range []struct {
+		path, authorization string
+		status              int
+		challenge           string
+	}{
+		{toolsPath, "", 401, `Bearer realm="parley"`},
+		{toolsPath, "Basic eDp5", 401, `Bearer realm="parley"`},
+		{toolsPath, "Bearer x", 401, `Bearer realm="parley", error="invalid_token", error_description="the token is not good"`},
+		{"/", "", 401, `Bearer realm="parley"`},
+		{"/.well-known/oauth-protected-resource/mcp", "", 404, ""},
+		{"/.well-known/oauth-authorization-server", "", 404, ""},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+x.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", x.authorization)
+		got, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = got.Body.Close()
+		if got.StatusCode != x.status || got.Header.Get("WWW-Authenticate") != x.challenge {
+			t.Errorf("%s %q: %d %q", x.path, x.authorization, got.StatusCode, got.Header.Get("WWW-Authenticate"))
+		}
+	}
+}
+
 func TestToolSessionsAreLimitedPerAgent(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
