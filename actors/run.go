@@ -148,7 +148,7 @@ func (b *mailboxActor) publishStatus(before uint64) {
 	if status, over := b.state.Finish(); over {
 		finished = b.node.finished.take(b.reg.id)
 		for _, f := range finished {
-			defer b.release(func(lost error) { f.put(result[view.Finish]{view.Finish{Status: status, Final: shown}, lost}) })
+			defer b.release(func(lost error) { f.put(result[view.Finish]{view.FinishOf(status, shown), lost}) })
 		}
 	}
 	b.release(func(lost error) {

@@ -67,7 +67,7 @@ func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.
 		return r.value, r.err
 	case <-passed:
 		status, err := a.Status(ctx)
-		return view.Finish{Status: view.FinishTimeout, Final: status}, err
+		return view.FinishOf(view.FinishTimeout, status), err
 	case <-ctx.Done():
 		return view.Finish{}, errEnded(ctx)
 	case <-a.node.life.Done():
@@ -85,7 +85,7 @@ func (m awaitFinish) handle(b *mailboxActor) (view.Finish, error) {
 	if !over {
 		b.node.finished.add(b.reg.id, m.waiting)
 	}
-	return view.Finish{Status: status, Final: statusOf(b.state)}, nil
+	return view.FinishOf(status, statusOf(b.state)), nil
 }
 
 // write adds to the agent's timeline, and returns when that is on disk.

@@ -225,8 +225,39 @@ func TestPromptThatCannotRunIsRefused(t *testing.T) {
 	if f := k.ask("fetch_agent", `,"agentId":"w"`); lifecycle(f) != "error" {
 		t.Errorf("then it is %v", f)
 	}
-	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "error" {
+	f = k.ask("wait_for_finish", `,"agentId":"w"`)
+	final, _ := f["final"].(map[string]any)
+	if why, _ := f["error"].(string); f["status"] != "error" || why == "" || why != final["error"] {
 		t.Errorf("got %v", f)
+	}
+}
+
+func TestAgentsAreListedByPage(t *testing.T) {
+	h := openTestServer(t)
+	for _, name := range []string{"a", "b", "c"} {
+		h.guest(name)
+	}
+	k := h.dial("host")
+	var seen []any
+	cursor := ""
+	for more := true; more; {
+		f := k.ask("fetch_agents", fmt.Sprintf(`,"page":{"limit":3%s}`, cursor))
+		agents, _ := f["agents"].([]any)
+		info, _ := f["pageInfo"].(map[string]any)
+		if more, _ = info["hasMore"].(bool); more != (info["nextCursor"] != nil) || len(agents) > 3 || more && len(agents) != 3 {
+			t.Fatalf("got %v", f)
+		}
+		seen = append(seen, agents...)
+		cursor = fmt.Sprintf(`,"cursor":%q`, info["nextCursor"])
+	}
+	if f := k.ask("fetch_agents", ""); len(seen) != 4 || len(f["agents"].([]any)) != 4 || f["pageInfo"] != nil {
+		t.Errorf("pages have %v, all are %v", seen, f)
+	}
+	for _, wrong := range []string{`"page":{"limit":0}`, `"page":{"limit":-1}`, `"page":{"limit":1},"limit":2`, `"page":{"limit":"1"}`} {
+		k.send(`{"type":"fetch_agents_request","requestId":"wrong",` + wrong + `}`)
+		if f := k.answer(); f["code"] != "INVALID_ARGUMENT" {
+			t.Errorf("%s: got %v", wrong, f)
+		}
 	}
 }
 

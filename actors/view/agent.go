@@ -96,6 +96,16 @@ func (f AgentFilter) Matches(s AgentStatus) bool {
 type Finish struct {
 	Status string      `json:"status"`
 	Final  AgentStatus `json:"final"`
+	Error  string      `json:"error,omitempty"` // of an agent in error, as Final has it
+}
+
+// FinishOf returns the state of an agent with a status.
+func FinishOf(status string, final AgentStatus) Finish {
+	f := Finish{Status: status, Final: final}
+	if status == FinishError {
+		f.Error = final.Error
+	}
+	return f
 }
 
 // The statuses of a Finish.

@@ -28,12 +28,26 @@ type FetchAgentsRequest struct {
 	Acting
 	Paging
 	Filter view.AgentFilter `json:"filter,omitzero"`
+	Page   *Page            `json:"page,omitempty"` // another spelling of Paging
+}
+
+// Page is one page of a listing. Without a limit it has 1,000 items, which is the most.
+type Page struct {
+	Limit  *int   `json:"limit,omitempty"`
+	Cursor string `json:"cursor,omitempty"` // the nextCursor of the page before
+}
+
+// PageInfo is the position of a page in its listing.
+type PageInfo struct {
+	HasMore    bool   `json:"hasMore"`
+	NextCursor string `json:"nextCursor,omitempty"` // of the next page
 }
 
 // FetchAgentsResponse has the agents, oldest first.
 type FetchAgentsResponse struct {
 	Agents []view.AgentStatus `json:"agents"`
 	Paged
+	PageInfo *PageInfo `json:"pageInfo,omitempty"` // for a request with a page
 }
 
 // AgentRequest names one agent.

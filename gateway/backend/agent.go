@@ -19,6 +19,11 @@ import (
 // title that only one agent has. It is resolved here, and never by a client.
 
 func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest) (api.FetchAgentsResponse, error) {
+	if r.Page != nil {
+		if err := usePage(&r.Paging, *r.Page); err != nil {
+			return api.FetchAgentsResponse{}, err
+		}
+	}
 	limit := r.Limit
 	if limit <= 0 || limit > api.MaxPage {
 		limit = api.MaxPage
@@ -28,7 +33,26 @@ func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest)
 		return api.FetchAgentsResponse{}, err
 	}
 	list, paged, err := api.PageOf(some, r.Paging, func(s view.AgentStatus) string { return s.ID.String() })
-	return api.FetchAgentsResponse{Agents: list, Paged: paged}, err
+	got := api.FetchAgentsResponse{Agents: list, Paged: paged}
+	if r.Page != nil && err == nil {
+		got.PageInfo = &api.PageInfo{HasMore: paged.Next != "", NextCursor: paged.Next}
+	}
+	return got, err
+}
+
+// usePage sets the paging of a request to a page. It refuses with INVALID_ARGUMENT a request that has both, and a limit
+// that is not positive.
+func usePage(at *api.Paging, page api.Page) error {
+	switch {
+	case *at != (api.Paging{}):
+		return parley.Refuse(parley.InvalidArgument, "the request has a page, and after or limit beside it")
+	case page.Limit != nil && *page.Limit <= 0:
+		return parley.Refuse(parley.InvalidArgument, "page.limit is %d: want at least 1", *page.Limit)
+	case page.Limit != nil:
+		at.Limit = *page.Limit
+	}
+	at.After = page.Cursor
+	return nil
 }
 
 func fetchAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.FetchAgentResponse, error) {
