@@ -10,7 +10,7 @@ import (
 )
 
 // Approval asks whether a tool may be called with an input. To is as in Ask; default: the agent's host. Input is a
-// JSON document of at most 16 KiB, which is shown unchanged. An object in it names no key twice.
+// JSON document of at most 256 KiB, which is shown unchanged. An object in it names no key twice.
 type Approval struct {
 	To       string            `json:"to,omitempty"`
 	Tool     string            `json:"tool"`

@@ -46,7 +46,7 @@ const (
 type Coverage struct {
 	Kind     CoverageKind     `json:"kind"`
 	Folder   string           `json:"folder,omitempty"` // absolute; "" if the call had none
-	Input    string           `json:"input,omitempty"`  // a JSON document
+	Input    string           `json:"input,omitempty"`  // a JSON document, or "sha256:" and the digest of a long one
 	Commands []CommandPattern `json:"commands,omitempty"`
 	File     string           `json:"file,omitempty"` // relative to Folder
 	Glob     string           `json:"glob,omitempty"` // relative to Folder

@@ -26,7 +26,7 @@ const (
 )
 
 // maxInput bounds the input of a call in an approval, in bytes. All of it is shown.
-const maxInput = maxDescription
+const maxInput = 256 << 10
 
 // approvalFields returns the fields of every approval. The form shows the tool as its title and the input as its
 // description. A form never changes, so the decision is about the call that was shown.
@@ -92,6 +92,10 @@ func checkInput(tool, input string) error {
 	}
 	if err := checkText("a tool's name", tool, maxTitle); err != nil {
 		return err
+	}
+	if len(input) > maxInput {
+		return parley.Refuse(parley.TooLarge, "an input of %d bytes is over the limit of %d", len(input), maxInput).
+			WithHint("make the call in smaller parts, each with an approval of its own")
 	}
 	if err := checkText("an input", input, maxInput); err != nil {
 		return err

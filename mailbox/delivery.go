@@ -172,7 +172,7 @@ func checkForm(s *State, e *events.FormRequested, here bool) error {
 	if err := checkOrigin(e.Origin); err != nil {
 		return err
 	}
-	return checkFormWords(e.Description, e.Title)
+	return checkFormWords(e.Kind, e.Description, e.Title)
 }
 
 // checkRoute refuses a form that was neither put to this agent nor forwarded to it.

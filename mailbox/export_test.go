@@ -12,6 +12,7 @@ import (
 
 const (
 	MaxOrigin     = maxOrigin
+	MaxInput      = maxInput
 	MaxIntroduced = maxIntroduced
 	DayLength     = dayLength
 	DecisionField = decisionField

@@ -283,19 +283,23 @@ func sameQuestion(a, b events.Field) bool {
 		a.Default.IsNull() && a.Help == "" && a.Placeholder == "" && a.Example.IsNull() && len(a.Pattern) == 0
 }
 
-// checkFormWords checks the bounds of a form's description and title.
-func checkFormWords(description, title string) error {
+// checkFormWords checks the bounds of a form's description and title. The description of an approval is an input.
+func checkFormWords(kind events.FormKind, description, title string) error {
 	if description == "" {
 		return parley.Refuse(parley.InvalidForm, "a form needs a description")
 	}
-	if err := checkText("a description", description, maxDescription); err != nil {
+	most := maxDescription
+	if kind == events.Approval {
+		most = maxInput
+	}
+	if err := checkText("a description", description, most); err != nil {
 		return err
 	}
 	return checkText("a title", title, maxTitle)
 }
 
 func (a RequestForm) checkWords(now capabilities.Time) error {
-	if err := checkFormWords(a.Description, a.Title); err != nil {
+	if err := checkFormWords(a.Kind, a.Description, a.Title); err != nil {
 		return err
 	}
 	if err := checkOrigin(a.Origin); err != nil {

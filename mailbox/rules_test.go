@@ -157,3 +157,46 @@ func TestRuleOfOldLogAsksAgain(t *testing.T) {
 		t.Errorf("the help is %q", asked.Fields[0].Help)
 	}
 }
+
+// TestLargestInputIsAccepted asks about calls of the largest input, and of one byte more, where they are asked and where they are delivered.
+func TestLargestInputIsAccepted(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	call := func(size int) mailbox.RequestApproval {
+		const around = `{"content":""}`
+		return mailbox.RequestApproval{Tool: "Write", Input: `{"content":"` + strings.Repeat("x", size-len(around)) + `"}`}
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if e := parley.AsError(err); e.Code != parley.TooLarge || !strings.Contains(e.Message, "over the limit of 262144") || e.Hint == "" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	evs, err := v.States["fae"].Decide(call(mailbox.MaxInput), v.Now, v.NewID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := *evs[0].(*events.FormRequested)
+	asked.Fields = mailbox.ApprovalFields()
+	deliver := func() error {
+		_, err := v.States["host"].Decide(mailbox.AcceptDelivery{Form: new(asked)}, v.Now, v.NewID)
+		return err
+	}
+	if err := deliver(); err != nil {
+		t.Errorf("delivered: %v", err)
+	}
+	_, err = v.States["fae"].Decide(call(mailbox.MaxInput+1), v.Now, v.NewID)
+	refused("one byte more", err)
+	asked.Description = call(mailbox.MaxInput + 1).Input
+	refused("one byte more, delivered", deliver())
+	asked.Kind = events.PlainForm
+	asked.Description = strings.Repeat("x", 16<<10+1)
+	if err := deliver(); parley.CodeOf(err) != parley.TooLarge {
+		t.Errorf("a form with a description of %d bytes: %v", len(asked.Description), err)
+	}
+	asked.Description = asked.Description[1:]
+	if err := deliver(); err != nil {
+		t.Errorf("a form with a description of %d bytes: %v", len(asked.Description), err)
+	}
+}

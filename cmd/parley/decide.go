@@ -121,7 +121,7 @@ func ambiguousCalls(agent string, which []permission, how decision) error {
 func permitInPerson(ctx context.Context, env *environment, which []permission, how decision) error {
 	lines := bufio.NewScanner(env.stdin)
 	for _, w := range which {
-		shown, err := w.shownFor(how)
+		shown, err := w.shownFor(how, env.screen())
 		if err != nil {
 			return err
 		}

@@ -321,16 +321,19 @@ func (w permission) rulesText() string {
 	return text
 }
 
-// shownFor returns a call in full, with the rule that a decision would make.
-func (w permission) shownFor(how decision) (string, error) {
+// shownFor returns a call in full as a terminal is asked about it, with the rule that a decision would make.
+func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
+	s.Width = 0 // a line that is cut would hide what it allows
+	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title)) +
+		show.Preview(show.CallLines(w.Message), s, 0, "") + w.rulesText()
 	chosen, err := w.offer(how.rule)
 	switch {
 	case err != nil:
 		return "", err
 	case !how.always:
-		return w.text() + w.rulesText(), nil
+		return text, nil
 	case chosen == "":
 		chosen = w.offers()[0]
 	}
-	return w.text() + w.rulesText() + "\n   rule:  " + terminal.Visible(chosen), nil
+	return text + "\n   rule:  " + terminal.Visible(chosen), nil
 }

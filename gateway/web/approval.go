@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"parley/actors/view"
@@ -17,6 +18,8 @@ const (
 	firstLines = 40       // of a call; the rest is folded
 	openValue  = 12       // lines of a value that is not folded
 	maxInList  = 16 << 10 // bytes of an input whose whole is in a list; the page of the approval shows that of others
+
+	maxNoteInList = 2 << 10 // bytes of a note on a call of which a list shows a part
 )
 
 // approval is the call of an approval as a page draws it.
@@ -51,11 +54,24 @@ func (a *approval) IsLarge() bool { return !a.Alone && len(a.Input) > maxInList 
 // fold divides the blocks into what is shown first and the rest.
 func (a *approval) fold() {
 	a.Blocks, a.More = nil, 0
-	room := firstLines
+	room, size := firstLines, 0
 	for _, b := range a.Reading.Blocks {
 		n := min(room, len(b.Lines))
 		if len(b.Lines)-n < 3 {
 			n = len(b.Lines) // folding one or two lines hides more than it saves
+		}
+		if a.IsLarge() {
+			n = fitting(b.Lines[:n], maxInList-size)
+			size += sizeOf(b.Lines[:n])
+		}
+		if a.IsLarge() {
+			b.Notes = slices.DeleteFunc(slices.Clone(b.Notes), func(note string) bool {
+				long := len(note) > maxNoteInList
+				if long {
+					a.More += 1 + strings.Count(note, "\n")
+				}
+				return long
+			})
 		}
 		shown := block{Block: b, First: b.Lines[:n], Rest: b.Lines[n:]}
 		room -= n
@@ -75,6 +91,24 @@ func (a *approval) fold() {
 		}
 		a.Blocks = append(a.Blocks, shown)
 	}
+}
+
+// fitting returns the number of lines, from the first on, that have so many bytes at most.
+func fitting(lines []call.Line, most int) int {
+	for n := range lines {
+		if most -= sizeOf(lines[n : n+1]); most < 0 {
+			return n
+		}
+	}
+	return len(lines)
+}
+
+// sizeOf returns the bytes of some lines.
+func sizeOf(lines []call.Line) (size int) {
+	for _, l := range lines {
+		size += len(l.Text())
+	}
+	return size
 }
 
 // whole has the approval shown whole, on its own page.

@@ -4,7 +4,7 @@
 // A rule covers one of three things:
 //
 //   - the very call: the same input in the same folder. The description of a command line is ignored, since agents
-//     word it anew each time;
+//     word it anew each time. A rule for an input of more than 32 KiB stores its SHA-256 digest;
 //   - commands: each simple command of a line begins with the words of a pattern, and has only options and operands
 //     after them that the pattern lists;
 //   - files: a file, or a glob within the folder, for tools that read or edit files.

@@ -2,6 +2,8 @@ package rule
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"path"
@@ -88,8 +90,26 @@ func CheckFolder(folder string) error {
 	return nil
 }
 
-// essence returns the part of an input that identifies the call: all of it, but for the description of a command line.
+// maxEssence bounds the essence of an input that a rule stores as it is, in bytes. A rule for a longer one has its
+// digest. The essence of an input of half the size is never longer: only U+2028 and U+2029 take twice the room in it.
+const maxEssence = 32 << 10
+
+// digestMark begins the digest of a long essence. No JSON document begins with it.
+const digestMark = "sha256:"
+
+// essence returns what identifies the call for rules: the identifying part of its input, or the digest of a long one.
 func essence(c Call) string {
+	part := identifying(c)
+	if len(part) <= maxEssence {
+		return part
+	}
+	sum := sha256.Sum256([]byte(part))
+	return digestMark + hex.EncodeToString(sum[:])
+}
+
+// identifying returns the part of an input that identifies the call: all of it, but for the description of a command
+// line.
+func identifying(c Call) string {
 	fields, ok := fieldsOf(c)
 	if !ok {
 		return c.Input

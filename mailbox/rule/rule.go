@@ -31,6 +31,10 @@ func Read(c Call) *Reading {
 	return r
 }
 
+// maxParts bounds the input of a call that several rules may allow together, in bytes: the use of each of them is
+// recorded with the input.
+const maxParts = 16 << 10
+
 // readLine parses the command line of a call, if it has one.
 func (r *Reading) readLine() {
 	var fields map[string]json.RawMessage
@@ -42,7 +46,8 @@ func (r *Reading) readLine() {
 	if !isText || !understood {
 		return
 	}
-	r.commands, r.plain, r.bare = commands, runsLines(r.call.Tool), true
+	short := len(r.call.Input) <= maxParts
+	r.commands, r.plain, r.bare = commands, short && runsLines(r.call.Tool), short
 	for name, value := range fields {
 		_, isText := textOf(value)
 		switch {

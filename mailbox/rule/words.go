@@ -32,8 +32,11 @@ func Words(c *events.Coverage) string {
 	return fmt.Sprintf("%q, which this program does not know", string(c.Kind))
 }
 
-// exactly describes an input in words: a command line as it is, and any other input as JSON.
+// exactly describes an input in words: a command line as it is, any other input as JSON, and a long one by its digest.
 func exactly(input string) string {
+	if digest, ok := strings.CutPrefix(input, digestMark); ok {
+		return "exactly the long input with the SHA-256 digest " + digest
+	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) == nil && len(fields) == 1 {
 		if line, ok := textOf(fields["command"]); ok {

@@ -186,11 +186,11 @@ func compact(text json.RawMessage) string {
 	return b.String()
 }
 
-// How many calls are remembered, for a request for permission that only names one, and up to what size of their
-// updates.
+// Bounds of the calls that are remembered, for a request for permission that only names one.
 const (
 	keptCalls    = 64
-	keptCallSize = 64 << 10
+	keptCallSize = 320 << 10 // bytes of one update
+	keptSize     = 4 << 20   // bytes of their inputs and contents
 )
 
 // toolCall is a call of a tool as an agent describes it, or a change of one.
@@ -225,6 +225,9 @@ var tooLong = json.RawMessage(`"too long"`)
 // isShowable reports whether the whole call can be shown.
 func (c toolCall) isShowable() bool { return !bytes.Equal(c.RawInput, tooLong) }
 
+// size returns the bytes of the call's input and content.
+func (c toolCall) size() int { return len(c.RawInput) + len(c.Content) }
+
 func isGiven(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
 // calls has the newest calls of a turn.
@@ -253,6 +256,25 @@ func (c *calls) note(update json.RawMessage) {
 		c.order = append(c.order, change.ID)
 	}
 	c.byID[change.ID] = c.byID[change.ID].with(change)
+	c.shrink()
+}
+
+// shrink drops the inputs of the oldest calls until the others are within keptSize.
+func (c *calls) shrink() {
+	size := 0
+	for _, call := range c.byID {
+		size += call.size()
+	}
+	for _, id := range c.order {
+		if size <= keptSize {
+			return
+		}
+		call := c.byID[id]
+		size -= call.size()
+		call.RawInput, call.Content = tooLong, nil
+		size += call.size()
+		c.byID[id] = call
+	}
 }
 
 // complete returns a call together with its earlier updates.
