@@ -114,7 +114,7 @@ var pure = map[string][]string{
 		"github.com/rogpeppe/go-internal/diff", "mvdan.cc/sh/v3/syntax",
 	},
 	"mailbox/rule": {
-		"bytes", "encoding/json", "fmt", "io", "path", "slices", "strconv", "strings", "unicode", "unicode/utf8",
+		"bytes", "crypto/sha256", "encoding/hex", "encoding/json", "fmt", "io", "path", "slices", "strconv", "strings", "unicode", "unicode/utf8",
 		"github.com/bmatcuk/doublestar/v4", "mvdan.cc/sh/v3/syntax",
 	},
 }

@@ -2,8 +2,10 @@ package actors
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/internal/eventually"
@@ -66,4 +68,40 @@ func followInbox(t *testing.T, a *Agent) (stop func()) {
 	}()
 	eventually.Holds(t, "the inbox is followed", func() bool { return a.node.changed.has(a.id) })
 	return func() { cancel(); <-done }
+}
+
+// TestLargestApprovalGoesToAnotherNode asks the host of another node about a call of the largest input, which is decided
+// there by its digest. A call of one byte more is refused where it is asked.
+func TestLargestApprovalGoesToAnotherNode(t *testing.T) {
+	t.Parallel()
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
+	callOf := func(size int) string {
+		const around = `{"content":""}`
+		return `{"content":"` + strings.Repeat(`\"`, (size-len(around))/2) + strings.Repeat("x", size%2) + `"}`
+	}
+	largest := callOf(256 << 10)
+	asked, err := a.Host().Approve(t.Context(), Approval{To: "b", Tool: "Write", Input: largest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Host().Approve(t.Context(), Approval{To: "b", Tool: "Write", Input: callOf(256<<10 + 1)}); parley.CodeOf(err) != parley.TooLarge {
+		t.Errorf("one byte more: %v", err)
+	}
+	shown := awaitMessage(t, b.Host(), asked.Form)
+	if shown.Description != largest || shown.Digest != mailbox.DigestCall("Write", largest) {
+		t.Fatalf("shown are %d bytes, digest %s", len(shown.Description), shown.Digest)
+	}
+	answer := Answer{Form: capabilities.FormID(asked.Form), Digest: mailbox.DigestCall("Write", callOf(1<<10)), Values: text("decision", mailbox.Deny)}
+	if _, err := b.Host().Answer(t.Context(), answer); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("another call is decided: %v", err)
+	}
+	answer.Digest = shown.Digest
+	if _, err := b.Host().Answer(t.Context(), answer); err != nil {
+		t.Fatal(err)
+	}
+	// The host of another node gives an opinion: it allows nothing.
+	if allowed, o, err := a.Host().AwaitApproval(t.Context(), capabilities.FormID(asked.Form)); err != nil || allowed || o.Status != view.StatusAnswered || o.Digest != shown.Digest {
+		t.Errorf("%v, %s, %v", allowed, o.Status, err)
+	}
 }

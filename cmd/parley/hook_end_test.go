@@ -21,9 +21,15 @@ type hookTest struct {
 // startHook starts a hook on an event of a session, for a command line.
 func startHook(t *testing.T, state, event, session, line string) *hookTest {
 	t.Helper()
+	return startHookOn(t, state, hookInput(event, session, line))
+}
+
+// startHookOn starts a hook on a request.
+func startHookOn(t *testing.T, state, request string) *hookTest {
+	t.Helper()
 	h := &hookTest{command: exec.CommandContext(t.Context(), "parley", "hook", "claude-code", "--wait-anyway", "--state", state)}
 	h.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
-	h.command.Stdin = strings.NewReader(hookInput(event, session, line))
+	h.command.Stdin = strings.NewReader(request)
 	h.command.Stdout = &h.out
 	if err := h.command.Start(); err != nil {
 		t.Fatal(err)

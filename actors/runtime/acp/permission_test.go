@@ -228,3 +228,23 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// TestKeptCallsAreBounded notes more large calls than are kept. The newest are whole, and the oldest cannot be shown.
+func TestKeptCallsAreBounded(t *testing.T) {
+	c := calls{byID: map[string]toolCall{}}
+	const noted = 40
+	for i := range noted {
+		c.note([]byte(`{"toolCallId":"` + strconv.Itoa(i) + `","title":"t","rawInput":"` + strings.Repeat("x", 256<<10) + `"}`))
+	}
+	size := 0
+	for _, call := range c.byID {
+		size += call.size()
+	}
+	if size > keptSize {
+		t.Errorf("%d bytes are kept", size)
+	}
+	first, last := c.complete(toolCall{ID: "0"}), c.complete(toolCall{ID: strconv.Itoa(noted - 1)})
+	if first.isShowable() || !last.isShowable() || last.size() < 256<<10 {
+		t.Errorf("the first is shown %v, the last %v with %d bytes", first.isShowable(), last.isShowable(), last.size())
+	}
+}
