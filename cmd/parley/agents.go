@@ -24,7 +24,7 @@ import (
 
 func lsCommand(env *environment) *cobra.Command {
 	var (
-		all, quiet, bare bool
+		all, bare        bool
 		labels, statuses []string
 	)
 	c := &cobra.Command{
@@ -40,7 +40,6 @@ func lsCommand(env *environment) *cobra.Command {
 	f.BoolVarP(&all, "all", "a", false, "also those that are archived")
 	f.StringArrayVar(&labels, "label", nil, "only those with a label `key=value`; may be repeated")
 	f.StringArrayVar(&statuses, "status", nil, "only those with a `status`: "+strings.Join(agentStatuses(), ", ")+"; may be repeated")
-	f.BoolVarP(&quiet, "quiet", "q", false, "only IDs")
 	f.BoolVar(&bare, "no-headers", false, "no line of headers")
 	completeFlagOf(c, "status", agentStatuses()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -64,7 +63,7 @@ func lsCommand(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if quiet {
+		if env.options.quiet {
 			ids := make([]string, len(agents))
 			for i, a := range agents {
 				ids[i] = a.ID.String()

@@ -142,12 +142,53 @@ func (env *environment) print(doc any, text func() string) error {
 	if env.options.json {
 		return env.printJSON(doc)
 	}
-	s := text()
+	var s string
+	if env.options.quiet {
+		s = onlyIDs(doc)
+	}
+	if s == "" {
+		s = text()
+	}
 	if s == "" {
 		return nil
 	}
 	_, err := fmt.Fprintln(env.stdout, s)
 	return err
+}
+
+// onlyIDs returns the IDs in a document, one a line; "" if it is of a type for which the text stands.
+func onlyIDs(doc any) string {
+	switch d := doc.(type) {
+	case view.AgentStatus:
+		return d.ID.String()
+	case finished:
+		return d.AgentID
+	case []finished:
+		return idLines(d, func(f finished) string { return f.AgentID })
+	case pendingCall:
+		return d.Form.String()
+	case []pendingCall:
+		return idLines(d, func(p pendingCall) string { return p.Form.String() })
+	case []view.Rule:
+		return idLines(d, func(r view.Rule) string { return r.Rule.String() })
+	case []view.Granted:
+		return idLines(d, func(g view.Granted) string { return g.ID.String() })
+	case []view.Token:
+		return idLines(d, func(t view.Token) string { return t.ID.String() })
+	case []view.Peer:
+		return idLines(d, func(p view.Peer) string { return p.Node.String() })
+	case []view.Invitation:
+		return idLines(d, func(v view.Invitation) string { return v.ID.String() })
+	}
+	return ""
+}
+
+func idLines[T any](items []T, id func(T) string) string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = id(item)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // printJSON prints a document on one line, or as YAML.

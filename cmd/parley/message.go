@@ -229,7 +229,7 @@ func printMessages(env *environment, messages []json.RawMessage, none string) er
 	var b strings.Builder
 	screen := env.screen()
 	for _, raw := range messages {
-		l, err := lineOf(raw, screen)
+		l, err := lineOf(env, raw, screen)
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func printMessage(env *environment, raw json.RawMessage) error {
 	if env.options.json {
 		return env.printJSON(raw)
 	}
-	l, err := lineOf(raw, env.screen())
+	l, err := lineOf(env, raw, env.screen())
 	if err != nil {
 		return err
 	}
@@ -251,11 +251,14 @@ func printMessage(env *environment, raw json.RawMessage) error {
 	return err
 }
 
-// lineOf returns a message, as the node sends it, as one line.
-func lineOf(raw json.RawMessage, s terminal.Screen) (string, error) {
+// lineOf returns a message, as the node sends it, as one line, or only its ID.
+func lineOf(env *environment, raw json.RawMessage, s terminal.Screen) (string, error) {
 	var m view.Message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return "", fmt.Errorf("read a message: %w", err)
+	}
+	if env.options.quiet {
+		return m.MessageID.String(), nil
 	}
 	return show.Message(m, s), nil
 }

@@ -39,6 +39,7 @@ type options struct {
 	output string
 	json   bool
 	yaml   bool // of JSON
+	quiet  bool // only IDs, of text
 }
 
 func (o *options) global(f *pflag.FlagSet) {
@@ -46,6 +47,7 @@ func (o *options) global(f *pflag.FlagSet) {
 	f.StringVar(&o.as, "as", "", "act as the agent that the node's host holds under this `name` (default HOST)")
 	f.StringVarP(&o.output, "output", "o", formatText, "output `format`: text (or table), json or yaml")
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only IDs, where there are any")
 }
 
 // settle completes the options after flags and environment were read.

@@ -194,7 +194,8 @@ func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s 
 	showing, stop := context.WithCancel(ctx)
 	defer stop()
 	shown := make(chan error, 1)
-	if env.options.json {
+	unshown := env.options.json || env.options.quiet
+	if unshown {
 		shown <- nil
 	} else {
 		go func() { shown <- s.follow(showing, id) }()
@@ -207,7 +208,7 @@ func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s 
 		return &interrupted{message: "the agent goes on", hint: fmt.Sprintf("parley attach %[1]s%[2]s shows it again, parley interrupt %[1]s%[2]s ends its run", id, env.asFlag())}
 	case err != nil:
 		return err
-	case !env.options.json:
+	case !unshown:
 		if err := s.rest(ctx, id); err != nil && parley.CodeOf(err) != parley.NotPermitted { // sending needs no access to the output
 			return err
 		}
@@ -215,11 +216,11 @@ func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s 
 	return printWatched(env, f)
 }
 
-// printWatched prints the status of a watched agent. Standard output has only the agent's output.
+// printWatched prints the status of a watched agent. Standard output has only the agent's output, or only its ID.
 func printWatched(env *environment, f finished) error {
 	switch {
-	case env.options.json:
-		if err := env.printJSON(f); err != nil {
+	case env.options.json, env.options.quiet:
+		if err := env.print(f, f.line); err != nil {
 			return err
 		}
 	case f.Status != view.FinishIdle && f.Status != view.FinishTimeout:
