@@ -55,7 +55,7 @@ func Wants(e view.Message) string {
 // Brief returns the call of an approval in a few words: "Edit checkout.go +9 −4".
 func Brief(e view.Message) string { return terminal.Visible(read(e).Line) }
 
-// CallLines returns the whole call of an approval.
+// CallLines returns the whole call of an approval. If it has too many lines, the input as it stands follows the first.
 func CallLines(e view.Message) []Line {
 	r := read(e)
 	var lines []Line
@@ -79,7 +79,8 @@ func CallLines(e view.Message) []Line {
 		}
 	}
 	if r.LeftOut > 0 {
-		lines = append(lines, Line{Note, fmt.Sprintf("… %d more lines, which --json has", r.LeftOut)})
+		lines = append(lines, Line{Note, fmt.Sprintf("… %d more lines, which the whole input has:", r.LeftOut)})
+		lines = append(lines, plain(Text, "", e.Description)...)
 	}
 	return lines
 }

@@ -37,3 +37,13 @@ func TestCallsAreShown(t *testing.T) {
 		t.Errorf("a message without rules is in %q", got)
 	}
 }
+
+// TestLongCallEndsWithItsInput shows an edit whose lines are too many. What it adds is in the input alone.
+func TestLongCallEndsWithItsInput(t *testing.T) {
+	input := `{"file_path":"a","old_string":"` + strings.Repeat(`a\n`, 20_000) + `","new_string":"` + strings.Repeat(`b\n`, 20_000) + `"}`
+	lines := CallLines(view.Message{Type: "approval", Title: "Edit", Description: input})
+	note, last := lines[len(lines)-2], lines[len(lines)-1]
+	if len(lines) > 11_000 || last.Text != input || note.Kind != Note || !strings.HasSuffix(note.Text, " more lines, which the whole input has:") {
+		t.Errorf("%d lines, the last %.100q after %q", len(lines), last.Text, note.Text)
+	}
+}
