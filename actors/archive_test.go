@@ -18,11 +18,11 @@ import (
 	"parley/persistence/archive/store"
 )
 
-// postLong posts mail until the journal has a few more files.
+// postLong posts mail until the journal has one more file or two.
 func postLong(tb testing.TB, n *Node, to string) {
 	tb.Helper()
 	text := strings.Repeat("a line of a long message\n", 5000)
-	for i := range 100 {
+	for i := range 50 {
 		if _, err := n.Host().Send(tb.Context(), to, fmt.Sprint(i, text)); err != nil {
 			tb.Fatal(err)
 		}
@@ -227,6 +227,7 @@ func TestRetentionArchivesByItself(t *testing.T) {
 	}
 	defer closeNode(t, n)
 	before := settleForms(t, n, guest(t, n, "old"), 3)
+	postLong(t, n, "old")
 	postLong(t, n, "old")
 	a := &archiver{node: n}
 	a.keepRetention()
