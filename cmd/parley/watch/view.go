@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
@@ -108,11 +109,7 @@ func (m *model) item() []string {
 // wrapped returns all lines of a message. Long ones are broken, since a line that is cut would hide what it allows.
 func (m *model) wrapped(e view.Message) []string {
 	var lines []string
-	add := func(l show.Line) {
-		for _, part := range terminal.Wrap(l.Text, m.screen.Width) {
-			lines = append(lines, show.Line{Kind: l.Kind, Text: part}.Paint(m.screen))
-		}
-	}
+	add := func(l show.Line) { lines = append(lines, m.broken(l)...) }
 	from := show.Party(e.FromName, e.From)
 	switch {
 	case e.Type != string(events.Approval):
@@ -122,14 +119,40 @@ func (m *model) wrapped(e view.Message) []string {
 		}
 	default:
 		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. %s wants to %s (%s)", e.Number, from, show.Wants(e), terminal.Visible(e.Title))})
-		for _, l := range show.CallLines(e) {
-			add(l)
-		}
+		lines = append(lines, m.callLines(e)...)
 	}
 	if e.Outcome != nil {
 		lines = append(lines, "", m.screen.Fit(show.Settled(e, m.screen)))
 	}
 	return lines
+}
+
+// broken returns a line in as many as the screen's width needs.
+func (m *model) broken(l show.Line) []string {
+	parts := terminal.Wrap(l.Text, m.screen.Width)
+	for i, part := range parts {
+		parts[i] = show.Line{Kind: l.Kind, Text: part}.Paint(m.screen)
+	}
+	return parts
+}
+
+// drawnCall is the call of an approval on a screen of a width. The call never changes.
+type drawnCall struct {
+	form  capabilities.ID
+	width int
+	lines []string
+}
+
+// callLines returns all lines of an approval's call. It keeps those of the last one, since a long call takes a tenth of
+// a second and is drawn again on each key.
+func (m *model) callLines(e view.Message) []string {
+	if m.drawn.form != e.MessageID || m.drawn.width != m.screen.Width {
+		m.drawn = drawnCall{form: e.MessageID, width: m.screen.Width}
+		for _, l := range show.CallLines(e) {
+			m.drawn.lines = append(m.drawn.lines, m.broken(l)...)
+		}
+	}
+	return m.drawn.lines
 }
 
 // footer returns what is typed, or the last action and the keys.

@@ -57,6 +57,7 @@ type model struct {
 	begun  bool     // one was selected
 	scroll int      // lines of it that are above the screen
 	whole  bool     // it has the screen to itself
+	drawn  drawnCall
 
 	away   string // why the node is not reached; "" if it is
 	state  string // of the last action
