@@ -128,7 +128,7 @@ func boundOutcome(b *mailboxActor, ask mailbox.RequestForm, v capabilities.Value
 		}
 	}
 	outcome := view.Outcome{Status: view.StatusAnswered, Values: v}
-	if _, isRecord := v.AsRecord(); !isRecord {
+	if _, isRecord := v.AsRecord(); !isRecord || ask.Kind == events.Request {
 		outcome.Values = capabilities.Record(map[string]capabilities.Value{"value": v})
 		outcome.Order = []string{"value"}
 	}
