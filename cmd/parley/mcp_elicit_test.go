@@ -374,38 +374,6 @@ func TestClientStateIsGoodOnceForItsAgent(t *testing.T) {
 	}
 }
 
-func TestDisconnectKeepsFormsOpen(t *testing.T) {
-	t.Parallel()
-	for _, w := range toolTransports() {
-		t.Run(w.transport+" "+w.version, func(t *testing.T) {
-			h := openModelServer(t)
-			shown, over := make(chan struct{}), make(chan struct{})
-			defer close(over)
-			m := h.connect(w, person(func(ctx context.Context, _ *sdk.ElicitParams) (*sdk.ElicitResult, error) {
-				close(shown)
-				select {
-				case <-ctx.Done():
-				case <-over: // a cancelled call may get no notice of the form's end
-				}
-				return &sdk.ElicitResult{Action: "cancel"}, nil
-			}))
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				<-shown
-				cancel()
-			}()
-			if got, err := m.call(ctx, "ask_user", dateForm(nil)); err == nil {
-				t.Fatal(got.raw)
-			}
-			form := awaitForm(t, h.agent("fae")).MessageID.String()
-			answer(t, h.agent("fae"), form, "day", "2026-12-24")
-			if got := h.connect(w, nobody(t)).use("await_answer", arguments{"handle": form}); got.Status != "answered" {
-				t.Error(got.raw)
-			}
-		})
-	}
-}
-
 func TestModelsAskConcurrently(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {

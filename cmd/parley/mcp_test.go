@@ -147,8 +147,13 @@ func (h *modelServer) connect(w toolTransport, o *sdk.ClientOptions) *model {
 	} else {
 		transport = &sdk.StreamableClientTransport{Endpoint: "http://" + h.listen + "/mcp", HTTPClient: &http.Client{Transport: bearer(h.token)}}
 	}
+	return h.connectTo(transport, w.version, o)
+}
+
+func (h *modelServer) connectTo(transport sdk.Transport, version string, o *sdk.ClientOptions) *model {
+	h.t.Helper()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).
-		Connect(h.t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: w.version})
+		Connect(h.t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ func (w waiting) duration() (time.Duration, error) {
 	return time.Duration(min(*w.Timeout, maxWait.Seconds()) * float64(time.Second)), nil
 }
 
-// send sends a form. It makes a key if there is none, so that the call can be repeated.
+// send sends a form. It makes a key if there is none, so that the operation can be repeated. It goes on when the call is
+// cancelled, so that the form is known and can be withdrawn.
 func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
 	request := api.FormRequest{Recipient: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key}
 	switch q.Recipient {
@@ -66,7 +67,13 @@ func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
 	case q.ExpiresIn > 0:
 		request.Deadline = capabilities.At(time.Now().Add(time.Duration(q.ExpiresIn * float64(time.Second))))
 	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(c.life, stop)()
 	err = steadily(ctx, c.agent, "form", request, &a)
+	if err == nil && q.Key == "" { // another call may have asked with a given key, and wait
+		c.sent = a.Form.String()
+	}
 	return a, err
 }
 

@@ -11,6 +11,9 @@
 // A handle is the ID of a form. It needs no seal: an ID gives no authority, and the mailbox knows which forms the agent
 // may wait for. A wait for another agent's form is refused with NO_SUCH_MESSAGE.
 //
+// A call that its client cancels (notifications/cancelled) withdraws the form that it has sent, unless the caller gave a
+// key: other calls may wait for such a form. A lost connection withdraws nothing.
+//
 // # Elicitation
 //
 // A form addressed to @me is for the person at the client. It is mail from the agent to itself, never to the host. The

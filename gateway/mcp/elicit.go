@@ -64,7 +64,9 @@ func (c *call) present(ctx context.Context, m *view.Message, trouble error, n in
 	if !can.inResults {
 		return c.show(ctx, m, p), nil
 	}
-	state, err := c.seals.seal(c.agent.Identity(), round{Form: m.MessageID.String(), Round: n, Link: p.Mode == byLink, Until: time.Now().Add(stateTime)})
+	state, err := c.seals.seal(c.agent.Identity(), round{
+		Form: m.MessageID.String(), Round: n, Link: p.Mode == byLink, Asked: c.sent != "", Until: time.Now().Add(stateTime),
+	})
 	if err != nil {
 		return shown{}, err
 	}
@@ -136,6 +138,9 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 	r, err := c.seals.open(c.agent.Identity(), c.request.Params.RequestState, time.Now())
 	if err != nil {
 		return nil, err
+	}
+	if r.Asked {
+		c.sent = r.Form
 	}
 	did, ok := c.request.Params.InputResponses[inputName].(*sdk.ElicitResult)
 	if !ok {

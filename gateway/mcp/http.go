@@ -36,7 +36,7 @@ type HTTP struct {
 
 // NewHTTP makes an HTTP. The caller closes it.
 func NewHTTP(o Options) (*HTTP, error) {
-	s, err := newServer(o)
+	s, err := newServer(context.Background(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,10 @@ func (h *HTTP) Close() {
 // ServeAgent serves a request with an agent's token. It uses a during the request, and longer while an older client still
 // answers a form.
 func (h *HTTP) ServeAgent(w http.ResponseWriter, r *http.Request, a Client) error {
-	r = r.WithContext(context.WithValue(r.Context(), agentKey{}, a))
+	ctx, end := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer end(errDisconnected)
+	defer context.AfterFunc(r.Context(), func() { end(errDisconnected) })()
+	r = r.WithContext(context.WithValue(ctx, agentKey{}, a))
 	if r.Header.Get(versionHeader) >= inResults {
 		h.withoutSessions.ServeHTTP(w, r)
 		return nil

@@ -30,6 +30,7 @@ type call struct {
 	*Server
 	agent   Agent
 	request *sdk.CallToolRequest
+	sent    string // the form that the call has sent and no other call knows
 }
 
 // read decodes the arguments. It refuses unknown ones with INVALID_ARGUMENT.

@@ -23,6 +23,7 @@ type round struct {
 	Form  string    `json:"form"`
 	Round int       `json:"round"` // from 1
 	Link  bool      `json:"link,omitempty"`
+	Asked bool      `json:"asked,omitempty"` // the call has sent the form, and no other call knows it
 	Until time.Time `json:"until"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,17 +45,18 @@ type Server struct {
 	work  sync.WaitGroup
 }
 
-func newServer(o Options) (*Server, error) {
+// newServer returns a Server that also closes when ctx ends.
+func newServer(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o}
 	var err error
 	s.seals, err = newSeals(o.Key)
-	s.life, s.end = context.WithCancel(context.Background())
+	s.life, s.end = context.WithCancel(ctx)
 	return s, err
 }
 
 // Run serves one client on a pair of streams, which acts for an agent, until it disconnects or ctx ends.
 func Run(ctx context.Context, a Agent, o Options, in io.ReadCloser, out io.WriteCloser) error {
-	s, err := newServer(o)
+	s, err := newServer(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -94,6 +96,15 @@ func (s *Server) protocol(who func(*sdk.CallToolRequest) (Client, error)) (*sdk.
 	}
 	p.AddReceivingMiddleware(s.whileOpen)
 	return p, nil
+}
+
+// errDisconnected is the cause of the end of a request whose client has gone away.
+var errDisconnected = errors.New("the client has disconnected")
+
+// isCancelled reports whether the client has cancelled a call by a notification. The SDK gives no cause then. When a
+// connection ends it gives the error of reading.
+func (s *Server) isCancelled(ctx context.Context) bool {
+	return context.Cause(ctx) == context.Canceled && s.life.Err() == nil
 }
 
 // whileOpen returns a context that also ends when the Server closes.
@@ -138,7 +149,11 @@ func (s *Server) handler(who func(*sdk.CallToolRequest) (Client, error), do tool
 			return s.failed(r.Params.Name, err), nil
 		}
 		defer s.leave(a)
-		got, err := s.perform(ctx, do, &call{Server: s, agent: a, request: r})
+		c := &call{Server: s, agent: a, request: r}
+		got, err := s.perform(ctx, do, c)
+		if c.sent != "" && s.isCancelled(ctx) {
+			c.withdraw()
+		}
 		if err != nil {
 			return s.failed(r.Params.Name, err), nil
 		}

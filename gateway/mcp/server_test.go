@@ -15,7 +15,7 @@ import (
 func serverTest(t *testing.T) (*Server, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	s, err := newServer(Options{Key: make([]byte, 32), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := newServer(t.Context(), Options{Key: make([]byte, 32), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

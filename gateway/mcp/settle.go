@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"log/slog"
 
 	"parley"
 	"parley/actors/view"
@@ -78,6 +79,16 @@ func cancelForm(ctx context.Context, c *call) (any, error) {
 		return nil, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
 	}
 	return c.ended(ctx, "cancel_form", api.EndRequest{FormRef: api.RefTo(string(arguments.Form)), Reason: arguments.Reason})
+}
+
+// withdraw cancels the form that a cancelled call has asked. The form may have ended already.
+func (c *call) withdraw() {
+	ctx, cancel := context.WithTimeout(c.life, patience)
+	defer cancel()
+	request := api.EndRequest{FormRef: api.RefTo(c.sent), Reason: "the client cancelled its call"}
+	if err := steadily(ctx, c.agent, "cancel_form", request, nil); err != nil {
+		c.options.Log.Debug("the form of a cancelled call was not withdrawn", slog.Any("error", err))
+	}
 }
 
 // sendMessage sends a message or a reply.
