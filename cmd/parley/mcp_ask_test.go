@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 func TestToolsAreListedOnEveryTransport(t *testing.T) {
@@ -16,6 +19,28 @@ func TestToolsAreListedOnEveryTransport(t *testing.T) {
 		list, err := m.session.ListTools(t.Context(), nil)
 		if err != nil || len(list.Tools) != 10 {
 			t.Fatalf("%v %v", list, err)
+		}
+	})
+}
+
+func TestMethodsWithoutCapabilityAreRefused(t *testing.T) {
+	t.Parallel()
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
+		m := h.connect(w, nil)
+		if c := m.session.InitializeResult().Capabilities; c.Tools == nil || c.Prompts != nil || c.Resources != nil || c.Logging != nil || c.Completions != nil {
+			t.Errorf("%+v", c)
+		}
+		for method, call := range map[string]func() error{
+			"prompts/list":             func() error { _, err := m.session.ListPrompts(t.Context(), nil); return err },
+			"resources/list":           func() error { _, err := m.session.ListResources(t.Context(), nil); return err },
+			"resources/templates/list": func() error { _, err := m.session.ListResourceTemplates(t.Context(), nil); return err },
+		} {
+			if no, ok := errors.AsType[*jsonrpc.Error](call()); !ok || no.Code != jsonrpc.CodeMethodNotFound {
+				t.Errorf("%s: %v", method, no)
+			}
+		}
+		if got := m.use("list_inbox", nil); got.Error != nil { // the session goes on
+			t.Error(got.raw)
 		}
 	})
 }

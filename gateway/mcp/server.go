@@ -9,8 +9,10 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
@@ -94,8 +96,19 @@ func (s *Server) protocol(who func(*sdk.CallToolRequest) (Client, error)) (*sdk.
 		}
 		p.AddTool(d, s.handler(who, do))
 	}
-	p.AddReceivingMiddleware(s.whileOpen)
+	p.AddReceivingMiddleware(onlyTools, s.whileOpen)
 	return p, nil
+}
+
+// onlyTools refuses the methods of capabilities that the Server does not have. The SDK would answer some with empty lists.
+func onlyTools(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		switch capability, _, _ := strings.Cut(method, "/"); capability {
+		case "prompts", "resources", "completion", "logging":
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no method " + method}
+		}
+		return next(ctx, method, r)
+	}
 }
 
 // errDisconnected is the cause of the end of a request whose client has gone away.
