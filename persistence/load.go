@@ -233,7 +233,7 @@ func (r *reader) commits(ctx context.Context, numbers []uint64) ([]*events.Commi
 	}
 	wg.Wait()
 	for _, err := range errs {
-		if parley.CodeOf(err) == parley.CorruptLog {
+		if code := parley.CodeOf(err); code == parley.CorruptLog || code == parley.Archived {
 			return nil, err
 		}
 	}

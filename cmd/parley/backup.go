@@ -40,10 +40,22 @@ it; where none runs, this program does. Damage is CORRUPT_LOG, with the first ba
 				return err
 			}
 			return env.print(found, func() string {
-				return fmt.Sprintf("ok: %d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
+				return "ok: " + verified(found)
 			})
 		},
 	}
+}
+
+// verified returns the size of a log, and where its archive takes over.
+func verified(found api.VerifyResponse) string {
+	text := fmt.Sprintf("%d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
+	if found.Archived > 0 {
+		text += fmt.Sprintf(", up to commit %d in the archive", found.Archived)
+	}
+	if len(found.Elsewhere) > 0 {
+		text += fmt.Sprintf("\nnot read: %d segments of the archive, which are elsewhere: %v", len(found.Elsewhere), found.Elsewhere)
+	}
+	return text
 }
 
 func backupCommand(env *environment) *cobra.Command {
@@ -153,7 +165,7 @@ not run it in two places. It starts no programs until "parley programs start", w
 				return err
 			}
 			return env.print(found, func() string {
-				return fmt.Sprintf("restored %d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
+				return "restored " + verified(found)
 			})
 		},
 	}

@@ -48,11 +48,14 @@ type ProgramsStatus struct {
 	Wrap        []string `json:"wrap,omitempty"`        // words before their commands
 }
 
-// VerifyResponse has the size of a log that was verified.
+// VerifyResponse has the size of a log that was verified. Archived is the last commit of its archive, 0 if there is none.
+// Elsewhere has the first commits of segments that are not here; these were not read.
 type VerifyResponse struct {
-	Commits   uint64 `json:"commits"`
-	Events    uint64 `json:"events"`
-	Mailboxes int    `json:"mailboxes"`
+	Commits   uint64   `json:"commits"`
+	Events    uint64   `json:"events"`
+	Mailboxes int      `json:"mailboxes"`
+	Archived  uint64   `json:"archived,omitempty"`
+	Elsewhere []uint64 `json:"elsewhere,omitempty"`
 }
 
 // StopResponse has the process that is stopping. It ends when all calls under way have ended.

@@ -54,7 +54,11 @@ func (b *Backend) logLevel() string {
 
 // Verified returns the journal's report as a response.
 func Verified(r persistence.Report) api.VerifyResponse {
-	return api.VerifyResponse{Commits: uint64(r.Commits), Events: uint64(r.Events), Mailboxes: int(r.Mailboxes)}
+	v := api.VerifyResponse{Commits: r.Commits, Events: r.Events, Mailboxes: r.Mailboxes, Archived: r.Archived}
+	for _, s := range r.Elsewhere {
+		v.Elsewhere = append(v.Elsewhere, s.First)
+	}
+	return v
 }
 
 func verify(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.VerifyResponse, error) {

@@ -140,11 +140,13 @@ export interface FetchAgentsRequest {
   as?: string;
   filter?: Filter;
   limit?: number;
+  page?: Page;
 }
 
 export interface FetchAgentsResponse {
   agents: Array<Snapshot>;
   next?: string;
+  pageInfo?: PageInfo;
 }
 
 export interface FollowMessagesRequest {
@@ -361,6 +363,16 @@ export interface OpenLinkResponse {
   url: string;
 }
 
+export interface Page {
+  cursor?: string;
+  limit?: number;
+}
+
+export interface PageInfo {
+  hasMore: boolean;
+  nextCursor?: string;
+}
+
 export interface Peers {
   known: number;
   reachable: number;
@@ -558,7 +570,9 @@ export interface Text {
 }
 
 export interface VerifyResponse {
+  archived?: number;
   commits: number;
+  elsewhere?: Array<number>;
   events: number;
   mailboxes: number;
 }
@@ -701,6 +715,7 @@ export interface Filter {
 }
 
 export interface Finish {
+  error?: string;
   final: Snapshot;
   status: string;
 }
