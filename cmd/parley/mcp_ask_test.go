@@ -27,7 +27,7 @@ func TestMethodsWithoutCapabilityAreRefused(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
-		if c := m.session.InitializeResult().Capabilities; c.Tools == nil || c.Prompts != nil || c.Resources != nil || c.Logging != nil || c.Completions != nil {
+		if c := m.session.InitializeResult().Capabilities; c.Tools == nil || c.Prompts != nil || c.Resources != nil || c.Completions != nil {
 			t.Errorf("%+v", c)
 		}
 		for method, call := range map[string]func() error{

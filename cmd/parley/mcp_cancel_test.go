@@ -37,6 +37,8 @@ func TestCancelledCallWithdrawsItsForm(t *testing.T) {
 			}
 			form := cancelled(nil)
 			if w == (toolTransport{"http", "2026-07-28"}) {
+				h.close() // ends the call
+				h.open()
 				answer(t, h.node.Host(), form, "port", "443")
 				return
 			}
