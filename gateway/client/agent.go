@@ -80,6 +80,7 @@ type AgentFilter = view.AgentFilter
 type agentList struct {
 	Agents []Agent `json:"agents"`
 	api.Paged
+	PageInfo *api.PageInfo `json:"pageInfo,omitempty"` // for other clients, which ask for a page
 }
 
 // Agents lists the agents that the client's agent can see: itself and those that it holds. The node's host sees all. The
@@ -165,6 +166,7 @@ func (c *Client) Report(ctx context.Context, status, problem string) error {
 type finish struct {
 	Status string `json:"status"`
 	Final  Agent  `json:"final"`
+	Error  string `json:"error,omitempty"` // as Final has it
 }
 
 // WaitForAgent blocks until an agent has nothing more to do. It returns the status, Idle, Failed or NeedsPermission, and the agent.
