@@ -273,7 +273,7 @@ func (c *Checkpoint) decodeFooter(b []byte, start int64) error {
 			digest: events.Hash(e[28:]),
 		}
 		n := len(c.blocks)
-		if r.count == 0 || uint64(r.raw) < uint64(r.count)*16 || n > 0 && c.blocks[n-1].first.Compare(r.first) >= 0 {
+		if r.count == 0 || uint64(r.raw) < uint64(r.count)*16 || r.raw > maxMailbox+2*checkpointBlock || n > 0 && c.blocks[n-1].first.Compare(r.first) >= 0 {
 			return damaged("block %d of its footer", n+1)
 		}
 		offset += int64(r.size)

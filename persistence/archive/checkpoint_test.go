@@ -1,8 +1,11 @@
 package archive_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,6 +105,32 @@ func TestDamagedCheckpointIsFound(t *testing.T) {
 		if err := read(good[:n]); !errors.Is(err, archive.ErrDamaged) {
 			t.Fatalf("cut to %d bytes: %v", n, err)
 		}
+	}
+}
+
+// TestForgedCheckpointTakesNoMemory opens a checkpoint whose footer says that its first block is 4 GiB large, and has the
+// right digest for that.
+func TestForgedCheckpointTakesNoMemory(t *testing.T) {
+	path, _, _ := newCheckpoint(t)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tail, head, raw = 32 + 4 + 8, 32 + 40 + 3*8, 16 + 4 + 4 // bytes behind the footer, before its blocks, and in a block before its size
+	size := int(binary.BigEndian.Uint32(b[len(b)-12:]))
+	foot := b[len(b)-tail-size : len(b)-tail]
+	binary.BigEndian.PutUint32(foot[head+raw:], math.MaxUint32)
+	digest := sha256.Sum256(foot)
+	copy(b[len(b)-tail:], digest[:])
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := archive.OpenCheckpoint(path, digest)
+	if !errors.Is(err, archive.ErrDamaged) {
+		t.Errorf("it is opened: %v", err)
+	}
+	if c != nil {
+		_ = c.Close() // it was only read
 	}
 }
 
