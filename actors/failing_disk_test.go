@@ -314,10 +314,12 @@ func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually.Holds(t, "the guest has all outcomes", func() bool {
-		in, err := fae.Mail().Last(t.Context(), view.MessageFilter{All: true}, 0, 1)
-		return err == nil && len(in.Messages) == 1 && in.Messages[0].Outcome != nil
-	})
+	for _, a := range []*Agent{fae, n.Host()} {
+		eventually.Holds(t, "the agent has all outcomes", func() bool {
+			in, err := a.Mail().Last(t.Context(), view.MessageFilter{All: true}, 0, 1)
+			return err == nil && len(in.Messages) == 1 && in.Messages[0].Outcome != nil
+		})
+	}
 	d.OnFlush(func(name string) error {
 		if strings.HasSuffix(name, ".blk") {
 			return errors.New("a bad sector")

@@ -15,7 +15,7 @@ func TestCloseEndsReceive(t *testing.T) {
 		close(entered)
 		<-ctx.Done()
 		close(left)
-		return 0, nil, true
+		return 0, nil, false
 	}})
 	b := openTransport(t, Options{})
 	must(t, b.Dial(testContext(t), a.me, a.Hints(), ""))
