@@ -2,7 +2,12 @@ package actors
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -144,6 +149,195 @@ func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, 
 		return m.Form.Key, nil
 	})
 }
+
+// Decision is a decision on one approval, as an answer to its form. Digest is that of the call that was shown. Rule is the
+// chosen rule of Always and Never, and Until the end of that; "" is the rule for that very call, and no end.
+type Decision struct {
+	Form     capabilities.ID
+	Digest   string
+	Decision string
+	Reason   string
+	Rule     string
+	Until    string
+}
+
+// Decided is the result of one decision of several.
+type Decided struct {
+	Outcome view.Outcome
+	Err     error
+}
+
+// Decide decides on several approvals. It returns the result of each: one that is refused does not stop the others. The
+// forms of one asker are settled in one commit, unless that is too large. A decision that is repeated with its key has
+// the result of the first.
+func (a *Agent) Decide(ctx context.Context, key string, several []Decision) []Decided {
+	results := make([]Decided, len(several))
+	homes, err := call(ctx, a, findHomes{several})
+	var order []capabilities.ID
+	groups := map[capabilities.ID][]int{}
+	for i := range several {
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		if results[i].Err = homes[i].err; homes[i].err != nil {
+			continue
+		}
+		home := homes[i].home
+		if groups[home] == nil {
+			order = append(order, home)
+		}
+		groups[home] = append(groups[home], i)
+	}
+	var all sync.WaitGroup
+	turns := make(chan struct{}, homesAtOnce)
+	for _, home := range order {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			a.decideGroup(ctx, key, home, several, groups[home], results)
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// homesAtOnce bounds the mailboxes that settle forms of one call at the same time.
+const homesAtOnce = 16
+
+// decideGroup decides on the approvals of one asker, by their indexes. It sets their results.
+func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.ID, several []Decision, group []int, results []Decided) {
+	replies := make([]mailbox.Reply, len(group))
+	for n, i := range group {
+		replies[n] = several[i].reply(a.id, key)
+	}
+	if home.Node != a.node.id {
+		for n, i := range group {
+			results[i].Outcome, results[i].Err = settle(a, ctx, answerForm{replies[n]})
+		}
+		return
+	}
+	settled, err := callRelay(ctx, a, answerForms{home, replies})
+	for n, i := range group {
+		if results[i].Err = err; err == nil {
+			results[i] = settled[n]
+		}
+	}
+}
+
+// reply returns the decision as an answer. The same decision of an agent with the same key is the same settlement.
+func (d Decision) reply(by capabilities.ID, key string) mailbox.Reply {
+	r := mailbox.Reply{Form: capabilities.FormID(d.Form), Digest: d.Digest}
+	for _, t := range []events.FieldText{{Name: "decision", Text: d.Decision}, {Name: "reason", Text: d.Reason}, {Name: "rule", Text: d.Rule}, {Name: "until", Text: d.Until}} {
+		if t.Text != "" {
+			r.Texts = append(r.Texts, t)
+		}
+	}
+	if key != "" {
+		h := sha256.New()
+		for _, part := range []string{by.String(), key, d.Form.String(), d.Digest, d.Decision, d.Reason, d.Rule, d.Until} {
+			fmt.Fprintf(h, "%d:%s", len(part), part)
+		}
+		r.Answer.Node = by.Node
+		copy(r.Answer.ULID[:], h.Sum(nil))
+	}
+	return r
+}
+
+// findHomes returns the homes of the forms of decisions, or why there is none.
+type findHomes struct{ several []Decision }
+
+type foundHome struct {
+	home capabilities.ID
+	err  error
+}
+
+func (m findHomes) handle(b *mailboxActor) ([]foundHome, error) {
+	homes := make([]foundHome, len(m.several))
+	for i, d := range m.several {
+		msg, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(capabilities.FormID(d.Form)) })
+		switch {
+		case err != nil:
+			homes[i].err = err
+		case msg.Form.Kind != events.Approval:
+			homes[i].err = parley.Refuse(parley.NoPendingPermission, "message %d is no approval", msg.Number)
+		default:
+			homes[i].home = msg.Form.From
+		}
+	}
+	return homes, nil
+}
+
+// answerForms checks answers to forms of one home on this node, and has them settled there together.
+type answerForms struct {
+	home    capabilities.ID
+	replies []mailbox.Reply
+}
+
+func (m answerForms) handle(b *mailboxActor, reply replyTo[[]Decided]) {
+	next := &settleTogether{by: b.reg.id, results: make([]Decided, len(m.replies)), reply: reply}
+	for i, r := range m.replies {
+		if o, ended := endedByReply(b, r); ended {
+			next.results[i] = o
+			continue
+		}
+		c, _, err := draftAnswer(b, r)
+		if next.results[i].Err = err; err == nil {
+			next.commands, next.rows = append(next.commands, c), append(next.rows, i)
+		}
+	}
+	b.node.registry.tell(m.home, b.last, next)
+}
+
+// endedByReply returns the outcome of a form that this very reply has settled before.
+func endedByReply(b *mailboxActor, r mailbox.Reply) (Decided, bool) {
+	m, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
+	if err != nil || !m.Form.EndedBy(r.Answer) {
+		return Decided{}, false
+	}
+	o, err := b.viewer().outcome(m.Form, false)
+	return Decided{o, err}, true
+}
+
+// settleTogether settles forms at their home in one commit, on behalf of an agent of this node. Rows are the indexes of the
+// commands among the results.
+type settleTogether struct {
+	commands []mailbox.SettleForm
+	rows     []int
+	results  []Decided
+	by       capabilities.ID
+	reply    replyTo[[]Decided]
+}
+
+func (m *settleTogether) handle(b *mailboxActor) {
+	now := b.node.now()
+	refused := make([]error, len(m.commands))
+	evs, err := recalled(b, func() (evs []events.Event, err error) {
+		evs, refused = b.state.SettleEach(m.commands, now, b.node.newID)
+		for _, err := range refused {
+			if absent, ok := errors.AsType[*mailbox.Absent](err); ok {
+				return nil, absent
+			}
+		}
+		return evs, nil
+	})
+	if err == nil && len(evs) > 0 {
+		err = b.commit(now, evs)
+	}
+	if err != nil { // too much for one commit, or one of the forms cannot be read: each for itself
+		for n := range m.commands {
+			_, refused[n] = b.decide(m.commands[n])
+		}
+	}
+	for n, i := range m.rows {
+		if m.results[i].Err = refused[n]; refused[n] == nil {
+			m.results[i].Outcome, m.results[i].Err = settledOutcome(b, m.commands[n].Form, m.by)
+		}
+	}
+	m.reply.release(b, m.results, nil)
+}
+
+func (m *settleTogether) fail(err error) { m.reply.fail(err) }
 
 // Rules are an agent's standing rules, and those of the agents that it is the host of.
 type Rules struct{ agent *Agent }

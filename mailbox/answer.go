@@ -90,6 +90,35 @@ type SettleForm struct {
 	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
 	// and other settlements of the same agent too.
 	Answer capabilities.ID
+
+	rules int // that settlements before it in the same commit make
+}
+
+// SettleEach decides on several settlements at the forms' home, each as Decide does. It returns the events of those that
+// are accepted, for one commit, and the error of each, nil for an accepted one. A form is settled once.
+func (s *State) SettleEach(several []SettleForm, now capabilities.Time, ids IDs) (evs []events.Event, refused []error) {
+	refused = make([]error, len(several))
+	seen := make(map[capabilities.ID]bool, len(several))
+	rules := 0
+	for i, c := range several {
+		if seen[c.Form] {
+			refused[i] = parley.Refuse(parley.InvalidArgument, "the form %s is decided twice in one call", c.Form)
+			continue
+		}
+		c.rules = rules
+		made, err := s.Decide(c, now, ids)
+		if refused[i] = err; err != nil {
+			continue
+		}
+		seen[c.Form] = true
+		for _, e := range made {
+			if _, adds := e.(*events.RuleAdded); adds {
+				rules++
+			}
+		}
+		evs = append(evs, made...)
+	}
+	return evs, refused
 }
 
 // RemoteAnswer is a SettleForm from another node. Its values are checked here.
@@ -106,6 +135,8 @@ type Reply struct {
 	Digest string
 	Values map[string]capabilities.Value
 	Texts  []events.FieldText
+
+	Answer capabilities.ID // the settlement's own ID, if it was given one; equal settlements may have the same
 
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
@@ -155,7 +186,10 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: answerID(s, f, ids)}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer}
+	if c.Answer.IsZero() {
+		c.Answer = answerID(s, f, ids)
+	}
 	return c, f.From, nil
 }
 

@@ -103,9 +103,9 @@ func (l *Rules) countUse(e *events.RuleUsed, at capabilities.Time) {
 
 func (l *Rules) remove(rule capabilities.ID) { delete(l.byID, rule) }
 
-// isFull reports whether there are as many valid rules as an agent may have.
-func (l *Rules) isFull(now capabilities.Time) bool {
-	return len(l.byID) >= maxRules && len(l.Valid(now)) >= maxRules
+// isFull reports whether there are as many valid rules as an agent may have, with some more that are about to be added.
+func (l *Rules) isFull(now capabilities.Time, more int) bool {
+	return len(l.byID)+more >= maxRules && len(l.Valid(now))+more >= maxRules
 }
 
 // ruling is the decision of standing rules and the policy about a call. By holds the deciding rules, with a zero ID for
@@ -216,7 +216,7 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
 			WithHint("decide %s or %s", Once, Deny)
 	}
-	if s.Rules.isFull(now) {
+	if s.Rules.isFull(now, c.rules) {
 		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
 	}
 	chosen, _ := values[ruleField].AsString()

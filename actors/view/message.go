@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 
 	"parley/capabilities"
 	"parley/events"
@@ -89,6 +90,38 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 		m.Fields = append(m.Fields, f.Field)
 	}
 	return nil
+}
+
+// AsksSame reports whether two messages are open approvals by which one agent asks one recipient about the same call, in
+// the same folder. They may be decided as one.
+func (m *Message) AsksSame(o *Message) bool {
+	return m.AnswerNeeded && o.AnswerNeeded && m.Digest != "" && m.Digest == o.Digest && m.From == o.From && m.To == o.To &&
+		slices.EqualFunc(m.Fields, o.Fields, func(a, b events.Field) bool { return a.Name == b.Name && slices.Equal(a.Options, b.Options) })
+}
+
+// Together returns the indexes of messages in groups: those that ask the same are one group, at the place of the first.
+func Together(all []Message) [][]int {
+	var groups [][]int
+	byCall := map[string][]int{} // the groups of a call and its asker
+	for i := range all {
+		m := &all[i]
+		at := -1
+		call := m.Digest + m.From.String()
+		if m.AnswerNeeded && m.Digest != "" {
+			for _, g := range byCall[call] {
+				if m.AsksSame(&all[groups[g][0]]) {
+					at = g
+				}
+			}
+		}
+		if at >= 0 {
+			groups[at] = append(groups[at], i)
+			continue
+		}
+		byCall[call] = append(byCall[call], len(groups))
+		groups = append(groups, []int{i})
+	}
+	return groups
 }
 
 // Party is another agent, with the viewer's name for it if there is one.

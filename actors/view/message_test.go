@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"parley/actors/view"
@@ -29,5 +30,21 @@ func TestMaskedMessageJSONRoundTrip(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(`{"edges":{"it":{"$cap":"x"}}}`), &view.Message{}); err == nil {
 		t.Error("an edge that is no value was read")
+	}
+}
+
+func TestSameAsksAreOneGroup(t *testing.T) {
+	fae, bob := capabilities.ID{ULID: [16]byte{1}}, capabilities.ID{ULID: [16]byte{2}}
+	open := func(from capabilities.ID, digest, folder string) view.Message {
+		return view.Message{From: from, Digest: digest, AnswerNeeded: true, Fields: []events.Field{{Name: "rule", Options: []events.Option{{Value: folder}}}}}
+	}
+	settled := open(fae, "a", "/srv")
+	settled.AnswerNeeded = false
+	all := []view.Message{
+		open(fae, "a", "/srv"), open(fae, "b", "/srv"), open(fae, "a", "/srv"), open(bob, "a", "/srv"), open(fae, "a", "/tmp"), settled, {Number: 6}, {Number: 7}, open(fae, "a", "/tmp"),
+	}
+	want := [][]int{{0, 2}, {1}, {3}, {4, 8}, {5}, {6}, {7}}
+	if got := view.Together(all); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

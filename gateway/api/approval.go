@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 )
@@ -17,6 +18,40 @@ type ApproveRequest struct {
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
 	Attended  bool              `json:"attended,omitempty"` // ask only if a client follows the mail of the recipient
+}
+
+// MaxDecisions bounds the decisions of one decide_many.
+const MaxDecisions = 256
+
+// DecideManyRequest decides on several approvals, each as respond_form does. Repeating it with its Key returns the same
+// results.
+type DecideManyRequest struct {
+	Acting
+	Decisions []Decision `json:"decisions"` // at most 256
+	Key       string     `json:"key,omitempty"`
+}
+
+// Decision is a decision on one approval. Digest is that of the call that was shown, as list_messages has it: an approval
+// of another call is refused.
+type Decision struct {
+	Form     capabilities.ID `json:"form"`
+	Digest   string          `json:"digest"`
+	Decision string          `json:"decision"` // once, always, deny or never
+	Reason   string          `json:"reason,omitempty"`
+	Rule     string          `json:"rule,omitempty"`  // of always and never: one that the approval offers; default: for that very call
+	Until    string          `json:"until,omitempty"` // when that ends: a time from now (8h), or a moment
+}
+
+// DecideManyResponse has the result of each decision, in their order.
+type DecideManyResponse struct {
+	Results []Decided `json:"results"`
+}
+
+// Decided is the result of one decision: the outcome of the form, or why the decision was refused.
+type Decided struct {
+	Form    capabilities.ID `json:"form"`
+	Outcome *view.Outcome   `json:"outcome,omitempty"`
+	Error   *parley.Error   `json:"error,omitempty"`
 }
 
 // ListRulesRequest lists the standing rules of the agent, or of an agent whose host it is.

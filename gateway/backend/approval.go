@@ -29,6 +29,45 @@ func approvalOf(r api.ApproveRequest) actors.Approval {
 	}
 }
 
+// maxReasons bounds the texts of the decisions of one call, in bytes.
+const maxReasons = 256 << 10
+
+func decideMany(ctx context.Context, a *actors.Agent, r api.DecideManyRequest) (api.DecideManyResponse, error) {
+	var resp api.DecideManyResponse
+	switch {
+	case len(r.Decisions) == 0:
+		return resp, parley.Refuse(parley.InvalidArgument, "no decision was given")
+	case len(r.Decisions) > api.MaxDecisions:
+		return resp, parley.Refuse(parley.TooLarge, "%d decisions are over the limit of %d", len(r.Decisions), api.MaxDecisions).WithHint("decide in several calls")
+	case len(r.Key) > maxKey:
+		return resp, parley.Refuse(parley.TooLarge, "a key of %d bytes is over the limit of %d", len(r.Key), maxKey)
+	}
+	several, size := make([]actors.Decision, len(r.Decisions)), 0
+	for i, d := range r.Decisions {
+		size += len(d.Reason) + len(d.Rule)
+		if d.Digest == "" {
+			return resp, parley.Refuse(parley.InvalidArgument, "decision %d has no digest of the call that was shown", i)
+		}
+		several[i] = actors.Decision{Form: d.Form, Digest: d.Digest, Decision: d.Decision, Reason: d.Reason, Rule: d.Rule, Until: d.Until}
+	}
+	if size > maxReasons {
+		return resp, parley.Refuse(parley.TooLarge, "reasons and rules of %d bytes are over the limit of %d", size, maxReasons)
+	}
+	resp.Results = make([]api.Decided, len(several))
+	for i, d := range a.Decide(ctx, r.Key, several) {
+		resp.Results[i].Form = several[i].Form
+		if d.Err != nil {
+			resp.Results[i].Error = api.Shown(d.Err)
+		} else {
+			resp.Results[i].Outcome = &d.Outcome
+		}
+	}
+	return resp, nil
+}
+
+// maxKey bounds the key of decisions, in bytes.
+const maxKey = 255
+
 func listRules(ctx context.Context, b *Backend, p *principal, r api.ListRulesRequest) (api.ListRulesResponse, error) {
 	_, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {

@@ -71,6 +71,7 @@ func handlers() map[string]handler {
 		"await":           ofAgent(await),
 		"cancel_form":     ofAgent(cancelForm),
 		"respond_form":    ofAgent(respondForm),
+		"decide_many":     ofAgent(decideMany),
 		"decline_form":    ofAgent(declineForm),
 		"forward_form":    ofAgent(forwardForm),
 		"resolve":         ofAgent(resolve),

@@ -13,7 +13,7 @@ import (
 const promised = `make_agent form request await respond_form decline_form cancel_form forward_form resolve reject send reply
 adopt dismiss list_messages follow_messages get_message list_names lookup locate store_name rename_name remove_name copy_name
 list_grants revoke read_log invite uninvite list_invitations accept list_nodes status verify stop complete
-create_token list_tokens revoke_token open_link approve list_rules remove_rule limit_rule
+create_token list_tokens revoke_token open_link approve decide_many list_rules remove_rule limit_rule
 fetch_agents fetch_agent send_agent_message wait_for_finish stop_agent archive_agent set_status describe_agent set_policy run_agent read_output
 get_quota set_quota limit_peer drop_peer start_programs
 archive_journal list_archive move_segments fetch_segments`

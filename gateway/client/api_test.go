@@ -40,6 +40,7 @@ func TestClientTypesMatchAPI(t *testing.T) {
 		own[Approval, permitted]("approve"),
 		own[same, Outcome]("await"),
 		own[same, Outcome]("respond_form"),
+		own[same, decidedMany]("decide_many"),
 		own[same, Outcome]("decline_form"),
 		own[same, Outcome]("cancel_form"),
 		own[same, Outcome]("reject"),
@@ -88,7 +89,7 @@ func TestReadCallsAreRepeated(t *testing.T) {
 			t.Errorf("%s is repeated: %v", operation, !want)
 		}
 	}
-	for _, operation := range []string{"form", "request", "approve"} {
+	for _, operation := range []string{"form", "request", "approve", "decide_many"} {
 		if !repeats(operation, []byte(`{"key":"k"}`)) || repeats(operation, []byte(`{"key":""}`)) {
 			t.Errorf("%s is repeated without a key, or not with one", operation)
 		}

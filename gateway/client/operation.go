@@ -22,7 +22,7 @@ func repeats(operation string, body []byte) bool {
 		MessageID string `json:"messageId"`
 	}
 	switch operation {
-	case "form", "request", "approve":
+	case "form", "request", "approve", "decide_many":
 		return json.Unmarshal(body, &keyed) == nil && keyed.Key != ""
 	case "send_agent_message":
 		return json.Unmarshal(body, &keyed) == nil && keyed.MessageID != ""

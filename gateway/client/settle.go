@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -49,6 +50,34 @@ func (c *Client) Decide(ctx context.Context, approval Message, decision, reason 
 		a.Values["reason"] = capabilities.String(reason)
 	}
 	return get[Outcome](ctx, c, "respond_form", a)
+}
+
+// Decided is the result of one decision of DecideMany: the outcome of the form, or why the decision was refused.
+type Decided struct {
+	Form    ID            `json:"form"`
+	Outcome *Outcome      `json:"outcome,omitempty"`
+	Error   *parley.Error `json:"error,omitempty"`
+}
+
+// DecideMany decides on approvals as Decide does, all in the same way. It returns the result of each. An approval that has
+// ended, or is of another call than its message shows, does not stop the others. At most 256 are decided in one call. The
+// call is made once, also if it is repeated.
+func (c *Client) DecideMany(ctx context.Context, approvals []Message, decision, reason string) ([]Decided, error) {
+	r := api.DecideManyRequest{Key: string(NewKey())}
+	for _, m := range approvals {
+		form, err := capabilities.ParseID(string(m.MessageID))
+		if err != nil {
+			return nil, err
+		}
+		r.Decisions = append(r.Decisions, api.Decision{Form: form, Digest: m.Digest, Decision: decision, Reason: reason})
+	}
+	got, err := get[decidedMany](ctx, c, "decide_many", r)
+	return got.Results, err
+}
+
+// decidedMany is the node's response to several decisions.
+type decidedMany struct {
+	Results []Decided `json:"results"`
 }
 
 // Decline declines a form. The reason may be empty.

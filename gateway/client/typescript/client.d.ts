@@ -101,6 +101,14 @@ export class Client {
      */
     answerText(form: Which, texts: Record<string, string | string[]>, ending?: Ending): Promise<import("./operations.js").Outcome>;
     /**
+     * Decides on approvals, each by the digest of the call that was shown. The result of each is its outcome or its error: one
+     * that is refused does not stop the others.
+     *
+     * @param {RequestOf<"decide_many">["decisions"]} decisions 256 at most
+     * @param {Ending} [ending]
+     */
+    decide(decisions: RequestOf<"decide_many">["decisions"], ending?: Ending): Promise<import("./operations.js").Decided[]>;
+    /**
      * Says no to a form.
      *
      * @param {Which} form

@@ -151,6 +151,18 @@ export class Client {
   }
 
   /**
+   * Decides on approvals, each by the digest of the call that was shown. The result of each is its outcome or its error: one
+   * that is refused does not stop the others.
+   *
+   * @param {RequestOf<"decide_many">["decisions"]} decisions 256 at most
+   * @param {Ending} [ending]
+   */
+  async decide(decisions, ending) {
+    const { results } = await this.call("decide_many", { decisions, key: newKey() }, ending);
+    return results;
+  }
+
+  /**
    * Says no to a form.
    *
    * @param {Which} form

@@ -103,6 +103,33 @@ export interface CreateTokenRequest {
   until?: string;
 }
 
+export interface DecideManyRequest {
+  as?: string;
+  decisions: Array<Decision>;
+  key?: string;
+}
+
+export interface DecideManyResponse {
+  results: Array<Decided>;
+}
+
+export interface Decided {
+  error?: Refusal;
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  outcome?: Outcome;
+}
+
+export interface Decision {
+  decision: string;
+  digest: string;
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  reason?: string;
+  rule?: string;
+  until?: string;
+}
+
 export interface DescribeAgentRequest {
   as?: string;
   labels?: Record<string, string>;
@@ -1010,6 +1037,7 @@ export interface Operations {
   complete: { request: CompleteRequest; response: CompleteResponse };
   copy_name: { request: CopyNameRequest; response: Done };
   create_token: { request: CreateTokenRequest; response: Token };
+  decide_many: { request: DecideManyRequest; response: DecideManyResponse };
   decline_form: { request: EndRequest; response: Outcome };
   describe_agent: { request: DescribeAgentRequest; response: Done };
   dismiss: { request: MessageRequest; response: Done };

@@ -253,6 +253,7 @@ function repeats(operation, request) {
     case "form":
     case "request":
     case "approve":
+    case "decide_many":
       return Boolean(request.key);
     case "send_agent_message":
       return Boolean(request.messageId);
