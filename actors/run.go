@@ -233,7 +233,7 @@ func (m interruptRun) handle(b *mailboxActor) (*run, error) {
 	if m.by != b.reg.id && !b.state.Profile.ManagedBy(m.by) {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
 	}
-	return stopRun(b, mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
+	return stopRun(b, mailbox.InterruptRun{By: m.by, Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
 }
 
 // archiveAgent archives the agent, and ends its run as interruptRun does.

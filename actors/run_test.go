@@ -322,7 +322,7 @@ func TestInterruptedRunIsFollowedByNext(t *testing.T) {
 	}
 	waitForFinish(t, a, view.FinishIdle)
 	ended := eventsOf[*events.RunEnded](t, a)
-	if len(ended) != 2 || ended[0].Error != "" || ended[1].Error != "" {
+	if len(ended) != 2 || ended[0].Error != "" || ended[1].Error != "" || ended[0].By != a.id || !ended[1].By.IsZero() {
 		t.Errorf("got %+v", ended)
 	}
 	if err := guest(t, n, "other").Agents().Interrupt(t.Context(), a); parley.CodeOf(err) != parley.NotPermitted {

@@ -80,10 +80,11 @@ type RunStarted struct {
 }
 
 // RunEnded records the end of a run. An empty Error means success. With Again, the run had no effect and its message
-// gets another one, before all later messages.
+// gets another one, before all later messages. By is the agent that stopped the run; zero if none did.
 type RunEnded struct {
 	Run    capabilities.ID `json:"run"`
 	Error  string          `json:"error,omitempty"`
 	Output string          `json:"output,omitempty"` // its tail
 	Again  bool            `json:"again,omitempty"`
+	By     capabilities.ID `json:"by,omitzero"`
 }

@@ -23,6 +23,14 @@ func appendPayload(b []byte, e Event) ([]byte, error) {
 			return appendForm(b, e, formFields-1), nil
 		}
 		return appendRequested(b, e), nil
+	case *RunEnded:
+		if e.By.IsZero() { // earlier versions of the program can decode it
+			return encodeArray(b, &struct {
+				Run           capabilities.ID
+				Error, Output string
+				Again         bool
+			}{e.Run, e.Error, e.Output, e.Again})
+		}
 	case *FormAnswered:
 		return appendAnswered(b, e), nil
 	case *FormCancelled:
@@ -32,6 +40,11 @@ func appendPayload(b []byte, e Event) ([]byte, error) {
 	case *MessageDelivered:
 		return appendDelivered(b, e), nil
 	}
+	return encodeArray(b, e)
+}
+
+// encodeArray appends a struct as the array of its fields.
+func encodeArray(b []byte, v any) ([]byte, error) {
 	buf := bytes.NewBuffer(b)
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)
@@ -39,7 +52,7 @@ func appendPayload(b []byte, e Event) ([]byte, error) {
 	enc.UseCompactInts(true)
 	enc.SetSortMapKeys(true)
 	enc.UseArrayEncodedStructs(true)
-	err := enc.Encode(e)
+	err := enc.Encode(v)
 	return buf.Bytes(), err
 }
 

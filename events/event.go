@@ -158,7 +158,7 @@ var schemas = map[Kind]schema{
 	kindAgentUpdated:      {name: "AgentUpdated", version: 1, make: func() Event { return new(AgentUpdated) }},
 	kindAgentArchived:     {name: "AgentArchived", version: 1, make: func() Event { return new(AgentArchived) }},
 	kindRunStarted:        {name: "RunStarted", version: 1, make: func() Event { return new(RunStarted) }},
-	kindRunEnded:          {name: "RunEnded", version: 2, make: func() Event { return new(RunEnded) }, upcast: map[uint8]upcast{1: lengthened(3)}},
+	kindRunEnded:          {name: "RunEnded", version: 3, make: func() Event { return new(RunEnded) }, upcast: map[uint8]upcast{1: lengthened(3), 2: lengthened(4)}},
 	kindRuleAdded:         {name: "RuleAdded", version: 2, make: func() Event { return new(RuleAdded) }, upcast: map[uint8]upcast{1: ruleShaped}},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
@@ -197,8 +197,15 @@ func Name(e Event) string { return schemas[e.kind()].name }
 
 // Version returns the version in which an event is encoded.
 func Version(e Event) int {
-	if f, ok := e.(*FormRequested); ok && f.Origin == nil {
-		return 1
+	switch e := e.(type) {
+	case *FormRequested:
+		if e.Origin == nil {
+			return 1
+		}
+	case *RunEnded:
+		if e.By.IsZero() {
+			return 2
+		}
 	}
 	return int(schemas[e.kind()].version)
 }

@@ -108,6 +108,7 @@ func samples() map[string]Event {
 		"PolicySet.v1":  &PolicySet{Policy: "on-miss"},
 		"RunStarted.v1": &RunStarted{Run: testID(10), Prompt: testID(9)},
 		"RunEnded.v2":   &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n", Again: true},
+		"RunEnded.v3":   &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n", Again: true, By: testID(4)},
 		"RuleAdded.v2": &RuleAdded{
 			Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1), Covers: goldenCoverage(),
 		},

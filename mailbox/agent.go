@@ -278,7 +278,7 @@ func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	}
 	var evs []events.Event
 	if s.Runs.run != nil {
-		evs = append(evs, &events.RunEnded{Run: s.Runs.run.Run})
+		evs = append(evs, &events.RunEnded{Run: s.Runs.run.Run, By: c.By})
 	}
 	evs = append(evs, s.Mail.cancelOpen(0, nil, "the agent is archived", now)...)
 	return append(evs, &events.AgentArchived{By: c.By}), nil

@@ -89,12 +89,16 @@ func (m *model) interrupt(t *rapid.T) {
 			also = append(also, f.id)
 		}
 	}
-	evs, _ := m.do(t, p.name, mailbox.InterruptRun{Also: also}, "")
+	by := m.States[p.name].Profile.Host
+	evs, _ := m.do(t, p.name, mailbox.InterruptRun{By: by, Also: also}, "")
 	if j.run.IsZero() {
 		if len(evs) != 0 {
 			t.Fatalf("interrupted without a run: %v", evs)
 		}
 		return
+	}
+	if e, ok := evs[0].(*events.RunEnded); !ok || e.By != by {
+		t.Fatalf("interrupted by %v: %+v", by, evs[0])
 	}
 	j.run, j.status = capabilities.ID{}, mailbox.Idle
 	for i, msg := range p.mail {

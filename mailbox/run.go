@@ -238,9 +238,10 @@ func mayRunAgain(s *State) (bool, error) {
 	}
 }
 
-// InterruptRun ends the run that is under way. It cancels the forms that the agent asked since the run began, and those
-// in Also, which the run took over from an earlier one.
+// InterruptRun ends the run that is under way, on behalf of the agent By. It cancels the forms that the agent asked since
+// the run began, and those in Also, which the run took over from an earlier one.
 type InterruptRun struct {
+	By   capabilities.ID
 	Note string
 	Also []capabilities.ID
 }
@@ -249,7 +250,7 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	if s.Runs.run == nil {
 		return nil, nil
 	}
-	evs := []events.Event{&events.RunEnded{Run: s.Runs.run.Run}}
+	evs := []events.Event{&events.RunEnded{Run: s.Runs.run.Run, By: c.By}}
 	return append(evs, s.Mail.cancelOpen(s.Runs.run.First, c.Also, c.Note, now)...), nil
 }
 

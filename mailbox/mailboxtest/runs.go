@@ -68,7 +68,7 @@ func (v *Harness) workCommand(cmd, as string, arg func(string) string, input str
 			}
 			also = append(also, m.ID())
 		}
-		return mailbox.InterruptRun{Note: note, Also: also}
+		return mailbox.InterruptRun{By: by(), Note: note, Also: also}
 	case "archive":
 		return mailbox.ArchiveAgent{By: by()}
 	case "report":
