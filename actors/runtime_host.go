@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"sync"
 
+	"parley"
 	"parley/actors/runtime"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 	"parley/mailbox/rule"
+	"parley/persistence"
 )
 
 // runtimeHost implements runtime.Host for one run of an agent's program. The program asks and sends as the agent.
@@ -258,4 +260,140 @@ func (d *runtimeHost) Send(ctx context.Context, to, text string) error {
 	}
 	_, err := call(ctx, d.agent, duringRun[[]events.Event]{d.run, decide{mailbox.PostMessage{To: to, Text: text}}})
 	return err
+}
+
+// Output is the output of an agent's program.
+type Output struct{ agent *Agent }
+
+// Output returns the output of the agent's program.
+func (a *Agent) Output() Output { return Output{a} }
+
+// write adds to the agent's timeline, and returns when that is on disk.
+func (o Output) write(ctx context.Context, p view.OutputPiece) error {
+	p.At = o.agent.node.now()
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if _, err := o.agent.node.journal.AppendOutput(ctx, o.agent.id, body); err != nil {
+		return err
+	}
+	o.agent.node.outputs.notify(o.agent.id, none{})
+	return nil
+}
+
+// Since returns the output of the agent's program after a cursor, oldest first, at most limit pieces. Output that the
+// node no longer keeps is left out.
+func (o Output) Since(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
+	kept, err := o.agent.node.journal.Output(ctx, o.agent.id, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return readPieces(kept)
+}
+
+// Latest returns the latest output of the agent's program, oldest first, at most limit pieces, and the cursor after it;
+// 0 if there is none. With the limit 0 it returns the cursor alone.
+func (o Output) Latest(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
+	kept, cursor, err := o.agent.node.journal.LatestOutput(ctx, o.agent.id, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	pieces, err := readPieces(kept)
+	return pieces, cursor, err
+}
+
+// Before returns the last output of the agent's program before a cursor, oldest first, at most limit pieces.
+func (o Output) Before(ctx context.Context, cursor uint64, limit int) ([]view.OutputPiece, error) {
+	kept, err := o.agent.node.journal.OutputBefore(ctx, o.agent.id, cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return readPieces(kept)
+}
+
+// Beyond blocks until the program has output after a cursor, and returns the cursor of the last. If ctx ends first, it
+// returns the given cursor and no error.
+func (o Output) Beyond(ctx context.Context, cursor uint64) (uint64, error) {
+	err := o.await(ctx, func() (bool, error) {
+		_, now, err := o.Latest(ctx, 0)
+		ends := err == nil && now > cursor
+		if ends {
+			cursor = now
+		}
+		return ends, err
+	})
+	return cursor, err
+}
+
+func readPieces(kept []persistence.OutputPiece) ([]view.OutputPiece, error) {
+	pieces := make([]view.OutputPiece, len(kept))
+	for i, k := range kept {
+		if k.Lost > 0 {
+			continue // below, when the pieces around it are known
+		}
+		if err := json.Unmarshal(k.Body, &pieces[i]); err != nil {
+			return nil, parley.Refuse(parley.Internal, "a piece of output cannot be read: %v", err)
+		}
+		pieces[i].Cursor = k.Cursor
+	}
+	for i, k := range kept {
+		if k.Lost > 0 {
+			pieces[i] = lostOutput(pieces, i, k)
+		}
+	}
+	return pieces, nil
+}
+
+// lostOutput returns a piece that reports the loss of output between the pieces around it.
+func lostOutput(pieces []view.OutputPiece, i int, k persistence.OutputPiece) view.OutputPiece {
+	p := view.OutputPiece{Cursor: k.Cursor, Stream: "errors"}
+	span := ""
+	if i > 0 {
+		span = " from " + pieces[i-1].At.String()
+		p.Run, p.Message, p.At = pieces[i-1].Run, pieces[i-1].Message, pieces[i-1].At
+	}
+	if i+1 < len(pieces) {
+		span += " to " + pieces[i+1].At.String()
+		p.Run, p.Message, p.At = pieces[i+1].Run, pieces[i+1].Message, pieces[i+1].At
+	}
+	p.Text = "\nparley: output" + span + " was lost, because the store of output is damaged\n"
+	return p
+}
+
+// Await is Since that waits until there is some, or ctx ends: then there is none, and no error.
+func (o Output) Await(ctx context.Context, after uint64, limit int) (pieces []view.OutputPiece, err error) {
+	err = o.await(ctx, func() (bool, error) {
+		pieces, err = o.Since(ctx, after, limit)
+		if ctx.Err() != nil {
+			pieces = nil
+		}
+		return len(pieces) > 0, err
+	})
+	return pieces, err
+}
+
+// await calls look after each piece of output until it reports true or an error, or ctx ends: that is no error.
+func (o Output) await(ctx context.Context, look func() (bool, error)) error {
+	more := make(chan struct{}, 1)
+	defer o.agent.node.outputs.drop(o.agent.node.outputs.wait(o.agent.id, more))
+	for {
+		done, err := look()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil && o.agent.node.life.Err() != nil {
+			return errClosing() // and the store with it
+		}
+		if err != nil || done {
+			return err
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil
+		case <-o.agent.node.life.Done():
+			return errClosing()
+		}
+	}
 }

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/mailbox"
-	"parley/persistence"
 )
 
 // Version returns the number of events in the agent's mailbox.
@@ -86,101 +84,6 @@ func (m awaitFinish) handle(b *mailboxActor) (view.Finish, error) {
 		b.node.finished.add(b.reg.id, m.waiting)
 	}
 	return view.FinishOf(status, statusOf(b.state)), nil
-}
-
-// write adds to the agent's timeline, and returns when that is on disk.
-func (o Output) write(ctx context.Context, p view.OutputPiece) error {
-	p.At = o.agent.node.now()
-	body, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	if _, err := o.agent.node.journal.AppendOutput(ctx, o.agent.id, body); err != nil {
-		return err
-	}
-	o.agent.node.outputs.notify(o.agent.id, none{})
-	return nil
-}
-
-// Since returns the output of the agent's program after a cursor, oldest first, at most limit pieces. Output that the
-// node no longer keeps is left out.
-func (o Output) Since(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
-	kept, err := o.agent.node.journal.Output(ctx, o.agent.id, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return readPieces(kept)
-}
-
-// Latest returns the latest output of the agent's program, oldest first, at most limit pieces, and the cursor after it;
-// 0 if there is none. With the limit 0 it returns the cursor alone.
-func (o Output) Latest(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
-	kept, cursor, err := o.agent.node.journal.LatestOutput(ctx, o.agent.id, limit)
-	if err != nil {
-		return nil, 0, err
-	}
-	pieces, err := readPieces(kept)
-	return pieces, cursor, err
-}
-
-func readPieces(kept []persistence.OutputPiece) ([]view.OutputPiece, error) {
-	pieces := make([]view.OutputPiece, len(kept))
-	for i, k := range kept {
-		if k.Lost > 0 {
-			continue // below, when the pieces around it are known
-		}
-		if err := json.Unmarshal(k.Body, &pieces[i]); err != nil {
-			return nil, parley.Refuse(parley.Internal, "a piece of output cannot be read: %v", err)
-		}
-		pieces[i].Cursor = k.Cursor
-	}
-	for i, k := range kept {
-		if k.Lost > 0 {
-			pieces[i] = lostOutput(pieces, i, k)
-		}
-	}
-	return pieces, nil
-}
-
-// lostOutput returns a piece that reports the loss of output between the pieces around it.
-func lostOutput(pieces []view.OutputPiece, i int, k persistence.OutputPiece) view.OutputPiece {
-	p := view.OutputPiece{Cursor: k.Cursor, Stream: "errors"}
-	span := ""
-	if i > 0 {
-		span = " from " + pieces[i-1].At.String()
-		p.Run, p.Message, p.At = pieces[i-1].Run, pieces[i-1].Message, pieces[i-1].At
-	}
-	if i+1 < len(pieces) {
-		span += " to " + pieces[i+1].At.String()
-		p.Run, p.Message, p.At = pieces[i+1].Run, pieces[i+1].Message, pieces[i+1].At
-	}
-	p.Text = "\nparley: output" + span + " was lost, because the store of output is damaged\n"
-	return p
-}
-
-// Await is Output that waits until there is some, or ctx ends: then there is none, and no error.
-func (o Output) Await(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
-	more := make(chan struct{}, 1)
-	defer o.agent.node.outputs.drop(o.agent.node.outputs.wait(o.agent.id, more))
-	for {
-		pieces, err := o.Since(ctx, after, limit)
-		if ctx.Err() != nil {
-			return nil, nil
-		}
-		if err != nil && o.agent.node.life.Err() != nil {
-			return nil, errClosing() // and the store with it
-		}
-		if err != nil || len(pieces) > 0 {
-			return pieces, err
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return nil, nil
-		case <-o.agent.node.life.Done():
-			return nil, errClosing()
-		}
-	}
 }
 
 // waiters holds the channels of callers that wait for something, by what that is. It is not part of the log, and keeps
@@ -452,12 +355,6 @@ func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, 
 		}
 	})
 }
-
-// Output is the output of an agent's program.
-type Output struct{ agent *Agent }
-
-// Output returns the output of the agent's program.
-func (a *Agent) Output() Output { return Output{a} }
 
 // Async are an agent's calls that report their results to functions. No goroutine waits for a result.
 type Async struct{ agent *Agent }

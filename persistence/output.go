@@ -113,6 +113,18 @@ func (u *outputs) LatestOutput(ctx context.Context, agent capabilities.ID, limit
 	return pieces, end, err
 }
 
+// OutputBefore returns the last pieces of an agent before a cursor, oldest first and at most limit. All of them are on disk.
+func (u *outputs) OutputBefore(ctx context.Context, agent capabilities.ID, cursor uint64, limit int) ([]OutputPiece, error) {
+	l, release := u.hold()
+	defer release()
+	t, err := u.of(ctx, l, agent)
+	if t == nil || err != nil || cursor == 0 {
+		return nil, err
+	}
+	t.flushed = min(t.flushed, cursor-1)
+	return t.before(ctx, min(t.newest.cursor, t.flushed), limit)
+}
+
 // agentOutput is the part of the store that has one agent's output.
 type agentOutput struct {
 	stream  jetstream.Stream

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -56,6 +57,20 @@ func TestLatestOutput(t *testing.T) {
 			pieces, cursor, err := j.LatestOutput(t.Context(), mailboxID(agent), limit)
 			if got := textsOf(t, pieces, err); !slices.Equal(got, all[max(0, len(all)-limit):]) || cursor != last[agent] {
 				t.Errorf("the last %d of agent %d: got %v up to %d, want up to %d", limit, agent, got, cursor, last[agent])
+			}
+		}
+		for _, c := range []struct{ back, limit int }{{0, 3}, {1, 2}, {len(all) - 1, 5}, {len(all), 1}} { // before the one so far from the end
+			whole, err := j.Output(t.Context(), mailboxID(agent), 0, 1000)
+			at, end := uint64(1), max(0, len(all)-c.back)
+			if end > 0 {
+				at = last[agent] + 1
+			}
+			if end < len(all) {
+				at = whole[end].Cursor
+			}
+			pieces, errBefore := j.OutputBefore(t.Context(), mailboxID(agent), at, c.limit)
+			if got := textsOf(t, pieces, cmp.Or(err, errBefore)); !slices.Equal(got, all[max(0, end-c.limit):end]) {
+				t.Errorf("agent %d before %d: got %v", agent, at, got)
 			}
 		}
 		after, err := j.Output(t.Context(), mailboxID(agent), last[agent], 10)

@@ -163,6 +163,11 @@ type Rules interface {
 type Output interface {
 	// Latest returns the last pieces, at most so many, and the cursor after them.
 	Latest(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error)
+	// Before returns the last pieces before a cursor, at most so many.
+	Before(ctx context.Context, cursor uint64, limit int) ([]view.OutputPiece, error)
+	// Beyond blocks until there is output after a cursor, and returns the cursor of the last piece. If ctx ends first, it
+	// returns the given cursor.
+	Beyond(ctx context.Context, cursor uint64) (uint64, error)
 }
 
 // Chronicle reads the events of an agent.
