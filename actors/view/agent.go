@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/json"
 	"slices"
 
 	"parley/capabilities"
@@ -124,4 +125,18 @@ type OutputPiece struct {
 	Stream  string            `json:"stream"`           // output, errors, notice
 	At      capabilities.Time `json:"at"`
 	Text    string            `json:"text"` // it may begin and end within a line
+}
+
+// CallLine returns the line of a notice about a tool call: its kind, its command or files, the lines that it changes, and
+// its status. It returns "" for a notice that changes nothing in that line. isCall reports whether the piece is such a
+// notice.
+func (o OutputPiece) CallLine() (line string, isCall bool) {
+	var about struct {
+		Update string `json:"sessionUpdate"`
+		Line   string `json:"parley/line"`
+	}
+	if o.Stream != "notice" || json.Unmarshal([]byte(o.Text), &about) != nil {
+		return "", false
+	}
+	return about.Line, about.Update == "tool_call" || about.Update == "tool_call_update"
 }

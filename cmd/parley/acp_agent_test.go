@@ -86,6 +86,7 @@ func (a *scriptedAgent) steps() map[string]func(rest string) (string, error) {
 	return map[string]func(string) (string, error){
 		"call": a.call, "ask": a.ask, "read": a.read, "write": a.write, "run": a.run,
 		"say": func(text string) (string, error) { return text, nil },
+		"The": func(text string) (string, error) { return text, nil }, // call was denied: a reason
 	}
 }
 

@@ -28,7 +28,7 @@ func logsCommand(env *environment) *cobra.Command {
 		Use:   "logs AGENT",
 		Short: "Show what an agent's program has put out",
 		Long: `Shows what an agent's program has put out, the newest part that the node keeps. What it wrote as errors goes to
-standard error. As JSON it is a piece a line, with its run and what that was for.`,
+standard error, and so do notices: a tool call is a line there. As JSON it is a piece a line, with its run and what that was for.`,
 		Example:           "  parley logs builder\n  parley logs builder -f --tail 20",
 		Args:              exactly("AGENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
@@ -107,8 +107,18 @@ func (s *shownOutput) piece(o view.OutputPiece) error {
 	if o.Stream != "output" {
 		out = s.env.stderr
 	}
+	shown := o.Text
+	if line, isCall := o.CallLine(); isCall {
+		shown = line
+	}
 	var b strings.Builder
-	for line := range strings.Lines(o.Text) {
+	if o.Stream == "notice" && shown != "" { // a notice is a line of its own
+		shown += "\n"
+		if s.open[out] {
+			b.WriteByte('\n')
+		}
+	}
+	for line := range strings.Lines(shown) {
 		text, whole := strings.CutSuffix(line, "\n")
 		if whole {
 			text = strings.TrimSuffix(text, "\r")

@@ -167,6 +167,11 @@ func newestOutput(ctx context.Context, agent api.Agent) (string, error) {
 	for _, p := range pieces {
 		if p.Stream != "notice" {
 			b.WriteString(p.Text)
+		} else if line, _ := p.CallLine(); line != "" {
+			if text := b.String(); text != "" && !strings.HasSuffix(text, "\n") {
+				b.WriteByte('\n')
+			}
+			b.WriteString("▸ " + line + "\n")
 		}
 	}
 	text := b.String()

@@ -86,10 +86,10 @@ func TestOutputOfAgent(t *testing.T) {
 	want := []string{
 		"output: onetwo",
 		`notice: {"sessionUpdate":"agent_thought_chunk","text":"I think"}`,
-		`notice: {"sessionUpdate":"tool_call","toolCallId":"c1","title":"ls","kind":"execute","content":[]}`,
-		`notice: {"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`,
+		`notice: {"sessionUpdate":"tool_call","toolCallId":"c1","title":"ls","kind":"execute","content":[],"parley/line":"execute ls"}`,
+		`notice: {"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","parley/line":"execute ls · completed"}`,
 		`notice: {"sessionUpdate":"plan","entries":[{"content":"a","priority":"high","status":"pending"}]}`,
-		`notice: {"cut":true,"sessionUpdate":"tool_call","title":"big","toolCallId":"c2"}`,
+		`notice: {"cut":true,"parley/line":"big","sessionUpdate":"tool_call","title":"big","toolCallId":"c2"}`,
 		`notice: {"sessionUpdate":"agent_message_chunk","content":{"type":"image","data":"AAAA","mimeType":"image/png"}}`,
 	}
 	if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {

@@ -54,8 +54,7 @@ func (n *notices) update(ctx context.Context, update json.RawMessage) {
 	case "agent_thought_chunk":
 		n.think(ctx, u.Content.Text)
 	case "tool_call", "tool_call_update":
-		n.calls.note(update)
-		n.report(ctx, u.Kind, update)
+		n.reportCall(ctx, u.Kind, update)
 	case "plan", "plan_update", "plan_removed":
 		n.report(ctx, u.Kind, update)
 	}
@@ -88,6 +87,25 @@ func (n *notices) flush(ctx context.Context) {
 	}
 }
 
+// reportCall writes an update of a tool call, together with the call in one line where that has changed.
+func (n *notices) reportCall(ctx context.Context, kind string, update json.RawMessage) {
+	line := n.calls.note(update)
+	if line == "" {
+		n.report(ctx, kind, update)
+		return
+	}
+	// the node's line comes last, so that it holds against one of the agent
+	text := strings.TrimSuffix(compact(update), "}") + `,"` + lineKey + `":` + string(plainJSON(line)) + "}"
+	if len(text) <= runtime.MaxText {
+		n.output.Put(ctx, runtime.Notice, text)
+		return
+	}
+	n.brief(ctx, kind, update, line)
+}
+
+// lineKey is the key of the line in a notice about a tool call.
+const lineKey = "parley/line"
+
 // report writes an update, or a summary of it if it is too long.
 func (n *notices) report(ctx context.Context, kind string, update json.RawMessage) {
 	var b bytes.Buffer
@@ -95,6 +113,11 @@ func (n *notices) report(ctx context.Context, kind string, update json.RawMessag
 		n.output.Put(ctx, runtime.Notice, b.String())
 		return
 	}
+	n.brief(ctx, kind, update, "")
+}
+
+// brief writes the summary of an update that is too long.
+func (n *notices) brief(ctx context.Context, kind string, update json.RawMessage, line string) {
 	var c toolCall
 	_ = json.Unmarshal(update, &c) // what is wrong in it is left out
 	brief := map[string]any{"sessionUpdate": kind, "cut": true}
@@ -102,6 +125,9 @@ func (n *notices) report(ctx context.Context, kind string, update json.RawMessag
 		if text != "" {
 			brief[name] = plainName(text)
 		}
+	}
+	if line != "" {
+		brief[lineKey] = line
 	}
 	n.put(ctx, brief)
 }

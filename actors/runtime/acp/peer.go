@@ -28,6 +28,7 @@ type peer struct {
 	terminals *terminals
 	mayLoad   bool
 	session   acp.SessionId
+	agent     agentInfo
 
 	mu       sync.Mutex
 	turn     *turn          // nil between turns
@@ -103,6 +104,13 @@ func (p *peer) open(ctx context.Context, before acp.SessionId) error {
 		return parley.Refuse(parley.Internal, "the program speaks version %d of the Agent Client Protocol, and the node %d", agent.ProtocolVersion, acp.ProtocolVersionNumber)
 	}
 	p.mayLoad = agent.AgentCapabilities.LoadSession
+	p.agent.folders = []string{p.folder}
+	if real, err := filepath.EvalSymlinks(p.folder); err == nil && real != p.folder {
+		p.agent.folders = append(p.agent.folders, real)
+	}
+	if agent.AgentInfo != nil {
+		p.agent.name = agent.AgentInfo.Name
+	}
 	if before != "" && p.mayLoad {
 		_, err := acp.SendRequest[acp.LoadSessionResponse](p.conn, ctx, acp.AgentMethodSessionLoad, acp.LoadSessionRequest{
 			SessionId: before, Cwd: p.folder, McpServers: []acp.McpServer{},

@@ -3,7 +3,6 @@
 package acp
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,32 +59,6 @@ func TestPermissionIsDecidedAsShown(t *testing.T) {
 				t.Errorf("%v %q", got.Err, run.Text(runtime.Output))
 			}
 		})
-	}
-}
-
-func TestToolOfCall(t *testing.T) {
-	for call, want := range map[string]runtime.Call{
-		`{"kind":"execute","title":"Push it","rawInput":{"command":"git push"}}`:             {Tool: "execute", Input: `{"command":"git push","title":"Push it"}`},
-		`{"kind":"execute","title":"<b>","rawInput":{"command":"a && b > c"}}`:               {Tool: "execute", Input: `{"command":"a && b > c","title":"<b>"}`},
-		`{"kind":"execute","title":"Push it","rawInput":{"command":"git push","title":"x"}}`: {Tool: "execute", Input: `{"command":"git push","title":"x"}`},
-		`{"kind":"execute","rawInput":{"command":"ls","cwd":"/"}}`:                           {Tool: "execute", Input: `{"command":"ls","cwd":"/"}`},
-		`{"kind":"execute","title":"Push it","rawInput":{"command":["git","push"]}}`:         {Tool: "Push it", Input: `{"command":["git","push"]}`},
-		`{"kind":"execute","title":"Push it"}`:                                               {Tool: "Push it", Input: `{}`},
-		`{"kind":"edit","title":"Edit a.go","rawInput":{"path":"a.go"}}`:                     {Tool: "Edit a.go", Input: `{"path":"a.go"}`},
-		`{"kind":"execute","title":"x","rawInput":{"command":"ls","command":"rm"}}`:          {Tool: "x", Input: `{"command":"ls","command":"rm"}`},
-		`{"kind":"edit","title":"Edit a","content":[{"type":"diff","path":"/a"}]}`:           {Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a"}],"title":"Edit a"}`},
-		`{"kind":"edit","content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`:   {Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`},
-		`{"kind":"edit","title":"Edit a","content":[{"type":"content"}]}`:                    {Tool: "Edit a", Input: `{"content":[{"type":"content"}]}`},
-		`{"kind":"think"}`: {Tool: "think", Input: `{}`},
-		`{}`:               {Tool: "tool", Input: `{}`},
-	} {
-		var c toolCall
-		if err := json.Unmarshal([]byte(call), &c); err != nil {
-			t.Fatal(err)
-		}
-		if got := callOf(c); got != want {
-			t.Errorf("%s: is %+v, want %+v", call, got, want)
-		}
 	}
 }
 
@@ -226,25 +199,5 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 	}
 	if out := d.Text(runtime.Output); strings.Count(out, "error {") != 10 || strings.Contains(out, "result") || strings.Count(out, string(parley.NotPermitted)) != 4 {
 		t.Errorf("%s", out)
-	}
-}
-
-// TestKeptCallsAreBounded notes more large calls than are kept. The newest are whole, and the oldest cannot be shown.
-func TestKeptCallsAreBounded(t *testing.T) {
-	c := calls{byID: map[string]toolCall{}}
-	const noted = 40
-	for i := range noted {
-		c.note([]byte(`{"toolCallId":"` + strconv.Itoa(i) + `","title":"t","rawInput":"` + strings.Repeat("x", 256<<10) + `"}`))
-	}
-	size := 0
-	for _, call := range c.byID {
-		size += call.size()
-	}
-	if size > keptSize {
-		t.Errorf("%d bytes are kept", size)
-	}
-	first, last := c.complete(toolCall{ID: "0"}), c.complete(toolCall{ID: strconv.Itoa(noted - 1)})
-	if first.isShowable() || !last.isShowable() || last.size() < 256<<10 {
-		t.Errorf("the first is shown %v, the last %v with %d bytes", first.isShowable(), last.isShowable(), last.size())
 	}
 }

@@ -26,10 +26,12 @@ type turn struct {
 	output  *runtime.OutputBuffer
 	notices notices
 
+	answers    chan stopped         // to prompts
 	updates    chan json.RawMessage // updates of the agent
 	strays     chan string          // lines of its standard output that are no messages
 	flushes    chan chan struct{}   // requests to write the output so far
 	written    chan struct{}        // closed when the prompt was written
+	prompted   func()               // closes written
 	slots      chan struct{}        // requests that are open
 	cancelSent chan struct{}        // closed when the cancel was sent, or cannot be
 	over       chan struct{}        // closed at the end
@@ -37,6 +39,8 @@ type turn struct {
 
 	asked    sync.Mutex
 	elicited map[string]int // how often each question was asked
+
+	denials denials
 
 	err       error         // the first reason to end the turn
 	delivered bool          // the agent has the prompt
@@ -58,10 +62,11 @@ type stopped struct {
 func newTurn(p *peer, d runtime.Host, taken func()) *turn {
 	t := &turn{
 		peer: p, host: d, taken: taken, output: runtime.NewOutputBuffer(d),
-		updates: make(chan json.RawMessage), strays: make(chan string), flushes: make(chan chan struct{}),
+		answers: make(chan stopped, 1), updates: make(chan json.RawMessage), strays: make(chan string), flushes: make(chan chan struct{}),
 		written: make(chan struct{}), slots: make(chan struct{}, runtime.MaxOpen), cancelSent: make(chan struct{}), over: make(chan struct{}), elicited: map[string]int{},
 	}
-	t.notices = notices{output: t.output, calls: &calls{byID: map[string]toolCall{}}}
+	t.notices = notices{output: t.output, calls: &calls{by: p.agent, byID: map[string]toolCall{}}}
+	t.prompted = sync.OnceFunc(func() { close(t.written) })
 	return t
 }
 
@@ -80,14 +85,9 @@ func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Res
 	defer written()
 	t.writing = writing
 	t.peer.setTurn(t)
-	answers := make(chan stopped, 1)
-	t.joined.Go(func() {
-		r, err := acp.SendRequest[acp.PromptResponse](t.peer.conn, context.WithoutCancel(ctx), acp.AgentMethodSessionPrompt,
-			acp.PromptRequest{SessionId: t.peer.session, Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
-		answers <- stopped{r.StopReason, err}
-	})
+	t.prompt(text)
 	t.output.Add(t.writing, runtime.Errors, t.peer.takeEarly())
-	t.exchange(answers)
+	t.exchange()
 	t.peer.setTurn(nil)
 	close(t.over)
 	stop()
@@ -105,8 +105,17 @@ func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Res
 	return runtime.Result{Err: t.err, Tail: t.output.Tail.String()}
 }
 
+// prompt sends a prompt to the agent.
+func (t *turn) prompt(text string) {
+	t.joined.Go(func() {
+		r, err := acp.SendRequest[acp.PromptResponse](t.peer.conn, context.WithoutCancel(t.ctx), acp.AgentMethodSessionPrompt,
+			acp.PromptRequest{SessionId: t.peer.session, Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
+		t.answers <- stopped{r.StopReason, err}
+	})
+}
+
 // exchange returns when the agent has responded, or is gone.
-func (t *turn) exchange(answers <-chan stopped) {
+func (t *turn) exchange() {
 	errs, ended, written := t.peer.Errs.Pieces, t.ctx.Done(), t.written
 	var quiet, exited <-chan struct{}
 	for {
@@ -132,7 +141,10 @@ func (t *turn) exchange(answers <-chan stopped) {
 			t.output.Flush(t.writing)
 		case <-t.notices.due:
 			t.notices.flush(t.writing)
-		case a := <-answers:
+		case a := <-t.answers:
+			if explained := t.explain(a); explained {
+				break
+			}
 			if quiet = t.answered(a); quiet == nil {
 				t.leave()
 			}

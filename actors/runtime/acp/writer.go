@@ -38,7 +38,7 @@ func (o writer) Write(line []byte) (int, error) {
 	}
 	if t, done := o.p.enter(); t != nil {
 		if m.Method == acp.AgentMethodSessionPrompt {
-			close(t.written)
+			t.prompted()
 		}
 		done()
 	}

@@ -1,0 +1,263 @@
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/coder/acp-go-sdk"
+
+	"parley/actors/runtime"
+	"parley/mailbox/rule"
+)
+
+// maxTool bounds the bytes of a call's title that name its tool.
+const maxTool = 200
+
+// agentInfo is an agent as its process describes itself.
+type agentInfo struct {
+	name    string
+	folders []string // spellings of the folder that it runs in
+}
+
+// relative returns a path relative to the agent's folder if it is in it.
+func (a agentInfo) relative(file string) string {
+	for _, folder := range a.folders {
+		if rel, ok := strings.CutPrefix(file, folder+"/"); ok {
+			return rel
+		}
+	}
+	return file
+}
+
+// Names of agents that describe their calls in a way of their own.
+const (
+	geminiName = "gemini-cli"
+	codexName  = "codex-acp"
+)
+
+// callOf returns the call that is shown: its tool and its input. The tool is the kind of the call, so that standing
+// rules can match it: titles differ from call to call. A call of no kind has its title as its tool.
+func callOf(c toolCall, by agentInfo) runtime.Call {
+	if command, ok := commandOf(c, by); ok {
+		return runtime.Call{Tool: executeTool, Input: string(plainJSON(command))}
+	}
+	if edit, ok := editOf(c); ok {
+		return edit
+	}
+	input := map[string]json.RawMessage{}
+	tool := c.Kind
+	if isKind(c.Kind) {
+		if c.Title != "" {
+			input["title"] = plainJSON(c.Title)
+		}
+	} else {
+		tool = cmp.Or(c.Title, c.Kind, "tool")
+	}
+	if shown := plainName(tool); shown != tool {
+		input["title"] = plainJSON(tool) // all of it is to be seen
+		tool = shown
+	}
+	if isGiven(c.Content) {
+		input["content"] = c.Content
+	}
+	if isGiven(c.RawInput) {
+		if len(input) == 0 {
+			return runtime.Call{Tool: tool, Input: compact(c.RawInput)}
+		}
+		input["rawInput"] = c.RawInput
+	}
+	return runtime.Call{Tool: tool, Input: string(plainJSON(input))}
+}
+
+// executeTool is the tool of a command line.
+const executeTool = string(acp.ToolKindExecute)
+
+// isKind reports whether a kind tells what a call does.
+func isKind(kind string) bool {
+	switch acp.ToolKind(kind) {
+	case acp.ToolKindRead, acp.ToolKindEdit, acp.ToolKindDelete, acp.ToolKindMove, acp.ToolKindSearch, acp.ToolKindExecute, acp.ToolKindThink,
+		acp.ToolKindFetch, acp.ToolKindSwitchMode:
+		return true
+	}
+	return false
+}
+
+// commandOf returns the input of a call that runs a command line. A rule is about the command. The title and the
+// description are shown beside it.
+func commandOf(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
+	input, ok := commandInput(c)
+	if !ok && by.name == codexName {
+		input, ok = codexCommand(c, by)
+	}
+	if !ok && by.name == geminiName {
+		input, ok = geminiCommand(c, by)
+	}
+	if !ok {
+		return nil, false
+	}
+	line, _ := textOf(input["command"])
+	if _, taken := input["title"]; !taken && c.Title != "" && c.Title != line {
+		input["title"] = plainJSON(c.Title)
+	}
+	return input, true
+}
+
+// commandInput returns the raw input of a call if it has a command line. Content is left out if it has no more than the
+// description.
+func commandInput(c toolCall) (map[string]json.RawMessage, bool) {
+	var input map[string]json.RawMessage
+	if c.Kind != executeTool || json.Unmarshal(c.RawInput, &input) != nil {
+		return nil, false
+	}
+	if _, ok := textOf(input["command"]); !ok || rule.CheckInput(string(c.RawInput)) != nil { // a key that stands twice would be lost
+		return nil, false
+	}
+	if !hasContent(c.Content) {
+		return input, true
+	}
+	description, ok := textOf(input["description"])
+	said, only := onlyText(c.Content)
+	return input, ok && only && said == description
+}
+
+// codexCommand returns the input of a command that Codex wants to run outside of its sandbox. Its raw input is an event,
+// of which IDs and proposals are left out: they differ from call to call and do not change what runs.
+func codexCommand(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
+	var event map[string]json.RawMessage
+	var words []string
+	if json.Unmarshal(c.RawInput, &event) != nil || json.Unmarshal(event["command"], &words) != nil || rule.CheckInput(string(c.RawInput)) != nil {
+		return nil, false
+	}
+	for key, value := range event {
+		switch key {
+		case "call_id", "approval_id", "turn_id", "started_at_ms", "command", "cwd", "reason", "parsed_cmd", "available_decisions",
+			"proposed_execpolicy_amendment", "proposed_network_policy_amendments":
+		default:
+			if isGiven(value) { // more is allowed than the command
+				return nil, false
+			}
+		}
+	}
+	if len(words) != 3 || words[1] != "-lc" && words[1] != "-c" || !slices.Contains([]string{"bash", "sh", "zsh"}, path.Base(words[0])) {
+		return nil, false
+	}
+	input := map[string]json.RawMessage{"command": plainJSON(words[2])}
+	if folder, ok := textOf(event["cwd"]); !ok || !slices.Contains(by.folders, folder) {
+		input["cwd"] = json.RawMessage(cmp.Or(string(event["cwd"]), "null")) // only a rule for the very call covers it
+	}
+	if isGiven(event["reason"]) {
+		input["description"] = event["reason"]
+	}
+	return input, true
+}
+
+// geminiCommand returns the input of a command that Gemini wants to run. It sends no input: the title is the command, and
+// the content is the folder, a description in brackets, and a mark if it runs in the background.
+func geminiCommand(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
+	said, only := onlyText(c.Content)
+	if c.Kind != executeTool || isGiven(c.RawInput) || c.Title == "" || !only {
+		return nil, false
+	}
+	input := map[string]json.RawMessage{"command": plainJSON(c.Title)}
+	for _, folder := range by.folders {
+		description, ok := strings.CutPrefix(said, "[current working directory "+folder+"]")
+		if !ok {
+			continue
+		}
+		if description == "" {
+			return input, true
+		}
+		if text, ok := strings.CutPrefix(description, " ("); ok && strings.HasSuffix(text, ")") {
+			input["description"] = plainJSON(strings.TrimSuffix(text, ")"))
+			return input, true
+		}
+	}
+	input["content"] = c.Content // another folder, or the background: only a rule for the very call covers it
+	return input, true
+}
+
+// onlyText returns the text of a content that has one block of text alone.
+func onlyText(content json.RawMessage) (string, bool) {
+	var blocks []struct {
+		Type    string
+		Content struct{ Type, Text string }
+	}
+	if json.Unmarshal(content, &blocks) != nil || len(blocks) != 1 || blocks[0].Type != "content" || blocks[0].Content.Type != "text" {
+		return "", false
+	}
+	return blocks[0].Content.Text, true
+}
+
+// editOf returns the call of an edit that is shown as diffs.
+func editOf(c toolCall) (runtime.Call, bool) {
+	var diffs []struct {
+		Type string `json:"type"`
+	}
+	if c.Kind != string(acp.ToolKindEdit) || json.Unmarshal(c.Content, &diffs) != nil || len(diffs) == 0 {
+		return runtime.Call{}, false
+	}
+	for _, d := range diffs {
+		if d.Type != "diff" {
+			return runtime.Call{}, false
+		}
+	}
+	input := map[string]json.RawMessage{"content": c.Content}
+	if c.Title != "" {
+		input["title"] = plainJSON(c.Title)
+	}
+	if isGiven(c.RawInput) {
+		input["rawInput"] = c.RawInput
+	}
+	return runtime.Call{Tool: rule.EditTool, Input: string(plainJSON(input))}, true
+}
+
+// plainName returns text as one short line.
+func plainName(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) > maxTool {
+		text = text[:runtime.CutAt(text, maxTool)]
+	}
+	return text
+}
+
+// plainJSON encodes what is shown, with no escapes but those that JSON needs.
+func plainJSON(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+func compact(text json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return string(text)
+	}
+	return b.String()
+}
+
+// textOf returns the text of a JSON string.
+func textOf(raw json.RawMessage) (text string, ok bool) {
+	return text, len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil
+}
+
+// isGiven reports whether a value is there.
+func isGiven(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
+
+// hasContent reports whether a content has anything in it.
+func hasContent(content json.RawMessage) bool {
+	return isGiven(content) && string(bytes.TrimSpace(content)) != "[]"
+}
