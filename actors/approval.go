@@ -25,6 +25,7 @@ type Approval struct {
 	Deadline capabilities.Time `json:"deadline,omitzero"`
 	Attended bool              `json:"attended,omitempty"` // ask only if a follower of the recipient's mail is present
 	Origin   *events.Origin    `json:"-"`                  // of an approval asked in a dialect
+	Editable bool              `json:"editable,omitempty"` // the asker makes the call with the EditedInput of the outcome
 }
 
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
@@ -36,7 +37,7 @@ func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, err
 }
 
 func (ask Approval) command() mailbox.RequestApproval {
-	return mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin}
+	return mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin, Editable: ask.Editable}
 }
 
 // requestPermission asks for permission, or finds an earlier request for the same call. If the approval is open, it adds the

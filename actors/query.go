@@ -436,6 +436,11 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 		return o, nil
 	}
 	o.Values = a.Values
+	if f.Kind == events.Approval {
+		if o.EditedInput = mailbox.EditedInput(a.Values); o.EditedInput != "" {
+			o.EditedDigest = mailbox.DigestCall(f.Title, o.EditedInput)
+		}
+	}
 	for _, field := range f.Fields {
 		o.Order = append(o.Order, field.Name)
 	}

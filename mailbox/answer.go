@@ -153,6 +153,9 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
 			WithHint("parley permit ls shows what waits")
 	}
+	if err := f.refuseEdit(r); err != nil {
+		return SettleForm{}, capabilities.ID{}, err
+	}
 	schema, err := f.answerSchema(r.Schema)
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
@@ -301,6 +304,9 @@ func (c SettleForm) answer(s *State, f *Form, check checker, now capabilities.Ti
 			return nil, parley.Refuse(parley.Internal, "secret field %s is not sealed", field.Name)
 		}
 		values[field.Name] = sealed
+	}
+	if err := f.checkApproval(values, now); err != nil {
+		return nil, err
 	}
 	if err := form.CheckSize(values); err != nil { // sealing makes a value longer
 		return nil, err

@@ -3,6 +3,10 @@ package mailbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -23,6 +27,8 @@ const (
 	decisionField = "decision"
 	reasonField   = "reason"
 	ruleField     = "rule"
+	untilField    = "until"
+	inputField    = "input"
 )
 
 // maxInput bounds the input of a call in an approval, in bytes. All of it is shown.
@@ -39,8 +45,29 @@ func approvalFields() []events.Field {
 	}
 }
 
+// untilQuestion returns the field for the end of a rule. The answer is a duration from then, or a moment.
+func untilQuestion() events.Field {
+	return events.Field{Name: untilField, Label: "The rule ends", Type: events.Text}
+}
+
+// inputQuestion returns the field for another input. Only the approval of an asker that makes the call with that has it.
+func inputQuestion() events.Field {
+	return events.Field{Name: inputField, Label: "Input to allow instead of the one shown", Type: events.Textarea}
+}
+
+// IsEditable reports whether an approval with these fields may be allowed with another input.
+func IsEditable(fields []events.Field) bool {
+	return slices.ContainsFunc(fields, func(f events.Field) bool { return f.Name == inputField })
+}
+
+// MayEnd reports whether a rule that is made by an approval with these fields may be given an end.
+func MayEnd(fields []events.Field) bool {
+	return slices.ContainsFunc(fields, func(f events.Field) bool { return f.Name == untilField })
+}
+
 // RequestApproval asks whether a tool may be called with an input, a JSON document. If standing rules cover the call,
-// their use follows at once and no form is sent.
+// their use follows at once and no form is sent. The host may allow an Editable call with another input, which is then
+// the one that the asker has to use.
 type RequestApproval struct {
 	To       string // default: the agent's host
 	Tool     string
@@ -49,6 +76,7 @@ type RequestApproval struct {
 	Deadline capabilities.Time
 	Origin   *events.Origin // of an approval asked in a dialect; nil for none
 	Key      string
+	Editable bool // the asker makes the call with the input that was allowed, whichever that is
 }
 
 // Form returns the approval as a form.
@@ -59,7 +87,7 @@ func (c RequestApproval) Form() RequestForm {
 	}
 	return RequestForm{
 		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(),
-		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: true, folder: c.Folder,
+		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: true, folder: c.Folder, editable: c.Editable,
 	}
 }
 
@@ -108,6 +136,7 @@ type ApprovalResult struct {
 	Decision string // "" if there is none
 	Reason   string
 	Allowed  bool
+	Input    string // what is allowed instead of the input that was shown; "" for that
 }
 
 // ApprovalResult returns the decision about a call that the agent asked about in a form. Only the agent's host allows a
@@ -119,6 +148,7 @@ func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 	var v ApprovalResult
 	v.Decision, v.Reason = ReadDecision(f.Answered.Values)
 	v.Allowed = f.Answered.By == s.Profile.Host && (v.Decision == Once || v.Decision == Always)
+	v.Input = EditedInput(f.Answered.Values)
 	return v
 }
 
@@ -134,6 +164,105 @@ func (f *Form) Digest() string {
 func DigestCall(tool, input string) string {
 	sum := sha256.Sum256([]byte(tool + "\x00" + input))
 	return hex.EncodeToString(sum[:])
+}
+
+// checkApproval checks the parts of an answer to an approval that depend on each other, and puts a moment in place of the
+// duration after which a rule ends. An input that equals the one shown is left out. A rule never follows from another
+// input: nobody has seen what it would cover.
+func (f *Form) checkApproval(values map[string]capabilities.Value, now capabilities.Time) error {
+	if f.Kind != events.Approval {
+		return nil
+	}
+	decision, _ := values[decisionField].AsString()
+	if input, _ := values[inputField].AsString(); input == f.Description {
+		delete(values, inputField)
+	} else if input != "" {
+		if decision != Once {
+			return wrongField(inputField, "only a call that is allowed once may have another input: a rule is for the call as it was asked")
+		}
+		if err := checkEdit(f, input); err != nil {
+			return err
+		}
+	}
+	until, _ := values[untilField].AsString()
+	if until == "" || decision != Always && decision != Never {
+		delete(values, untilField)
+		return nil
+	}
+	end, err := endOf(until, now)
+	if err != nil {
+		return wrongField(untilField, "%s", parley.AsError(err).Message)
+	}
+	values[untilField] = capabilities.String(end.String())
+	return nil
+}
+
+// refuseEdit refuses another input for a call whose asker makes it as it was asked.
+func (f *Form) refuseEdit(r Reply) error {
+	if f.Kind != events.Approval || IsEditable(f.Fields) {
+		return nil
+	}
+	_, edits := r.Values[inputField]
+	if edits || slices.ContainsFunc(r.Texts, func(t events.FieldText) bool { return t.Name == inputField }) {
+		return wrongField(inputField, "the agent cannot take another input: it makes the call as it was asked")
+	}
+	return nil
+}
+
+// checkEdit refuses an input that could not have been asked about, and one that is no object where the input shown is.
+func checkEdit(f *Form, input string) error {
+	err := checkInput(f.Title, input)
+	if err == nil && strings.HasPrefix(strings.TrimSpace(f.Description), "{") && !strings.HasPrefix(strings.TrimSpace(input), "{") {
+		err = parley.Refuse(parley.InvalidForm, "the input of this call is a JSON object")
+	}
+	if err != nil {
+		return wrongField(inputField, "%s", parley.AsError(err).Message)
+	}
+	return nil
+}
+
+// wrongField refuses an answer for one of its fields.
+func wrongField(name, format string, args ...any) error {
+	e := parley.Refuse(parley.InvalidAnswer, "%s: "+format, append([]any{name}, args...)...)
+	e.Fields = map[string]string{name: fmt.Sprintf(format, args...)}
+	return e
+}
+
+// longestRule bounds the time for which a rule may be limited.
+const longestRule = 10 * 366 * 24 * time.Hour
+
+// endOf reads the end of a rule: a duration from now, or a moment.
+func endOf(text string, now capabilities.Time) (end capabilities.Time, err error) {
+	if d, wrong := time.ParseDuration(text); wrong == nil {
+		if d <= 0 || d > longestRule {
+			return 0, parley.Refuse(parley.InvalidArgument, "want a time from now, of ten years at most")
+		}
+		return now.Add(d), nil
+	}
+	if err := end.UnmarshalText([]byte(text)); err != nil {
+		return 0, parley.Refuse(parley.InvalidArgument, "%.40q is neither a time from now, as in 8h, nor a moment, as in 2026-01-31T12:00:00Z", text)
+	}
+	if end <= now {
+		return 0, parley.Refuse(parley.InvalidArgument, "the time %.40s has passed", text)
+	}
+	return end, nil
+}
+
+// EditedInput returns the input that an answer to an approval allows instead of the one shown; "" for that.
+func EditedInput(answer capabilities.Value) string {
+	values, _ := answer.AsRecord()
+	input, _ := values[inputField].AsString()
+	return input
+}
+
+// EndOfRule returns the end of the rule that an answer to an approval makes; 0 if it has none.
+func EndOfRule(answer capabilities.Value) (end capabilities.Time) {
+	values, _ := answer.AsRecord()
+	text, _ := values[untilField].AsString()
+	if end.UnmarshalText([]byte(text)) != nil {
+		return 0
+	}
+	return end
 }
 
 // ReadDecision reads the answer to an approval. It does not tell whether the call is allowed: State.ApprovalResult

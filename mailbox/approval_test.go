@@ -67,3 +67,48 @@ func TestEachOfSeveralEqualsOne(t *testing.T) {
 		}
 	})
 }
+
+// TestEditedCallMakesNoRule answers approvals in any way. A rule follows only from an answer without another input, and a
+// call is allowed with another input only where it was asked so.
+func TestEditedCallMakesNoRule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := mailboxtest.New(t)
+		v.Add("host")
+		v.Add("fae")
+		ask := mailbox.RequestApproval{Tool: "shell", Input: `{"command":"ls"}`, Editable: rapid.Bool().Draw(t, "editable")}
+		if rapid.Bool().Draw(t, "folder") {
+			ask.Folder = "/srv"
+		}
+		v.Must("fae", ask)
+		v.Deliver(false)
+		texts := []events.FieldText{{Name: mailbox.DecisionField, Text: rapid.SampledFrom([]string{mailbox.Deny, mailbox.Once, mailbox.Always, mailbox.Never}).Draw(t, "decision")}}
+		input := rapid.SampledFrom([]string{"", ask.Input, `{"command":"ls -l"}`, ` {"command":"ls"}`, `{}`, `"ls"`, `{"a":1,"a":2}`, "{"}).Draw(t, "input")
+		for name, text := range map[string]string{mailbox.InputField: input, mailbox.UntilField: rapid.SampledFrom([]string{"", "2h", "never"}).Draw(t, "until")} {
+			if text != "" {
+				texts = append(texts, events.FieldText{Name: name, Text: text})
+			}
+		}
+		c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Texts: texts}, v.Now, v.IDsOf("host"))
+		if err != nil {
+			return // it has no such field
+		}
+		evs, err := v.Decide("fae", c)
+		if err != nil {
+			if parley.CodeOf(err) != parley.InvalidAnswer {
+				t.Fatal(err)
+			}
+			return
+		}
+		edited := mailbox.EditedInput(evs[0].(*events.FormAnswered).Values)
+		if made := slices.ContainsFunc(evs, func(e events.Event) bool { _, ok := e.(*events.RuleAdded); return ok }); made && edited != "" {
+			t.Fatalf("a rule follows from %q", edited)
+		}
+		if edited != "" && (!ask.Editable || edited == ask.Input || edited != input || texts[0].Text != mailbox.Once) {
+			t.Fatalf("%+v allows the input %q", texts, edited)
+		}
+		result := v.States["fae"].ApprovalResult(v.Messages("fae")[0].Form, mailbox.DigestCall(ask.Tool, ask.Input))
+		if result.Allowed && result.Input != edited {
+			t.Fatalf("allowed is %q, answered %q", result.Input, edited)
+		}
+	})
+}

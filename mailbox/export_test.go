@@ -17,6 +17,8 @@ const (
 	DayLength     = dayLength
 	DecisionField = decisionField
 	RuleField     = ruleField
+	UntilField    = untilField
+	InputField    = inputField
 )
 
 // AgentRef is agentRef.

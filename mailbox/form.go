@@ -170,10 +170,14 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	note(description, a.Description == f.Description)
 	note("fields", f.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
+	note("editable", a.Kind != events.Approval || !f.isForHost(s) || a.editable == IsEditable(f.Fields))
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
 	return keyConflict(m, what, name, differs)
 }
+
+// isForHost reports whether the agent asked its host.
+func (f *Form) isForHost(s *State) bool { return f.To == s.Profile.Host }
 
 // keyConflict refuses with INVALID_ARGUMENT a key or name that is used again for something else.
 func keyConflict(m *Message, what, name string, differs []string) error {
@@ -202,7 +206,8 @@ type RequestForm struct {
 
 	Schema *form.Schema // of Fields, if they were compiled before
 
-	folder string // of an approval: where its call is made
+	folder   string // of an approval: where its call is made
+	editable bool   // of an approval: it may be allowed with another input
 }
 
 func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {

@@ -162,8 +162,11 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 			parley.Quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
 	}
 	if c.Folder != "" || len(offered.Wider) > 0 {
-		fields = append(fields, offeredField(offered))
+		fields = append(fields, offeredField(offered), untilQuestion())
 		evs = append(evs, offered)
+	}
+	if c.Editable {
+		fields = append(fields, inputQuestion())
 	}
 	schema, err := form.Compile(fields)
 	if err != nil {
@@ -188,7 +191,7 @@ func offeredField(o *events.RulesOffered) events.Field {
 }
 
 // isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
-// may also offer rules and explain why an old rule does not apply.
+// may also offer rules and an end of them, take another input, and explain why an old rule does not apply.
 func isApproval(fields []events.Field, here bool) bool {
 	want := approvalFields()
 	if !here || len(fields) < len(want) {
@@ -200,7 +203,16 @@ func isApproval(fields []events.Field, here bool) bool {
 		return false
 	}
 	offered := fields[len(want):]
-	return len(offered) == 0 || len(offered) == 1 && offered[0].Name == ruleField && offered[0].Type == events.Select && !offered[0].Required
+	if len(offered) > 0 && offered[0].Name == ruleField {
+		if offered[0].Type != events.Select || offered[0].Required {
+			return false
+		}
+		offered = offered[1:]
+		if len(offered) > 0 && sameQuestion(offered[0], untilQuestion()) { // approvals of earlier versions have none
+			offered = offered[1:]
+		}
+	}
+	return len(offered) == 0 || len(offered) == 1 && sameQuestion(offered[0], inputQuestion())
 }
 
 // standingRule returns the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
@@ -211,6 +223,9 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 	decision, _ := values[decisionField].AsString()
 	if decision != Always && decision != Never {
 		return nil, nil
+	}
+	if _, edited := values[inputField]; edited {
+		return nil, parley.Refuse(parley.Internal, "a rule was about to follow from an edited call")
 	}
 	if c.By != s.Profile.Host {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
@@ -226,6 +241,7 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 	}
 	return &events.RuleAdded{
 		Rule: ids(), Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.ID, Covers: &covers,
+		Until: EndOfRule(capabilities.Record(values)),
 	}, nil
 }
 

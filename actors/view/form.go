@@ -66,6 +66,11 @@ type Outcome struct {
 	Digest  string `json:"digest,omitempty"`
 	Allowed bool   `json:"allowed,omitempty"`
 
+	// Of an approval that allows the call with another input than the one that Digest is of: that input, a JSON document,
+	// and the digest of the call with it. Only this call is allowed.
+	EditedInput  string `json:"editedInput,omitempty"`
+	EditedDigest string `json:"editedDigest,omitempty"`
+
 	// Settlement is the ID of the settlement, if that came from another node. It is not part of the JSON.
 	Settlement capabilities.ID `json:"-"`
 }

@@ -18,6 +18,7 @@ type ApproveRequest struct {
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
 	Attended  bool              `json:"attended,omitempty"` // ask only if a client follows the mail of the recipient
+	Editable  bool              `json:"editable,omitempty"` // the agent makes the call with the editedInput of the outcome, if that has one
 }
 
 // MaxDecisions bounds the decisions of one decide_many.

@@ -18,6 +18,7 @@ type Approval struct {
 	Key      string          `json:"key,omitempty"`
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Attended bool            `json:"attended,omitempty"` // do not ask if nobody follows the mail of the recipient
+	Editable bool            `json:"editable,omitempty"` // the agent makes the call with Decision.Input
 }
 
 // permitted is the node's response to an approval.
@@ -40,16 +41,18 @@ type Permission struct {
 	// asks for more, so look more than once. Unattended is never set for a recipient on another node.
 	Unattended bool
 
-	rule *Decision
+	rule  *Decision
+	input json.RawMessage
 }
 
 // Decision reports whether a call may be made. A call whose approval was declined, cancelled or has expired may not be made, nor
 // one that somebody other than the agent's host has decided.
 type Decision struct {
 	Allowed bool
-	Reason  string  // in words, by whoever decided; may be empty
-	Rule    ID      // the standing rule that decided; "" if a policy or the recipient did
-	Outcome Outcome // of the form, if there was one
+	Input   json.RawMessage // of the call that is allowed: the one that was asked, or for an Editable approval another one
+	Reason  string          // in words, by whoever decided; may be empty
+	Rule    ID              // the standing rule that decided; "" if a policy or the recipient did
+	Outcome Outcome         // of the form, if there was one
 }
 
 // Approve asks once whether a tool may be called. It returns when the approval is accepted, decided or Unattended.
@@ -69,8 +72,9 @@ func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
 	}
 	p.pending = outcome
 	if got.Decided {
-		p.rule = &Decision{Allowed: got.Allowed, Rule: got.Rule}
+		p.rule = &Decision{Allowed: got.Allowed, Rule: got.Rule, Input: a.Input}
 	}
+	p.input = a.Input
 	return p, nil
 }
 
@@ -88,7 +92,10 @@ func (p *Permission) Await(ctx context.Context) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	d := Decision{Outcome: o, Reason: o.Note}
+	d := Decision{Outcome: o, Reason: o.Note, Input: p.input}
+	if o.EditedInput != "" {
+		d.Input = json.RawMessage(o.EditedInput)
+	}
 	if o.Status != Answered {
 		return d, nil
 	}

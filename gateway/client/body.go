@@ -264,6 +264,10 @@ func (o *Outcome) read(plain []byte) (err error) {
 			o.Digest = r.String()
 		case "allowed":
 			o.Allowed = r.Bool()
+		case "editedInput":
+			o.EditedInput = r.String()
+		case "editedDigest":
+			o.EditedDigest = r.String()
 		default:
 			r.Raw()
 		}

@@ -205,6 +205,11 @@ type Outcome struct {
 	Digest  string `json:"digest,omitempty"`
 	Allowed bool   `json:"allowed,omitempty"`
 
+	// Of an approval that allows the call with another input: that input, and the digest of the call with it. No other call
+	// is allowed then.
+	EditedInput  string `json:"editedInput,omitempty"`
+	EditedDigest string `json:"editedDigest,omitempty"`
+
 	// Raw is the outcome as the node sent it.
 	Raw json.RawMessage `json:"-"`
 }

@@ -162,6 +162,7 @@ func TestAResponseIsTheMapOfItsJSON(t *testing.T) {
 			Status: view.StatusAnswered, Form: ids.Draw(t, "form"), Promise: ids.Draw(t, "promise"), By: ids.Draw(t, "by"), ByName: texts.Draw(t, "byName"),
 			At: capabilities.Time(rapid.Int64().Draw(t, "at")), Note: texts.Draw(t, "note"), Values: passables(2).Draw(t, "values"),
 			Order: rapid.SliceOfN(texts, 0, 20).Draw(t, "order"), Digest: texts.Draw(t, "digest"), Allowed: rapid.Bool().Draw(t, "allowed"),
+			EditedInput: texts.Draw(t, "editedInput"), EditedDigest: texts.Draw(t, "editedDigest"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {

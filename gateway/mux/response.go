@@ -72,6 +72,8 @@ func appendOutcome(b []byte, o view.Outcome) (_ []byte, err error) {
 	}
 	b = m.string(b, "digest", o.Digest)
 	b = m.flag(b, "allowed", o.Allowed)
+	b = m.string(b, "editedInput", o.EditedInput)
+	b = m.string(b, "editedDigest", o.EditedDigest)
 	return m.end(b), nil
 }
 

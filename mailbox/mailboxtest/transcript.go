@@ -142,7 +142,11 @@ func (v *Harness) showRules(as string) string {
 		if r.Allow {
 			verb = "always"
 		}
-		fmt.Fprintf(&b, "%d: %s %s %s, used %d times\n", i, verb, r.Tool, r.Words(), r.Uses)
+		end := ""
+		if r.Until != 0 {
+			end = ", until " + r.Until.String()
+		}
+		fmt.Fprintf(&b, "%d: %s %s %s%s, used %d times\n", i, verb, r.Tool, r.Words(), end, r.Uses)
 		if why := r.Stale(); why != "" {
 			fmt.Fprintf(&b, "   but %s\n", why)
 		}
@@ -188,7 +192,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		n, _ := strconv.Atoi(arg("grant"))
 		return mailbox.RevokeCapability{Grant: v.States[arg("as")].Grants.All()[n].ID}
 	case "approve":
-		return mailbox.RequestApproval{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key")}
+		return mailbox.RequestApproval{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key"), Editable: arg("editable") == "yes"}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return mailbox.RemoveRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, By: v.States[cmp.Or(arg("by"), "host")].ID}
@@ -284,7 +288,10 @@ func (v *Harness) approvalResult(as string, ref capabilities.FormRef) string {
 	if other := s.ApprovalResult(m.Form, mailbox.DigestCall(m.Form.Title, m.Form.Description+" ")); other.Allowed {
 		v.TB.Fatal("another call is allowed by the same answer")
 	}
-	if result.Allowed {
+	switch {
+	case result.Allowed && result.Input != "":
+		return "allowed with " + result.Input + "\n"
+	case result.Allowed:
 		return "allowed\n"
 	}
 	return cmp.Or(result.Decision, "nothing") + ", not allowed\n"

@@ -21,6 +21,7 @@ type Agent struct {
 	folder string                                   // environment variable with the folder that it works in; "" for none
 	own    []string                                 // tools whose prompt is a question, which a form answers on PreToolUse
 	answer func(event string, r Decision) *Response // nil for a response that has to be empty
+	edits  bool                                     // it makes a call with the input that a response has
 
 	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
 	left func(call toolCall, folder string, env func(string) (string, bool)) bool
@@ -40,11 +41,13 @@ func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
 //   - systemMessage is shown to the person. Exit status 2 blocks on PreToolUse, and JSON is read at 0.
 //   - AskUserQuestion wants answers, in an updatedInput on PreToolUse. It shows its own questions after an allow without.
 //   - ExitPlanMode is approved by an allow on PermissionRequest. On PreToolUse it takes an updatedInput too.
+//   - An allow may have an updatedInput, which is the whole input with which the call is made: of hookSpecificOutput on
+//     PreToolUse, and of the decision on PermissionRequest.
 //   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment.
 func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
-		folder: "CLAUDE_PROJECT_DIR", own: []string{askTool}, answer: claudeResponse,
+		folder: "CLAUDE_PROJECT_DIR", own: []string{askTool}, answer: claudeResponse, edits: true,
 		left: leftByClaudeCode,
 	}
 }
@@ -63,6 +66,9 @@ func Codex() Agent { return Agent{Name: "codex", Title: "Codex", answer: codexRe
 func (a Agent) leaves(call toolCall, env func(string) (string, bool)) bool {
 	return a.left != nil && a.left(call, a.workFolder(call, env), env)
 }
+
+// takesInput reports whether the agent makes the call with the input that is allowed. A plan is approved as it is.
+func (a Agent) takesInput(call toolCall) bool { return a.edits && call.tool != planTool }
 
 func (a Agent) asksItself(call toolCall) bool { return slices.Contains(a.own, call.tool) }
 

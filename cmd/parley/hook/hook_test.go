@@ -98,17 +98,19 @@ func TestAskerNameDependsOnFolder(t *testing.T) {
 // TestOnlyAnAnswerDecides checks that no other outcome allows a call.
 func TestOnlyAnAnswerDecides(t *testing.T) {
 	for outcome, want := range map[string]Decision{
-		`{"status":"answered","allowed":true,"values":{"decision":"once"}}`:                    {true, true, "allowed in Parley"},
-		`{"status":"answered","allowed":true,"values":{"decision":"always","reason":"go on"}}`: {true, true, "allowed in Parley: go on"},
-		`{"status":"answered","values":{"decision":"once"}}`:                                   {false, false, `the decision "once" is none of the host's`},
-		`{"status":"answered","values":{"decision":"deny","reason":"not that"}}`:               {true, false, "denied in Parley: not that"},
-		`{"status":"answered","values":{"decision":"never"}}`:                                  {true, false, "denied in Parley"},
-		`{"status":"declined","note":"ask me tomorrow"}`:                                       {true, false, "declined in Parley: ask me tomorrow"},
-		`{"status":"expired"}`:                                {false, false, "the question was expired"},
-		`{"status":"cancelled"}`:                              {false, false, "the question was cancelled"},
-		`{"status":"open"}`:                                   {false, false, "the question was open"},
-		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is none of the host's`},
-		`{"status":"answered"}`:                               {false, false, `the decision "" is none of the host's`},
+		`{"status":"answered","allowed":true,"values":{"decision":"once"}}`:                    {true, true, "allowed in Parley", ""},
+		`{"status":"answered","allowed":true,"values":{"decision":"always","reason":"go on"}}`: {true, true, "allowed in Parley: go on", ""},
+		`{"status":"answered","allowed":true,"values":{"decision":"once"},"editedInput":"{}"}`: {true, true, "allowed in Parley with another input", "{}"},
+		`{"status":"answered","values":{"decision":"once"},"editedInput":"{}"}`:                {false, false, `the decision "once" is none of the host's`, ""},
+		`{"status":"answered","values":{"decision":"once"}}`:                                   {false, false, `the decision "once" is none of the host's`, ""},
+		`{"status":"answered","values":{"decision":"deny","reason":"not that"}}`:               {true, false, "denied in Parley: not that", ""},
+		`{"status":"answered","values":{"decision":"never"}}`:                                  {true, false, "denied in Parley", ""},
+		`{"status":"declined","note":"ask me tomorrow"}`:                                       {true, false, "declined in Parley: ask me tomorrow", ""},
+		`{"status":"expired"}`:                                {false, false, "the question was expired", ""},
+		`{"status":"cancelled"}`:                              {false, false, "the question was cancelled", ""},
+		`{"status":"open"}`:                                   {false, false, "the question was open", ""},
+		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is none of the host's`, ""},
+		`{"status":"answered"}`:                               {false, false, `the decision "" is none of the host's`, ""},
 	} {
 		o, err := readOutcome([]byte(outcome))
 		if got := decisionOf(o); err != nil || got != want {
@@ -117,5 +119,26 @@ func TestOnlyAnAnswerDecides(t *testing.T) {
 	}
 	if o, err := readOutcome([]byte(`no`)); err == nil {
 		t.Errorf("what cannot be read is an outcome: %+v", o)
+	}
+}
+
+// TestEditedInputIsInResponse checks the responses to an allow with another input. Codex takes none, so it is not offered.
+func TestEditedInputIsInResponse(t *testing.T) {
+	d := Decision{Decided: true, Allowed: true, Reason: "r", Input: `{"command":"ls <x>"}`}
+	for event, want := range map[string]string{
+		PreToolUse:        `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"r","updatedInput":{"command":"ls \u003cx\u003e"}}}`,
+		PermissionRequest: `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":{"command":"ls \u003cx\u003e"}}}}`,
+	} {
+		if got, err := json.Marshal(claudeResponse(event, d)); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", event, got, err)
+		}
+	}
+	for tool, takes := range map[string]bool{"Bash": true, planTool: false} {
+		if got := ClaudeCode().takesInput(toolCall{tool: tool}); got != takes {
+			t.Errorf("Claude Code, %s: %v", tool, got)
+		}
+		if Codex().takesInput(toolCall{tool: tool}) {
+			t.Errorf("Codex, %s", tool)
+		}
 	}
 }

@@ -69,7 +69,7 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 		if response = a.answer(call.event, d); call.tool == askTool && call.event == PreToolUse && !d.Decided {
 			response = nil // its own questions come without a prompt before
 		}
-		if response != nil && response.Specific != nil && d.Allowed && call.event == PreToolUse {
+		if response != nil && response.Specific != nil && d.Allowed && call.event == PreToolUse && updated != nil {
 			response.Specific.Input = updated
 		}
 	}()
@@ -146,7 +146,7 @@ func newRequest(agent Agent, call toolCall, o Options) *request {
 func (r *request) send(ctx context.Context) (view.Permission, error) {
 	req := api.ApproveRequest{
 		Acting: r.as, Tool: r.call.tool, Input: r.call.input, Folder: r.agent.callFolder(r.call, r.options.Env), Key: r.call.key(r.agent),
-		Attended: !r.options.WaitAnyway,
+		Attended: !r.options.WaitAnyway, Editable: r.agent.takesInput(r.call),
 	}
 	if r.options.Timeout > 0 {
 		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
@@ -277,6 +277,8 @@ func decisionOf(o view.Outcome) Decision {
 		return Decision{Decided: true, Reason: withReason("declined in Parley", o.Note)}
 	case o.Status != view.StatusAnswered:
 		return undecided("the question was %s", o.Status)
+	case o.Allowed && o.EditedInput != "":
+		return Decision{Decided: true, Allowed: true, Reason: withReason("allowed in Parley with another input", reason), Input: o.EditedInput}
 	case o.Allowed:
 		return Decision{Decided: true, Allowed: true, Reason: withReason("allowed in Parley", reason)}
 	case choice == mailbox.Deny, choice == mailbox.Never:

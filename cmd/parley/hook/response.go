@@ -12,6 +12,7 @@ import (
 type Decision struct {
 	Decided, Allowed bool
 	Reason           string
+	Input            string // that is allowed instead of the one asked about; "" for that
 }
 
 // left is the decision about a call that is left to the agent without a word.
@@ -38,8 +39,9 @@ type specific struct {
 }
 
 type behavior struct {
-	Behavior string `json:"behavior"`
-	Message  string `json:"message,omitempty"`
+	Behavior string          `json:"behavior"`
+	Message  string          `json:"message,omitempty"`
+	Input    json.RawMessage `json:"updatedInput,omitempty"` // of the call
 }
 
 // The decisions of a response.
@@ -57,7 +59,7 @@ func claudeResponse(event string, d Decision) *Response {
 		s := &specific{Event: PreToolUse, Permission: ask, Reason: "Parley: " + d.Reason}
 		switch {
 		case d.Decided && d.Allowed:
-			s.Permission, s.Reason = allow, d.Reason
+			s.Permission, s.Reason, s.Input = allow, d.Reason, json.RawMessage(d.Input)
 		case d.Decided:
 			s.Permission, s.Reason = deny, d.Reason
 		}
@@ -84,7 +86,7 @@ func permissionResponse(d Decision) *Response {
 	if !d.Decided {
 		return remark(d)
 	}
-	b := behavior{Behavior: allow}
+	b := behavior{Behavior: allow, Input: json.RawMessage(d.Input)}
 	if !d.Allowed {
 		b = behavior{Behavior: deny, Message: d.Reason}
 	}

@@ -59,15 +59,17 @@ export class Permission extends Asked {
     readonly unattended: boolean;
     /**
      * Waits for the decision. What was declined, cancelled or has expired is not allowed, nor what another than the host has decided. Where nothing was asked, as unattended says, it
-     * throws NO_PENDING_PERMISSION.
+     * throws NO_PENDING_PERMISSION. Of an approval that was asked as editable, editedInput is the input that is allowed instead of the one
+     * that was asked, as JSON.
      *
      * @param {Ending} [ending]
-     * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined}>}
+     * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined, editedInput?: string | undefined}>}
      */
     decision(ending?: Ending): Promise<{
         allowed: boolean;
         reason: string;
         rule?: string | undefined;
+        editedInput?: string | undefined;
     }>;
     #private;
 }

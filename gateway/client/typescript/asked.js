@@ -102,19 +102,20 @@ export class Permission extends Asked {
 
   /**
    * Waits for the decision. What was declined, cancelled or has expired is not allowed, nor what another than the host has decided. Where nothing was asked, as unattended says, it
-   * throws NO_PENDING_PERMISSION.
+   * throws NO_PENDING_PERMISSION. Of an approval that was asked as editable, editedInput is the input that is allowed instead of the one
+   * that was asked, as JSON.
    *
    * @param {Ending} [ending]
-   * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined}>}
+   * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined, editedInput?: string | undefined}>}
    */
   async decision(ending) {
     if (this.#rule) return this.#rule;
     if (this.unattended && this.form === undefined) {
       throw new ParleyError("NO_PENDING_PERMISSION", "nobody follows the mail of who would decide, and nothing was asked");
     }
-    const { status, note, values, allowed } = await this.await(ending);
+    const { status, note, values, allowed, editedInput } = await this.await(ending);
     if (status !== "answered") return { allowed: false, reason: note ?? "" };
     const { reason } = /** @type {{reason?: string}} */ (values);
-    return { allowed: allowed === true, reason: reason ?? "" };
+    return { allowed: allowed === true, reason: reason ?? "", ...(editedInput === undefined ? {} : { editedInput }) };
   }
 }

@@ -31,6 +31,7 @@ export interface ApproveRequest {
   attended?: boolean;
   /** A time in UTC, with milliseconds. */
   deadline?: string;
+  editable?: boolean;
   folder?: string;
   /** Any JSON. */
   input: unknown;
@@ -811,6 +812,8 @@ export interface Outcome {
   by?: string;
   byName?: string;
   digest?: string;
+  editedDigest?: string;
+  editedInput?: string;
   /** An ID: {ULID}@{node}. */
   form?: string;
   note?: string;
