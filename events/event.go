@@ -53,6 +53,10 @@ const (
 	kindQuotaSet          Kind = 40
 	kindNodeDropped       Kind = 41
 	kindJournalArchived   Kind = 42
+	kindMessageSnoozed    Kind = 43
+	kindMessageRestored   Kind = 44
+	kindMessagesRead      Kind = 45
+	kindDraftSaved        Kind = 46
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -123,6 +127,14 @@ func (*NodeDropped) kind() Kind { return kindNodeDropped }
 
 func (*JournalArchived) kind() Kind { return kindJournalArchived }
 
+func (*MessageSnoozed) kind() Kind { return kindMessageSnoozed }
+
+func (*MessageRestored) kind() Kind { return kindMessageRestored }
+
+func (*MessagesRead) kind() Kind { return kindMessagesRead }
+
+func (*DraftSaved) kind() Kind { return kindDraftSaved }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -176,6 +188,10 @@ var schemas = map[Kind]schema{
 	kindQuotaSet:          {name: "QuotaSet", version: 1, make: func() Event { return new(QuotaSet) }},
 	kindNodeDropped:       {name: "NodeDropped", version: 1, make: func() Event { return new(NodeDropped) }},
 	kindJournalArchived:   {name: "JournalArchived", version: 1, make: func() Event { return new(JournalArchived) }},
+	kindMessageSnoozed:    {name: "MessageSnoozed", version: 1, make: func() Event { return new(MessageSnoozed) }},
+	kindMessageRestored:   {name: "MessageRestored", version: 1, make: func() Event { return new(MessageRestored) }},
+	kindMessagesRead:      {name: "MessagesRead", version: 1, make: func() Event { return new(MessagesRead) }},
+	kindDraftSaved:        {name: "DraftSaved", version: 1, make: func() Event { return new(DraftSaved) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 

@@ -194,3 +194,12 @@ type ForwardQueued struct {
 	Via  capabilities.ID   `json:"via,omitzero"`
 	Date capabilities.Time `json:"date"`
 }
+
+// DraftSaved is the unfinished answer of a recipient of a form, as it was last typed. Values is a record of the texts of
+// each field, with sealed ones for secret fields; null removes the draft. Revision is that of the form.
+type DraftSaved struct {
+	Form     capabilities.ID    `json:"form"`
+	Revision uint64             `json:"revision,omitempty"`
+	Values   capabilities.Value `json:"values,omitzero"`
+	Date     capabilities.Time  `json:"date"`
+}

@@ -46,6 +46,24 @@ type MessageDismissed struct {
 	Number uint64 `json:"number"`
 }
 
+// MessageRestored shows a message again that was dismissed.
+type MessageRestored struct {
+	Number uint64 `json:"number"`
+}
+
+// MessageSnoozed takes a message out of the list of those that wait until a time. At that time it comes back unread,
+// with another such event whose Until is 0. A later event replaces an earlier one.
+type MessageSnoozed struct {
+	Number uint64            `json:"number"`
+	Until  capabilities.Time `json:"until,omitzero"`
+}
+
+// MessagesRead marks messages as read or, with Unread, as not read.
+type MessagesRead struct {
+	Numbers []uint64 `json:"numbers"`
+	Unread  bool     `json:"unread,omitempty"`
+}
+
 // OutboxKind is the kind of an item of the outbox.
 type OutboxKind uint8
 
