@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -51,6 +52,9 @@ type mailboxActor struct {
 	use       mailbox.Usage         // as the node's accounts have it
 	holding   []capabilities.NodeID // other nodes whose mail counts for them here
 	writer    eventWriter
+
+	notes   *notes    // that wait to be written; nil if there are none
+	notesAt time.Time // when the last ones were written
 }
 
 // Receive handles one message.
@@ -94,8 +98,8 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.snapshotIfDue()
 }
 
-// expireForms ends the forms whose deadline has passed. It runs before every message, so no message finds such a form
-// open. The scheduler only makes sure that a message comes.
+// expireForms ends the forms whose deadline has passed, and brings back the messages whose snooze has ended. It runs
+// before every message, so no message finds such a form open. The scheduler only makes sure that a message comes.
 func (b *mailboxActor) expireForms() {
 	at := b.state.Summary().Deadline
 	if at == 0 || at > b.node.now() {
@@ -103,6 +107,9 @@ func (b *mailboxActor) expireForms() {
 	}
 	if _, err := b.decide(mailbox.ExpireForms{}); err != nil {
 		b.node.log.Warn("deadline not met", "mailbox", b.reg.id.String(), "error", err)
+	}
+	if _, err := b.decide(mailbox.WakeMessages{}); err != nil {
+		b.node.log.Warn("snooze not ended", "mailbox", b.reg.id.String(), "error", err)
 	}
 }
 

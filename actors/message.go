@@ -2,12 +2,17 @@ package actors
 
 import (
 	"context"
+	"maps"
+	"math"
+	"slices"
+	"time"
 
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // Send sends a message in which @name and @edge:name carry what the agent has under those names, and \@ is
@@ -47,6 +52,17 @@ func (a *Agent) Adopt(ctx context.Context, ref capabilities.FormRef, edge, name 
 // Dismiss hides a message.
 func (a *Agent) Dismiss(ctx context.Context, ref capabilities.FormRef) error {
 	return a.do(ctx, mailbox.DismissMessage{Message: ref})
+}
+
+// Restore shows a message again that was dismissed.
+func (a *Agent) Restore(ctx context.Context, ref capabilities.FormRef) error {
+	return a.do(ctx, mailbox.RestoreMessage{Message: ref})
+}
+
+// Snooze takes a message out of the list of those that wait, until a time. It comes back unread. A time that has passed
+// brings it back now.
+func (a *Agent) Snooze(ctx context.Context, ref capabilities.FormRef, until capabilities.Time) error {
+	return a.do(ctx, mailbox.SnoozeMessage{Message: ref, Until: until})
 }
 
 // Prompt sends an agent a message to work on, in plain words. If it has a program that is not running yet, that runs
@@ -174,4 +190,217 @@ func promptState(b *mailboxActor, message capabilities.ID) (view.Prompted, *run,
 		return p, r, nil
 	}
 	return p, nil, nil
+}
+
+// Counts returns the numbers of messages in the lists of the agent's inbox.
+func (m Mail) Counts(ctx context.Context) (view.MessageCounts, error) {
+	return call(ctx, m.agent, countMessages{})
+}
+
+// countMessages returns the numbers of messages in the lists. It costs no more than the index.
+type countMessages struct{}
+
+func (countMessages) handle(b *mailboxActor) (view.MessageCounts, error) {
+	if !b.state.Mail.Counted() {
+		var all []mailbox.Listed
+		for l, err := range b.all(0) {
+			if err != nil {
+				return view.MessageCounts{}, err
+			}
+			all = append(all, l)
+		}
+		b.state.Mail.Recount(all)
+	}
+	c, err := b.state.Mail.Counts()
+	return view.MessageCounts{Pending: c.Pending, Snoozed: c.Snoozed, Done: c.Done, Unread: c.Unread, All: c.All}, err
+}
+
+// MarkRead marks messages as read or, with unread, as not read. Without numbers, it marks all unread messages as read, at
+// most mailbox.MaxMarked of them, the newest first. It returns the number of unread messages that are left.
+func (m Mail) MarkRead(ctx context.Context, numbers []uint64, unread bool) (left int, err error) {
+	if _, err := callRelay(ctx, m.agent, markRead{numbers, unread}); err != nil {
+		return 0, err
+	}
+	c, err := m.Counts(ctx)
+	return c.Unread, err
+}
+
+type markRead struct {
+	numbers []uint64
+	unread  bool
+}
+
+func (m markRead) handle(b *mailboxActor, reply replyTo[none]) {
+	numbers := m.numbers
+	if len(numbers) == 0 && !m.unread {
+		for l, err := range b.newest(view.MessageFilter{Unread: true}, math.MaxUint64) {
+			if err != nil {
+				reply.release(b, none{}, err)
+				return
+			}
+			if numbers = append(numbers, l.Number); len(numbers) == mailbox.MaxMarked {
+				break
+			}
+		}
+	}
+	evs, err := b.propose(mailbox.MarkMessages{Numbers: numbers, Unread: m.unread}, b.node.now())
+	if err != nil || len(evs) == 0 && b.notes == nil {
+		reply.release(b, none{}, err)
+		return
+	}
+	b.keep(note{reply: reply}, func(n *notes) {
+		for _, number := range numbers {
+			n.unread[number] = m.unread
+		}
+	})
+}
+
+// SaveDraft keeps the agent's unfinished answer to a form, until the form ends. No texts remove it. It returns when the
+// draft, or a later one of the same form, is durable.
+func (a *Agent) SaveDraft(ctx context.Context, ref capabilities.FormRef, texts []events.FieldText) error {
+	_, err := callRelay(ctx, a, saveDraft{ref, texts})
+	return err
+}
+
+type saveDraft struct {
+	form  capabilities.FormRef
+	texts []events.FieldText
+}
+
+func (m saveDraft) handle(b *mailboxActor, reply replyTo[none]) {
+	c, err := m.command(b)
+	if err == nil {
+		_, err = b.propose(c, b.node.now())
+	}
+	if err != nil {
+		reply.release(b, none{}, err)
+		return
+	}
+	form := c.Form.ID()
+	b.keep(note{form, reply}, func(n *notes) { n.drafts[form] = c })
+}
+
+// command returns the command of the draft, with the form's ID and sealed secrets.
+func (m saveDraft) command(b *mailboxActor) (mailbox.SaveDraft, error) {
+	msg, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(m.form) })
+	if err != nil {
+		return mailbox.SaveDraft{}, err
+	}
+	values, err := msg.Form.DraftValues(m.texts)
+	if err != nil {
+		return mailbox.SaveDraft{}, err
+	}
+	sealed, err := b.node.secrets.SealFields(form.Secrets(msg.Form.Fields), values)
+	maps.Copy(values, sealed)
+	return mailbox.SaveDraft{Form: capabilities.FormID(msg.ID()), Values: values}, err
+}
+
+// Draft returns the agent's unfinished answer to a form. Texts of secret fields are left out for a token whose scopes do not
+// include them.
+func (a *Agent) Draft(ctx context.Context, ref capabilities.FormRef) (view.Draft, error) {
+	return call(ctx, a, queryDraft{ref, a.reveals()})
+}
+
+type queryDraft struct {
+	form   capabilities.FormRef
+	reveal bool
+}
+
+func (m queryDraft) handle(b *mailboxActor) (view.Draft, error) {
+	msg, err := b.state.Mail.FindForm(m.form)
+	if err != nil {
+		return view.Draft{}, err
+	}
+	d := view.Draft{Texts: []events.FieldText{}}
+	if msg.Form.Draft == nil {
+		return d, nil
+	}
+	values := msg.Form.Draft.Values
+	if m.reveal {
+		if values, err = b.node.secrets.Open(values); err != nil {
+			return d, err
+		}
+	}
+	d.Texts, d.SavedAt = append(d.Texts, msg.Form.DraftTexts(values)...), msg.Form.Draft.Date
+	return d, nil
+}
+
+// notePause is the time between two writes of an agent's notes. Notes that come earlier wait together, and only the last
+// draft of a form is written.
+const notePause = 500 * time.Millisecond
+
+// notes are marks of messages and drafts that are written together. None is accepted before it is durable.
+type notes struct {
+	node    *Node
+	mailbox capabilities.ID
+	unread  map[uint64]bool // by the number of a marked message
+	drafts  map[capabilities.ID]mailbox.SaveDraft
+	waiting []note
+}
+
+// note is one of them: the draft of a form, or with no form the marks of messages.
+type note struct {
+	form  capabilities.ID
+	reply replyTo[none]
+}
+
+// keep has a note written with those that wait, which add adds it to: now, or when the pause has passed.
+func (b *mailboxActor) keep(one note, add func(*notes)) {
+	first := b.notes == nil
+	if first {
+		b.notes = &notes{node: b.node, mailbox: b.reg.id, unread: map[uint64]bool{}, drafts: map[capabilities.ID]mailbox.SaveDraft{}}
+	}
+	n := b.notes
+	add(n)
+	n.waiting = append(n.waiting, one)
+	pause := notePause - time.Since(b.notesAt)
+	switch {
+	case !first:
+	case pause <= 0:
+		n.handle(b)
+	default:
+		time.AfterFunc(pause, n.send)
+	}
+}
+
+func (n *notes) send() {
+	if n.node.life.Err() != nil {
+		n.fail(errClosing())
+		return
+	}
+	n.node.registry.tell(n.mailbox, 0, n)
+}
+
+func (n *notes) handle(b *mailboxActor) {
+	if b.notes == n {
+		b.notes = nil
+	}
+	b.notesAt = time.Now()
+	errs := map[capabilities.ID]error{{}: n.mark(b)}
+	for form, c := range n.drafts {
+		_, errs[form] = b.decide(c)
+	}
+	for _, one := range n.waiting {
+		one.reply.release(b, none{}, errs[one.form])
+	}
+}
+
+// mark marks the messages.
+func (n *notes) mark(b *mailboxActor) error {
+	for _, unread := range []bool{false, true} {
+		numbers := slices.Sorted(maps.Keys(n.unread))
+		numbers = slices.DeleteFunc(numbers, func(number uint64) bool { return n.unread[number] != unread })
+		for some := range slices.Chunk(numbers, mailbox.MaxMarked) {
+			if _, err := b.decide(mailbox.MarkMessages{Numbers: some, Unread: unread}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (n *notes) fail(err error) {
+	for _, one := range n.waiting {
+		one.reply.fail(err)
+	}
 }

@@ -253,6 +253,24 @@ func (b *mailboxActor) back(before uint64) iter.Seq2[mailbox.Listed, error] {
 	})
 }
 
+// newest yields the messages before a number that a filter may pick, the newest first.
+func (b *mailboxActor) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.Listed, error] {
+	var known []mailbox.Listed
+	switch {
+	case f.Pending:
+		known = slices.Collect(b.state.Mail.ListOpen(0))
+	case f.Snoozed:
+		for _, n := range b.state.Mail.SnoozedFrom(0) {
+			known = append(known, mailbox.Listed{Number: n, Snoozed: true})
+		}
+	default:
+		return listedBy(f, b.back(before))
+	}
+	known = slices.DeleteFunc(known, func(l mailbox.Listed) bool { return l.Number >= before })
+	slices.Reverse(known)
+	return listedBy(f, these(slices.Values(known)))
+}
+
 // these yields messages that are known.
 func these(all iter.Seq[mailbox.Listed]) iter.Seq2[mailbox.Listed, error] {
 	return func(yield func(mailbox.Listed, error) bool) {
@@ -268,7 +286,13 @@ func these(all iter.Seq[mailbox.Listed]) iter.Seq2[mailbox.Listed, error] {
 func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 	switch {
 	case f.Pending:
-		return l.Open && l.Received && (f.All || !l.Dismissed)
+		return l.Open && l.Received && (f.All || !l.Dismissed && !l.Snoozed)
+	case f.Snoozed:
+		return l.Snoozed
+	case f.Done:
+		return l.Done
+	case f.Unread:
+		return l.Unread
 	case f.All:
 		return true
 	}
@@ -277,8 +301,11 @@ func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 
 // listed yields the messages that a filter may pick, from a number on.
 func (b *mailboxActor) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.Listed, error] {
-	if f.Pending {
+	switch {
+	case f.Pending:
 		return listedBy(f, these(b.state.Mail.ListOpen(first)))
+	case f.Snoozed:
+		return numbered(b.state.Mail.SnoozedFrom(first))
 	}
 	return listedBy(f, b.all(first))
 }

@@ -66,8 +66,7 @@ func (m queryLast) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	size := 0
-	newest := listedBy(m.view, b.back(cmp.Or(m.before, math.MaxUint64)))
-	for e, err := range b.list(newest, min(m.limit, readAtOnce)) {
+	for e, err := range b.list(b.newest(m.view, cmp.Or(m.before, math.MaxUint64)), min(m.limit, readAtOnce)) {
 		if err != nil {
 			return in, err
 		}
@@ -358,7 +357,11 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	e := view.Message{
 		Number: m.Number, Changed: m.Changed, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
 		From: m.From(), FromName: v.state.Names.Of(m.From()), To: m.To(), ToName: v.state.Names.Of(m.To()),
-		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(),
+		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(), SnoozedUntil: v.state.Mail.SnoozedUntil(m.Number),
+	}
+	var err error
+	if e.Unread, err = v.state.Mail.IsUnread(m.Number); err != nil {
+		return e, err
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
 		parent, ok, err := v.state.Mail.NumberOf(e.ReplyTo)

@@ -261,6 +261,12 @@ func senderChange(s *State, e events.Event) (by capabilities.ID, c Amounts) {
 				return freed(s, m)
 			}
 		}
+	case *events.MessageRestored:
+		if e.Number < s.Mail.Len() {
+			if m, err := s.Mail.at(e.Number); err == nil {
+				return heldAgain(s, m)
+			}
+		}
 	case *events.CapabilityMinted:
 		c[QuotaGrants] = 1
 		by = s.Account.of(e.Grant.By)
@@ -279,6 +285,19 @@ func freed(s *State, m *Message) (by capabilities.ID, c Amounts) {
 		c[QuotaForms] = -1
 	}
 	return s.Account.of(m.From()), c
+}
+
+// heldAgain returns the change that the end of a dismissal makes.
+func heldAgain(s *State, m *Message) (by capabilities.ID, c Amounts) {
+	shown := *m
+	if shown.Dismissed = false; !m.Dismissed || !isHeld(s, &shown) {
+		return by, c
+	}
+	by, c = freed(s, &shown)
+	for q := range c {
+		c[q] = -c[q]
+	}
+	return by, c
 }
 
 // isHeld reports whether a message counts for its sender: another agent sent it, and it is neither dismissed nor
@@ -376,6 +395,12 @@ func sizeOfOther(e events.Event) int64 {
 		return int64(n)
 	case *events.TokenMade:
 		return int64(2*small + len(e.Note))
+	case *events.MessageSnoozed, *events.MessageRestored:
+		return small
+	case *events.MessagesRead:
+		return int64(small + 4*len(e.Numbers))
+	case *events.DraftSaved:
+		return int64(small + e.Values.Extent().Bytes)
 	case *events.RuleUsed:
 		return int64(small + len(e.Tool) + len(e.Input))
 	}

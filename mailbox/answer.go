@@ -371,3 +371,88 @@ func (f *Form) takes(g capabilities.Grant, by capabilities.ID) bool {
 	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.ID && g.Revoked == 0 &&
 		len(g.Name) <= maxGrantName && utf8.ValidString(g.Name)
 }
+
+// Bounds of drafts.
+const (
+	maxDraft  = 64 << 10 // bytes of one
+	maxDrafts = 128      // of a mailbox
+)
+
+// SaveDraft keeps the agent's unfinished answer to a form, in place of the one before, until the form ends. No values
+// remove it. Values are those of DraftValues, with sealed ones for secret fields.
+type SaveDraft struct {
+	Form   capabilities.FormRef
+	Values map[string]capabilities.Value
+}
+
+func (c SaveDraft) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.answerable(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	e := &events.DraftSaved{Form: m.Form.ID, Date: now}
+	if len(c.Values) > 0 {
+		e.Values = capabilities.Record(c.Values)
+	}
+	before := m.Form.Draft
+	switch n := e.Values.Extent().Bytes; {
+	case n > maxDraft:
+		return nil, parley.Refuse(parley.TooLarge, "a draft of %d bytes is over the limit of %d", n, maxDraft)
+	case before == nil && len(c.Values) == 0, before != nil && before.Values.Equal(e.Values):
+		return nil, nil
+	case before == nil && s.Mail.drafts >= maxDrafts:
+		return nil, parley.Refuse(parley.TooLarge, "%d drafts are kept at most", maxDrafts)
+	}
+	return []events.Event{e}, nil
+}
+
+// DraftValues returns the texts of each field as lists, by name. It refuses with INVALID_ARGUMENT a text that no draft
+// can have, and one of a field that the form has not.
+func (f *Form) DraftValues(texts []events.FieldText) (map[string]capabilities.Value, error) {
+	lists := map[string][]string{}
+	for _, t := range texts {
+		if !slices.ContainsFunc(f.Fields, func(f events.Field) bool { return f.Name == t.Name }) {
+			return nil, parley.Refuse(parley.InvalidArgument, "the form has no field %s", parley.Quoted(t.Name, 40))
+		}
+		if err := checkText("a draft", t.Text, maxDraft); err != nil {
+			return nil, err
+		}
+		lists[t.Name] = append(lists[t.Name], t.Text)
+	}
+	values := map[string]capabilities.Value{}
+	for name, list := range lists {
+		values[name] = capabilities.Strings(list...)
+	}
+	return values, nil
+}
+
+// DraftTexts returns the texts of a draft in the order of the fields. It leaves out sealed ones.
+func (f *Form) DraftTexts(values capabilities.Value) (texts []events.FieldText) {
+	byName, _ := values.AsRecord()
+	for _, field := range f.Fields {
+		list, _ := byName[field.Name].AsList()
+		for _, v := range list {
+			if text, ok := v.AsString(); ok {
+				texts = append(texts, events.FieldText{Name: field.Name, Text: text})
+			}
+		}
+	}
+	return texts
+}
+
+func (f fold) draftSaved(e *events.DraftSaved) error {
+	m, err := f.Mail.openForm(e.Form)
+	if err != nil {
+		return err
+	}
+	if m.Form.Draft != nil {
+		f.Mail.drafts--
+	}
+	if m.Form.Draft = e; e.Values.IsNull() {
+		m.Form.Draft = nil
+	} else {
+		f.Mail.drafts++
+	}
+	f.Mail.marked = true
+	return nil
+}

@@ -38,6 +38,14 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.messagePosted(e)
 	case *events.MessageDismissed:
 		return f.messageDismissed(e)
+	case *events.MessageRestored:
+		return f.messageRestored(e)
+	case *events.MessageSnoozed:
+		return f.messageSnoozed(e)
+	case *events.MessagesRead:
+		return f.messagesRead(e)
+	case *events.DraftSaved:
+		return f.draftSaved(e)
 	case *events.MessageDelivered:
 		return f.delivered(e)
 	case *events.NameBound:
@@ -283,9 +291,12 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	return nil
 }
 
+// missing returns the error of an event about a message that is not there.
+func missing(n uint64) error { return fmt.Errorf("%w: no message %d", ErrNonsense, n) }
+
 func (f fold) messageDismissed(e *events.MessageDismissed) error {
 	if e.Number >= f.Mail.Len() {
-		return fmt.Errorf("%w: no message %d", ErrNonsense, e.Number)
+		return missing(e.Number)
 	}
 	f.Mail.dismiss(e.Number, f.Version)
 	if m := f.Mail.live[e.Number]; m != nil {

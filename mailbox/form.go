@@ -20,6 +20,7 @@ type Form struct {
 	Ended     *events.FormCancelled // nil unless it ended otherwise
 	Settled   uint64                // the mailbox's version after its end; 0 while it is open
 	Offered   *events.RulesOffered  // of an approval at its home: the rules to choose from, and the folder of the call
+	Draft     *events.DraftSaved    // the agent's own unfinished answer; nil if there is none
 
 	// Of a copy whose home is on another node: the answer and forwards on their way there, and why it refused the last.
 	QueuedAnswer   *events.AnswerQueued
@@ -354,7 +355,7 @@ type ExpireForms struct{}
 func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var past []deadline
 	for _, d := range s.Mail.due {
-		if d.at <= now && s.Mail.isOpen(d.number) {
+		if d.at <= now && !d.wakes && s.Mail.isOpen(d.number) {
 			past = append(past, d)
 		}
 	}

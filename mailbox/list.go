@@ -16,12 +16,16 @@ type Listed struct {
 	Received  bool
 	Dismissed bool
 	Open      bool // a form that has not ended
+	Snoozed   bool
+	Done      bool // received, and dismissed or settled
+	Unread    bool
 }
 
 func (l *Mail) listed(n uint64, e *index.Entry) Listed {
 	return Listed{
 		Number: n, Changed: uint64(e.Changed),
 		Sent: e.Is(index.Sent), Received: e.Is(index.Received), Dismissed: e.Is(index.Dismissed), Open: e.IsOpen(),
+		Snoozed: e.Is(index.Snoozed), Done: isDone(e), Unread: isUnread(e),
 	}
 }
 

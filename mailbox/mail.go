@@ -32,6 +32,10 @@ type Mail struct {
 	open      int           // open forms that the agent asked
 	approvals []uint64      // open approvals that the agent asked, oldest first
 	due       dueHeap
+	snoozed   map[uint64]capabilities.Time // until when, by number
+	drafts    int                          // forms with a draft
+	tally     *tally                       // nil if it is not known
+	marked    bool                         // messages were snoozed, restored or read, or a draft was saved
 }
 
 // pageLength is the number of messages in a page of the index.
@@ -46,6 +50,7 @@ func newMail(self capabilities.ID) Mail {
 		posted:  map[uint64]uint64{},
 		results: map[string]uint64{},
 		refs:    newHeldRefs(),
+		tally:   &tally{},
 	}
 }
 
@@ -300,6 +305,7 @@ func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
 		e.Flags |= index.Received
 	}
 	l.index.Add(e, uint64(came), made...)
+	l.tally.add(&e, 1)
 	l.live[m.Number] = m
 	l.touch(m, version)
 	l.refs.addMessage(l, m)
@@ -316,9 +322,11 @@ func (l *Mail) touch(m *Message, version uint64) {
 
 // dismiss notes that a message is dismissed.
 func (l *Mail) dismiss(n, version uint64) {
-	e := l.index.Change(n)
-	e.Flags |= index.Dismissed
-	e.Changed = uint32(version)
+	l.endSnooze(n)
+	l.change(n, func(e *index.Entry) {
+		e.Flags |= index.Dismissed
+		e.Changed = uint32(version)
+	})
 	l.recent.Add(version, n)
 	if m, err := l.at(n); err == nil {
 		m.Dismissed, m.Changed = true, version
@@ -335,7 +343,12 @@ func dismissalNeeds(e *index.Entry) bool {
 // settle notes that a form has ended.
 func (l *Mail) settle(m *Message, version uint64) {
 	m.Form.Settled = version
-	l.index.Change(m.Number).Settled = uint32(version)
+	l.endSnooze(m.Number)
+	l.change(m.Number, func(e *index.Entry) { e.Settled = uint32(version) })
+	if m.Form.Draft != nil {
+		m.Form.Draft = nil
+		l.drafts--
+	}
 	l.touch(m, version)
 	l.origins.drop(m)
 	if l.Received(m) {
@@ -423,10 +436,11 @@ func (l *Mail) isOpen(n uint64) bool {
 	return m != nil && m.Form != nil && m.Form.IsOpen()
 }
 
-// nextDeadline returns the earliest deadline of an open form. It drops the deadlines of forms that ended.
+// nextDeadline returns the earliest deadline of an open form, or time at which a snoozed message comes back. It drops the
+// deadlines of forms that ended.
 func (l *Mail) nextDeadline() capabilities.Time {
 	for len(l.due) > 0 {
-		if l.isOpen(l.due[0].number) {
+		if l.due[0].wakes || l.isOpen(l.due[0].number) {
 			return l.due[0].at
 		}
 		heap.Pop(&l.due)
@@ -437,6 +451,7 @@ func (l *Mail) nextDeadline() capabilities.Time {
 type deadline struct {
 	at     capabilities.Time
 	number uint64
+	wakes  bool // a snoozed message comes back
 }
 
 func (d deadline) compare(o deadline) int {

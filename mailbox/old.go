@@ -204,12 +204,31 @@ func (s *State) needs(e events.Event) error {
 				_, err = l.at(e.Number)
 			}
 		}
+	case *events.MessageRestored:
+		if e.Number < l.Len() {
+			var entry *index.Entry
+			if entry, err = l.entry(e.Number); err == nil && entry.Is(index.Dismissed) && (!entry.Is(index.Form) || entry.Is(index.HasOrigin)) {
+				_, err = l.at(e.Number)
+			}
+		}
+	case *events.MessageSnoozed:
+		err = l.needPages(e.Number)
+	case *events.MessagesRead:
+		err = l.needPages(e.Numbers...)
 	case *events.FormRequested:
 		err = l.addNeeds(e.ID, e.ReplyTo)
 	case *events.MessagePosted:
 		err = l.addNeeds(e.Message, e.ReplyTo)
 	}
 	return err
+}
+
+// needPages fails with Absent if pages of messages are not in memory.
+func (l *Mail) needPages(numbers ...uint64) error {
+	if pages := l.PagesOf(numbers); len(pages) > 0 {
+		return &Absent{Pages: pages}
+	}
+	return nil
 }
 
 // addNeeds fails with Absent if a message cannot be added.

@@ -60,6 +60,21 @@ func (x *originIndex) add(m *Message, received bool) bool {
 	return true
 }
 
+// restore enters a form again that belongs there.
+func (x *originIndex) restore(m *Message) {
+	o := m.Form.AskedIn()
+	if o == nil {
+		return
+	}
+	if *x == nil {
+		*x = originIndex{}
+	}
+	k := keyOf(o)
+	if i, found := slices.BinarySearch((*x)[k], m.Number); !found {
+		(*x)[k] = slices.Insert((*x)[k], i, m.Number)
+	}
+}
+
 // drop removes a form that is settled and dismissed.
 func (x originIndex) drop(m *Message) {
 	if !m.isOver() {

@@ -14,11 +14,13 @@ import (
 	"parley/mailbox/index"
 )
 
-// snapshotFormat is the version of the layout of snapshot, and headFormat of that of headSnapshot. A snapshot of another
+// snapshotFormat is the version of the layout of snapshot, headFormat of that of headSnapshot, and
+// inboxFormat of that of inboxSnapshot. A snapshot of another
 // version is not read: the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	headFormat     = 11
+	inboxFormat    = 12
 )
 
 // snapshot is the encoded form of a State: the messages that are in memory, and the indexes of all. It leaves out
@@ -178,6 +180,9 @@ func (s *State) encode(x indexSnapshot) ([]byte, error) {
 		img.Rules = append(img.Rules, *s.Rules.byID[r])
 	}
 	b, err := encode(&img)
+	if err == nil {
+		b, err = s.withInbox(b)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
@@ -247,6 +252,16 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 			encoded = head.State
 		}
 	}
+	var inbox *inboxSnapshot
+	if err == nil {
+		format, err = formatOf(encoded)
+	}
+	if err == nil && format == inboxFormat {
+		inbox = new(inboxSnapshot)
+		if err = decode(encoded, inbox); err == nil {
+			encoded = inbox.State
+		}
+	}
 	var img snapshot
 	if err == nil {
 		err = decode(encoded, &img)
@@ -266,9 +281,14 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	if err == nil {
 		err = img.restore(s)
 	}
+	s.Mail.tally = nil
+	if err == nil && inbox != nil {
+		err = inbox.restore(s)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
 	}
+	s.Mail.countAll()
 	return s, nil
 }
 

@@ -104,7 +104,8 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 // that bring a decision of another mailbox.
 func Spends(c Command) bool {
 	switch c.(type) {
-	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward:
+	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
+		SnoozeMessage, MarkMessages, SaveDraft:
 		return true
 	}
 	return false

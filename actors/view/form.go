@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley/capabilities"
+	"parley/events"
 )
 
 // Asked is an accepted form or request: it is on disk. Outcome is set if the form was settled already. With no Form, it is
@@ -47,6 +48,13 @@ const (
 	// form is open until it arrives.
 	StatusAnswering FormStatus = "answering"
 )
+
+// Draft is an agent's unfinished answer to a form: texts as RespondFormRequest takes them. A field for several choices
+// has one for each. SavedAt is 0 if there is no draft.
+type Draft struct {
+	Texts   []events.FieldText `json:"texts"`
+	SavedAt capabilities.Time  `json:"savedAt,omitzero"`
+}
 
 // Outcome is the end of a form. Values is a record, in the clear for the asker, and masked for others where a field is
 // secret. Order has the names in it as the form orders them.

@@ -11,21 +11,23 @@ import (
 // Message is a message, form or request as the agent of its mailbox sees it. Names are the agent's own, of today, and ""
 // where it has none.
 type Message struct {
-	Number      uint64            `json:"number"`
-	Type        string            `json:"type"` // form, request, approval or message
-	MessageID   capabilities.ID   `json:"messageId"`
-	From        capabilities.ID   `json:"from"`
-	FromName    string            `json:"fromName,omitempty"`
-	To          capabilities.ID   `json:"to"`
-	ToName      string            `json:"toName,omitempty"`
-	Sent        bool              `json:"sent"`     // the agent itself sent it
-	Received    bool              `json:"received"` // it was sent to the agent; a message to itself is both
-	Date        capabilities.Time `json:"date"`
-	Dismissed   bool              `json:"dismissed"`
-	Delivered   bool              `json:"delivered"` // of what it sent: whether it has arrived
-	Changed     uint64            `json:"changed"`   // version of the mailbox since which it is as it is
-	ReplyTo     capabilities.ID   `json:"replyTo,omitzero"`
-	ReplyNumber *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
+	Number       uint64            `json:"number"`
+	Type         string            `json:"type"` // form, request, approval or message
+	MessageID    capabilities.ID   `json:"messageId"`
+	From         capabilities.ID   `json:"from"`
+	FromName     string            `json:"fromName,omitempty"`
+	To           capabilities.ID   `json:"to"`
+	ToName       string            `json:"toName,omitempty"`
+	Sent         bool              `json:"sent"`     // the agent itself sent it
+	Received     bool              `json:"received"` // it was sent to the agent; a message to itself is both
+	Date         capabilities.Time `json:"date"`
+	Dismissed    bool              `json:"dismissed"`
+	Delivered    bool              `json:"delivered"`             // of what it sent: whether it has arrived
+	Changed      uint64            `json:"changed"`               // version of the mailbox since which it is as it is
+	Unread       bool              `json:"unread,omitempty"`      // it came from another, is not done, and was not read since it came or came back
+	SnoozedUntil capabilities.Time `json:"snoozedUntil,omitzero"` // when it comes back, if it is snoozed
+	ReplyTo      capabilities.ID   `json:"replyTo,omitzero"`
+	ReplyNumber  *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
 	// of a message
 	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
@@ -132,19 +134,37 @@ type Party struct {
 
 // MessageFilter picks messages. The zero value picks what was received and not dismissed.
 type MessageFilter struct {
-	All     bool `json:"all,omitempty"`     // also what the agent sent and what it dismissed
-	Pending bool `json:"pending,omitempty"` // only what waits for its answer
+	All     bool `json:"all,omitempty"`     // also what the agent sent, and what it dismissed or snoozed
+	Pending bool `json:"pending,omitempty"` // only what waits for its answer, and is not snoozed
+	Snoozed bool `json:"snoozed,omitempty"` // only what is snoozed
+	Done    bool `json:"done,omitempty"`    // only what was received, and is dismissed or settled
+	Unread  bool `json:"unread,omitempty"`  // only what is unread
 }
 
 // Matches reports whether the filter picks a message.
 func (f MessageFilter) Matches(m *Message) bool {
 	switch {
 	case f.Pending:
-		return m.AnswerNeeded && (f.All || !m.Dismissed)
+		return m.AnswerNeeded && (f.All || !m.Dismissed && m.SnoozedUntil == 0)
+	case f.Snoozed:
+		return m.SnoozedUntil != 0
+	case f.Done:
+		return m.Received && (m.Dismissed || m.Outcome != nil)
+	case f.Unread:
+		return m.Unread
 	case f.All:
 		return true
 	}
 	return m.Received && !m.Dismissed
+}
+
+// MessageCounts are the numbers of messages in the lists of an inbox.
+type MessageCounts struct {
+	Pending int `json:"pending"` // what waits for the agent's answer, neither dismissed nor snoozed
+	Snoozed int `json:"snoozed"`
+	Done    int `json:"done"`   // what was received, and is dismissed or settled
+	Unread  int `json:"unread"` // of what others sent and is not done
+	All     int `json:"all"`    // with what the agent sent
 }
 
 // Inbox is a list of messages by number, and the cursor from which to follow later changes.

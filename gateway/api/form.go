@@ -89,6 +89,15 @@ type RespondFormRequest struct {
 	Texts  []events.FieldText            `json:"texts,omitempty"`
 }
 
+// SaveDraftRequest keeps an unfinished answer to a form until the form ends. Texts are as in RespondFormRequest, but may be
+// wrong; none remove the draft. The node may hold a draft for half a second, and then writes only the last one. It responds
+// when that is on disk.
+type SaveDraftRequest struct {
+	Acting
+	FormRef
+	Texts []events.FieldText `json:"texts,omitempty"`
+}
+
 // EndRequest ends a form without an answer, or declines a request.
 type EndRequest struct {
 	Acting

@@ -2,6 +2,7 @@ package api
 
 import (
 	"parley/actors/view"
+	"parley/capabilities"
 )
 
 // SendRequest sends words, with references as @edge:name or @name.
@@ -25,6 +26,30 @@ type AdoptRequest struct {
 	Edge string `json:"edge"`
 	Name string `json:"name,omitempty"`
 }
+
+// SnoozeRequest takes a message out of the list of those that wait, until a time. A time that has passed, or none, brings it
+// back now.
+type SnoozeRequest struct {
+	Acting
+	FormRef
+	Until capabilities.Time `json:"until,omitzero"`
+}
+
+// MarkReadRequest marks messages as read, or with Unread as not read: at most 1,000, or without Numbers the newest 1,000
+// unread ones as read. The node may hold it for half a second, to write it together with others.
+type MarkReadRequest struct {
+	Acting
+	Numbers []uint64 `json:"numbers,omitempty"`
+	Unread  bool     `json:"unread,omitempty"`
+}
+
+// MarkReadResponse has the number of unread messages that are left.
+type MarkReadResponse struct {
+	Unread int `json:"unread"`
+}
+
+// CountMessagesRequest counts the messages in the lists of the inbox.
+type CountMessagesRequest struct{ Acting }
 
 // MessageRequest names one message.
 type MessageRequest struct {

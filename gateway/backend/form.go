@@ -93,6 +93,22 @@ func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest)
 	return a.Answer(ctx, answer)
 }
 
+func saveDraft(ctx context.Context, a *actors.Agent, r api.SaveDraftRequest) (api.Done, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{}, a.SaveDraft(ctx, ref, r.Texts)
+}
+
+func fetchDraft(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Draft, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return view.Draft{}, err
+	}
+	return a.Draft(ctx, ref)
+}
+
 func declineForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
 	return end(ctx, r, a.Decline)
 }

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/gateway/api"
@@ -34,6 +35,34 @@ func dismiss(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Do
 		return api.Done{}, err
 	}
 	return api.Done{}, a.Dismiss(ctx, ref)
+}
+
+func restoreMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Done, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{}, a.Restore(ctx, ref)
+}
+
+func snooze(ctx context.Context, a *actors.Agent, r api.SnoozeRequest) (api.Done, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{}, a.Snooze(ctx, ref, r.Until)
+}
+
+func markRead(ctx context.Context, a *actors.Agent, r api.MarkReadRequest) (api.MarkReadResponse, error) {
+	if len(r.Numbers) == 0 && r.Unread {
+		return api.MarkReadResponse{}, parley.Refuse(parley.InvalidArgument, "which messages? give their numbers")
+	}
+	left, err := a.Mail().MarkRead(ctx, r.Numbers, r.Unread)
+	return api.MarkReadResponse{Unread: left}, err
+}
+
+func countMessages(ctx context.Context, a *actors.Agent, _ api.CountMessagesRequest) (view.MessageCounts, error) {
+	return a.Mail().Counts(ctx)
 }
 
 func getMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Message, error) {

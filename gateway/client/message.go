@@ -7,26 +7,30 @@ import (
 	"time"
 
 	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 )
 
 // Message is a message as the agent of its mailbox sees it. Names are the present ones of that agent; "" where it has none.
 type Message struct {
-	Number      uint64    `json:"number"`
-	Type        string    `json:"type"` // form, request, approval or message
-	MessageID   ID        `json:"messageId"`
-	From        ID        `json:"from"`
-	FromName    string    `json:"fromName,omitempty"`
-	To          ID        `json:"to"`
-	ToName      string    `json:"toName,omitempty"`
-	Sent        bool      `json:"sent"`     // the agent itself sent it
-	Received    bool      `json:"received"` // it was sent to the agent; a message to itself is both
-	Date        time.Time `json:"date"`
-	Dismissed   bool      `json:"dismissed"`
-	Delivered   bool      `json:"delivered"` // reports, of what the agent sent, whether it has arrived
-	Changed     uint64    `json:"changed"`   // version of the mailbox at the last change
-	ReplyTo     ID        `json:"replyTo,omitempty"`
-	ReplyNumber *uint64   `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
+	Number       uint64    `json:"number"`
+	Type         string    `json:"type"` // form, request, approval or message
+	MessageID    ID        `json:"messageId"`
+	From         ID        `json:"from"`
+	FromName     string    `json:"fromName,omitempty"`
+	To           ID        `json:"to"`
+	ToName       string    `json:"toName,omitempty"`
+	Sent         bool      `json:"sent"`     // the agent itself sent it
+	Received     bool      `json:"received"` // it was sent to the agent; a message to itself is both
+	Date         time.Time `json:"date"`
+	Dismissed    bool      `json:"dismissed"`
+	Delivered    bool      `json:"delivered"`             // reports, of what the agent sent, whether it has arrived
+	Changed      uint64    `json:"changed"`               // version of the mailbox at the last change
+	Unread       bool      `json:"unread,omitempty"`      // another sent it, it is not done, and was not read since it came or came back
+	SnoozedUntil time.Time `json:"snoozedUntil,omitzero"` // when it comes back, if it is snoozed
+	ReplyTo      ID        `json:"replyTo,omitempty"`
+	ReplyNumber  *uint64   `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
 	// of a message
 	Text   string                     `json:"text,omitempty"` // with @edge where it carries a value
@@ -74,8 +78,9 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 // ID returns the ID that names the message in every method.
 func (m Message) ID() ID { return m.MessageID }
 
-// View selects messages: with All also what the agent sent and what it dismissed, with Pending only what waits for its
-// answer. The zero View selects what was received and not dismissed.
+// View selects messages: with All also what the agent sent, and what it dismissed or snoozed; with Pending only what waits
+// for its answer and is not snoozed; with Snoozed, Done or Unread only that. Done is what was received, and is dismissed or
+// settled. The zero View selects what was received and not dismissed.
 type View = view.MessageFilter
 
 // messagePage is a page of messages.
@@ -152,4 +157,45 @@ func (c *Client) Adopt(ctx context.Context, message ID, edge, name string) error
 // Dismiss takes a message out of view.
 func (c *Client) Dismiss(ctx context.Context, message ID) error {
 	return c.Call(ctx, "dismiss", api.MessageRequest{FormRef: refTo(message)}, nil)
+}
+
+// Restore brings a message back into view that was dismissed.
+func (c *Client) Restore(ctx context.Context, message ID) error {
+	return c.Call(ctx, "restore_message", api.MessageRequest{FormRef: refTo(message)}, nil)
+}
+
+// Snooze takes a message out of the list of those that wait, until a time. Then it comes back unread. The zero time brings
+// it back now.
+func (c *Client) Snooze(ctx context.Context, message ID, until time.Time) error {
+	r := api.SnoozeRequest{FormRef: refTo(message)}
+	if !until.IsZero() {
+		r.Until = capabilities.At(until)
+	}
+	return c.Call(ctx, "snooze", r, nil)
+}
+
+// MarkRead marks messages as read, or with unread as not read. Without numbers it marks the newest 1,000 unread messages as
+// read. It returns the number of unread messages that are left.
+func (c *Client) MarkRead(ctx context.Context, unread bool, numbers ...uint64) (left int, err error) {
+	got, err := get[api.MarkReadResponse](ctx, c, "mark_read", api.MarkReadRequest{Numbers: numbers, Unread: unread})
+	return got.Unread, err
+}
+
+// Counts are the numbers of messages in the lists of an inbox.
+type Counts = view.MessageCounts
+
+// Counts returns the numbers of messages in the lists of the agent's inbox.
+func (c *Client) Counts(ctx context.Context) (Counts, error) {
+	return get[Counts](ctx, c, "count_messages", api.CountMessagesRequest{})
+}
+
+// SaveDraft keeps the agent's unfinished answer to a form as texts, until the form ends. None remove it. It returns when the
+// draft, or a later one, is on the node's disk.
+func (c *Client) SaveDraft(ctx context.Context, form ID, texts []events.FieldText) error {
+	return c.Call(ctx, "save_draft", api.SaveDraftRequest{FormRef: refTo(form), Texts: texts}, nil)
+}
+
+// Draft returns the agent's unfinished answer to a form. It has no texts if there is none.
+func (c *Client) Draft(ctx context.Context, form ID) (view.Draft, error) {
+	return get[view.Draft](ctx, c, "fetch_draft", api.MessageRequest{FormRef: refTo(form)})
 }

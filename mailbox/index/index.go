@@ -32,6 +32,8 @@ const (
 	ByGrant   // sent by a reference with a grant or facet
 	HasOrigin // entered in the mailbox's index of origins
 	Timed     // the times in its IDs are about the time at which it came
+	Snoozed   // it comes back at a time
+	Read      // marked as read
 )
 
 // Is reports whether the Entry has a flag.

@@ -96,6 +96,10 @@ export interface CopyNameRequest {
   uses?: number;
 }
 
+export interface CountMessagesRequest {
+  as?: string;
+}
+
 export interface CreateTokenRequest {
   as?: string;
   note?: string;
@@ -181,7 +185,10 @@ export interface FollowMessagesRequest {
   all?: boolean;
   as?: string;
   cursor: number;
+  done?: boolean;
   pending?: boolean;
+  snoozed?: boolean;
+  unread?: boolean;
   waitMs?: number;
 }
 
@@ -272,10 +279,13 @@ export interface ListMessagesRequest {
   all?: boolean;
   as?: string;
   before?: number;
+  done?: boolean;
   first?: number;
   last?: number;
   limit?: number;
   pending?: boolean;
+  snoozed?: boolean;
+  unread?: boolean;
 }
 
 export interface ListNamesRequest {
@@ -356,6 +366,16 @@ export interface MakeAgentResponse {
   agent: string;
   kind: string;
   name: string;
+}
+
+export interface MarkReadRequest {
+  as?: string;
+  numbers?: Array<number>;
+  unread?: boolean;
+}
+
+export interface MarkReadResponse {
+  unread: number;
 }
 
 export interface MessageRequest {
@@ -513,6 +533,15 @@ export interface RunAgentRequest {
   wrap?: Array<string>;
 }
 
+export interface SaveDraftRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  texts?: Array<Text>;
+}
+
 export interface SendAgentMessageRequest {
   agentId: string;
   as?: string;
@@ -553,6 +582,16 @@ export interface SetStatusRequest {
   as?: string;
   error?: string;
   status: string;
+}
+
+export interface SnoozeRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
 }
 
 export interface StatusResponse {
@@ -670,6 +709,12 @@ export interface CutMessage {
   text: string;
 }
 
+export interface Draft {
+  /** A time in UTC, with milliseconds. */
+  savedAt?: string;
+  texts: Array<Text>;
+}
+
 export interface DroppedPeer {
   givenUp: number;
   introduced: number;
@@ -729,12 +774,15 @@ export interface Envelope {
   /** An ID: {ULID}@{node}. */
   resolverId?: string;
   sent: boolean;
+  /** A time in UTC, with milliseconds. */
+  snoozedUntil?: string;
   text?: string;
   title?: string;
   /** An ID: {ULID}@{node}. */
   to: string;
   toName?: string;
   type: string;
+  unread?: boolean;
 }
 
 export interface Filter {
@@ -793,6 +841,14 @@ export interface JournalState {
   commits: number;
   events: number;
   flushing?: number;
+}
+
+export interface MessageCounts {
+  all: number;
+  done: number;
+  pending: number;
+  snoozed: number;
+  unread: number;
 }
 
 export interface NodeQuotas {
@@ -1039,6 +1095,7 @@ export interface Operations {
   cancel_form: { request: EndRequest; response: Outcome };
   complete: { request: CompleteRequest; response: CompleteResponse };
   copy_name: { request: CopyNameRequest; response: Done };
+  count_messages: { request: CountMessagesRequest; response: MessageCounts };
   create_token: { request: CreateTokenRequest; response: Token };
   decide_many: { request: DecideManyRequest; response: DecideManyResponse };
   decline_form: { request: EndRequest; response: Outcome };
@@ -1047,6 +1104,7 @@ export interface Operations {
   drop_peer: { request: DropPeerRequest; response: DroppedPeer };
   fetch_agent: { request: AgentRequest; response: FetchAgentResponse };
   fetch_agents: { request: FetchAgentsRequest; response: FetchAgentsResponse };
+  fetch_draft: { request: MessageRequest; response: Draft };
   fetch_segments: { request: MoveSegmentsRequest; response: Archive };
   follow_messages: { request: FollowMessagesRequest; response: Inbox };
   form: { request: FormRequest; response: Asked };
@@ -1067,6 +1125,7 @@ export interface Operations {
   locate: { request: NameRequest; response: LocateResponse };
   lookup: { request: LookupRequest; response: LookupResponse };
   make_agent: { request: MakeAgentRequest; response: MakeAgentResponse };
+  mark_read: { request: MarkReadRequest; response: MarkReadResponse };
   move_segments: { request: MoveSegmentsRequest; response: Archive };
   open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
   read_log: { request: ReadLogRequest; response: ReadLogResponse };
@@ -1079,14 +1138,17 @@ export interface Operations {
   request: { request: CapabilityRequest; response: Asked };
   resolve: { request: ResolveRequest; response: Outcome };
   respond_form: { request: RespondFormRequest; response: Outcome };
+  restore_message: { request: MessageRequest; response: Done };
   revoke: { request: RevokeRequest; response: Done };
   revoke_token: { request: RevokeTokenRequest; response: Done };
   run_agent: { request: RunAgentRequest; response: MakeAgentResponse };
+  save_draft: { request: SaveDraftRequest; response: Done };
   send: { request: SendRequest; response: Sent };
   send_agent_message: { request: SendAgentMessageRequest; response: SendAgentMessageResponse };
   set_policy: { request: SetPolicyRequest; response: AgentResponse };
   set_quota: { request: SetQuotaRequest; response: AgentUse };
   set_status: { request: SetStatusRequest; response: Done };
+  snooze: { request: SnoozeRequest; response: Done };
   start_programs: { request: NodeRequest; response: Done };
   status: { request: NodeRequest; response: StatusResponse };
   stop: { request: NodeRequest; response: StopResponse };

@@ -4,6 +4,7 @@
 export const looks = new Set([
   "await",
   "complete",
+  "count_messages",
   "fetch_agent",
   "fetch_agents",
   "follow_messages",
