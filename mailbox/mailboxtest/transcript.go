@@ -78,6 +78,12 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		}
 		v.Now = v.Now.Add(dur)
 		return ""
+	case "wake":
+		return v.outcome(v.Decide(as, mailbox.WakeMessages{}))
+	case "counts":
+		return v.showCounts(as)
+	case "draft":
+		return v.draft(as, form(), d.Input)
 	case "expire":
 		return v.outcome(v.Decide(as, mailbox.ExpireForms{}))
 	case "show":
@@ -173,6 +179,13 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		return mailbox.CancelForm{Form: ref, Reason: arg("note")}
 	case "dismiss":
 		return mailbox.DismissMessage{Message: ref}
+	case "restore":
+		return mailbox.RestoreMessage{Message: ref}
+	case "snooze":
+		return v.snooze(ref, arg("for"))
+	case "read":
+		n, _ := ref.Number()
+		return mailbox.MarkMessages{Numbers: []uint64{n}, Unread: arg("un") == "yes"}
 	case "send":
 		return mailbox.PostMessage{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
 	case "reply":
@@ -377,10 +390,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 	if s.Mail.Sent(m) {
 		from = "to " + v.NameOf[m.To()]
 	}
-	gone := ""
-	if m.Dismissed {
-		gone = ", dismissed"
-	}
+	gone := v.marks(s, m)
 	if m.Posted != nil {
 		return fmt.Sprintf("message %s: %s%s", from, mailbox.ShowText(m.Posted.Text), gone)
 	}

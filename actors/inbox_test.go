@@ -1,0 +1,201 @@
+package actors
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// hostWithForm returns a host and the form that it was asked.
+func hostWithForm(t *testing.T, n *Node) (host *Agent, form capabilities.FormRef, asker *Agent) {
+	t.Helper()
+	fae, err := n.Host().Make(t.Context(), NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "name and pin", Fields: []events.Field{{Name: "name"}, {Name: "pin", Type: events.Secret}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Host(), capabilities.FormID(asked.Form), fae
+}
+
+func countsOf(t *testing.T, a *Agent) view.MessageCounts {
+	t.Helper()
+	c, err := a.Mail().Counts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func numbersIn(t *testing.T, a *Agent, f view.MessageFilter) (numbers []uint64) {
+	t.Helper()
+	in, err := a.Mail().Inbox(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := a.Mail().Last(t.Context(), f, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range in.Messages {
+		if numbers = append(numbers, m.Number); len(last.Messages) != len(in.Messages) || last.Messages[i].Number != m.Number {
+			t.Errorf("%+v lists %d messages, and from the end %d", f, len(in.Messages), len(last.Messages))
+		}
+	}
+	return numbers
+}
+
+// TestSnoozedMessageComesBackAfterDowntime snoozes a form over a restart in which its time comes.
+func TestSnoozedMessageComesBackAfterDowntime(t *testing.T) {
+	folder := t.TempDir()
+	var skew atomic.Int64
+	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+	n := openWith(t, Options{Folder: folder, Clock: clock})
+	host, form, _ := hostWithForm(t, n)
+	until := n.now().Add(time.Hour)
+	if err := host.Snooze(t.Context(), form, until); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Mail().MarkRead(t.Context(), []uint64{0}, false); err != nil {
+		t.Fatal(err)
+	}
+	m, err := host.Message(t.Context(), form)
+	if err != nil || m.SnoozedUntil != until || m.Unread || !m.AnswerNeeded {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if pending, snoozed := numbersIn(t, host, view.MessageFilter{Pending: true}), numbersIn(t, host, view.MessageFilter{Snoozed: true}); len(pending) != 0 || len(snoozed) != 1 {
+		t.Errorf("pending %v, snoozed %v", pending, snoozed)
+	}
+	if c := countsOf(t, host); c != (view.MessageCounts{Snoozed: 1, All: 1}) {
+		t.Errorf("counts %+v", c)
+	}
+	closeNode(t, n)
+	skew.Store(int64(2 * time.Hour))
+	n = openWith(t, Options{Folder: folder, Clock: clock})
+	host = n.Host()
+	in, err := host.Mail().Changes(t.Context(), view.MessageFilter{Pending: true}, m.Changed) // the scheduler alone wakes it
+	if err != nil || len(in.Messages) != 1 || !in.Messages[0].Unread || in.Messages[0].SnoozedUntil != 0 {
+		t.Fatalf("%+v, %v", in, err)
+	}
+	if c := countsOf(t, host); c != (view.MessageCounts{Pending: 1, Unread: 1, All: 1}) {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+// TestInboxListsAndCountsAgree looks at messages of each kind in each list, before and after a restart.
+func TestInboxListsAndCountsAgree(t *testing.T) {
+	folder := t.TempDir()
+	n := openWith(t, Options{Folder: folder})
+	host, form, fae := hostWithForm(t, n)
+	for range 5 {
+		if _, err := fae.Send(t.Context(), "HOST", "hello"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := host.Reply(t.Context(), capabilities.FormNumber(1), "hi"); err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []uint64{1, 2} {
+		if err := host.Dismiss(t.Context(), capabilities.FormNumber(number)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := host.Restore(t.Context(), capabilities.FormNumber(2)); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := host.Mail().MarkRead(t.Context(), []uint64{3, 4, 4}, false); err != nil || left != 3 {
+		t.Fatalf("%d are left, %v", left, err)
+	}
+	if left, err := host.Mail().MarkRead(t.Context(), []uint64{4}, true); err != nil || left != 4 {
+		t.Fatalf("%d are left, %v", left, err)
+	}
+	want := map[string][]uint64{"pending": {0}, "done": {1}, "unread": {0, 2, 4, 5}, "all": {0, 1, 2, 3, 4, 5, 6}, "": {0, 2, 3, 4, 5}}
+	check := func() {
+		t.Helper()
+		for name, f := range map[string]view.MessageFilter{"pending": {Pending: true}, "done": {Done: true}, "unread": {Unread: true}, "all": {All: true}, "": {}} {
+			if got := numbersIn(t, host, f); !slices.Equal(got, want[name]) {
+				t.Errorf("%s: %v, want %v", name, got, want[name])
+			}
+		}
+		if c := countsOf(t, host); c != (view.MessageCounts{Pending: len(want["pending"]), Done: len(want["done"]), Unread: len(want["unread"]), All: 7}) {
+			t.Errorf("counts %+v", c)
+		}
+	}
+	check()
+	closeNode(t, n)
+	n = openWith(t, Options{Folder: folder})
+	host = n.Host()
+	check()
+	if _, err := host.Decline(t.Context(), form, ""); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := host.Mail().MarkRead(t.Context(), nil, false); err != nil || left != 0 {
+		t.Fatalf("%d are left, %v", left, err)
+	}
+	want["pending"], want["done"], want["unread"] = nil, []uint64{0, 1}, nil
+	check()
+}
+
+// TestLastDraftIsKeptUntilTheFormEnds saves drafts faster than they are written.
+func TestLastDraftIsKeptUntilTheFormEnds(t *testing.T) {
+	folder := t.TempDir()
+	n := openWith(t, Options{Folder: folder})
+	host, form, fae := hostWithForm(t, n)
+	before, err := host.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := make(chan error, 20)
+	for i := range cap(saved) {
+		go func() {
+			saved <- host.SaveDraft(t.Context(), form, []events.FieldText{{Name: "name", Text: "Georg"[:1+i%4]}, {Name: "pin", Text: "1234"}})
+		}()
+	}
+	for range cap(saved) {
+		if err := <-saved; err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := []events.FieldText{{Name: "name", Text: "Georg"}, {Name: "pin", Text: "1234"}}
+	if err := host.SaveDraft(t.Context(), form, last); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := host.Version(t.Context()); err != nil || after > before+8 {
+		t.Errorf("21 drafts made %d events, %v", after-before, err)
+	}
+	if err := fae.SaveDraft(t.Context(), form, last); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("the asker saves a draft: %v", err)
+	}
+	if err := host.SaveDraft(t.Context(), form, []events.FieldText{{Name: "nosuch"}}); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("a draft of another field: %v", err)
+	}
+	closeNode(t, n)
+	n = openWith(t, Options{Folder: folder})
+	host = n.Host()
+	if d, err := host.Draft(t.Context(), form); err != nil || !slices.Equal(d.Texts, last) || d.SavedAt == 0 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	entries, err := host.Log(t.Context(), before, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if d, ok := e.Payload.(*events.DraftSaved); ok && !d.Values.Has(capabilities.Value.IsSealed) {
+			t.Errorf("a secret is not sealed: %s", d.Values.Text())
+		}
+	}
+	if _, err := host.Decline(t.Context(), form, ""); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := host.Draft(t.Context(), form); err != nil || len(d.Texts) != 0 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+}

@@ -1,0 +1,72 @@
+package mailboxtest
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/form"
+)
+
+// marks returns how a message stands in the inbox.
+func (v *Harness) marks(s *mailbox.State, m *mailbox.Message) (text string) {
+	if m.Dismissed {
+		text = ", dismissed"
+	}
+	if until := s.Mail.SnoozedUntil(m.Number); until != 0 {
+		text += ", snoozed for " + until.Std().Sub(v.Now.Std()).String()
+	}
+	if m.Form != nil && m.Form.Draft != nil {
+		values, _ := m.Form.Draft.Values.MarshalJSON()
+		text += ", draft " + string(values)
+	}
+	return text
+}
+
+// snooze returns the command that snoozes a message for a time, or with none brings it back.
+func (v *Harness) snooze(ref capabilities.FormRef, long string) mailbox.Command {
+	dur, err := time.ParseDuration(cmp.Or(long, "0s"))
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	return mailbox.SnoozeMessage{Message: ref, Until: v.Now.Add(dur)}
+}
+
+// draft saves the lines of an input as a draft, with sealed values for secret fields.
+func (v *Harness) draft(as string, ref capabilities.FormRef, input string) string {
+	m, err := v.States[as].Mail.FindForm(ref)
+	if err != nil {
+		return v.refusal(err)
+	}
+	var texts []events.FieldText
+	for line := range strings.Lines(input) {
+		text, err := form.SplitText(strings.TrimSpace(line))
+		if err != nil {
+			return v.refusal(err)
+		}
+		texts = append(texts, text)
+	}
+	values, err := m.Form.DraftValues(texts)
+	if err != nil {
+		return v.refusal(err)
+	}
+	for _, name := range form.Secrets(m.Form.Fields) {
+		if _, ok := values[name]; ok {
+			values[name] = capabilities.Sealed([]byte{1, 2, 3})
+		}
+	}
+	return v.outcome(v.Decide(as, mailbox.SaveDraft{Form: ref, Values: values}))
+}
+
+// showCounts returns the numbers of messages in the lists of an inbox.
+func (v *Harness) showCounts(as string) string {
+	c, err := v.States[as].Mail.Counts()
+	if err != nil {
+		return v.refusal(err)
+	}
+	return fmt.Sprintf("%d pending, %d snoozed, %d done, %d unread of %d\n", c.Pending, c.Snoozed, c.Done, c.Unread, c.All)
+}
