@@ -67,6 +67,7 @@ func errorCode(f map[string]any) any {
 }
 
 func TestAgentsAreResolvedByTheNode(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	build := h.worker("builder", "The builder", "true")
 	h.worker("twin-1", "Twin", "true")
@@ -107,6 +108,7 @@ func TestAgentsAreResolvedByTheNode(t *testing.T) {
 }
 
 func TestAgentsFindOnlyAgentsTheyHold(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	secret := h.worker("secret", "Secret", "true")
@@ -122,6 +124,7 @@ func TestAgentsFindOnlyAgentsTheyHold(t *testing.T) {
 }
 
 func TestFetchAgentsFilters(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	labelled := func(labels map[string]string) func(*actors.NewAgent) {
 		return func(m *actors.NewAgent) { m.Labels = labels }
@@ -162,6 +165,7 @@ func waitFile(t *testing.T) (path string, open func()) {
 func waitForFile(path string) string { return "until [ -e '" + path + "' ]; do sleep 0.01; done" }
 
 func TestAcceptedMeansDurableAndRunning(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	path, open := waitFile(t)
 	h.worker("w", "", waitForFile(path))
@@ -215,6 +219,7 @@ func logOf(t *testing.T, h *testServer, name string) []string {
 }
 
 func TestPromptThatCannotRunIsRefused(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.worker("w", "", "", func(m *actors.NewAgent) { m.Program.Command = []string{"no-such-program-here"} })
 	k := h.dial("host")
@@ -233,6 +238,7 @@ func TestPromptThatCannotRunIsRefused(t *testing.T) {
 }
 
 func TestAgentsAreListedByPage(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	for _, name := range []string{"a", "b", "c"} {
 		h.guest(name)
@@ -262,6 +268,7 @@ func TestAgentsAreListedByPage(t *testing.T) {
 }
 
 func TestWaitForFinish(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	path, open := waitFile(t)
 	h.worker("well", "", waitForFile(path))
@@ -305,6 +312,7 @@ func TestWaitForFinish(t *testing.T) {
 }
 
 func TestAgentUpdates(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	h.worker("w", "", "true", func(m *actors.NewAgent) { m.Labels = map[string]string{"ui": "true"} })
@@ -342,6 +350,7 @@ func TestAgentUpdates(t *testing.T) {
 }
 
 func TestMarkFollowsFirstAgentUpdates(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.worker("w", "", "true")
 	for filter, names := range map[string][]string{`{}`: {"HOST", "w"}, `{"labels":{"ui":"true"}}`: nil} {
@@ -355,6 +364,7 @@ func TestMarkFollowsFirstAgentUpdates(t *testing.T) {
 }
 
 func TestStoppedAgentSendsNoForms(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.worker("w", "", `printf '{"type":"ask","id":"q","prompt":"Go on?"}\n'; read answer; sleep 600`)
 	k := h.dial("host")
@@ -386,6 +396,7 @@ func TestStoppedAgentSendsNoForms(t *testing.T) {
 }
 
 func TestRestartInterruptsRunsAndKeepsQueue(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	path, open := waitFile(t)
 	h.worker("w", "", `read prompt; case "$prompt" in *first*) printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"rm"}}\n'; read decision;; *) `+waitForFile(path)+`;; esac`)
@@ -425,6 +436,7 @@ func TestRestartInterruptsRunsAndKeepsQueue(t *testing.T) {
 }
 
 func TestPendingCallsAreShownToControllers(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae, bob := h.guest("fae"), h.guest("bob")
 	if _, err := h.node.Host().Send(t.Context(), "bob", "meet @fae"); err != nil {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestEveryOperationIsARequest(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
@@ -32,6 +33,7 @@ func TestEveryOperationIsARequest(t *testing.T) {
 }
 
 func TestResponseMembersAreInline(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
@@ -51,6 +53,7 @@ func TestResponseMembersAreInline(t *testing.T) {
 }
 
 func TestMalformedFramesKeepTheConnection(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	k := h.dial("host")
 	for name, c := range map[string]struct{ frame, code, requestID string }{
@@ -95,6 +98,7 @@ func TestMalformedFramesKeepTheConnection(t *testing.T) {
 }
 
 func TestWaitsDelayNoCalls(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
@@ -116,6 +120,7 @@ func TestWaitsDelayNoCalls(t *testing.T) {
 }
 
 func TestCallsBeyondASessionsBoundAreRefused(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	inside, leave := make(chan bool), make(chan bool)
 	nodeOp(h.server, "hold", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {

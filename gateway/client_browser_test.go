@@ -32,6 +32,7 @@ window.answers = answers.join(" ");
 
 // TestTypeScriptClientInBrowser counts the calls by HTTP of a page that uses the client.
 func TestTypeScriptClientInBrowser(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	passed := &requestRecorder{Handler: http.HandlerFunc(h.server.servePublic)}
 	pages := http.NewServeMux()

@@ -100,6 +100,7 @@ func serveLimited(tb testing.TB, limits api.Limits) (*client.Client, *Server) {
 // TestWaitCutByStopCanBeRepeated starts waits while the node stops. Each ends as if its time had passed, or with NOT_RUNNING.
 // The client may repeat both.
 func TestWaitCutByStopCanBeRepeated(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	var form view.Asked
 	if err := c.Call(t.Context(), "request", api.CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {

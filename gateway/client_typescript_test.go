@@ -21,6 +21,7 @@ import (
 var typescript = filepath.Join("client", "typescript")
 
 func TestTypeScriptMatchesOperations(t *testing.T) {
+	t.Parallel()
 	doc := openapi.Describe("test")
 	for name, text := range map[string]string{"operations.d.ts": declarations(t, doc), "operations.js": looksOf(t, doc)} {
 		path := filepath.Join(typescript, name)

@@ -46,6 +46,7 @@ func rawPost(t *testing.T, s *Server, path string, body []byte) (int, parley.Err
 }
 
 func TestBadRequestsAreRefused(t *testing.T) {
+	t.Parallel()
 	_, s := serveLimited(t, api.Limits{})
 	deep := strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64)
 	for _, x := range []struct {
@@ -92,6 +93,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 }
 
 func TestOnlyPOSTCalls(t *testing.T) {
+	t.Parallel()
 	_, s := serveLimited(t, api.Limits{})
 	conn, err := client.Dial(t.Context(), s.socketPath)
 	if err != nil {
@@ -106,6 +108,7 @@ func TestOnlyPOSTCalls(t *testing.T) {
 }
 
 func TestOnlyHealthNeedsNoToken(t *testing.T) {
+	t.Parallel()
 	_, s := serveLimited(t, api.Limits{})
 	for path, want := range map[string]int{"/healthz": 200, "/rpc/status": 401, "/metrics": 401, "/": 401} {
 		r, err := http.Get("http://" + s.Address() + path)
@@ -121,6 +124,7 @@ func TestOnlyHealthNeedsNoToken(t *testing.T) {
 }
 
 func TestErrorsKeepTheirDetails(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	sent := parley.Refuse(parley.InvalidAnswer, "port: want a number").WithHint("as in 443")
 	sent.Fields = map[string]string{"port": "want a number"}
@@ -143,6 +147,7 @@ func TestErrorsKeepTheirDetails(t *testing.T) {
 }
 
 func TestCallsBeyondTheLimitAreRefused(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{"calls.host": 1, "waits.host": 1})
 	inside, leave := make(chan bool), make(chan bool)
 	nodeOp(s, "hold", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {
@@ -170,6 +175,7 @@ func TestCallsBeyondTheLimitAreRefused(t *testing.T) {
 }
 
 func TestLongWaitIsCutAndRepeated(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	var o view.Outcome
@@ -194,6 +200,7 @@ func TestLongWaitIsCutAndRepeated(t *testing.T) {
 }
 
 func TestClosedConnectionEndsItsWait(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -236,6 +243,7 @@ func askHost(t *testing.T, c *client.Client) view.Asked {
 }
 
 func TestDrainCutsWaitsAndRemovesSocket(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	cut := make(chan error, 1)
@@ -263,6 +271,7 @@ func TestDrainCutsWaitsAndRemovesSocket(t *testing.T) {
 }
 
 func TestSocketsOfAnyPath(t *testing.T) {
+	t.Parallel()
 	long := filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
 	if err := os.MkdirAll(long, 0o700); err != nil {
 		t.Fatal(err)

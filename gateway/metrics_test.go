@@ -41,6 +41,7 @@ func scrape(t *testing.T, s *Server) string {
 }
 
 func TestMetricsDescribeTheNode(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	askHost(t, c)
 	if err := c.Call(t.Context(), "get_message", api.MessageRequest{FormRef: api.RefTo("7")}, nil); err == nil {
@@ -58,6 +59,7 @@ func TestMetricsDescribeTheNode(t *testing.T) {
 }
 
 func TestMetricNamesFollowConventions(t *testing.T) {
+	t.Parallel()
 	problems, err := promlint.New(strings.NewReader(scrape(t, serveServer(t)))).Lint()
 	if err != nil {
 		t.Fatal(err)
@@ -70,12 +72,14 @@ func TestMetricNamesFollowConventions(t *testing.T) {
 }
 
 func TestMetricsAreOnlyRead(t *testing.T) {
+	t.Parallel()
 	if status, e := rawPost(t, serveServer(t), metricsPath, nil); status != http.StatusMethodNotAllowed || e.Code == "" {
 		t.Errorf("%d %v", status, e)
 	}
 }
 
 func TestMetricsAreForTheHostOnly(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	askHost(t, c)
 	fae, err := s.node.ActAs(t.Context(), "fae")
@@ -131,6 +135,7 @@ func TestMetricsAreForTheHostOnly(t *testing.T) {
 
 // Labels that anybody could add without a bound would fill the memory of the monitoring system.
 func TestCallersCannotAddMetrics(t *testing.T) {
+	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	for i := range 5 {
 		if err := c.Call(t.Context(), fmt.Sprint("fly", i), api.NodeRequest{}, nil); err == nil {
@@ -154,6 +159,7 @@ func (c manyPeersCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 func TestNodesWithMetricsAreBounded(t *testing.T) {
+	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(manyPeersCollector{newCollector(nil)})
 	families, err := registry.Gather()

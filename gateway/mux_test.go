@@ -137,6 +137,7 @@ func formOf(t *testing.T, text string) string {
 
 // TestAnOutcomeComesOnTheAsksOwnID has two agents ask and answer on one connection, in maps and in JSON.
 func TestAnOutcomeComesOnTheAsksOwnID(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("fae")
@@ -173,6 +174,7 @@ func TestAnOutcomeComesOnTheAsksOwnID(t *testing.T) {
 // TestSlotsOfSignInsAreReused signs agents in and out more often than a connection has slots. The number of an agent whose token
 // has ended is nobody's until its client gives it back.
 func TestSlotsOfSignInsAreReused(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	k := h.muxDial("host")
@@ -205,6 +207,7 @@ func TestSlotsOfSignInsAreReused(t *testing.T) {
 
 // TestRequestsAndApprovalsBringTheirOutcomes asks by both on one connection, and by an operation that asks nothing.
 func TestRequestsAndApprovalsBringTheirOutcomes(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("fae")
@@ -241,6 +244,7 @@ func TestRequestsAndApprovalsBringTheirOutcomes(t *testing.T) {
 
 // TestWaitsOfAConnectionEnd ends them by their client, by their time, by the connection, and by the node.
 func TestWaitsOfAConnectionEnd(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("fae")
@@ -291,6 +295,7 @@ func TestWaitsOfAConnectionEnd(t *testing.T) {
 
 // TestAFollowSendsWhatIsAllowed sends so many messages as the client has allowed.
 func TestAFollowSendsWhatIsAllowed(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	k := h.muxDial("host")
@@ -322,6 +327,7 @@ func TestAFollowSendsWhatIsAllowed(t *testing.T) {
 
 // TestAFollowOfAgentsSendsWhatIsAllowed follows agents, of which one is made meanwhile.
 func TestAFollowOfAgentsSendsWhatIsAllowed(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("host")
@@ -340,6 +346,7 @@ func TestAFollowOfAgentsSendsWhatIsAllowed(t *testing.T) {
 
 // TestAConnectionIsGoodForWhatItsTokensAre calls what a token is not good for, and revokes tokens.
 func TestAConnectionIsGoodForWhatItsTokensAre(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae, bob := h.guest("fae"), h.guest("bob")
 	h.tokens["fae"] = makeToken(t, fae, "read")
@@ -381,6 +388,7 @@ func revokeAll(t *testing.T, a *actors.Agent) {
 
 // TestAnAgentWithManyCallsRefusesNobodyElse has one agent send 10,000 calls on a connection, and another one.
 func TestAnAgentWithManyCallsRefusesNobodyElse(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
@@ -411,6 +419,7 @@ func TestAnAgentWithManyCallsRefusesNobodyElse(t *testing.T) {
 
 // TestWhatIsNoFrameEndsAConnection says what no client says. Frames that can be read are refused one by one.
 func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.muxDial("fae")
@@ -459,6 +468,7 @@ func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
 
 // TestAStopAnswersWhatIsUnderWayOnTheSocket stops a node that listens on its socket alone, while a call is under way there.
 func TestAStopAnswersWhatIsUnderWayOnTheSocket(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.close()
 	entered, release := make(chan struct{}), make(chan struct{})

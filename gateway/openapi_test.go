@@ -20,6 +20,7 @@ import (
 )
 
 func TestOpenAPIDocumentIsStable(t *testing.T) {
+	t.Parallel()
 	got, err := json.MarshalIndent(openapi.Describe("test"), "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +42,7 @@ func TestOpenAPIDocumentIsStable(t *testing.T) {
 }
 
 func TestOpenAPIDocumentIsServed(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+api.OpenAPIPath, nil)

@@ -95,6 +95,7 @@ image.src = node + '/agents';
 </script>`
 
 func TestOtherOriginsAreRefused(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	passed := &requestRecorder{Handler: http.HandlerFunc(h.server.servePublic)}
 	inner := httptest.NewServer(passed)
@@ -148,6 +149,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 }
 
 func TestRequestsAreAcceptedByOrigin(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const own = "http://localhost"
 	session, err := h.node.Host().Tokens().MakeSession(t.Context(), "a test")

@@ -6,6 +6,7 @@ import (
 )
 
 func TestOutputIsReadFromItsEnd(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.worker("w", "", `for n in 1 2 3; do echo "$PARLEY_PROMPT $n"; echo aside >&2; sleep 0.1; done`)
 	k := h.dial("host")

@@ -23,6 +23,7 @@ func axePath(t *testing.T) string {
 }
 
 func TestPagesAreAccessible(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile(axePath(t))
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ func (h *pageServer) give() {
 }
 
 func TestAgentPageWorksWithoutScript(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.decide(h.approve("<script>alert(1)</script>\u202e", "{\"path\":\"<img src=x>\u202e\"}"), "never")
@@ -90,6 +91,7 @@ func TestAgentPageWorksWithoutScript(t *testing.T) {
 }
 
 func TestAgentPageShowsNewestEvents(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	for range newestEvents + 5 {
 		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
@@ -115,6 +117,7 @@ func TestAgentPageShowsNewestEvents(t *testing.T) {
 }
 
 func TestAgentPageIsForHostAndAgent(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
 	odd := "what? #1 100%"
@@ -145,6 +148,7 @@ func TestAgentPageIsForHostAndAgent(t *testing.T) {
 }
 
 func TestGrantIsRevokedOnAgentPage(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.give()
 	b := h.openBrowser()

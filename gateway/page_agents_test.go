@@ -31,6 +31,7 @@ func (h *pageServer) listed(address string) (names []string, more string) {
 }
 
 func TestAgentListIsPaged(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const many = 2*shownAgents + 20
 	want := []string{"You"}
@@ -57,6 +58,7 @@ func TestAgentListIsPaged(t *testing.T) {
 }
 
 func TestAgentListShowsStatus(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	_, err := h.node.Host().Make(t.Context(), actors.NewAgent{
 		Kind: events.Guest, Name: "joe", Title: "Mends <b>things</b>\u202e", Labels: map[string]string{"team": "site", "host": "<i>"},
@@ -86,6 +88,7 @@ func TestAgentListShowsStatus(t *testing.T) {
 }
 
 func TestAgentListShowsGuestWhatItHolds(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
 	if _, err := h.node.Host().Send(t.Context(), "fae", "meet @joe"); err != nil {
@@ -103,6 +106,7 @@ func TestAgentListShowsGuestWhatItHolds(t *testing.T) {
 }
 
 func TestAgentLogIsReadToItsBeginning(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	for range newestEvents + 30 {
 		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
@@ -142,6 +146,7 @@ func TestAgentLogIsReadToItsBeginning(t *testing.T) {
 }
 
 func TestButtonsNeedTheirScope(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.give()
 	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
@@ -167,6 +172,7 @@ func TestButtonsNeedTheirScope(t *testing.T) {
 }
 
 func TestAgentListIsLive(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents")
@@ -188,6 +194,7 @@ func TestAgentListIsLive(t *testing.T) {
 }
 
 func TestAgentPageIsLive(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents/fae")
@@ -217,6 +224,7 @@ func TestAgentPageIsLive(t *testing.T) {
 }
 
 func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()

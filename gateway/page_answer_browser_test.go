@@ -33,6 +33,7 @@ func everyType() []events.Field {
 }
 
 func TestEachFieldTypeIsAnswered(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything at once.", Fields: everyType()})
@@ -77,6 +78,7 @@ func TestEachFieldTypeIsAnswered(t *testing.T) {
 }
 
 func TestRefusedAnswerShowsFieldErrors(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
@@ -108,6 +110,7 @@ func TestRefusedAnswerShowsFieldErrors(t *testing.T) {
 }
 
 func TestFirstAnswerOfTwoTabsWins(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
@@ -130,6 +133,7 @@ func TestFirstAnswerOfTwoTabsWins(t *testing.T) {
 }
 
 func TestFormIsAnsweredByKeyboard(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/questions")
@@ -167,6 +171,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 }
 
 func TestApprovalIsDecidedByOneButton(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	permission, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"rm -r <b>"}`})
 	if err != nil {

@@ -29,6 +29,7 @@ func asking(p view.Permission) string {
 }
 
 func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const input = `{"command": "git push",  "cwd":"site"}`
 	first := h.approve("shell", input)
@@ -62,6 +63,7 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 // TestRuleIsChosenByDescription checks that the Always button names the rule that it adds, and that the page shows that rule
 // afterwards. Without a choice the rule covers the exact call.
 func TestRuleIsChosenByDescription(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const shop, wider = "/srv/shop", "git push to origin, any branches or tags, without options, in /srv/shop"
 	exact := h.approveIn(shop, "shell", `{"command":"git push origin next"}`)
@@ -99,6 +101,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 
 // TestRuleIsChosenWithoutScript sends a plain HTML form.
 func TestRuleIsChosenWithoutScript(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	p := h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"a","new_string":"b"}`)
 	_, _, body := h.get("/forms/"+p.Form.String(), "text/html")
@@ -128,6 +131,7 @@ func TestRuleIsChosenWithoutScript(t *testing.T) {
 }
 
 func TestRuleIsRemovedOnAgentPage(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.approve("shell", `{"command":"git push"}`)
@@ -147,6 +151,7 @@ func TestRuleIsRemovedOnAgentPage(t *testing.T) {
 
 // TestRemovedRuleIsReported removes the rule while the page's own call to remove it is under way.
 func TestRemovedRuleIsReported(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"ls"}`), "never")
 	b := h.openBrowser()
@@ -168,6 +173,7 @@ func TestRemovedRuleIsReported(t *testing.T) {
 }
 
 func TestApprovalIsShownAsText(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const tool = "<script>alert(1)</script>\u202etxt.exe"
 	input := "{\"path\":\"</p><img src=x onerror=alert(2)>\u202e\u200b\"}"
@@ -197,6 +203,7 @@ func TestApprovalIsShownAsText(t *testing.T) {
 const onTop = "dialog.approval[open] "
 
 func TestNewApprovalIsShownOnTop(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.approve("old", `"it waited before"`)
 	b := h.openBrowser()
@@ -228,6 +235,7 @@ func TestNewApprovalIsShownOnTop(t *testing.T) {
 }
 
 func TestNewApprovalKeepsFocus(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -241,6 +249,7 @@ func TestNewApprovalKeepsFocus(t *testing.T) {
 }
 
 func TestApprovalDecidedElsewhereIsRemoved(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents")

@@ -15,6 +15,7 @@ import (
 )
 
 func TestFormIsBuiltFieldByField(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -62,6 +63,7 @@ func TestFormIsBuiltFieldByField(t *testing.T) {
 }
 
 func TestBuilderIsAccessible(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile(axePath(t))
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +91,7 @@ func TestBuilderIsAccessible(t *testing.T) {
 }
 
 func TestBuilderShowsErrorsAtTheirFields(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -145,6 +148,7 @@ func TestBuilderShowsErrorsAtTheirFields(t *testing.T) {
 }
 
 func TestPatternMatchesItsRules(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -174,6 +178,7 @@ func TestPatternMatchesItsRules(t *testing.T) {
 }
 
 func TestFormIsBuiltByKeyboard(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -234,6 +239,7 @@ func TestFormIsBuiltByKeyboard(t *testing.T) {
 }
 
 func TestBuilderKeepsDraftUntilSentOrDiscarded(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
 	b := h.openBrowser()
@@ -277,6 +283,7 @@ func TestBuilderKeepsDraftUntilSentOrDiscarded(t *testing.T) {
 }
 
 func TestBuilderShowsHostileTextAsText(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const evil = `<img src=x onerror=alert(1)><script>alert(2)</script>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)><script>alert(2)</script>\u{202e}gpj.exe\u{200b}`
@@ -308,6 +315,7 @@ func TestBuilderShowsHostileTextAsText(t *testing.T) {
 }
 
 func TestPreviewSendsNothing(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/?as=fae") // the host acts as the guest

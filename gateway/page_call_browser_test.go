@@ -30,6 +30,7 @@ func (h *pageServer) approveCalls() (edit, command view.Permission) {
 }
 
 func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	edit, command := h.approveCalls()
 	b := h.openBrowser()
@@ -63,6 +64,7 @@ func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
 }
 
 func TestApprovalsAreAccessibleAndFit(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile(axePath(t))
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 // TestPageShowsLargestCall opens calls of the largest input, in the list and whole. Each is decided from its own page.
 func TestPageShowsLargestCall(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const largest = 256 << 10
 	inputOf := func(before, piece, after string) string {

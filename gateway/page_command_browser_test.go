@@ -47,6 +47,7 @@ func (h *pageServer) status(which string) string {
 }
 
 func TestEachSlashCommand(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	joe := h.guest("joe dee")
 	host := h.node.Host()
@@ -116,6 +117,7 @@ func TestEachSlashCommand(t *testing.T) {
 }
 
 func TestRefusedCommandKeepsItsText(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "port", Type: events.Number}}})
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self"); err != nil {
@@ -168,6 +170,7 @@ func (b *tab) takes(line string) {
 }
 
 func TestCommandsAreCompleted(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe dee")
 	h.ask(actors.Ask{Fields: []events.Field{
@@ -247,6 +250,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 }
 
 func TestCommandLineShowsHostileTextAsText(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const evil = `<img src=x onerror=alert(1)>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)>\u{202e}gpj.exe\u{200b}`
@@ -273,6 +277,7 @@ func TestCommandLineShowsHostileTextAsText(t *testing.T) {
 
 // TestPageValidatesAsTheNode compares the page's validation with the node's.
 func TestPageValidatesAsTheNode(t *testing.T) {
+	t.Parallel()
 	options := []events.Option{{Value: "a"}, {Value: "b"}, {Value: strings.Repeat("x", 50)}}
 	fields := []events.Field{
 		{Name: "t", Type: events.Text, Required: true}, {Name: "d", Required: true, Default: capabilities.String("x")}, {Name: "n", Type: events.Number},

@@ -16,6 +16,7 @@ import (
 )
 
 func TestReloadKeepsDraftWithoutSecrets(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "name", Label: "Name", Default: capabilities.String("as it was")},
@@ -77,6 +78,7 @@ func (k *restartingNode) stop() {
 }
 
 func TestDraftSurvivesNodeRestart(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
@@ -114,6 +116,7 @@ func TestDraftSurvivesNodeRestart(t *testing.T) {
 }
 
 func TestEscapeConfirmsOnlyWithDraft(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
@@ -139,6 +142,7 @@ func TestEscapeConfirmsOnlyWithDraft(t *testing.T) {
 }
 
 func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()

@@ -8,6 +8,7 @@ import (
 )
 
 func TestElementsAreAccessible(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile(axePath(t))
 	if err != nil {
 		t.Fatal(err)

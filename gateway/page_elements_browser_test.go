@@ -70,6 +70,7 @@ func (b *tab) readsWithin(selector, words string) {
 const answerPart = "[part~=answer]"
 
 func TestElementsShowFormInAnotherPage(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Title: "<b>Set up</b>", Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
@@ -112,6 +113,7 @@ func TestElementsShowFormInAnotherPage(t *testing.T) {
 }
 
 func TestElementsShowOpenQuestions(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	decide := []events.Field{{Name: "go", Label: "Go?", Type: events.Confirm, Required: true}}
 	first := h.ask(actors.Ask{Title: "First", Fields: decide})
@@ -145,6 +147,7 @@ const appPage = `<!doctype html><title>An app</title><script type="module" src="
 <parley-form base="/parley" form="0"></parley-form>`
 
 func TestElementsAnswerBehindAProxy(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
 	node, err := url.Parse(h.url)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestElementsAnswerEachFieldType(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything **at once**.\n\n- one\n- two <img src=x onerror=alert(1)>", Fields: everyType()})
@@ -64,6 +65,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 }
 
 func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "toString", Label: "What every object has"}, {Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
@@ -100,6 +102,7 @@ func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 
 // TestElementsWorkBesideThePage answers a form of the node's own page by the module's element beside it.
 func TestElementsWorkBesideThePage(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	first := h.ask(actors.Ask{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	second := h.ask(actors.Ask{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
@@ -130,6 +133,7 @@ func TestElementsWorkBesideThePage(t *testing.T) {
 }
 
 func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	ctx := t.Context()
 	two := []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}
@@ -160,6 +164,7 @@ func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 }
 
 func TestElementsKeepDraftUnlessDisabled(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name"}, {Name: "key", Label: "Key", Type: events.Secret}}})
 	b := h.openBrowser()
@@ -193,6 +198,7 @@ func TestElementsKeepDraftUnlessDisabled(t *testing.T) {
 }
 
 func TestElementsSurviveNodeRestart(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
@@ -223,6 +229,7 @@ func TestElementsSurviveNodeRestart(t *testing.T) {
 }
 
 func TestElementsForwardWherePermitted(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
 	hostile := "<b>bold</b>\u202eevil"
@@ -247,6 +254,7 @@ func TestElementsForwardWherePermitted(t *testing.T) {
 }
 
 func TestElementsReportWhyTheyAreEmpty(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	if _, err := h.fae.Send(t.Context(), "HOST", "hello"); err != nil {
@@ -274,6 +282,7 @@ func TestElementsReportWhyTheyAreEmpty(t *testing.T) {
 
 // TestElementsValidateAsThePage checks that the module exports the page's validation, which another test compares with the node's.
 func TestElementsValidateAsThePage(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.openEmpty(`<p></p>`)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestElementsAreServedWithTheirTypes(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	for path, kind := range map[string]string{web.ElementsPath: "text/javascript", web.ElementTypesPath: "application/typescript"} {
 		status, head, _ := h.get(path, "")
@@ -26,6 +27,7 @@ func TestElementsAreServedWithTheirTypes(t *testing.T) {
 
 // TestElementTypesMatchModule runs the TypeScript compiler on elements.d.ts, the module and a usage of both.
 func TestElementTypesMatchModule(t *testing.T) {
+	t.Parallel()
 	compiler := os.Getenv("PARLEY_TSC")
 	if compiler == "" {
 		if os.Getenv("CI") == "true" && os.Getenv("PARLEY_NO_BROWSER") == "" {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestHostileTextIsShownAsText(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const evil = `<script>alert(1)</script><img src=x onerror=alert(2)>"'` + "\u202egpj.exe\u200b"
 	h.guest("<b>joe")
@@ -52,6 +53,7 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 }
 
 func TestOlderMessagesAreLoadedOnDemand(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	for range 120 {
 		if _, err := h.fae.Send(t.Context(), "HOST", "a word"); err != nil {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestPagesFitNarrowWindow(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.fillScene()
 	long := strings.Repeat("without-a-space", 12)
@@ -42,6 +43,7 @@ func TestPagesFitNarrowWindow(t *testing.T) {
 }
 
 func TestReducedMotionStopsAnimations(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	for motion, want := range map[string]string{"reduce": "false", "no-preference": "true"} {

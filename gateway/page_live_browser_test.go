@@ -39,6 +39,7 @@ const keep = `window.come = []; new MutationObserver((all) => { for (const m of 
 	.observe(document.getElementById('stream'), { childList: true })`
 
 func TestTabsShareOneStream(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
@@ -93,6 +94,7 @@ func TestTabsShareOneStream(t *testing.T) {
 }
 
 func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const many = 8 // more than a browser has connections
 	guests := make([]*actors.Agent, many)
@@ -129,6 +131,7 @@ func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 }
 
 func TestLateTabMissesNothing(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	first := h.openBrowser()
 	first.open("/")
@@ -180,6 +183,7 @@ func (h *pageServer) closeWorker(b *tab) {
 }
 
 func TestDeadWorkerIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	all := h.tabs(2, "/")
 	all[0].run(keep)
@@ -198,6 +202,7 @@ func TestDeadWorkerIsReplaced(t *testing.T) {
 }
 
 func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -225,6 +230,7 @@ func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
 }
 
 func TestTabWithoutWorkerFollowsWhileVisible(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	_, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `delete window.SharedWorker`})
@@ -254,6 +260,7 @@ func TestTabWithoutWorkerFollowsWhileVisible(t *testing.T) {
 }
 
 func TestRestoredPageMissesNothing(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")

@@ -11,6 +11,7 @@ import (
 )
 
 func TestFormsShowMarkdown(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	fields := []events.Field{{Name: "a", Help: "as in `x`, see [y](https://b.example)"}}
 	h.ask(actors.Ask{Description: "Deploy *now*?\n\nIt is **ready**.", Fields: fields})
@@ -27,6 +28,7 @@ func TestFormsShowMarkdown(t *testing.T) {
 
 // TestAskersPageShowsPermission checks that a decision of another agent than the host is shown as no permission.
 func TestAskersPageShowsPermission(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	fae := h.fae
 	for to, want := range map[string]string{"@self": "Not allowed: only the agent’s host can", "": "Allowed once"} {

@@ -168,6 +168,7 @@ func TestVisibleOrDisabledTabsShowNoNotification(t *testing.T) {
 }
 
 func TestDeniedNotificationPermissionIsReported(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")

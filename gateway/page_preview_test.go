@@ -26,6 +26,7 @@ func (h *pageServer) postJSON(path, body, token string) (int, string) {
 }
 
 func TestPreviewMatchesRecipientsView(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const fields = `[{"name":"zone","label":"Zone <b>","type":"radio","required":true,"options":[{"value":"eu","label":"Europe"}],"help":"*where*"}]`
 	status, text := h.postJSON(web.PreviewPath, `{"title":"A server","description":"Where?","fields":`+fields+`}`, h.token)
@@ -50,6 +51,7 @@ func TestPreviewMatchesRecipientsView(t *testing.T) {
 }
 
 func TestPreviewRefusesAsTheNode(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	for body, want := range map[string]struct {
 		status int

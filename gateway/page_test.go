@@ -30,6 +30,7 @@ const (
 )
 
 func TestPagesNeedASession(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asset := h.server.site.Assets.URL("page.css")
 	for _, path := range []string{"/", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
@@ -47,6 +48,7 @@ func TestPagesNeedASession(t *testing.T) {
 }
 
 func TestPagesRunNoForeignScript(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: everyType()})
 	for _, path := range []string{"/", "/questions", "/agents", "/forms/0"} {
@@ -65,6 +67,7 @@ func TestPagesRunNoForeignScript(t *testing.T) {
 }
 
 func TestAssetsAreSmallAndCached(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	total := 0
 	for name := range h.server.site.Assets.Files {
@@ -110,6 +113,7 @@ func (h *pageServer) postForm(path string, values url.Values) (int, http.Header,
 }
 
 func TestFormNeedsNoScript(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: everyType()})
 	path := "/forms/" + asked.Form.String()
@@ -150,6 +154,7 @@ func TestFormNeedsNoScript(t *testing.T) {
 }
 
 func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	joe := h.guest("joe")
 	field := []events.Field{{Name: "a"}}
@@ -187,6 +192,7 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 }
 
 func TestReadOnlyTokenCannotAnswerOnThePage(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	h.token = makeToken(t, h.node.Host(), "read")
@@ -203,6 +209,7 @@ func TestReadOnlyTokenCannotAnswerOnThePage(t *testing.T) {
 }
 
 func TestQuestionsOfAllAgentsAreSortedByAge(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	joe := h.guest("joe")
 	if _, _, body := h.get("/questions", "text/html"); !strings.Contains(body, "No questions right now.") {
@@ -232,6 +239,7 @@ func TestQuestionsOfAllAgentsAreSortedByAge(t *testing.T) {
 }
 
 func TestFirstPaintCostIsIndependentOfInboxSize(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	h.sendMany(1000)
 	few := h.firstPaint()

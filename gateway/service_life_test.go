@@ -22,6 +22,7 @@ import (
 )
 
 func TestServiceReconnectsToItsServer(t *testing.T) {
+	t.Parallel()
 	s, stop := runNATS(t, anyPort, 0)
 	port := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
 	url := s.ClientURL()
@@ -51,6 +52,7 @@ func TestServiceReconnectsToItsServer(t *testing.T) {
 }
 
 func TestNodeStartsBeforeNATS(t *testing.T) {
+	t.Parallel()
 	s, stop := runNATS(t, anyPort, 0)
 	port, url := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port(), s.ClientURL()
 	stop()
@@ -66,6 +68,7 @@ func TestNodeStartsBeforeNATS(t *testing.T) {
 }
 
 func TestStoppingNodeAnswersNATSWaits(t *testing.T) {
+	t.Parallel()
 	s, _ := runNATS(t, anyPort, 0)
 	inside := make(chan bool)
 	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
@@ -95,6 +98,7 @@ func TestStoppingNodeAnswersNATSWaits(t *testing.T) {
 }
 
 func TestServiceLimitsCallsPerAgent(t *testing.T) {
+	t.Parallel()
 	s, _ := runNATS(t, anyPort, 0)
 	inside, leave := make(chan bool), make(chan bool)
 	h := openLimitedNATSTestServer(t, s.ClientURL(), api.Limits{"calls": 1}, func(s *Server) {
@@ -158,6 +162,7 @@ func TestServiceLimitsCallsPerAgent(t *testing.T) {
 }
 
 func TestServiceIgnoresCallsWithoutReplyInbox(t *testing.T) {
+	t.Parallel()
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	fae := h.guest("fae")
@@ -183,6 +188,7 @@ func TestServiceIgnoresCallsWithoutReplyInbox(t *testing.T) {
 }
 
 func TestOversizedNATSResponseIsRefused(t *testing.T) {
+	t.Parallel()
 	s, _ := runNATS(t, anyPort, 32<<10)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")

@@ -111,6 +111,7 @@ func (h *natsTestServer) call(agent, operation, body string, into any) {
 }
 
 func TestEveryOperationIsAServiceEndpoint(t *testing.T) {
+	t.Parallel()
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
@@ -144,6 +145,7 @@ func TestEveryOperationIsAServiceEndpoint(t *testing.T) {
 }
 
 func TestAskIsAnsweredOverNATS(t *testing.T) {
+	t.Parallel()
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
@@ -192,6 +194,7 @@ func TestAskIsAnsweredOverNATS(t *testing.T) {
 
 // All edges refuse the same calls, with the same status and text.
 func TestServiceRefusesAsHTTP(t *testing.T) {
+	t.Parallel()
 	s, _ := runNATS(t, anyPort, 8<<20)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	fae := h.guest("fae")

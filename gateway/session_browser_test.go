@@ -63,6 +63,7 @@ func (f *attackerServer) all() string {
 // TestLinkToAnotherPortRevealsNoSession has the host, who is signed in, follow a link in a guest's form to a server of
 // the guest's on another port. What that is sent gets it nowhere.
 func TestLinkToAnotherPortRevealsNoSession(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	_, port, _ := strings.Cut(h.server.Address(), ":")
 	link := func() string {
@@ -205,6 +206,7 @@ func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 
 // TestSignedInBrowserFollowsPlainLinks: an agent's program knows the address of a form, and not of the session.
 func TestSignedInBrowserFollowsPlainLinks(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Description: "Which port?", Fields: []events.Field{{Name: "a"}}})
 	b := h.openBrowser()
@@ -225,6 +227,7 @@ func TestSignedInBrowserFollowsPlainLinks(t *testing.T) {
 
 // TestSignOutEndsOpenStreams: the page, its stream and the connections of its session end at once, in every tab.
 func TestSignOutEndsOpenStreams(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")

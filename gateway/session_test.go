@@ -18,6 +18,7 @@ import (
 )
 
 func TestSignInLinksAreLimitedPerAgent(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	for range backend.MaxLinks {
@@ -67,6 +68,7 @@ func (v tokenClient) statusOf(session *http.Cookie, operation string) int {
 }
 
 func TestLinkFromTokenHasItsScopes(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	host := h.node.Host()
 	made, err := host.Tokens().Make(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
@@ -106,6 +108,7 @@ func TestLinkFromTokenHasItsScopes(t *testing.T) {
 
 // TestTokenEndEndsWaits: what a call would have told is not told by a token that was revoked while it waited.
 func TestTokenEndEndsWaits(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	asked, err := fae.Ask(t.Context(), actors.Ask{To: "HOST", Description: "?", Fields: []events.Field{{Name: "a"}}})

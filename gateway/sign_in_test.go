@@ -76,6 +76,7 @@ func everyPath(s *Server) []string {
 }
 
 func TestNoPathAnswersAnonymousClient(t *testing.T) {
+	t.Parallel()
 	_, s := openServer(t)
 	v := newAnonymousClient(t, s)
 	for _, path := range everyPath(s) {
@@ -111,6 +112,7 @@ var ownStyle = regexp.MustCompile(`(?s)<style>(.*)</style>`)
 var ownScript = regexp.MustCompile(`(?s)<script>(.*)</script>`)
 
 func TestSignInPageIsSelfContained(t *testing.T) {
+	t.Parallel()
 	_, s := openServer(t)
 	v := newAnonymousClient(t, s)
 	for _, path := range []string{web.SignInPath + "?code=x", "/"} {
@@ -135,6 +137,7 @@ func TestSignInPageIsSelfContained(t *testing.T) {
 }
 
 func TestInvalidLinkExplainsWhatToDo(t *testing.T) {
+	t.Parallel()
 	node, s := openServer(t)
 	v := newAnonymousClient(t, s)
 	code, err := s.backend.NewLink(node.Host())
@@ -163,6 +166,7 @@ func TestInvalidLinkExplainsWhatToDo(t *testing.T) {
 }
 
 func TestSignInLinkWorksOnce(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	code, err := h.server.backend.NewLink(h.node.Host())
 	if err != nil {
@@ -188,6 +192,7 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 
 // A browser says less of whose page sends something where the way is not protected, and the node is beyond its machine.
 func TestSignInWorksWithoutTLS(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const name = "parley.test"
 	_, port, _ := strings.Cut(h.server.Address(), ":")

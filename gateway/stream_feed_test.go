@@ -32,6 +32,7 @@ func (l *streamClient) change() changed {
 func following(feeds ...string) string { return "?" + url.Values{"feed": feeds}.Encode() }
 
 func TestStreamFollowsSeveralMailboxes(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	odd := h.guest("a:b & c")
 	for _, a := range []*actors.Agent{h.fae, odd} {
@@ -65,6 +66,7 @@ func TestStreamFollowsSeveralMailboxes(t *testing.T) {
 }
 
 func TestRefusedFeedEndsNoOther(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	l := h.openStream(following("0:nobody", "0:"), "")
 	e, ok := l.next("gone")
@@ -86,6 +88,7 @@ func TestRefusedFeedEndsNoOther(t *testing.T) {
 }
 
 func TestStreamOfTooManyFeedsIsRefused(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	many := slices.Repeat([]string{"0:"}, maxFeeds+1)
 	for query, want := range map[string]int{
@@ -99,6 +102,7 @@ func TestStreamOfTooManyFeedsIsRefused(t *testing.T) {
 }
 
 func TestStreamNamesChangedAgents(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	l := h.openStream("?agents", "")
 	if _, ok := l.next("questions"); !ok {

@@ -141,6 +141,7 @@ func (h *pageServer) sendMany(many int) {
 }
 
 func TestReconnectLosesAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	const many, portion = 300, 30 // fewer unread ones than ask for a reload
 	done, room := make(chan bool), make(chan bool, many/portion)
@@ -184,6 +185,7 @@ func TestReconnectLosesAndRepeatsNothing(t *testing.T) {
 }
 
 func TestStreamReportsQuestionsAndOutcomes(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	l := h.openStream("", "")
 	says := func(want string) {
@@ -202,6 +204,7 @@ func TestStreamReportsQuestionsAndOutcomes(t *testing.T) {
 }
 
 func TestStreamEndsWithTheNode(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	l := h.openStream("?cursor=0", "")
 	if _, ok := l.next("questions"); !ok {
@@ -220,6 +223,7 @@ func TestStreamEndsWithTheNode(t *testing.T) {
 }
 
 func TestBlockedReaderDelaysNoOther(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	conn, err := net.Dial("tcp", h.server.Address())
 	if err != nil {
@@ -246,6 +250,7 @@ func TestBlockedReaderDelaysNoOther(t *testing.T) {
 
 // TestOpenPageCountsAsAttending: who has the page open can be asked what is only asked of somebody who is there.
 func TestOpenPageCountsAsAttending(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	attended := func() view.Permission {
 		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `"ls"`, Key: "one", Attended: true})

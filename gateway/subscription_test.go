@@ -10,6 +10,7 @@ import (
 )
 
 func TestCursorMissesAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	const messages = 7
@@ -65,6 +66,7 @@ func TestCursorMissesAndRepeatsNothing(t *testing.T) {
 // TestCursorWithRestRepeatsNothing cuts off in the middle of a batch, has some of its rest change and more come, and cuts off
 // again after each message of what is told then.
 func TestCursorWithRestRepeatsNothing(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	send := func(text string) {

@@ -34,6 +34,7 @@ func (v tokenClient) call(operation, token, body string, more ...string) (int, s
 }
 
 func TestTokenIsForOneAgentAndItsScopes(t *testing.T) {
+	t.Parallel()
 	node, s := openServer(t)
 	v := tokenClient{t, s}
 	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
@@ -79,6 +80,7 @@ func makeToken(t *testing.T, a *actors.Agent, scopes ...string) string {
 }
 
 func TestRevokedOrExpiredTokenIsRefused(t *testing.T) {
+	t.Parallel()
 	node, s := openServer(t)
 	v := tokenClient{t, s}
 	made, err := node.Host().Tokens().Make(t.Context(), actors.NewToken{})
@@ -101,6 +103,7 @@ func TestRevokedOrExpiredTokenIsRefused(t *testing.T) {
 }
 
 func TestOtherOriginsAndHostNamesAreRefused(t *testing.T) {
+	t.Parallel()
 	node, s := openServer(t)
 	v := tokenClient{t, s}
 	all := makeToken(t, node.Host(), "read")
@@ -120,6 +123,7 @@ func TestOtherOriginsAndHostNamesAreRefused(t *testing.T) {
 }
 
 func TestLinkSignsInOnce(t *testing.T) {
+	t.Parallel()
 	node, s := openServer(t)
 	code, err := s.backend.NewLink(node.Host())
 	if err != nil {

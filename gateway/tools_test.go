@@ -52,6 +52,7 @@ func useTool(t *testing.T, s *sdk.ClientSession, name string, arguments any) str
 }
 
 func TestToolsNeedTheTokensScopes(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	form, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "x", Fields: []events.Field{{Name: "a"}}})
@@ -83,6 +84,7 @@ func TestToolsNeedTheTokensScopes(t *testing.T) {
 }
 
 func TestToolsNeedAToken(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	post := func(change func(*http.Request)) (int, string) {
@@ -168,6 +170,7 @@ func TestToolsNeedAToken(t *testing.T) {
 
 // TestUnauthenticatedHasChallenge sends requests without a token, and with bad ones. OAuth's metadata do not exist.
 func TestUnauthenticatedHasChallenge(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	for _, x := range []struct {
@@ -199,6 +202,7 @@ func TestUnauthenticatedHasChallenge(t *testing.T) {
 }
 
 func TestToolSessionsAreLimitedPerAgent(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
@@ -227,6 +231,7 @@ func TestToolSessionsAreLimitedPerAgent(t *testing.T) {
 }
 
 func TestElicitationNeedsScopeAnswer(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}}).

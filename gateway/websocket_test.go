@@ -15,6 +15,7 @@ import (
 )
 
 func TestWebSocketNeedsAToken(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.guest("fae")
 	address := "ws://" + h.server.Address() + api.WebSocketPath
@@ -85,6 +86,7 @@ func TestWebSocketNeedsAToken(t *testing.T) {
 }
 
 func TestScopesHoldOnWebSocket(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	h.tokens["fae"] = makeToken(t, fae, "read")
@@ -104,6 +106,7 @@ func TestScopesHoldOnWebSocket(t *testing.T) {
 }
 
 func TestRevokedTokenEndsTheSession(t *testing.T) {
+	t.Parallel()
 	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.ws.KeepAlive = 20 * time.Millisecond })
