@@ -44,6 +44,7 @@ var imports = map[string][]string{
 	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
 
 	"internal/eventually": {},
+	"internal/sim":        {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
 	"gateway":             {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws"},
 	"gateway/api":         {".", "actors/view", "capabilities", "events"},

@@ -1,0 +1,479 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// box is a mailbox as package actors runs it: a state that includes appends that are not yet durable, a queue of
+// messages, the acks of its items, and the lines to the other mailboxes of its node.
+type box struct {
+	node *node
+	id   capabilities.ID
+	name string
+
+	disk []events.Section // durable
+	log  []events.Section // all that the state is made of
+	snap []byte           // the newest snapshot, of a durable state
+
+	state     *mailbox.State // nil until it is needed
+	old       map[uint64]*mailbox.Message
+	last      position
+	failures  uint64
+	redeliver bool
+	doubtful  bool
+	lines     map[capabilities.ID]*line
+	acks      []ack
+	inbox     []delivery
+	deadline  capabilities.Time
+	waiters   map[capabilities.ID][]*wait
+
+	forms  []capabilities.ID // that it ever had, also if a crash lost them
+	shadow shadow
+}
+
+// delivery is a message in a box's queue. It follows from an append of its node.
+type delivery struct {
+	after position
+	what  string
+	do    func(*box)
+	fail  func(error)
+}
+
+// ackBatch is the number of acks that are worth an event.
+const ackBatch = 4
+
+type ack struct {
+	item    mailbox.OutboxItem
+	refused string
+	after   position
+}
+
+// line carries items to another mailbox of the node, in order.
+type line struct {
+	to       *box
+	failures uint64
+	broken   bool
+}
+
+func (b *box) tell(after position, what string, do func(*box), fail func(error)) {
+	b.inbox = append(b.inbox, delivery{after, what, do, fail})
+}
+
+// handle handles the first message of the queue.
+func (b *box) handle() {
+	d := b.inbox[0]
+	b.inbox = b.inbox[1:]
+	w := b.node.world
+	w.trace("%s handles %s", b.name, d.what)
+	if err := b.ready(d.after); err != nil {
+		d.fail(err)
+		return
+	}
+	b.last = max(b.last, d.after)
+	b.redeliverLocal()
+	if at := b.state.Summary().Deadline; at != 0 && at <= b.node.now() {
+		_, _ = b.decide(mailbox.ExpireForms{})
+	}
+	d.do(b)
+}
+
+// crash has the first message of the queue crash the box. Its state is made from the log again.
+func (b *box) crash() {
+	if b.last > b.node.journal.settled {
+		return // it would wait for its own appends first
+	}
+	d := b.inbox[0]
+	b.inbox = b.inbox[1:]
+	b.node.world.trace("%s crashes at %s", b.name, d.what)
+	b.node.world.sometimes(boxCrashed)
+	b.state = nil
+	d.fail(errCrashed)
+}
+
+// ready makes sure that the state is in memory and agrees with the log.
+func (b *box) ready(after position) error {
+	j := &b.node.journal
+	if j.times != b.failures {
+		b.failures, b.redeliver = j.times, true
+	}
+	if j.lost(after) {
+		return errFull
+	}
+	if j.lost(b.last) {
+		b.state, b.last = nil, 0
+	}
+	if b.doubtful && j.failure == nil {
+		b.state = nil
+	}
+	if b.state == nil {
+		b.load()
+	}
+	return nil
+}
+
+// load makes the state from the snapshot and the log.
+func (b *box) load() {
+	b.log = slices.Clone(b.disk)
+	if b.state = b.replay(b.snap); b.snap != nil {
+		b.node.world.sometimes(snapshotUsed)
+	}
+	b.doubtful = b.node.journal.failure != nil
+	b.redeliver = true
+	for _, p := range b.state.Outbox.Items() {
+		if n := b.node.world.nodeOf(p.To); n != b.node {
+			b.node.peer(n).ask(b)
+		}
+	}
+	for form := range b.waiters {
+		if m, err := b.find(form); err == nil && !m.Form.IsOpen() {
+			b.notify(form)
+		}
+	}
+}
+
+// replay returns the state of the durable log.
+func (b *box) replay(snap []byte) *mailbox.State {
+	w := b.node.world
+	s := mailbox.New(b.id)
+	if snap != nil {
+		var err error
+		if s, err = mailbox.Restore(b.id, snap); err != nil {
+			w.failf("%s: a snapshot cannot be read: %v", b.name, err)
+		}
+		if s.Version > b.shadow.version {
+			w.failf("%s: a snapshot of version %d is ahead of the log at %d", b.name, s.Version, b.shadow.version)
+		}
+	}
+	old := map[uint64]*mailbox.Message{}
+	s.Mail.Lend(old)
+	b.old = old
+	for _, section := range b.disk {
+		if section.First+uint64(section.Count) <= s.Version+1 {
+			continue
+		}
+		recorded, err := events.Decode(section.Body, int(section.Count))
+		if err != nil {
+			w.failf("%s: %v", b.name, err)
+		}
+		for i, r := range recorded {
+			if section.First+uint64(i) <= s.Version {
+				continue
+			}
+			if err := b.apply(s, r); err != nil {
+				w.failf("%s: the log cannot be replayed: %v", b.name, err)
+			}
+		}
+	}
+	return s
+}
+
+// apply folds an event into a state, with the old messages that it needs.
+func (b *box) apply(s *mailbox.State, r events.Recorded) error {
+	_, err := recalled(b, s, func() (struct{}, error) { return struct{}{}, s.Apply(r) })
+	return err
+}
+
+// recalled calls fn until it has all the old messages that it needs.
+func recalled[T any](b *box, s *mailbox.State, fn func() (T, error)) (T, error) {
+	for {
+		v, err := fn()
+		absent, ok := errors.AsType[*mailbox.Absent](err)
+		if !ok {
+			return v, err
+		}
+		for _, n := range absent.Numbers {
+			var evs []events.Event
+			for _, version := range s.Mail.Versions(n) {
+				evs = append(evs, b.event(version))
+			}
+			m, err := s.Mail.Recall(n, evs)
+			if err != nil {
+				b.node.world.failf("%s: message %d: %v", b.name, n, err)
+			}
+			b.old[n] = m
+		}
+	}
+}
+
+// event returns an event of the log.
+func (b *box) event(version uint64) events.Event {
+	for _, s := range b.log {
+		if version < s.First || version >= s.First+uint64(s.Count) {
+			continue
+		}
+		recorded, err := events.Decode(s.Body, int(s.Count))
+		if err != nil {
+			b.node.world.failf("%s: %v", b.name, err)
+		}
+		return recorded[version-s.First].Event
+	}
+	b.node.world.failf("%s has no event %d", b.name, version)
+	return nil
+}
+
+// decide has the state decide on a command, and applies and appends the events that follow.
+func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
+	now := b.node.now()
+	evs, err := recalled(b, b.state, func() ([]events.Event, error) {
+		return b.state.DecideWithin(b.limits(), c, now, b.node.newID)
+	})
+	if code := parley.CodeOf(err); code == parley.Internal {
+		b.node.world.failf("%s, %T: %v", b.name, c, err)
+	}
+	if err != nil || len(evs) == 0 {
+		return nil, err
+	}
+	return evs, b.commit(now, evs)
+}
+
+// limits returns the quotas of the agent. The host has none.
+func (b *box) limits() *mailbox.Limits {
+	if b == b.node.boxes[0] {
+		return nil
+	}
+	return &b.node.world.limits
+}
+
+// commit applies events and appends them, after the events for pending acks.
+func (b *box) commit(now capabilities.Time, evs []events.Event) error {
+	j := &b.node.journal
+	if j.failure != nil {
+		return j.failure
+	}
+	var acks []ack
+	if len(b.acks) >= ackBatch || len(evs) == 0 {
+		acks, b.acks = b.acks, nil
+	}
+	if len(evs) > 0 { // a refusal may end a form that the events end
+		for _, a := range acks {
+			if a.refused != "" {
+				b.acks = append(b.acks, a)
+			}
+		}
+		acks = slices.DeleteFunc(acks, func(a ack) bool { return a.refused != "" })
+	}
+	noted := b.ackEvents(acks, now)
+	all := append(slices.Clone(noted), evs...)
+	if len(all) == 0 {
+		return nil
+	}
+	recorded := make([]events.Recorded, len(all))
+	for i, e := range all {
+		recorded[i] = events.Recorded{At: now, Event: e}
+	}
+	body, err := events.Append(nil, recorded...)
+	if err != nil {
+		b.node.world.failf("%s: %v", b.name, err)
+	}
+	section := events.Section{Mailbox: b.id, First: b.state.Version + 1, Count: uint32(len(all)), Body: body}
+	b.log = append(b.log, section)
+	last := b.state.Outbox.LastSeq()
+	for _, r := range recorded {
+		if err := b.apply(b.state, r); err != nil {
+			b.node.world.failf("%s decided on %s, which cannot be applied: %v", b.name, events.Name(r.Event), err)
+		}
+	}
+	section.Summary = b.state.Summary()
+	b.deadline = section.Summary.Deadline
+	b.last = j.append(b.failures, appended{b, section})
+	b.node.world.progress++
+	if len(b.state.Outbox.Items()) == 0 {
+		b.lines = nil
+	}
+	if b.state.Outbox.LastSeq() > last {
+		b.deliver(b.state.Outbox.After(last))
+	}
+	b.wakePeers(acks)
+	for _, e := range all {
+		b.noticed(e)
+	}
+	return nil
+}
+
+// ackEvents returns the events for some acks.
+func (b *box) ackEvents(acks []ack, now capabilities.Time) []events.Event {
+	var arrived mailbox.RecordDelivery
+	var all []mailbox.RecordDelivery
+	seen := map[uint64]bool{}
+	for _, a := range acks {
+		switch {
+		case b.node.journal.lost(a.after):
+			b.node.world.sometimes(ackLost)
+			continue
+		case seen[a.item.Seq]:
+			continue
+		case a.refused == "":
+			arrived.Items = append(arrived.Items, a.item)
+		default:
+			all = append(all, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{a.item}, Refused: a.refused})
+		}
+		seen[a.item.Seq] = true
+	}
+	var evs []events.Event
+	for _, c := range append(all, arrived) {
+		e, err := recalled(b, b.state, func() ([]events.Event, error) { return b.state.Decide(c, now, b.node.newID) })
+		if err != nil {
+			b.node.world.failf("%s: a delivery cannot be noted: %v", b.name, err)
+		}
+		evs = append(evs, e...)
+	}
+	return evs
+}
+
+// noticed wakes the waiters for a form that an event ends.
+func (b *box) noticed(e events.Event) {
+	switch e := e.(type) {
+	case *events.FormRequested:
+		b.forms = append(b.forms, e.ID)
+	case *events.FormAnswered:
+		b.notify(e.Form)
+	case *events.FormCancelled:
+		b.notify(e.Form)
+	}
+}
+
+func (b *box) release(fn func(error)) { b.node.journal.release(b.last, fn) }
+
+// find returns a form of the mailbox.
+func (b *box) find(form capabilities.ID) (*mailbox.Message, error) {
+	return recalled(b, b.state, func() (*mailbox.Message, error) { return b.state.Mail.FindFormID(form) })
+}
+
+// deliver sends items on: along lines within the node, and by peers to others.
+func (b *box) deliver(items []mailbox.OutboxItem) {
+	here := false
+	for _, p := range items {
+		switch n := b.node.world.nodeOf(p.To); {
+		case n != b.node:
+			b.node.peer(n).ask(b)
+		case b.redeliver:
+			here = true
+		default:
+			b.hand(p, b.lineTo(p.To))
+		}
+	}
+	if here {
+		b.tell(0, "activate", func(*box) {}, func(error) {})
+	}
+}
+
+func (b *box) lineTo(to capabilities.ID) *line {
+	l := b.lines[to]
+	if l == nil {
+		if b.lines == nil {
+			b.lines = map[capabilities.ID]*line{}
+		}
+		l = &line{to: b.node.world.box(to), failures: b.failures}
+		b.lines[to] = l
+	}
+	return l
+}
+
+// hand sends an item along a line.
+func (b *box) hand(p mailbox.OutboxItem, l *line) {
+	if l.broken {
+		return
+	}
+	c, err := recalled(b, b.state, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
+	if err != nil {
+		b.node.world.failf("%s: item %+v cannot be sent: %v", b.name, p, err)
+	}
+	from := b
+	l.to.tell(b.last, fmt.Sprintf("item %d of %s: %T", p.Seq, b.name, c), func(b *box) {
+		if l.broken || l.failures != b.failures {
+			return
+		}
+		_, err := b.decide(b.node.world.quotaed(from, b, c))
+		b.node.world.noteSettlement(b, c, err)
+		if isTransient(err) {
+			from.breakLine(l)
+			return
+		}
+		from.leaveAck(ack{p, refusal(err), b.last})
+	}, func(error) { from.breakLine(l) })
+}
+
+// breakLine ends a line. A later one carries all items for its mailbox.
+func (b *box) breakLine(l *line) {
+	if l.broken || l.failures != b.node.journal.times {
+		return
+	}
+	l.broken = true
+	b.node.world.sometimes(lineBroken)
+	b.node.later("retry line", func() {
+		b.tell(0, "retry line", func(b *box) {
+			if b.redeliver || b.lines[l.to.id] != l {
+				return
+			}
+			delete(b.lines, l.to.id)
+			for _, p := range b.state.Outbox.Items() {
+				if p.To == l.to.id {
+					b.hand(p, b.lineTo(p.To))
+				}
+			}
+		}, func(error) {})
+	})
+}
+
+// redeliverLocal delivers all items for mailboxes of the node again, after a failure of the journal or a load.
+func (b *box) redeliverLocal() {
+	if !b.redeliver || b.node.journal.failure != nil {
+		return
+	}
+	b.redeliver, b.lines = false, nil
+	for _, p := range b.state.Outbox.Items() {
+		if b.node.world.nodeOf(p.To) == b.node {
+			b.hand(p, b.lineTo(p.To))
+		}
+	}
+}
+
+// leaveAck notes the ack of an item.
+func (b *box) leaveAck(a ack) {
+	b.acks = append(b.acks, a)
+	if a.refused != "" || a.item.Kind == events.OutboxMint || a.item.Kind == events.OutboxForward {
+		b.recordAcks()
+	}
+}
+
+// recordAcks has the box write its acks.
+func (b *box) recordAcks() {
+	b.tell(0, "record acks", func(b *box) {
+		if len(b.acks) > 0 && b.node.journal.failure == nil {
+			_ = b.commit(b.node.now(), nil)
+		}
+	}, func(error) {})
+}
+
+// wakePeers has items sent that waited for the ack of a grant.
+func (b *box) wakePeers(acks []ack) {
+	if !slices.ContainsFunc(acks, func(a ack) bool { return a.item.Kind == events.OutboxMint }) {
+		return
+	}
+	for _, p := range b.state.Outbox.Items() {
+		if n := b.node.world.nodeOf(p.To); n != b.node {
+			b.node.peer(n).ask(b)
+		}
+	}
+}
+
+// isTransient reports whether a failure may pass.
+func isTransient(err error) bool {
+	code := parley.CodeOf(err)
+	return code == parley.ReadOnly || code == parley.Internal
+}
+
+func refusal(err error) string {
+	if err == nil {
+		return ""
+	}
+	e := parley.AsError(err)
+	return string(e.Code) + ": " + e.Message
+}

@@ -1,0 +1,396 @@
+package sim
+
+import (
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// facts is what the logs of all nodes say together.
+type facts struct {
+	settled  map[capabilities.ID]*settlement
+	sent     map[[2]*box][]capabilities.ID       // copies for each pair of mailboxes, in the order of the sender's log
+	place    map[[2]*box]map[capabilities.ID]int // of each in sent
+	received map[[2]*box]int                     // how many of sent have passed
+	skipped  map[[2]*box][]capabilities.ID
+	refused  map[capabilities.ID]map[*box]bool // copies that their mailbox refused for good
+	mayReach map[reach]bool
+	shared   []capabilities.ID // forms that were forwarded
+	waits    []*waiting
+}
+
+// reach says that a node may send mail to a mailbox.
+type reach struct {
+	target *box
+	from   *node
+}
+
+// waiting is a client that waits.
+type waiting struct {
+	*wait
+	box  *box
+	form capabilities.ID
+}
+
+type settlement struct{ text string }
+
+func newFacts() facts {
+	return facts{
+		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*box][]capabilities.ID{}, place: map[[2]*box]map[capabilities.ID]int{},
+		received: map[[2]*box]int{}, skipped: map[[2]*box][]capabilities.ID{}, refused: map[capabilities.ID]map[*box]bool{}, mayReach: map[reach]bool{},
+	}
+}
+
+func (f *facts) addWait(t *wait, b *box, form capabilities.ID) {
+	if !slices.ContainsFunc(f.waits, func(w *waiting) bool { return w.wait == t }) {
+		f.waits = append(f.waits, &waiting{t, b, form})
+	}
+}
+
+// shadow is what the durable log of a box says, counted without package mailbox.
+type shadow struct {
+	version uint64
+	copies  map[capabilities.ID]*copied
+	own     int // open forms that the agent asked
+	peers   map[*node]int
+	inbox   map[*box]int64 // bytes of open mail of other agents of the node
+	minted  map[capabilities.ID]capabilities.ID
+	revoked map[capabilities.ID]bool
+	numbers uint64
+}
+
+// copied is a form or message in a mailbox.
+type copied struct {
+	from *box
+	size int64
+	form bool
+	open bool
+	gone bool // dismissed
+}
+
+func newShadow() shadow {
+	return shadow{
+		copies: map[capabilities.ID]*copied{}, peers: map[*node]int{}, inbox: map[*box]int64{}, minted: map[capabilities.ID]capabilities.ID{},
+		revoked: map[capabilities.ID]bool{},
+	}
+}
+
+// observe checks a section that has become durable.
+func (b *box) observe(s events.Section) {
+	recorded, err := events.Decode(s.Body, int(s.Count))
+	if err != nil {
+		b.node.world.failf("%s: %v", b.name, err)
+	}
+	for _, r := range recorded {
+		b.shadow.version++
+		b.node.logged = max(b.node.logged, r.At)
+		b.check(r.Event)
+	}
+}
+
+func (b *box) check(e events.Event) {
+	w, f := b.node.world, &b.node.world.facts
+	w.trace("    log of %s: %d %s", b.name, b.shadow.version, events.Name(e))
+	switch e := e.(type) {
+	case *events.FormRequested:
+		b.arrives(e.ID, e.From, e.To, e.Number, (&mailbox.Message{Form: &mailbox.Form{FormRequested: e}}).Size(), true, e.Via)
+	case *events.MessagePosted:
+		b.arrives(e.Message, e.From, e.To, e.Number, (&mailbox.Message{Posted: e}).Size(), false, e.Via)
+	case *events.FormForwarded:
+		if c := b.shadow.copies[e.Form]; c != nil && c.from == b {
+			f.shared = append(f.shared, e.Form)
+			b.sends(e.Form, w.box(e.To))
+		}
+	case *events.FormAnswered:
+		b.settles(e.Form, answeredText(e))
+	case *events.FormCancelled:
+		if e.Reason == events.Expired {
+			w.sometimes(deadlinePassed)
+		}
+		b.settles(e.Form, endedText(e))
+	case *events.CapabilityGranted:
+		target := w.box(e.Grant.Target)
+		if target.node == b.node || f.mayReach[reach{target, b.node}] {
+			f.mayReach[reach{target, w.nodeOf(e.Grant.To)}] = true
+		}
+	case *events.CapabilityMinted:
+		by := w.nodeOf(e.Grant.By)
+		if by != b.node && !f.mayReach[reach{b, by}] {
+			w.failf("%s was granted by %s, which has no grant for it", b.name, by.name)
+		}
+		b.shadow.minted[e.Grant.ID] = e.Grant.Parent
+		f.mayReach[reach{b, w.nodeOf(e.Grant.To)}] = true
+	case *events.CapabilityRevoked:
+		b.shadow.revoked[e.Grant] = true
+	case *events.NodeMet:
+		f.mayReach[reach{b, w.nodeOf(e.Host)}] = true
+	}
+}
+
+// arrives checks a form or message that a mailbox has recorded: its own, or a copy of another's.
+func (b *box) arrives(id, from, to capabilities.ID, number uint64, size int64, isForm bool, via capabilities.ID) {
+	w, s := b.node.world, &b.shadow
+	if s.copies[id] != nil {
+		w.failf("%s has %s twice", b.name, id.ULID)
+	}
+	if number != s.numbers {
+		w.failf("%s: message %d has number %d", b.name, s.numbers, number)
+	}
+	s.numbers++
+	c := &copied{from: w.box(from), size: size, form: isForm, open: true}
+	s.copies[id] = c
+	if c.from == b {
+		if isForm {
+			s.own++
+		}
+		if b != b.node.boxes[0] && s.own > quotaForms {
+			w.failf("%s has %d open forms, over its quota of %d", b.name, s.own, quotaForms)
+		}
+		b.sends(id, w.box(to))
+		return
+	}
+	w.receives(c.from, b, id)
+	if c.from.node == b.node {
+		if s.inbox[c.from] += size; c.from != b.node.boxes[0] && s.inbox[c.from] > quotaInbox {
+			w.failf("%s holds %d bytes of %s, over its quota of %d", b.name, s.inbox[c.from], c.from.name, quotaInbox)
+		}
+		return
+	}
+	if !w.facts.mayReach[reach{b, c.from.node}] {
+		w.failf("%s was reached from %s, which has no grant for it", b.name, c.from.node.name)
+	}
+	for g := via; !g.IsZero(); g = s.minted[g] {
+		if s.revoked[g] {
+			w.failf("%s was reached from %s by a revoked grant", b.name, c.from.name)
+		}
+	}
+	if isForm {
+		if s.peers[c.from.node]++; s.peers[c.from.node] > quotaPeerForms {
+			w.failf("%s has %d open forms of %s, over its quota of %d", b.name, s.peers[c.from.node], c.from.node.name, quotaPeerForms)
+		}
+	}
+}
+
+// sends notes a copy for another mailbox. The target's node may reply.
+func (b *box) sends(id capabilities.ID, to *box) {
+	if to == b {
+		return
+	}
+	f := &b.node.world.facts
+	pair := [2]*box{b, to}
+	if f.place[pair] == nil {
+		f.place[pair] = map[capabilities.ID]int{}
+	}
+	f.place[pair][id] = len(f.sent[pair])
+	f.sent[pair] = append(f.sent[pair], id)
+	f.mayReach[reach{b, to.node}] = true
+}
+
+// receives checks that a copy was sent, and comes after those that were sent before it.
+func (w *world) receives(from, to *box, id capabilities.ID) {
+	f, pair := &w.facts, [2]*box{from, to}
+	at, sent := f.place[pair][id]
+	if !sent {
+		w.failf("%s has %s from %s, which never sent it", to.name, id.ULID, from.name)
+	}
+	if at < f.received[pair] {
+		w.failf("%s has message %d of %s after message %d", to.name, at, from.name, f.received[pair]-1)
+	}
+	f.skipped[pair] = append(f.skipped[pair], f.sent[pair][f.received[pair]:at]...)
+	f.received[pair] = at + 1
+}
+
+// settles checks the end of a form in a mailbox.
+func (b *box) settles(form capabilities.ID, text string) {
+	w, f := b.node.world, &b.node.world.facts
+	c := b.shadow.copies[form]
+	if c == nil || !c.open {
+		w.failf("%s: form %s ends in the log and was not open", b.name, form.ULID)
+	}
+	c.open = false
+	if !c.gone && c.from != b {
+		b.frees(c)
+	}
+	if c.from != b {
+		w.checkOutcome(b, form, text)
+		return
+	}
+	b.shadow.own--
+	if was := f.settled[form]; was != nil {
+		w.failf("form %s was %s, and then %s", form.ULID, was.text, text)
+	}
+	f.settled[form] = &settlement{text}
+}
+
+// frees counts a copy no more.
+func (b *box) frees(c *copied) {
+	switch {
+	case c.from.node == b.node:
+		b.shadow.inbox[c.from] -= c.size
+	case c.form:
+		b.shadow.peers[c.from.node]--
+	}
+}
+
+// checkOutcome checks that a form has ended in its home's log as somebody sees it.
+func (w *world) checkOutcome(b *box, form capabilities.ID, text string) {
+	if was := w.facts.settled[form]; was == nil || was.text != text {
+		w.failf("%s sees form %s as %s, and its home has %v", b.name, form.ULID, text, was)
+	}
+}
+
+// noteSettlement notes two takers of a form.
+func (w *world) noteSettlement(b *box, c mailbox.Command, err error) {
+	var s mailbox.SettleForm
+	switch c := c.(type) {
+	case mailbox.SettleForm:
+		s = c
+	case mailbox.RemoteAnswer:
+		s = c.SettleForm
+	case mailbox.RemoteForward:
+		if err != nil && !isTransient(err) {
+			w.sometimes(forwardRefused)
+		}
+		return
+	case mailbox.RemoteDelivery:
+		if parley.CodeOf(err) == parley.QuotaExceeded {
+			w.sometimes(peerQuotaMet)
+		}
+		w.noteRefusal(b, c.AcceptDelivery, err)
+		return
+	case mailbox.AcceptDelivery:
+		w.noteRefusal(b, c, err)
+		return
+	default:
+		return
+	}
+	m, found := b.find(s.Form)
+	if err == nil || found != nil || m.Form.IsOpen() {
+		return
+	}
+	if a := m.Form.Answered; a != nil && a.By != s.By {
+		w.sometimes(twoTakers)
+	}
+	if e := m.Form.Ended; e != nil && e.Reason == events.Expired {
+		w.sometimes(answerAfterDeadline)
+	}
+	if e := m.Form.Ended; e != nil && e.Reason == events.Cancelled {
+		w.sometimes(answerAfterCancel)
+	}
+}
+
+// noteRefusal notes a copy that its mailbox has refused for good.
+func (w *world) noteRefusal(b *box, c mailbox.AcceptDelivery, err error) {
+	if err == nil || isTransient(err) {
+		return
+	}
+	id := capabilities.ID{}
+	if c.Form != nil {
+		id = c.Form.ID
+	} else {
+		id = c.Posted.Message
+	}
+	if w.facts.refused[id] == nil {
+		w.facts.refused[id] = map[*box]bool{}
+	}
+	w.facts.refused[id][b] = true
+	w.sometimes(copyRefused)
+}
+
+// isAnswered reports whether a command is a settlement that its home has recorded.
+func isAnswered(b *box, c mailbox.Command) bool {
+	a, ok := c.(mailbox.RemoteAnswer)
+	if !ok {
+		return false
+	}
+	m, err := b.find(a.Form)
+	return err == nil && m.Form.EndedBy(a.Answer)
+}
+
+// checkEnd checks the world when it has come to rest: everybody knows everything, and nobody waits.
+func (w *world) checkEnd() {
+	f := &w.facts
+	for _, o := range w.ops {
+		w.failf("%s of %s never ends", o.what, o.box.name)
+	}
+	for _, t := range f.waits {
+		if t.outcome == "" && !t.refused {
+			w.failf("%s never learns the outcome of %s", t.box.name, t.form.ULID)
+		}
+	}
+	for _, b := range w.all {
+		if b.state == nil || b.state.Version != b.shadow.version {
+			w.failf("%s is not at rest", b.name)
+		}
+		for _, o := range b.state.Outbox.Items() {
+			w.failf("%s has item %+v left", b.name, o)
+		}
+		if b.encoded(b.state) != b.fold() {
+			w.failf("the state of %s is not the fold of its log", b.name)
+		}
+		b.checkHolders()
+	}
+	for pair, ids := range f.sent {
+		missing := append(slices.Clone(f.skipped[pair]), ids[f.received[pair]:]...)
+		for _, id := range missing {
+			if !f.refused[id][pair[1]] {
+				w.failf("%s never got %s of %s", pair[1].name, id.ULID, pair[0].name)
+			}
+		}
+	}
+	w.checkGrants()
+}
+
+// checkHolders checks that all holders of the box's forms see the outcome that it has.
+func (b *box) checkHolders() {
+	w := b.node.world
+	for _, id := range b.forms {
+		c := b.shadow.copies[id]
+		if c == nil || c.from != b {
+			continue
+		}
+		m, err := b.find(id)
+		if err != nil {
+			w.failf("%s: %v", b.name, err)
+		}
+		for _, h := range m.Form.Holders {
+			holder := w.box(h)
+			copied, err := holder.find(id)
+			if err != nil {
+				continue // it was refused
+			}
+			if outcomeOf(copied.Form) != outcomeOf(m.Form) {
+				w.failf("form %s is %q for %s, and %q for its home", id.ULID, outcomeOf(copied.Form), holder.name, outcomeOf(m.Form))
+			}
+			if copied.Form.QueuedAnswer != nil || len(copied.Form.QueuedForwards) > 0 {
+				w.failf("%s has something queued for form %s", holder.name, id.ULID)
+			}
+		}
+	}
+}
+
+// checkGrants checks that no grant is valid that was derived from a revoked one.
+func (w *world) checkGrants() {
+	var all []capabilities.Grant
+	for _, b := range w.all {
+		all = append(all, b.state.Grants.All()...)
+	}
+	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.ULID.Compare(b.ID.ULID) }) // parents are older
+	ended := map[capabilities.ID]bool{}
+	for _, g := range all {
+		ended[g.ID] = g.Revoked != 0 || ended[g.Parent]
+		if ended[g.ID] && g.Revoked == 0 {
+			w.failf("%s has a valid grant of a revoked one: %+v", w.box(g.By).name, g)
+		}
+	}
+	for _, b := range w.all {
+		for _, g := range b.state.Grants.Minted() {
+			if ended[g.ID] && g.Revoked == 0 {
+				w.failf("%s can be reached by the revoked grant %s", b.name, g.ID.ULID)
+			}
+		}
+	}
+}

@@ -1,0 +1,20 @@
+// Package sim runs nodes with their mailboxes, journals and links in one goroutine, in an order that a seed decides, and
+// checks after each step what Parley promises.
+//
+// The mailboxes are those of package mailbox. The journals, the queues of messages and the links are small models of
+// what packages persistence, actors and peers do, in memory: what is appended may be stored, lost or in doubt, what is on
+// its way may be lost, doubled and late, clocks step, disks are full, and mailboxes and nodes crash at any point.
+//
+// Checked is, from what the durable logs say: a form is settled once and for all its holders alike; mail arrives in
+// order and once; what was acknowledged is durable; nobody is reached without a grant, or by a revoked one; quotas are
+// kept; a state is the fold of its log; and when the world comes to rest, every client has its result, every outbox is
+// empty and every waiter knows the outcome.
+//
+// A failure prints its seed and the fewest steps that show it:
+//
+//	go test ./internal/sim -run TestSchedules -sim.for 8h
+//	go test ./internal/sim -run TestSchedules -sim.seed 4711
+//
+// It does not promise that actors and persistence do what the models do. Their own tests, with kills, partitions and
+// failing disks, are for that.
+package sim

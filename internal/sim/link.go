@@ -1,0 +1,460 @@
+package sim
+
+import (
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// packet is mail on its way to a node, or the response to it. A packet is delivered, lost, delayed or doubled.
+type packet struct {
+	from, to *node
+	call     uint64
+	response bool
+	epoch    uint64
+	number   uint64
+	items    []item
+	results  []result
+}
+
+// item is an outbox item as another node gets it.
+type item struct {
+	kind  events.OutboxKind
+	from  capabilities.ID
+	to    *box
+	count int
+	body  []byte
+}
+
+// result is the result of an item: accepted, refused or to be sent again.
+type result struct {
+	again   bool
+	refused string
+	code    parley.Code
+}
+
+// peer carries the mail of a node to another, and has the window of what comes from there.
+type peer struct {
+	node, to *node
+
+	ready    []*box
+	inFlight map[*box]map[uint64]bool
+	direct   []*direct
+	epoch    uint64
+	window   *sendWindow
+	calls    map[uint64]*batch
+
+	receives receiveWindow
+}
+
+func newPeer(n, to *node) *peer {
+	return &peer{node: n, to: to, inFlight: map[*box]map[uint64]bool{}, calls: map[uint64]*batch{}}
+}
+
+// sendWindow is packets on their way, several at once.
+type sendWindow struct {
+	epoch, sent uint64
+	open        int
+	failed      bool
+	gathering   bool
+}
+
+// batch is the content of a packet.
+type batch struct {
+	window *sendWindow
+	direct []*direct
+	items  []outgoing
+}
+
+type outgoing struct {
+	box     *box
+	item    mailbox.OutboxItem
+	written item
+}
+
+// direct is a settlement that is sent to a home without being in its sender's log.
+type direct struct {
+	item    item
+	result  func(result)
+	settled bool
+}
+
+func (d *direct) done(r result) {
+	if !d.settled {
+		d.settled = true
+		d.result(r)
+	}
+}
+
+const (
+	windowSize = 3
+	batchItems = 4
+)
+
+// ask has the box asked for its items.
+func (p *peer) ask(b *box) {
+	if !slices.Contains(p.ready, b) {
+		p.ready = append(p.ready, b)
+	}
+}
+
+// advance sends the next packet, if there is anything to send. It reports whether it did something.
+func (p *peer) advance() bool {
+	w := p.window
+	switch {
+	case w != nil && w.gathering:
+		return false
+	case w != nil && w.failed && w.open > 0:
+		return false
+	case w != nil && w.open == 0 && (w.failed || len(p.ready)+len(p.direct) == 0):
+		p.window = nil
+		return true
+	case len(p.ready)+len(p.direct) == 0 || w != nil && w.open >= windowSize:
+		return false
+	case w == nil:
+		p.epoch = max(p.epoch+1, uint64(p.node.now()))
+		p.inFlight = map[*box]map[uint64]bool{}
+		w = &sendWindow{epoch: p.epoch}
+		p.window = w
+	}
+	b := &batch{window: w}
+	n := min(len(p.direct), batchItems)
+	b.direct, p.direct = p.direct[:n:n], p.direct[n:]
+	if len(p.ready) == 0 {
+		p.send(b)
+		return true
+	}
+	from := p.ready[0]
+	p.ready = p.ready[1:]
+	w.gathering = true
+	from.tell(0, "collect for "+p.to.name, func(from *box) {
+		items, more := p.collect(from, batchItems-n)
+		version := from.state.Version
+		from.release(func(lost error) {
+			w.gathering = false
+			if lost != nil {
+				p.later(from, b)
+				return
+			}
+			if from.shadow.version < version {
+				p.node.world.failf("%s: items are sent before they are durable", from.name)
+			}
+			if w.failed {
+				p.later(from, b)
+				return
+			}
+			b.items = items
+			if more {
+				p.ask(from)
+			}
+			p.send(b)
+		})
+	}, func(error) {
+		w.gathering = false
+		p.later(from, b)
+	})
+	return true
+}
+
+// later puts back what was not sent.
+func (p *peer) later(from *box, b *batch) {
+	p.direct = append(b.direct, p.direct...)
+	p.node.later("ask again", func() { p.ask(from) })
+}
+
+// collect returns the items of a box that can be sent now, and whether there are more.
+func (p *peer) collect(b *box, most int) (all []outgoing, more bool) {
+	taken := map[uint64]bool{}
+	for _, a := range b.acks {
+		if !b.node.journal.lost(a.after) { // or its item is lost too, and another has its number
+			taken[a.item.Seq] = true
+		}
+	}
+	sent := map[capabilities.ID]bool{}
+	for o := range b.state.Outgoing(p.to.id) {
+		sent[o.To] = true
+		if taken[o.Seq] || p.inFlight[b][o.Seq] {
+			continue
+		}
+		if len(all) == most {
+			return all, true
+		}
+		c, err := recalled(b, b.state, func() (mailbox.Command, error) { return b.state.CommandFor(o) })
+		if err != nil {
+			b.node.world.failf("%s: item %+v cannot be sent: %v", b.name, o, err)
+		}
+		all = append(all, outgoing{b, o, b.node.world.pack(b, o, c)})
+	}
+	for _, o := range b.state.Outbox.Items() {
+		if o.To.Node == p.to.id && !sent[o.To] {
+			b.node.world.sometimes(heldForMint)
+		}
+	}
+	return all, false
+}
+
+// send puts a packet on the wire.
+func (p *peer) send(b *batch) {
+	if len(b.items)+len(b.direct) == 0 {
+		return
+	}
+	w := p.node.world
+	b.window.sent++
+	b.window.open++
+	w.calls++
+	p.calls[w.calls] = b
+	m := &packet{from: p.node, to: p.to, call: w.calls, epoch: b.window.epoch, number: b.window.sent}
+	for _, d := range b.direct {
+		m.items = append(m.items, d.item)
+	}
+	for _, o := range b.items {
+		seqs := p.inFlight[o.box]
+		if seqs == nil {
+			seqs = map[uint64]bool{}
+			p.inFlight[o.box] = seqs
+		}
+		seqs[o.item.Seq] = true
+		m.items = append(m.items, o.written)
+	}
+	w.trace("%s sends packet %d of epoch %d with %d items to %s", p.node.name, m.number, m.epoch, len(m.items), p.to.name)
+	w.wire = append(w.wire, m)
+	w.progress++
+}
+
+// fail ends a call without a response.
+func (p *peer) fail(call uint64) {
+	b := p.calls[call]
+	if b == nil {
+		return
+	}
+	delete(p.calls, call)
+	p.node.world.trace("%s has no response from %s to packet of epoch %d", p.node.name, p.to.name, b.window.epoch)
+	p.node.world.progress++
+	b.window.open--
+	b.window.failed = true
+	for _, d := range b.direct {
+		d.done(result{again: true})
+	}
+	for _, o := range b.items {
+		delete(p.inFlight[o.box], o.item.Seq)
+		p.ask(o.box)
+	}
+}
+
+// respond takes the results of a packet.
+func (p *peer) respond(m *packet) {
+	b := p.calls[m.call]
+	if b == nil {
+		return // it came too late, or again
+	}
+	delete(p.calls, m.call)
+	b.window.open--
+	for i, d := range b.direct {
+		d.done(m.results[i])
+	}
+	for i, o := range b.items {
+		r := m.results[len(b.direct)+i]
+		delete(p.inFlight[o.box], o.item.Seq)
+		if r.again {
+			b.window.failed = true
+			p.ask(o.box)
+			continue
+		}
+		o.box.leaveAck(ack{item: o.item, refused: r.refused})
+	}
+}
+
+// receiveWindow admits the packets of a node in the order of their numbers.
+type receiveWindow struct {
+	epoch, next uint64
+	failed      bool
+	failures    uint64
+}
+
+// look reports whether it is a packet's turn, and whether that is over.
+func (l *receiveWindow) look(epoch, number, failures uint64) (turn, over bool) {
+	if epoch > l.epoch && number == 1 {
+		*l = receiveWindow{epoch: epoch, next: 1, failures: failures}
+	}
+	switch {
+	case epoch < l.epoch, epoch == l.epoch && (l.failed || number < l.next):
+		return false, true
+	case epoch == l.epoch && number == l.next:
+		return true, false
+	}
+	return false, false
+}
+
+func (l *receiveWindow) fail(epoch uint64) {
+	if epoch == l.epoch {
+		l.failed = true
+	}
+}
+
+func (l *receiveWindow) hasFailed(epoch, failures uint64) bool {
+	return epoch == l.epoch && (l.failed || l.failures != failures)
+}
+
+// receive takes a packet from the wire.
+func (n *node) receive(m *packet) {
+	w := n.world
+	if n.down {
+		return
+	}
+	p := n.peer(m.from)
+	if m.response {
+		p.respond(m)
+		return
+	}
+	turn, over := p.receives.look(m.epoch, m.number, n.journal.times)
+	switch {
+	case turn:
+		n.accept(p, m)
+		n.admitHeld()
+	case over:
+		w.sometimes(packetLate)
+		n.refuse(p, m)
+	default:
+		w.sometimes(packetEarly)
+		w.trace("%s holds packet %d of epoch %d", n.name, m.number, m.epoch)
+		n.held = append(n.held, m)
+	}
+}
+
+// refuse has a packet sent again.
+func (n *node) refuse(p *peer, m *packet) {
+	p.receives.fail(m.epoch)
+	results := make([]result, len(m.items))
+	for i := range results {
+		results[i].again = true
+	}
+	n.reply(m, results)
+}
+
+func (n *node) reply(m *packet, results []result) {
+	n.world.wire = append(n.world.wire, &packet{from: n, to: m.from, call: m.call, response: true, results: results})
+	n.world.progress++
+}
+
+// admitHeld looks again at the packets that came before their turn.
+func (n *node) admitHeld() {
+	for again := true; again; {
+		again = false
+		for i, m := range n.held {
+			p := n.peer(m.from)
+			turn, over := p.receives.look(m.epoch, m.number, n.journal.times)
+			if !turn && !over {
+				continue
+			}
+			n.held = slices.Delete(n.held, i, i+1)
+			if turn {
+				n.accept(p, m)
+			} else {
+				n.refuse(p, m)
+			}
+			again = true
+			break
+		}
+	}
+}
+
+// giveUp refuses a packet that has waited for its turn too long.
+func (n *node) giveUp(i int) {
+	m := n.held[i]
+	n.held = slices.Delete(n.held, i, i+1)
+	n.refuse(n.peer(m.from), m)
+	n.admitHeld()
+}
+
+// accept has the boxes decide on the items of a packet. The response is sent when all is durable.
+func (n *node) accept(p *peer, m *packet) {
+	w := n.world
+	in := &intake{node: n, peer: p, packet: m, results: make([]result, len(m.items)), open: len(m.items), failed: map[*box]bool{}}
+	for i, it := range m.items {
+		c := w.unpack(it)
+		if d, ok := c.(mailbox.RemoteDelivery); ok && d.Form != nil && !n.forwarded(d.Form, it.to) {
+			in.done(i, parley.Refuse(parley.NotPermitted, "not forwarded"))
+			continue
+		}
+		it.to.tell(0, "remote "+nameOf(c), func(b *box) {
+			if in.failed[b] || p.receives.hasFailed(m.epoch, b.failures) {
+				in.done(i, errFull)
+				return
+			}
+			if isAnswered(b, c) {
+				w.sometimes(answerDoubled)
+			}
+			_, err := b.decide(w.quotaed(w.host(m.from), b, c))
+			if isTransient(err) {
+				in.fail(b)
+			}
+			w.noteSettlement(b, c, err)
+			version := b.state.Version
+			b.release(func(lost error) {
+				if lost != nil {
+					err = lost
+				}
+				if lost == nil && b.shadow.version < version {
+					w.failf("%s acknowledges an item that is not durable", b.name)
+				}
+				in.done(i, err)
+			})
+		}, func(err error) { in.done(i, err) })
+	}
+	p.receives.next++
+	w.progress++
+}
+
+// forwarded reports whether the agents of this node that a form names as its forwarders did forward it.
+func (n *node) forwarded(f *events.FormRequested, to *box) bool {
+	for i, by := range f.Chain {
+		if n.world.nodeOf(by) != n {
+			continue
+		}
+		next := to.id
+		if i+1 < len(f.Chain) {
+			next = f.Chain[i+1]
+		}
+		b := n.world.box(by)
+		if b.ready(0) != nil {
+			return false
+		}
+		ok, err := recalled(b, b.state, func() (bool, error) { return b.state.HasForwarded(f.ID, next) })
+		if err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// intake is a packet that is being accepted.
+type intake struct {
+	node    *node
+	peer    *peer
+	packet  *packet
+	results []result
+	open    int
+	failed  map[*box]bool
+}
+
+// done notes the result of an item.
+func (in *intake) done(i int, err error) {
+	if isTransient(err) {
+		in.fail(in.packet.items[i].to)
+		in.results[i].again = true
+	} else {
+		in.results[i] = result{refused: refusal(err), code: parley.CodeOf(err)}
+	}
+	if in.open--; in.open == 0 {
+		in.node.reply(in.packet, in.results)
+	}
+}
+
+// fail accepts nothing more for a box, nor of the window.
+func (in *intake) fail(to *box) {
+	in.failed[to] = true
+	in.peer.receives.fail(in.packet.epoch)
+}

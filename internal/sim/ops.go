@@ -1,0 +1,304 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// op is a call of a client, which ends with a result, an error, or the crash of its node.
+type op struct {
+	box   *box
+	what  string
+	ended bool
+}
+
+func (o *op) end(err error) {
+	w := o.box.node.world
+	if o.ended {
+		w.failf("%s of %s ends twice", o.what, o.box.name)
+	}
+	o.ended = true
+	w.trace("%s: %s ends: %v", o.box.name, o.what, err)
+	i := slices.Index(w.ops, o)
+	if i < 0 {
+		w.failf("%s of %s ends after a crash", o.what, o.box.name)
+	}
+	w.ops = slices.Delete(w.ops, i, i+1)
+}
+
+// begin begins a call of a box.
+func (w *world) begin(b *box, what string) *op {
+	o := &op{box: b, what: what}
+	w.ops = append(w.ops, o)
+	w.progress++
+	return o
+}
+
+// step has a box run a part of a call. Then gets its result when all that the box has decided is durable.
+func (o *op) step(b *box, do func(*box) error, then func()) {
+	w := b.node.world
+	b.tell(0, o.what+" of "+o.box.name, func(b *box) {
+		err := do(b)
+		version := b.state.Version
+		b.release(func(lost error) {
+			switch {
+			case lost != nil:
+				o.end(lost)
+				return
+			case b.shadow.version < version:
+				w.failf("%s of %s is acknowledged before it is durable", o.what, b.name)
+			}
+			if err != nil || then == nil {
+				o.end(err)
+				return
+			}
+			then()
+		})
+	}, o.end)
+}
+
+// run has a box decide on a command for a client.
+func (w *world) run(b *box, c mailbox.Command) {
+	w.begin(b, nameOf(c)).step(b, func(b *box) error {
+		_, err := b.decide(c)
+		return err
+	}, nil)
+}
+
+// ask asks a form and may wait for its outcome.
+func (w *world) ask(b *box, c mailbox.RequestForm, waits bool) {
+	var form capabilities.ID
+	o := w.begin(b, "ask "+c.To)
+	o.step(b, func(b *box) error {
+		evs, err := b.decide(c)
+		for _, e := range evs {
+			if asked, ok := e.(*events.FormRequested); ok {
+				form = asked.ID
+			}
+		}
+		if parley.CodeOf(err) == parley.QuotaExceeded {
+			w.sometimes(quotaMet)
+		}
+		return err
+	}, func() {
+		o.end(nil)
+		if waits && !form.IsZero() {
+			w.await(b, form, &wait{})
+		}
+	})
+}
+
+// answer answers or declines a form, directly if its home is to be asked at once.
+func (w *world) answer(b *box, form capabilities.ID, r mailbox.Reply, decline, direct bool) {
+	var (
+		c    mailbox.SettleForm
+		home *box
+	)
+	o := w.begin(b, "answer "+form.ULID.String())
+	o.step(b, func(b *box) error {
+		_, err := recalled(b, b.state, func() (struct{}, error) {
+			var (
+				err error
+				id  capabilities.ID
+			)
+			if decline {
+				c, id, err = b.state.DraftDecline(r.Form, "no", b.node.newID)
+			} else {
+				c, id, err = b.state.DraftAnswer(r, b.node.now(), b.node.newID)
+			}
+			if err == nil {
+				home = w.box(id)
+			}
+			return struct{}{}, err
+		})
+		return err
+	}, func() {
+		switch {
+		case home.node == b.node:
+			o.step(home, func(home *box) error {
+				_, err := home.decide(c)
+				w.noteSettlement(home, c, err)
+				return err
+			}, nil)
+		case direct && len(c.Grants) == 0:
+			w.settleDirectly(o, b, home, c)
+		default:
+			o.queue(b, c)
+		}
+	})
+}
+
+// queue records a settlement in the answerer's log.
+func (o *op) queue(b *box, c mailbox.SettleForm) {
+	o.step(b, func(b *box) error {
+		_, err := b.decide(mailbox.QueueAnswer{Answer: c})
+		return err
+	}, nil)
+}
+
+// settleDirectly sends a settlement to its home without recording it. If the home does not answer in time it is queued.
+func (w *world) settleDirectly(o *op, b, home *box, c mailbox.SettleForm) {
+	p := b.node.peer(home.node)
+	d := &direct{item: w.pack(b, mailbox.OutboxItem{Kind: events.OutboxAnswer, To: home.id}, c)}
+	d.result = func(r result) {
+		switch {
+		case o.ended || !slices.Contains(w.ops, o): // its node has crashed
+		case r.again:
+			w.sometimes(directFailed)
+			o.queue(b, c)
+		case r.refused != "":
+			o.end(parley.Refuse(r.code, "%s", r.refused))
+		default:
+			if w.facts.settled[c.Form] == nil {
+				w.failf("%s was told that its answer to %s is settled, and it is not", b.name, c.Form.ULID)
+			}
+			o.end(nil)
+		}
+	}
+	p.direct = append(p.direct, d)
+	b.node.later("impatience", func() { d.done(result{again: true}) })
+}
+
+// forward forwards a form.
+func (w *world) forward(b *box, form capabilities.ID, to string) {
+	var (
+		c    mailbox.ForwardForm
+		home *box
+	)
+	ref := capabilities.FormID(form)
+	o := w.begin(b, "forward "+form.ULID.String()+" to "+to)
+	o.step(b, func(b *box) error {
+		_, err := recalled(b, b.state, func() (struct{}, error) {
+			var (
+				id  capabilities.ID
+				err error
+			)
+			c, id, err = b.state.DraftForward(ref, to, b.node.now())
+			if err == nil {
+				home = w.box(id)
+			}
+			return struct{}{}, err
+		})
+		return err
+	}, func() {
+		if home.node == b.node {
+			o.step(home, func(home *box) error {
+				_, err := home.decide(c)
+				return err
+			}, nil)
+			return
+		}
+		o.step(b, func(b *box) error {
+			_, err := b.decide(mailbox.QueueForward{Form: ref, To: to})
+			return err
+		}, nil)
+	})
+}
+
+// revoke revokes a grant that the box gave, by its place from the newest.
+func (w *world) revoke(b *box, nth int) {
+	w.begin(b, "revoke").step(b, func(b *box) error {
+		all := b.state.Grants.All()
+		if len(all) == 0 {
+			return nil
+		}
+		waiting := slices.ContainsFunc(b.state.Outbox.Items(), func(o mailbox.OutboxItem) bool { return o.Kind == events.OutboxForward })
+		evs, err := b.decide(mailbox.RevokeCapability{Grant: all[len(all)-1-nth%len(all)].ID})
+		if len(evs) > 0 && waiting {
+			w.sometimes(revokeMeetsForward)
+		}
+		return err
+	}, nil)
+}
+
+// wait is a client that waits for the end of a form. It asks again after a crash or a failure of the journal.
+type wait struct {
+	outcome string // "" until it has one
+	refused bool   // there is no such form
+}
+
+// await has a client wait for the end of a form.
+func (w *world) await(b *box, form capabilities.ID, t *wait) {
+	w.facts.addWait(t, b, form)
+	b.tell(0, "await "+form.ULID.String(), func(b *box) {
+		m, err := b.find(form)
+		switch {
+		case err != nil:
+			b.release(func(lost error) {
+				if lost != nil {
+					b.node.later("await again", func() { w.await(b, form, t) })
+					return
+				}
+				t.refused = true
+			})
+		case !m.Form.IsOpen():
+			b.told(form, []*wait{t})
+		default:
+			if b.waiters == nil {
+				b.waiters = map[capabilities.ID][]*wait{}
+			}
+			b.waiters[form] = append(b.waiters[form], t)
+			b.release(func(lost error) {
+				i := slices.Index(b.waiters[form], t)
+				if lost == nil || i < 0 {
+					return
+				}
+				b.waiters[form] = slices.Delete(b.waiters[form], i, i+1)
+				b.node.later("await again", func() { w.await(b, form, t) })
+			})
+		}
+	}, func(error) { b.node.later("await again", func() { w.await(b, form, t) }) })
+}
+
+// notify tells the waiters for a form that it has ended.
+func (b *box) notify(form capabilities.ID) {
+	waits := b.waiters[form]
+	if len(waits) == 0 {
+		return
+	}
+	delete(b.waiters, form)
+	b.told(form, waits)
+}
+
+// told tells waiters the outcome of a form that has ended, when that is durable.
+func (b *box) told(form capabilities.ID, waits []*wait) {
+	m, err := b.find(form)
+	if err != nil {
+		b.node.world.failf("%s: the ended form %s: %v", b.name, form.ULID, err)
+	}
+	outcome := outcomeOf(m.Form)
+	b.release(func(lost error) {
+		for _, t := range waits {
+			if lost != nil {
+				b.node.later("await again", func() { b.node.world.await(b, form, t) })
+				continue
+			}
+			b.node.world.checkOutcome(b, form, outcome)
+			t.outcome = outcome
+		}
+	})
+}
+
+// outcomeOf returns the outcome of a form as all its holders see it.
+func outcomeOf(f *mailbox.Form) string {
+	switch {
+	case f.Answered != nil:
+		return answeredText(f.Answered)
+	case f.Ended != nil:
+		return endedText(f.Ended)
+	}
+	return ""
+}
+
+func answeredText(e *events.FormAnswered) string {
+	return fmt.Sprintf("answered by %s at %d", e.By.ULID, e.Date)
+}
+
+func endedText(e *events.FormCancelled) string {
+	return fmt.Sprintf("%s by %s at %d", e.Reason, e.By.ULID, e.Date)
+}

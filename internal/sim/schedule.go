@@ -1,0 +1,410 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Schedule is a run of the simulation: the number of nodes and the steps, each with all its choices. A step that cannot
+// be taken does nothing, so a schedule without some of its steps is one too.
+type Schedule struct {
+	Nodes int
+	Steps []Step
+}
+
+// Step is one step of a schedule.
+type Step struct {
+	Kind kind
+	Draw uint64
+}
+
+type kind uint8
+
+const (
+	stepHandle  kind = iota // a box handles a message
+	stepBegin               // a commit leaves
+	stepWrite               // and is stored, or fails
+	stepSettle              // what waits for it is released
+	stepAdvance             // a packet is made
+	stepCarry               // a packet arrives
+	stepClient              // a client calls
+	stepTick
+	stepTimer
+	stepLose
+	stepDouble
+	stepTimeout
+	stepGiveUp
+	stepCut
+	stepHeal
+	stepCrash
+	stepStart
+	stepFull
+	stepSpace
+	stepClock
+	stepSnapshot
+	stepPanic
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"handle", "begin", "write", "settle", "advance", "carry", "client", "tick", "timer", "lose", "double", "timeout", "give-up", "cut", "heal",
+	"crash", "start", "full", "space", "clock", "snapshot", "panic",
+}
+
+// String returns the schedule as text for Parse.
+func (s Schedule) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "nodes %d\n", s.Nodes)
+	for _, step := range s.Steps {
+		fmt.Fprintf(&b, "%s %d\n", kindNames[step.Kind], step.Draw)
+	}
+	return b.String()
+}
+
+// Parse reads a schedule that String wrote. Lines that begin with # are comments.
+func Parse(text string) (s Schedule, err error) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		var (
+			name string
+			n    uint64
+		)
+		if _, err := fmt.Sscan(line, &name, &n); err != nil {
+			return s, fmt.Errorf("%q: %w", line, err)
+		}
+		if name == "nodes" {
+			s.Nodes = int(n)
+			continue
+		}
+		k := slices.Index(kindNames[:], name)
+		if k < 0 {
+			return s, fmt.Errorf("there is no step %q", name)
+		}
+		s.Steps = append(s.Steps, Step{kind(k), n})
+	}
+	return s, nil
+}
+
+// weights is how often a step is of each kind.
+var weights = [kinds]int{
+	stepHandle: 100, stepBegin: 24, stepWrite: 24, stepSettle: 24, stepAdvance: 24, stepCarry: 20, stepClient: 32, stepTick: 4, stepTimer: 6,
+	stepLose: 2, stepDouble: 3, stepTimeout: 2, stepGiveUp: 2, stepCut: 1, stepHeal: 4, stepCrash: 2, stepStart: 12, stepFull: 1, stepSpace: 8,
+	stepClock: 2, stepSnapshot: 3, stepPanic: 1,
+}
+
+// faults are the kinds of which a schedule leaves some out. What one fault hides, others show.
+var faults = []kind{stepLose, stepDouble, stepTimeout, stepGiveUp, stepCut, stepCrash, stepFull, stepClock, stepSnapshot, stepPanic}
+
+// steps is the length of a schedule.
+const steps = 1000
+
+// New returns the schedule of a seed.
+func New(seed uint64) Schedule {
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := Schedule{Nodes: 3, Steps: make([]Step, steps)}
+	if seed%5 == 0 {
+		s.Nodes += 1 + int(seed/5%2)
+	}
+	often, total := weights, 0
+	for _, k := range faults {
+		if r.IntN(2) == 0 {
+			often[k] = 0
+		}
+	}
+	for _, w := range often {
+		total += w
+	}
+	for i := range s.Steps {
+		n := r.IntN(total)
+		for k, w := range often {
+			if n -= w; n < 0 {
+				s.Steps[i] = Step{kind(k), r.Uint64()}
+				break
+			}
+		}
+	}
+	return s
+}
+
+// draw makes the choices of a step.
+type draw uint64
+
+func (d *draw) n(most int) int {
+	*d += 0x9e3779b97f4a7c15
+	z := uint64(*d)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int((z ^ z>>31) % uint64(most))
+}
+
+func (d *draw) oneIn(n int) bool { return d.n(n) == 0 }
+
+func pick[T any](d *draw, from []T) (x T, ok bool) {
+	if len(from) == 0 {
+		return x, false
+	}
+	return from[d.n(len(from))], true
+}
+
+// step takes one step.
+func (w *world) step(s Step) {
+	d := draw(s.Draw)
+	n := w.nodes[d.n(len(w.nodes))]
+	switch s.Kind {
+	case stepHandle:
+		if b := w.busy(&d); b != nil {
+			b.handle()
+		}
+	case stepBegin:
+		n.journal.begin(1 + d.n(6))
+	case stepWrite:
+		n.write(d.oneIn(2))
+	case stepSettle:
+		n.journal.settle()
+	case stepAdvance:
+		if p := n.peers[w.nodes[d.n(len(w.nodes))]]; p != nil && !n.down {
+			p.advance()
+		}
+	case stepCarry:
+		if len(w.wire) > 0 {
+			w.carry(d.n(len(w.wire)))
+		}
+	case stepClient:
+		if b := w.all[d.n(len(w.all))]; !b.node.down {
+			w.client(b, &d)
+		}
+	case stepTick:
+		if !n.down {
+			n.tick()
+		}
+		w.now += capabilities.Time(d.n(30))
+	case stepTimer:
+		if len(n.timers) > 0 {
+			i := d.n(len(n.timers))
+			t := n.timers[i]
+			n.timers = slices.Delete(n.timers, i, i+1)
+			w.trace("%s: %s", n.name, t.what)
+			t.do()
+		}
+	default:
+		w.fault(s.Kind, n, &d)
+	}
+}
+
+// fault takes a step that breaks something, or mends it.
+func (w *world) fault(k kind, n *node, d *draw) {
+	switch k {
+	case stepLose:
+		if len(w.wire) > 0 {
+			i := d.n(len(w.wire))
+			w.wire = slices.Delete(w.wire, i, i+1)
+			w.sometimes(packetLost)
+		}
+	case stepDouble:
+		if m, ok := pick(d, w.wire); ok {
+			w.wire = append(w.wire, m)
+		}
+	case stepTimeout:
+		if p := n.peers[w.nodes[d.n(len(w.nodes))]]; p != nil {
+			var calls []uint64
+			for call := range p.calls {
+				calls = append(calls, call)
+			}
+			slices.Sort(calls)
+			if call, ok := pick(d, calls); ok {
+				p.fail(call)
+			}
+		}
+	case stepGiveUp:
+		if len(n.held) > 0 {
+			n.giveUp(d.n(len(n.held)))
+		}
+	case stepCut:
+		to := w.nodes[d.n(len(w.nodes))]
+		w.cut[[2]*node{n, to}] = true
+		if !d.oneIn(3) {
+			w.cut[[2]*node{to, n}] = true
+		}
+		w.trace("the link from %s to %s is cut", n.name, to.name)
+	case stepHeal:
+		clear(w.cut)
+	case stepCrash:
+		if !n.down {
+			n.crash(d.oneIn(2))
+		}
+	case stepStart:
+		n.start()
+	case stepFull:
+		n.full = true
+		w.trace("the disk of %s is full", n.name)
+	case stepSpace:
+		n.full = false
+		n.reopen()
+	case stepClock:
+		by := capabilities.Time(d.n(200) - 100)
+		if n.skew += by; by < 0 {
+			w.sometimes(clockBack)
+		}
+	case stepSnapshot:
+		if b := n.boxes[d.n(len(n.boxes))]; !n.down {
+			n.snapshot(b)
+		}
+	case stepPanic:
+		if b := w.busy(d); b != nil {
+			b.crash()
+		}
+	}
+}
+
+// busy returns a box that has messages, or nil.
+func (w *world) busy(d *draw) *box {
+	first := d.n(len(w.all))
+	for i := range w.all {
+		if b := w.all[(first+i)%len(w.all)]; len(b.inbox) > 0 && !b.node.down {
+			return b
+		}
+	}
+	return nil
+}
+
+// client has a client of a box call something.
+func (w *world) client(b *box, d *draw) {
+	switch d.n(24) {
+	case 0, 1, 2, 3:
+		c := mailbox.RequestForm{To: w.path(b, d), Description: "d", Fields: formFields, Schema: w.schema}
+		if d.oneIn(6) {
+			c.Deadline = b.node.now() + 1 + capabilities.Time(d.n(200))
+		}
+		if d.oneIn(4) {
+			c.Key = fmt.Sprint("k", d.n(3))
+		}
+		w.ask(b, c, d.oneIn(2))
+	case 4, 5, 6:
+		if form, ok := w.form(b, d, true); ok {
+			r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f", Text: b.name}}, Schema: w.schema}
+			if d.oneIn(3) {
+				r.Texts = append(r.Texts, events.FieldText{Name: "who", Text: w.path(b, d)})
+			}
+			w.answer(b, form, r, d.oneIn(4), d.oneIn(2))
+		}
+	case 16, 19, 20, 21:
+		if form, ok := pick(d, w.facts.shared[max(len(w.facts.shared)-3, 0):]); ok {
+			w.race(form, d)
+		}
+	case 7, 8, 17, 18:
+		if form, ok := w.form(b, d, true); ok {
+			w.forward(b, form, w.path(b, d))
+		}
+	case 9, 10, 11:
+		w.run(b, mailbox.PostMessage{To: w.path(b, d), Text: "take @it:" + w.path(b, d)})
+	case 12:
+		name := []string{"x", "y"}[d.n(2)]
+		if d.oneIn(3) {
+			w.run(b, mailbox.UnbindName{Name: name})
+			return
+		}
+		w.run(b, mailbox.AdoptName{Message: capabilities.FormNumber(uint64(d.n(6))), Edge: "it", Name: name})
+	case 13, 22, 23:
+		w.revoke(b, d.n(2)*d.n(1000))
+	case 14:
+		if form, ok := w.form(b, d, false); ok {
+			w.run(b, mailbox.CancelForm{Form: capabilities.FormID(form)})
+		}
+	case 15:
+		if form, ok := w.form(b, d, false); ok {
+			w.await(b, form, &wait{})
+		}
+	}
+}
+
+// race has all agents answer or decline a form that they have and may answer.
+func (w *world) race(form capabilities.ID, d *draw) {
+	for _, b := range w.all {
+		if c := b.shadow.copies[form]; c != nil && c.open && c.from != b && !b.node.down {
+			r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f", Text: b.name}}, Schema: w.schema}
+			w.answer(b, form, r, d.oneIn(4), d.oneIn(2))
+		}
+	}
+}
+
+// form draws a form that a box has or had: mostly an open one, and mostly one that it was asked if that is wanted.
+func (w *world) form(b *box, d *draw, asked bool) (form capabilities.ID, ok bool) {
+	for range 4 {
+		form, ok = pick(d, b.forms)
+		if c := b.shadow.copies[form]; c != nil && c.open && (c.from != b) == asked {
+			break
+		}
+	}
+	return form, ok
+}
+
+// path draws the path of an agent, or of a value in a message.
+func (w *world) path(b *box, d *draw) string {
+	switch d.n(8) {
+	case 0:
+		return []string{"HOST", "SELF", "a", "b", "x", "y"}[d.n(6)]
+	case 1, 2:
+		return fmt.Sprintf("@mail/%d/@from", d.n(6))
+	case 3:
+		return []string{"x", "y"}[d.n(2)]
+	}
+	if b != b.node.boxes[0] {
+		return "HOST"
+	}
+	if i := slices.Index(w.nodes, b.node) + d.n(3) - 1; i >= 0 && i < len(w.nodes) && w.nodes[i] != b.node {
+		return w.nodes[i].name
+	}
+	return b.node.boxes[1].name[:1]
+}
+
+// run runs a schedule, and then lets the world come to rest. It returns the invariant that was broken, or "". Seen
+// counts the rare states that it met. With log, it returns a transcript too.
+func run(s Schedule, seen *[states]int, log bool) (broken string, transcript []string) {
+	w := newWorld(s.Nodes, seen, log)
+	defer func() {
+		if p := recover(); p != nil {
+			f, ok := p.(failure)
+			if !ok {
+				panic(p)
+			}
+			broken, transcript = f.text, w.lines
+		}
+	}()
+	for i, step := range s.Steps {
+		if log {
+			w.trace("step %d", i)
+		}
+		w.step(step)
+	}
+	w.heal()
+	w.drain()
+	w.now += 1000
+	w.drain()
+	for _, b := range w.all {
+		w.endForms(b)
+	}
+	w.drain()
+	w.checkEnd()
+	return "", w.lines
+}
+
+// endForms cancels the forms of a box that are still open.
+func (w *world) endForms(b *box) {
+	if b.state == nil {
+		b.tell(0, "read", func(*box) {}, func(error) {})
+		b.handle()
+	}
+	for _, form := range b.forms {
+		if c := b.shadow.copies[form]; c != nil && c.open && c.from == b {
+			w.run(b, mailbox.CancelForm{Form: capabilities.FormID(form)})
+		}
+	}
+}

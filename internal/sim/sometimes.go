@@ -1,0 +1,74 @@
+package sim
+
+// state is a rare state that schedules have to meet.
+type state int
+
+const (
+	twoTakers state = iota
+	revokeMeetsForward
+	forwardRefused
+	crashUndurable
+	crashStored
+	crashed
+	answerDoubled
+	answerAfterDeadline
+	answerAfterCancel
+	directFailed
+	snapshotLost
+	snapshotUsed
+	doubtfulCommit
+	diskFull
+	ackLost
+	lineBroken
+	packetLost
+	packetLate
+	packetEarly
+	heldForMint
+	quotaMet
+	peerQuotaMet
+	copyRefused
+	boxCrashed
+	clockBack
+	deadlinePassed
+	states int = iota
+)
+
+var stateNames = [states]string{
+	"two agents take one form",
+	"a revocation meets a forward under way",
+	"a home refuses a forward",
+	"a crash between a decision and its commit",
+	"a crash after a commit that nobody was told of",
+	"a crash",
+	"an answer arrives again after it has settled its form",
+	"an answer arrives after the deadline",
+	"an answer arrives after a cancellation",
+	"a direct settlement fails and is queued",
+	"a snapshot meets a crash or a full disk",
+	"a mailbox is made from a snapshot",
+	"a commit is stored although the journal has failed",
+	"a disk is full",
+	"an ack is dropped with the append that it follows",
+	"mail within a node is interrupted",
+	"a packet is lost",
+	"a packet of an earlier epoch or number arrives",
+	"a packet arrives before its turn",
+	"an item waits for the ack of a grant",
+	"an agent meets its quota",
+	"another node meets its quota",
+	"a mailbox refuses a copy",
+	"a mailbox crashes",
+	"a clock steps back",
+	"a form expires",
+}
+
+// String returns the state in words.
+func (s state) String() string { return stateNames[s] }
+
+// sometimes notes that a schedule has met a rare state.
+func (w *world) sometimes(s state) {
+	w.seen[s]++
+	if w.log {
+		w.trace("    %s", s)
+	}
+}
