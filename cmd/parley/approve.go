@@ -23,6 +23,8 @@ type decided struct {
 	Form    capabilities.ID `json:"form,omitzero"`
 	Rule    capabilities.ID `json:"rule,omitzero"` // the standing rule that decided, if one has
 	Reason  string          `json:"reason,omitempty"`
+	Input   string          `json:"editedInput,omitempty"` // that is allowed instead of the one asked about
+	Digest  string          `json:"editedDigest,omitempty"`
 }
 
 func approveCommand(env *environment) *cobra.Command {
@@ -32,12 +34,14 @@ func approveCommand(env *environment) *cobra.Command {
 		deadline moment
 		timeout  duration
 		noWait   bool
+		editable bool
 	)
 	c := &cobra.Command{
 		Use:   "approve TOOL INPUT",
 		Short: "Ask for permission to call a tool",
 		Long: `Asks the agent's host whether a tool may be called with an input, a JSON document, and waits. A standing rule
-answers at once. Rules are for calls in one folder. Allowed is exit status 0; denied is NOT_PERMITTED.`,
+answers at once. Rules are for calls in one folder. Allowed is exit status 0; denied is NOT_PERMITTED. With --editable
+the call may be allowed with another input, which is printed: that is the call to make then.`,
 		Example: `  parley approve shell '{"command":"git push"}' --as fae && git push
   parley approve shell '{"command":"git push"}' --as fae --no-wait`,
 		Args: exactly("TOOL", "INPUT"),
@@ -47,6 +51,7 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 	f.StringVar(&folder, "folder", "", "the `folder` that the call is made in (default: this one)")
 	f.Var(&deadline, "deadline", "it expires then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
 	f.Var(&timeout, "timeout", "wait so `long` at most; the question stays")
+	f.BoolVar(&editable, "editable", false, "make the call with the input that is allowed, which may be another one")
 	f.BoolVar(&noWait, "no-wait", false, "print the form's ID and do not wait")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !json.Valid([]byte(args[1])) {
@@ -61,7 +66,7 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 			where = "" // one that rules cannot name
 		}
 		err = env.call(c.Context(), "approve", api.ApproveRequest{
-			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at),
+			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at), Editable: editable,
 		}, &asked)
 		switch {
 		case err != nil:
@@ -80,14 +85,19 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 		if o.Status != view.StatusAnswered {
 			return printOutcome(env, o, requestText)
 		}
-		return printDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Text("reason")})
+		return printDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Text("reason"), Input: o.EditedInput, Digest: o.EditedDigest})
 	}
 	return c
 }
 
 func printDecided(env *environment, d decided) error {
 	if d.Allowed {
-		return env.print(d, func() string { return "allowed" })
+		return env.print(d, func() string {
+			if d.Input != "" {
+				return "allowed with another input\n" + terminal.Visible(d.Input)
+			}
+			return "allowed"
+		})
 	}
 	why := "the call was denied"
 	if d.Reason != "" {
@@ -158,11 +168,14 @@ func ruleWords(r view.Rule) string {
 }
 
 // ruleText returns a rule in words, with its end.
-func ruleText(r view.Rule) string {
-	if r.Until != 0 {
-		return ruleWords(r) + ", until " + r.Until.String()
+func ruleText(r view.Rule) string { return ruleWords(r) + untilText(r.Until) }
+
+// untilText returns the end of a rule in words, behind the rule; "" for none.
+func untilText(end capabilities.Time) string {
+	if end == 0 {
+		return ""
 	}
-	return ruleWords(r)
+	return ", until " + end.String()
 }
 
 func rulesRemoveCommand(env *environment) *cobra.Command {

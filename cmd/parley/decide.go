@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/client"
 	"parley/mailbox"
 )
 
@@ -29,21 +31,34 @@ type decision struct {
 	rule           string // which, if not that for the very call
 	until          moment // when that ends
 	all            bool   // all that the agent waits to make
+	from           string // that agent, where no argument names it
+	same           bool   // also those that ask the same
+	edit           bool   // of the input, in an editor
+	input          string // file with the input to allow instead
 }
 
 // check refuses options that do not go together.
 func (d decision) check(c *cobra.Command) error {
-	if d.until.text != "" && !d.always {
+	switch {
+	case d.until.text != "" && !d.always:
 		return usage(c, "--until is for a standing rule: give --always too")
-	}
-	if d.rule != "" && !d.always {
+	case d.rule != "" && !d.always:
 		return usage(c, "--rule is for a standing rule: give --always too")
-	}
-	if d.rule != "" && d.all {
+	case d.rule != "" && d.all:
 		return usage(c, "each call offers rules of its own: give a FORM, or leave out --rule")
+	case d.edits() && d.always:
+		return usage(c, "no rule follows from a call with another input: leave out --always")
+	case d.edits() && (d.all || d.same):
+		return usage(c, "another input is for one call")
+	case d.edit && d.input != "":
+		return usage(c, "give --edit or --input")
+	case d.from != "" && !d.all:
+		return usage(c, "--from is for all calls of an agent: give --all too")
 	}
 	return nil
 }
+
+func (d decision) edits() bool { return d.edit || d.input != "" }
 
 // verb returns the decision as the beginning of a question.
 func (d decision) verb() string {
@@ -57,19 +72,103 @@ func (d decision) verb() string {
 	return verb
 }
 
-// decideOne decides on the call of one approval.
-func decideOne(env *environment, c *cobra.Command, args []string, how decision) error {
+// decideNamed decides on the calls that arguments name, and on those that ask the same.
+func decideNamed(env *environment, c *cobra.Command, args []string, how decision) error {
 	if err := how.check(c); err != nil {
 		return err
 	}
-	w, named, err := findApproval(c.Context(), env, args[0])
+	if how.from != "" || how.all {
+		if how.from == "" || len(args) > 0 {
+			return usage(c, "all calls of an agent are named by --from AGENT --all")
+		}
+		which, err := pendingOf(env, c, []string{how.from})
+		if err != nil {
+			return err
+		}
+		return settleApprovals(c.Context(), env, which, how)
+	}
+	if len(args) == 0 {
+		return usage(c, "missing: NUMBER")
+	}
+	var which []permission
+	var failed []error
+	for _, word := range args {
+		found, err := findCalls(env, c, word)
+		if err != nil && len(args) == 1 {
+			return err
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", word, err))
+		}
+		which = append(which, found...)
+	}
+	which, err := withSame(c.Context(), env, which, how.same)
+	switch {
+	case err != nil:
+		return err
+	case how.edits() && len(which)+len(failed) > 1:
+		return usage(c, "another input is for one call")
+	case len(which) == 1 && len(failed) == 0:
+		return settleApproval(c.Context(), env, which[0], how)
+	}
+	return settleApprovals(c.Context(), env, which, how, failed...)
+}
+
+// findCalls returns the approvals that a word names: one by its number, ID or digest, or those that wait in a range of
+// numbers, as 3-7.
+func findCalls(env *environment, c *cobra.Command, word string) ([]permission, error) {
+	if first, last, ok := rangeOf(word); ok {
+		found, err := approvalsWhere(c.Context(), env, func(w permission) bool { return w.Number >= first && w.Number <= last })
+		if err == nil && len(found) == 0 {
+			err = parley.Refuse(parley.NoPendingPermission, "no call from %d to %d waits", first, last).WithHint("parley permit ls lists what waits")
+		}
+		return found, err
+	}
+	w, named, err := findApproval(c.Context(), env, word)
 	if err == nil && !named {
-		err = usage(c, "%q is no number of a message, no ID and no digest", args[0])
+		err = usage(c, "%q is no number of a message, no ID and no digest", word)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return settleApproval(c.Context(), env, w, how)
+	return []permission{w}, nil
+}
+
+// rangeOf reads a range of the numbers of messages.
+func rangeOf(word string) (first, last uint64, ok bool) {
+	from, to, ok := strings.Cut(word, "-")
+	if !ok || !isNumber(from) || !isNumber(to) {
+		return 0, 0, false
+	}
+	first, _ = strconv.ParseUint(from, 10, 64)
+	last, _ = strconv.ParseUint(to, 10, 64)
+	return first, last, first <= last
+}
+
+// namesCall reports whether a word can name a call. A reason in one word that can needs --reason.
+func namesCall(word string) bool {
+	_, _, isRange := rangeOf(word)
+	_, notID := capabilities.ParseID(word)
+	return isRange || isNumber(word) || isDigest(word) || notID == nil
+}
+
+// withSame returns calls without repetitions, and with the waiting ones that ask the same if these are wanted.
+func withSame(ctx context.Context, env *environment, which []permission, same bool) ([]permission, error) {
+	if same {
+		waiting, err := approvalsWhere(ctx, env, func(w permission) bool {
+			return slices.ContainsFunc(which, func(o permission) bool { return o.AsksSame(&w.Message) })
+		})
+		if err != nil {
+			return nil, err
+		}
+		which = append(which, waiting...)
+	}
+	seen := map[capabilities.ID]bool{}
+	return slices.DeleteFunc(which, func(w permission) bool {
+		before := seen[w.MessageID]
+		seen[w.MessageID] = true
+		return before
+	}), nil
 }
 
 // decideSeveral decides on an approval, or on those of an agent. A person at a terminal sees the calls of an agent
@@ -99,12 +198,10 @@ func decideSeveral(env *environment, c *cobra.Command, args []string, how decisi
 	if len(which) > 1 && !how.all {
 		return ambiguousCalls(args[0], which, how)
 	}
-	for _, w := range which {
-		if err := settleApproval(c.Context(), env, w, how); err != nil {
-			return err
-		}
+	if len(which) == 1 {
+		return settleApproval(c.Context(), env, which[0], how)
 	}
-	return nil
+	return settleApprovals(c.Context(), env, which, how)
 }
 
 // ambiguousCalls returns the error for an agent that waits for several calls.
@@ -243,31 +340,99 @@ func (w permission) text() string {
 // decidedCall is the JSON form of an outcome, with the call that it decides.
 type decidedCall struct {
 	view.Outcome
-	Number   uint64      `json:"number"`
-	Decision string      `json:"decision"`
-	Call     pendingCall `json:"call"`
-	Rule     *view.Rule  `json:"rule,omitempty"` // that was made
+	Number   uint64        `json:"number"`
+	Decision string        `json:"decision"`
+	Call     pendingCall   `json:"call"`
+	Rule     *view.Rule    `json:"rule,omitempty"`  // that was made
+	Error    *parley.Error `json:"error,omitempty"` // why it was not decided, among several
 }
 
-// settleApproval decides on one call, and prints it. The request has the form's ID and the call's digest, so that it
-// decides the call that was shown.
-func settleApproval(ctx context.Context, env *environment, which permission, how decision) error {
-	texts := []events.FieldText{{Name: "decision", Text: how.choice}}
-	if how.reason != "" {
-		texts = append(texts, events.FieldText{Name: "reason", Text: how.reason})
+// decisionFor returns the decision on one call. The request has the form's ID and the call's digest, so that it decides
+// the call that was shown.
+func (d decision) decisionFor(which permission) (api.Decision, error) {
+	chosen, err := which.offer(d.rule)
+	r := api.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen}
+	if d.until.text != "" && mailbox.MayEnd(which.Fields) {
+		r.Until = capabilities.At(d.until.at).String()
 	}
-	chosen, err := which.offer(how.rule)
+	return r, err
+}
+
+// settleApproval decides on one call, and prints it.
+func settleApproval(ctx context.Context, env *environment, which permission, how decision) error {
+	r, err := how.decisionFor(which)
 	if err != nil {
 		return err
 	}
-	if chosen != "" {
-		texts = append(texts, events.FieldText{Name: "rule", Text: chosen})
+	input, err := env.editedInput(ctx, which, how)
+	if err != nil {
+		return err
+	}
+	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(r.Form.String()), Digest: r.Digest}
+	for _, t := range []events.FieldText{
+		{Name: "decision", Text: r.Decision}, {Name: "reason", Text: r.Reason}, {Name: "rule", Text: r.Rule}, {Name: "until", Text: r.Until}, {Name: "input", Text: input},
+	} {
+		if t.Text != "" {
+			req.Texts = append(req.Texts, t)
+		}
 	}
 	var o view.Outcome
-	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(which.MessageID.String()), Digest: which.Digest, Texts: texts}
 	if err := env.call(ctx, "respond_form", req, &o); err != nil {
 		return err
 	}
+	return printDecision(ctx, env, which, how, o)
+}
+
+// settleApprovals decides on several calls in one request for each 256, and prints them. Its error names those that were
+// not decided, after others that failed before.
+func settleApprovals(ctx context.Context, env *environment, which []permission, how decision, failed ...error) error {
+	count := len(which) + len(failed)
+	if len(which) == 0 {
+		return errors.Join(failed...)
+	}
+	for some := range slices.Chunk(which, api.MaxDecisions) {
+		req := api.DecideManyRequest{Acting: env.acting(), Key: string(client.NewKey())}
+		for _, w := range some {
+			d, err := how.decisionFor(w)
+			if err != nil {
+				return err
+			}
+			req.Decisions = append(req.Decisions, d)
+		}
+		var got api.DecideManyResponse
+		if err := env.call(ctx, "decide_many", req, &got); err != nil {
+			return err
+		}
+		for i, d := range got.Results {
+			err := error(nil)
+			if d.Error != nil {
+				err = d.Error
+			} else {
+				err = printDecision(ctx, env, some[i], how, *d.Outcome)
+			}
+			if err == nil {
+				continue
+			}
+			failed = append(failed, fmt.Errorf("%d: %w", some[i].Number, err))
+			if env.options.json {
+				if err := env.printJSON(decidedCall{Number: some[i].Number, Decision: how.choice, Call: some[i].call(), Error: parley.AsError(err)}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	why := make([]string, len(failed))
+	for i, err := range failed {
+		why[i] = err.Error()
+	}
+	return parley.Refuse(parley.CodeOf(failed[0]), "%d of %d calls were not decided: %s", len(failed), count, strings.Join(why, "; "))
+}
+
+// printDecision prints the outcome of a decision on a call.
+func printDecision(ctx context.Context, env *environment, which permission, how decision, o view.Outcome) error {
 	if o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		return outcomeError(o)
 	}
@@ -276,8 +441,11 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 	if o.Status == view.StatusAnswered && how.always {
 		done.Rule, ruleErr = fetchRule(ctx, env, which, how)
 	}
-	err = env.print(done, func() string {
+	err := env.print(done, func() string {
 		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.choice, which.text())
+		if o.EditedInput != "" {
+			text += fmt.Sprintf("\n   allowed input: %s\n   digests: %s was shown, %s is allowed", terminal.Visible(o.EditedInput), which.Digest, o.EditedDigest)
+		}
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule)
 		}
@@ -292,11 +460,11 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 	return cmp.Or(err, ruleErr)
 }
 
-// fetchRule returns the rule that a decision has made, after it has set the rule's end. The rules of another node's
+// fetchRule returns the rule that a decision has made, after it has set the rule's end where the decision could not. The rules of another node's
 // agent are not known here.
 func fetchRule(ctx context.Context, env *environment, which permission, how decision) (*view.Rule, error) {
 	agent := which.From.String()
-	if how.until.text != "" {
+	if how.until.text != "" && !mailbox.MayEnd(which.Fields) {
 		req := api.LimitRuleRequest{Acting: env.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}
 		if err := env.call(ctx, "limit_rule", req, nil); err != nil {
 			return nil, err

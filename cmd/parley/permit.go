@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -120,8 +124,15 @@ func (w permission) full(s terminal.Screen) string {
 	if note := w.note(); note != "" {
 		b.WriteString("\n   note:  " + terminal.Visible(note))
 	}
+	if o := w.Outcome; o != nil && o.EditedInput != "" {
+		b.WriteString("\n   allowed instead: " + terminal.Visible(o.EditedInput))
+		fmt.Fprintf(&b, "\n   digests: %s was shown, %s is allowed", w.Digest, o.EditedDigest)
+	}
 	if w.AnswerNeeded {
 		fmt.Fprintf(&b, "\n   parley allow %d | parley deny %d [REASON] | parley allow %d --always --rule NUMBER", w.Number, w.Number, w.Number)
+		if mailbox.IsEditable(w.Fields) {
+			fmt.Fprintf(&b, " | parley allow %d --edit", w.Number)
+		}
 	}
 	return b.String()
 }
@@ -131,23 +142,24 @@ type permission struct{ view.Message }
 
 // pendingCall is the JSON form of a call that an agent waits to make.
 type pendingCall struct {
-	AgentID capabilities.ID   `json:"agentId"`
-	Agent   string            `json:"agent,omitempty"` // the caller's name for it
-	Form    capabilities.ID   `json:"form"`
-	Number  uint64            `json:"number"` // of the approval, in the caller's mailbox
-	Tool    string            `json:"tool"`
-	Input   json.RawMessage   `json:"input"`
-	Digest  string            `json:"digest"` // of the tool and the input: it is decided by this, too
-	Offers  []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
-	Note    string            `json:"note,omitempty"`
-	AskedAt capabilities.Time `json:"askedAt"`
-	Outcome *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
+	AgentID  capabilities.ID   `json:"agentId"`
+	Agent    string            `json:"agent,omitempty"` // the caller's name for it
+	Form     capabilities.ID   `json:"form"`
+	Number   uint64            `json:"number"` // of the approval, in the caller's mailbox
+	Tool     string            `json:"tool"`
+	Input    json.RawMessage   `json:"input"`
+	Digest   string            `json:"digest"` // of the tool and the input: it is decided by this, too
+	Offers   []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
+	Note     string            `json:"note,omitempty"`
+	Editable bool              `json:"editable,omitempty"` // it may be allowed with another input
+	AskedAt  capabilities.Time `json:"askedAt"`
+	Outcome  *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
 }
 
 func (w permission) call() pendingCall {
 	c := pendingCall{
 		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Digest: w.Digest, AskedAt: w.Date,
-		Offers: w.offers(), Note: w.note(), Outcome: w.Outcome,
+		Offers: w.offers(), Note: w.note(), Editable: mailbox.IsEditable(w.Fields), Outcome: w.Outcome,
 	}
 	if !json.Valid(c.Input) { // an input of another client may be no JSON
 		c.Input, _ = json.Marshal(w.Description) // a string, which can always be
@@ -193,30 +205,42 @@ func permitDenyCommand(env *environment) *cobra.Command {
 // allowCommand and denyCommand return the short forms of permit allow and permit deny. They take the numbers that
 // parley inbox and parley permit ls show.
 func allowCommand(env *environment) *cobra.Command {
-	c := allowing(env, "allow NUMBER", "Allow the call of an approval", []string{"NUMBER"}, decideOne)
-	c.Long = "Allows the call that an approval asks about, and prints it in full. NUMBER is that of parley inbox and parley permit ls;\nthe form's ID and the call's digest are taken too."
-	c.Example = "  parley allow 12\n  parley allow 12 --always --until 8h"
+	c := allowing(env, "allow NUMBER …", "Allow the calls of approvals", nil, decideNamed)
+	c.Long = `Allows the calls that approvals ask about, and prints them in full. NUMBER is that of parley inbox and parley permit ls,
+or a range of these as 3-7; the form's ID and the call's digest are taken too. What has ended meanwhile is named, and
+does not stop the others.`
+	c.Example = `  parley allow 12
+  parley allow 3 4 7
+  parley allow 12 --same                every open call that is identical to 12
+  parley allow 12 --edit                with another input, where the agent can take one
+  parley allow 12 --always --until 8h`
 	return c
 }
 
 func denyCommand(env *environment) *cobra.Command {
-	c := denying(env, "deny NUMBER [REASON]", "Deny the call of an approval", []string{"NUMBER", "REASON"}, func(env *environment, c *cobra.Command, args []string, how decision) error {
-		if len(args) == 2 {
+	c := denying(env, "deny NUMBER … [REASON]", "Deny the calls of approvals", nil, func(env *environment, c *cobra.Command, args []string, how decision) error {
+		if n := len(args) - 1; n > 0 && !namesCall(args[n]) {
 			if how.reason != "" {
 				return usage(c, "give the REASON once")
 			}
-			how.reason = args[1]
+			how.reason, args = args[n], args[:n]
 		}
-		return decideOne(env, c, args[:1], how)
+		return decideNamed(env, c, args, how)
 	})
-	c.Long = "Denies the call that an approval asks about, and prints it in full. The agent is told the reason. NUMBER is that of\nparley inbox and parley permit ls; the form's ID and the call's digest are taken too."
-	c.Example = "  parley deny 12 'not on a Friday'\n  parley deny 12 --always"
+	c.Long = `Denies the calls that approvals ask about, and prints them in full. The agent is told the reason. NUMBER is that of
+parley inbox and parley permit ls, or a range of these as 3-7; the form's ID and the call's digest are taken too.`
+	c.Example = `  parley deny 12 'not on a Friday'
+  parley deny 3-7 --reason 'not on a Friday'
+  parley deny --from fae --all
+  parley deny 12 --always`
 	return c
 }
 
 // allowing returns a command that allows calls.
 func allowing(env *environment, use, short string, takes []string, decide func(*environment, *cobra.Command, []string, decision) error) *cobra.Command {
 	c, how := deciding(env, use, short, takes)
+	c.Flags().BoolVar(&how.edit, "edit", false, "change the input before, in $VISUAL or $EDITOR; the agent gets what was allowed")
+	c.Flags().StringVar(&how.input, "input", "", "allow this input instead of the one shown: a `file` with JSON, or - for standard input")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		how.choice = mailbox.Once
 		if how.always {
@@ -230,7 +254,8 @@ func allowing(env *environment, use, short string, takes []string, decide func(*
 // denying returns a command that denies calls.
 func denying(env *environment, use, short string, takes []string, decide func(*environment, *cobra.Command, []string, decision) error) *cobra.Command {
 	c, how := deciding(env, use, short, takes)
-	c.Flags().StringVar(&how.reason, "message", "", "say why, in `words`")
+	c.Flags().StringVar(&how.reason, "message", "", "the same as --reason `words`")
+	c.Flags().StringVar(&how.reason, "reason", "", "say why, in `words`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		how.choice = mailbox.Deny
 		if how.always {
@@ -253,7 +278,7 @@ its digest. With an AGENT alone, a terminal is shown what the agent waits to do 
 is taken only if that is one call.`,
 
 		Example:           "  parley permit " + verb + " 12\n  parley permit " + verb + " fae\n  parley permit " + verb + " fae 12 --always --until 8h\n  parley permit " + verb + " 12 --always --rule 2",
-		Args:              between(1, len(takes), takes...),
+		Args:              argumentsOf(takes),
 		ValidArgsFunction: completeWaiting(env, anApproval),
 	}
 	c.Flags().BoolVar(&how.always, "always", false, "and from now on, by a standing rule: for that very call if no --rule is given; the rule is printed")
@@ -262,8 +287,99 @@ is taken only if that is one call.`,
 	if strings.Contains(use, "AGENT") {
 		c.ValidArgsFunction = completeDecision(env)
 		c.Flags().BoolVar(&how.all, "all", false, "all calls that the agent waits to make")
+	} else {
+		c.Flags().BoolVar(&how.same, "same", false, "also all open calls that are identical: of the same agent, tool, input and folder")
+		c.Flags().StringVar(&how.from, "from", "", "with --all: the `agent` whose calls are decided")
+		c.Flags().BoolVar(&how.all, "all", false, "with --from: all calls that the agent waits to make")
 	}
 	return c, how
+}
+
+// argumentsOf returns the check of a command's arguments. Without names it accepts any.
+func argumentsOf(names []string) cobra.PositionalArgs {
+	if names == nil {
+		return cobra.ArbitraryArgs
+	}
+	return between(1, len(names), names...)
+}
+
+// maxEdited bounds an edited input as it is read, in bytes. The node's bound is 256 KiB.
+const maxEdited = 1 << 20
+
+// editedInput returns the input that is to be allowed instead of the one shown; "" for that.
+func (env *environment) editedInput(ctx context.Context, which permission, how decision) (string, error) {
+	if !how.edits() {
+		return "", nil
+	}
+	if !mailbox.IsEditable(which.Fields) {
+		return "", parley.Refuse(parley.InvalidArgument, "the agent of call %d cannot take another input: it makes the call as it was asked", which.Number).
+			WithHint("parley deny %d REASON tells it what to do instead", which.Number)
+	}
+	text, err := []byte(nil), error(nil)
+	if how.input != "" {
+		text, err = env.readInput(how.input)
+	} else {
+		text, err = env.editInput(ctx, which.Description)
+	}
+	if err != nil {
+		return "", err
+	}
+	text = bytes.TrimSpace(text)
+	switch {
+	case len(text) == 0:
+		return "", &interrupted{message: "the input is empty: nothing was decided"}
+	case how.edit && compacted(text) == compacted([]byte(which.Description)):
+		return "", &interrupted{message: "the input was not changed: nothing was decided", hint: fmt.Sprintf("parley allow %d allows it as it is", which.Number)}
+	}
+	return string(text), nil
+}
+
+// compacted returns a JSON document without spaces; another text as it is.
+func compacted(text []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return string(text)
+	}
+	return b.String()
+}
+
+// editInput has the person change an input in an editor.
+func (env *environment) editInput(ctx context.Context, input string) ([]byte, error) {
+	folder, err := os.MkdirTemp("", "parley-edit-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // what is left is in the folder for temporary files
+	path := filepath.Join(folder, "input.json")
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, []byte(input), "", "  ") != nil {
+		pretty.Reset()
+		pretty.WriteString(input)
+	}
+	pretty.WriteByte('\n')
+	if err := os.WriteFile(path, pretty.Bytes(), 0o600); err != nil {
+		return nil, err
+	}
+	editor := "vi"
+	for _, name := range []string{"EDITOR", "VISUAL"} {
+		if set, _ := env.lookup(name); set != "" {
+			editor = set
+		}
+	}
+	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", path)
+	run.Stdin, run.Stdout, run.Stderr = env.stdin, env.stderr, env.stderr
+	if out, ok := env.stdout.(*os.File); ok && env.interactive() {
+		run.Stdout = out
+	}
+	if err := run.Run(); err != nil {
+		return nil, &interrupted{message: fmt.Sprintf("the editor ended with %v: nothing was decided", err)}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	return terminal.Read(f, "the input", maxEdited)
 }
 
 // offers returns the rules that an approval offers, in words. The first covers exactly this call.
@@ -335,5 +451,5 @@ func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 	case chosen == "":
 		chosen = w.offers()[0]
 	}
-	return text + "\n   rule:  " + terminal.Visible(chosen), nil
+	return text + "\n   rule:  " + terminal.Visible(chosen) + untilText(capabilities.At(how.until.at)), nil
 }

@@ -30,7 +30,7 @@ func Settled(e view.Message, s terminal.Screen) string {
 	if !o.By.IsZero() {
 		by = " by " + Party(o.ByName, o.By)
 	}
-	sign, words := Decision(e)
+	sign, words := Decision(e, s)
 	switch {
 	case sign != "":
 		style := terminal.Wrong
@@ -54,7 +54,7 @@ const allowedSign = "✓"
 
 // Decision returns the decision about the call of an approval, as a sign and words with the reason. It returns "" for
 // an approval without one and for any other message.
-func Decision(e view.Message) (sign, words string) {
+func Decision(e view.Message, s terminal.Screen) (sign, words string) {
 	if e.Type != string(events.Approval) || e.Outcome == nil || e.Outcome.Status != view.StatusAnswered {
 		return "", ""
 	}
@@ -63,12 +63,15 @@ func Decision(e view.Message) (sign, words string) {
 	switch made {
 	case mailbox.Once:
 		sign, words = allowedSign, "Allowed once"
+		if e.Outcome.EditedInput != "" {
+			words += ", with another input"
+		}
 	case mailbox.Always:
-		sign, words = allowedSign, "Always: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
+		sign, words = allowedSign, "Always: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)+until(e, s)
 	case mailbox.Deny:
 		sign, words = "✕", "Denied"
 	case mailbox.Never:
-		sign, words = "✕", "Never: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
+		sign, words = "✕", "Never: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)+until(e, s)
 	default:
 		return "", ""
 	}
@@ -79,4 +82,13 @@ func Decision(e view.Message) (sign, words string) {
 		words += " · " + reason
 	}
 	return sign, terminal.Visible(words)
+}
+
+// until returns the end of the rule that a decision has made, behind its words; "" for none.
+func until(e view.Message, s terminal.Screen) string {
+	end := mailbox.EndOfRule(e.Outcome.Values)
+	if end == 0 {
+		return ""
+	}
+	return ", until " + s.Moment(end.Std(), end.String())
 }
