@@ -226,17 +226,35 @@ func printMessages(env *environment, messages []json.RawMessage, none string) er
 		return env.printJSON(messages)
 	}
 	env.noteNone(len(messages), none)
+	all := make([]view.Message, len(messages))
+	for i, raw := range messages {
+		if err := json.Unmarshal(raw, &all[i]); err != nil {
+			return fmt.Errorf("read a message: %w", err)
+		}
+	}
 	var b strings.Builder
 	screen := env.screen()
-	for _, raw := range messages {
-		l, err := lineOf(env, raw, screen)
-		if err != nil {
-			return err
+	for _, g := range grouped(all, screen) {
+		if first := all[g[0]]; env.options.quiet {
+			b.WriteString(first.MessageID.String() + "\n")
+		} else {
+			b.WriteString(show.Repeated(first, len(g), screen) + "\n")
 		}
-		b.WriteString(l + "\n")
 	}
 	_, err := fmt.Fprint(env.stdout, b.String())
 	return err
+}
+
+// grouped returns the indexes of messages as a list shows them. On a terminal, open calls that are identical are one row.
+func grouped(all []view.Message, s terminal.Screen) [][]int {
+	if s.Width > 0 {
+		return view.Together(all)
+	}
+	rows := make([][]int, len(all))
+	for i := range all {
+		rows[i] = []int{i}
+	}
+	return rows
 }
 
 func printMessage(env *environment, raw json.RawMessage) error {
@@ -290,7 +308,8 @@ What arrives is shown at once. While the node is away it says so, and goes on wh
 
   a  allow the call once        r      answer the form, or reply
   A  always: choose the rule    d      deny or decline, with a reason
-  ↑↓ j k  move                  enter  the message alone; space and b scroll
+  ↑↓ j k  move                  space  mark a call: a and d decide all that are marked
+  enter  the message alone      page up, page down  scroll
   q  quit`,
 		Example: "  parley watch\n  parley watch --as fae",
 		Args:    exactly(),

@@ -63,9 +63,13 @@ func permitListCommand(env *environment) *cobra.Command {
 		}
 		return printList(env, calls, none, func() string {
 			screen := env.screen()
-			lines := make([]string, len(waiting))
+			all := make([]view.Message, len(waiting))
 			for i, w := range waiting {
-				lines[i] = w.listed(screen)
+				all[i] = w.Message
+			}
+			var lines []string
+			for _, g := range grouped(all, screen) {
+				lines = append(lines, waiting[g[0]].listed(len(g), screen))
 			}
 			return strings.Join(lines, "\n")
 		})
@@ -98,14 +102,18 @@ func permitShowCommand(env *environment) *cobra.Command {
 // previewLines bounds the lines of a call in a list.
 const previewLines = 8
 
-// listed returns an approval as an item of a list. A terminal is shown the beginning of the call below it.
-func (w permission) listed(s terminal.Screen) string {
-	text := show.Message(w.Message, s)
+// listed returns an approval that is asked so many times as an item of a list. A terminal is shown the beginning of the
+// call below it.
+func (w permission) listed(times int, s terminal.Screen) string {
+	text := show.Repeated(w.Message, times, s)
 	if w.Outcome != nil {
 		return text
 	}
 	if s.Width > 0 {
 		text += "\n" + show.Preview(show.CallLines(w.Message), s, previewLines, fmt.Sprintf("parley permit show %d", w.Number))
+	}
+	if times > 1 {
+		text += fmt.Sprintf("\n   all %d: parley allow --same %d | parley deny --same %d", times, w.Number, w.Number)
 	}
 	return text + w.rulesText()
 }

@@ -190,3 +190,44 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWatchDecidesSeveral decides on identical calls as one row, and on rows that are marked.
+func TestWatchDecidesSeveral(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	t.Cleanup(func() { killNodes(t, state) })
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "parley", append(args, "--state", state)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+		return string(out)
+	}
+	run("start", "--listen", "off")
+	run("mkguest", "fae")
+	for _, command := range []string{"one", "one", "two", "one", "three"} {
+		run("approve", "Bash", fmt.Sprintf(`{"command":%q}`, command), "--as", "fae", "--folder", "/srv", "--no-wait")
+	}
+	watch := exec.CommandContext(t.Context(), "parley", "watch", "--state", state)
+	watch.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
+	s := openScreen(t, watch)
+	s.shows("5 waiting for you", "▸ 4.", "0. ", "3 the same")
+	s.types("G")
+	s.shows("▸ 0.", "3 the same: 0 1 3")
+	s.types("a")
+	s.shows("0, 1, 3: ✓ Allowed once", "2 waiting for you", "▸ 4.")
+	s.types("  ") // marks both
+	s.shows("2 marked", "✓ 4.", "▸✓2.")
+	s.types("d")
+	s.shows("Deny 2 calls, with the reason")
+	s.types("no\r")
+	s.shows("2, 4: ✕ Denied · no", "nothing waits for you")
+	if got := run("inbox"); strings.Count(got, "✕ Denied · no") != 2 || strings.Count(got, "✓ Allowed once") != 3 {
+		t.Error(got)
+	}
+	s.types("q")
+	if err := watch.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -22,6 +22,15 @@ func Message(e view.Message, s terminal.Screen) string {
 	return s.FitBetween(number, subject(e, s), ending(e, s))
 }
 
+// Repeated returns an approval that is asked several times as one line, as Message does.
+func Repeated(e view.Message, times int, s terminal.Screen) string {
+	if times < 2 {
+		return Message(e, s)
+	}
+	number := s.Paint(terminal.Waiting, fmt.Sprintf("%d.", e.Number)) + " "
+	return s.FitBetween(number, subject(e, s), s.Paint(terminal.Strong, fmt.Sprintf(" · %d the same", times))+ending(e, s))
+}
+
 // subject returns who did what.
 func subject(e view.Message, s terminal.Screen) string {
 	var b strings.Builder

@@ -2,6 +2,8 @@ package watch
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/client"
 	"parley/mailbox"
 )
 
@@ -50,7 +53,13 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		m.whole = !m.whole
 	case "esc":
 		m.whole = false
-	case "space", "pgdown":
+	case "space":
+		if m.whole {
+			m.scroll += m.itemHeight() - 1
+		} else {
+			m.mark()
+		}
+	case "pgdown":
 		m.scroll += m.itemHeight() - 1
 	case "b", "pgup":
 		m.scroll -= m.itemHeight() - 1
@@ -73,6 +82,8 @@ func (m *model) act(key string) tea.Cmd {
 		return nil
 	case e.Type == "message" && key == "r":
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
+	case len(m.marked) > 0 && key != "r":
+		return m.decide(*e, key)
 	case !e.AnswerNeeded:
 		m.state = "this does not wait for an answer"
 		return nil
@@ -89,43 +100,126 @@ func (m *model) act(key string) tea.Cmd {
 	return nil
 }
 
-// decide begins a decision on a call.
+// mark marks the selected call, or no longer, and goes on to the next.
+func (m *model) mark() {
+	e := m.selected()
+	switch {
+	case e == nil:
+		return
+	case !e.AnswerNeeded || e.Type != string(events.Approval):
+		m.state = "only a call that waits can be marked"
+		return
+	case m.marked[e.Number]:
+		delete(m.marked, e.Number)
+	default:
+		m.marked[e.Number] = true
+	}
+	if at := slices.Index(m.order, m.chosen) + 1; at < len(m.order) && m.items[m.order[at]].AnswerNeeded {
+		m.move(1)
+	}
+}
+
+// targets returns the calls that a key decides: those of the marked rows, or of the row of a call, as they were drawn.
+func (m *model) targets(e view.Message) []view.Message {
+	rows := []uint64{e.Number}
+	if len(m.marked) > 0 {
+		rows = slices.Sorted(maps.Keys(m.marked))
+	}
+	var all []view.Message
+	for _, row := range rows {
+		numbers := m.shown[row]
+		if len(numbers) == 0 {
+			numbers = []uint64{row}
+		}
+		for _, n := range numbers {
+			if o := m.items[n]; o != nil && o.AnswerNeeded && o.Type == string(events.Approval) {
+				all = append(all, *o)
+			}
+		}
+	}
+	return all
+}
+
+// decide begins a decision on a call, or on all that are marked.
 func (m *model) decide(e view.Message, key string) tea.Cmd {
+	targets := m.targets(e)
+	if len(targets) == 0 {
+		m.marked = map[uint64]bool{}
+		return nil
+	}
+	many := ""
+	if len(targets) > 1 {
+		many = fmt.Sprintf(" %d calls", len(targets))
+	}
 	switch key {
 	case "a":
-		return m.settle(e, "✓ Allowed once", events.FieldText{Name: "decision", Text: mailbox.Once})
+		return m.settleAll(targets, "✓ Allowed once", api.Decision{Decision: mailbox.Once})
 	case "A":
-		return m.ask(prompt{about: e, label: "Always allow which? Give the number", choices: mailbox.OffersOf(e.Fields), next: func(text string) tea.Cmd {
-			return m.always(e, text)
+		if slices.ContainsFunc(targets, func(o view.Message) bool { return !o.AsksSame(&targets[0]) }) {
+			m.state = "a rule is for one call: take the marks away with space"
+			return nil
+		}
+		return m.ask(prompt{about: targets[0], label: "Always allow which? Give the number", choices: mailbox.OffersOf(targets[0].Fields), next: func(text string) tea.Cmd {
+			return m.always(targets, text)
 		}})
 	case "d":
-		return m.ask(prompt{about: e, label: "Deny, with the reason", next: func(text string) tea.Cmd {
-			texts := []events.FieldText{{Name: "decision", Text: mailbox.Deny}}
+		return m.ask(prompt{about: targets[0], label: "Deny" + many + ", with the reason", next: func(text string) tea.Cmd {
 			said := "✕ Denied"
 			if text != "" {
-				texts = append(texts, events.FieldText{Name: "reason", Text: text})
 				said += " · " + terminal.Visible(text)
 			}
-			return m.settle(e, said, texts...)
+			return m.settleAll(targets, said, api.Decision{Decision: mailbox.Deny, Reason: text})
 		}})
 	}
 	m.state = "a allows this, A always, d denies it"
 	return nil
 }
 
-// always allows a call by the rule with a number.
-func (m *model) always(e view.Message, number string) tea.Cmd {
-	offers := mailbox.OffersOf(e.Fields)
+// always allows identical calls, and those to come by the rule with a number.
+func (m *model) always(targets []view.Message, number string) tea.Cmd {
+	offers := mailbox.OffersOf(targets[0].Fields)
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > len(offers) {
 		m.state = "nothing was decided: that is no number of a rule"
 		return nil
 	}
-	texts := []events.FieldText{{Name: "decision", Text: mailbox.Always}}
+	d := api.Decision{Decision: mailbox.Always}
 	if n > 1 {
-		texts = append(texts, events.FieldText{Name: "rule", Text: offers[n-1]})
+		d.Rule = offers[n-1]
 	}
-	return m.settle(e, "✓ Always: "+terminal.Visible(offers[n-1]), texts...)
+	return m.settleAll(targets, "✓ Always: "+terminal.Visible(offers[n-1]), d)
+}
+
+// settleAll decides in one request on the calls that were shown, each by its digest. Of identical ones, the first alone
+// makes a rule.
+func (m *model) settleAll(targets []view.Message, said string, how api.Decision) tea.Cmd {
+	m.busy = true
+	targets = targets[:min(len(targets), api.MaxDecisions)]
+	req := api.DecideManyRequest{Key: string(client.NewKey())}
+	d := done{}
+	labels := make([]string, len(targets))
+	for i, e := range targets {
+		how.Form, how.Digest = e.MessageID, e.Digest
+		if i > 0 && how.Decision == mailbox.Always {
+			how.Decision, how.Rule = mailbox.Once, ""
+		}
+		req.Decisions = append(req.Decisions, how)
+		d.numbers = append(d.numbers, e.Number)
+		labels[i] = strconv.FormatUint(e.Number, 10)
+	}
+	d.said = strings.Join(labels, ", ") + ": " + said
+	return func() tea.Msg {
+		var got api.DecideManyResponse
+		d.err = m.node.Call(m.ctx, "decide_many", req, &got)
+		for i, r := range got.Results {
+			if r.Error == nil {
+				d.settled = append(d.settled, d.numbers[i])
+			} else if d.err == nil {
+				d.err = r.Error
+			}
+		}
+		return d
+	}
 }
 
 // askField asks for a field of a form, and after the last sends the answer.
@@ -201,9 +295,9 @@ func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
 func (m *model) call(e view.Message, operation, said string, settles bool, req any) tea.Cmd {
 	m.busy = true
 	return func() tea.Msg {
-		d := done{number: e.Number, said: fmt.Sprintf("%d: %s", e.Number, said)}
-		if d.err = m.node.Call(m.ctx, operation, req, nil); settles {
-			d.form = e.MessageID
+		d := done{numbers: []uint64{e.Number}, said: fmt.Sprintf("%d: %s", e.Number, said)}
+		if d.err = m.node.Call(m.ctx, operation, req, nil); d.err == nil && settles {
+			d.settled = d.numbers
 		}
 		return d
 	}

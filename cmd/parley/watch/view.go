@@ -71,6 +71,7 @@ func (m *model) list() []string {
 	if len(m.order) == 0 {
 		return []string{"no messages"}
 	}
+	m.shown = m.same
 	height := m.listHeight()
 	at := slices.Index(m.order, m.chosen)
 	first := min(max(at-height/2, 0), len(m.order)-height)
@@ -82,7 +83,13 @@ func (m *model) list() []string {
 		if i == at {
 			mark = m.screen.Paint(terminal.Strong, "▸ ")
 		}
-		lines = append(lines, mark+show.Message(*m.items[m.order[i]], narrow))
+		if m.marked[m.order[i]] {
+			mark = m.screen.Paint(terminal.Strong, "✓ ")
+			if i == at {
+				mark = m.screen.Paint(terminal.Strong, "▸✓")
+			}
+		}
+		lines = append(lines, mark+show.Repeated(*m.items[m.order[i]], len(m.same[m.order[i]]), narrow))
 	}
 	return lines
 }
@@ -98,7 +105,7 @@ func (m *model) item() []string {
 	lines := all[m.scroll:]
 	if len(lines) > height {
 		rest := len(lines) - height + 1
-		lines = append(slices.Clone(lines[:height-1]), m.screen.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: space, enter", rest)))
+		lines = append(slices.Clone(lines[:height-1]), m.screen.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: page down, enter", rest)))
 	}
 	for len(lines) < height {
 		lines = append(lines, "")
@@ -119,6 +126,9 @@ func (m *model) wrapped(e view.Message) []string {
 		}
 	default:
 		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. %s wants to %s (%s)", e.Number, from, show.Wants(e), terminal.Visible(e.Title))})
+		if same := m.same[e.Number]; len(same) > 1 {
+			add(show.Line{Kind: show.Note, Text: fmt.Sprintf("%d the same: %s", len(same), strings.Trim(fmt.Sprint(same), "[]"))})
+		}
 		lines = append(lines, m.callLines(e)...)
 	}
 	if e.Outcome != nil {
@@ -172,7 +182,10 @@ func (m *model) footer() []string {
 	if e := m.selected(); e != nil {
 		switch {
 		case e.AnswerNeeded && e.Type == string(events.Approval):
-			keys = "a allow · A always … · d deny · " + keys
+			keys = "a allow · A always … · d deny · space mark · " + keys
+			if n := len(m.marked); n > 0 {
+				keys = fmt.Sprintf("%d marked · ", n) + keys
+			}
 		case e.AnswerNeeded:
 			keys = "r answer · d decline · " + keys
 		case e.Type == "message":

@@ -12,7 +12,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"parley/actors/view"
-	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/client"
 )
@@ -28,7 +27,7 @@ type Options struct {
 // Run shows the inbox until the person quits or ctx ends.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{ctx: ctx, node: o.Node, screen: o.Screen, items: map[uint64]*view.Message{}, state: "connecting …"}
+	m := &model{ctx: ctx, node: o.Node, screen: o.Screen, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, state: "connecting …"}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out))
 	var following sync.WaitGroup
 	following.Go(func() { follow(ctx, o.Node, p.Send) })
@@ -58,6 +57,10 @@ type model struct {
 	scroll int      // lines of it that are above the screen
 	whole  bool     // it has the screen to itself
 	drawn  drawnCall
+
+	same   map[uint64][]uint64 // the numbers of the calls that are one row, by that of the row
+	shown  map[uint64][]uint64 // same, as it was drawn last: no key decides what came later
+	marked map[uint64]bool     // rows
 
 	away   string // why the node is not reached; "" if it is
 	state  string // of the last action
@@ -132,10 +135,34 @@ func (m *model) add(messages []view.Message) {
 		}
 		return cmp.Compare(b, a)
 	})
+	m.group()
 	if _, there := m.items[m.chosen]; (!there || !m.begun) && len(m.order) > 0 {
 		m.begun = true
 		m.choose(m.order[0])
 	}
+}
+
+// group makes one row of the calls that are identical, at the place and with the number of the first that was asked.
+func (m *model) group() {
+	all := make([]view.Message, len(m.order))
+	for i, n := range m.order {
+		all[len(all)-1-i] = *m.items[n] // the earlier ones of those that wait come first
+	}
+	m.same = map[uint64][]uint64{}
+	rows := m.order[:0]
+	groups := view.Together(all)
+	for i := range groups {
+		g := groups[len(groups)-1-i]
+		first := all[g[0]].Number
+		rows = append(rows, first)
+		for _, k := range g {
+			m.same[first] = append(m.same[first], all[k].Number)
+		}
+		if slices.Contains(m.same[first], m.chosen) {
+			m.chosen = first
+		}
+	}
+	m.order = rows
 }
 
 // selected returns the selected message; nil if there is none.
@@ -152,27 +179,30 @@ func (m *model) move(by int) {
 	m.choose(m.order[min(max(at, 0), len(m.order)-1)])
 }
 
-// done is the result of a call for a message.
+// done is the result of a call for messages.
 type done struct {
-	number uint64
-	said   string
-	err    error
-	form   capabilities.ID
+	numbers []uint64
+	said    string
+	err     error
+	settled []uint64 // of the numbers
 }
 
 // finish shows the result of a call, and selects the next message that waits.
 func (m *model) finish(d done) {
 	m.busy = false
+	for _, n := range d.settled {
+		if e := m.items[n]; e != nil {
+			e.AnswerNeeded = false // as the node is about to say
+		}
+		delete(m.marked, n)
+	}
 	if d.err != nil {
 		m.state = m.screen.Paint(terminal.Wrong, terminal.Visible(terminal.Message(d.err)))
 		return
 	}
 	m.state = d.said
-	if e := m.items[d.number]; e != nil && !d.form.IsZero() {
-		e.AnswerNeeded = false // as the node is about to say
-	}
 	for _, n := range m.order {
-		if n != d.number && m.items[n].AnswerNeeded && m.chosen == d.number {
+		if m.items[n].AnswerNeeded && slices.Contains(d.settled, m.chosen) && n != m.chosen {
 			m.choose(n)
 			m.settled = time.Now().Add(doublePress)
 			break
