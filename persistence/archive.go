@@ -140,24 +140,24 @@ func (a *archived) current() *archive.Manifest {
 }
 
 // end returns the last archived commit. It is zero if there is none.
-func (a *archived) end() mark {
+func (a *archived) end() Mark {
 	if m := a.current(); m != nil {
-		return mark{m.End.Number, m.End.Hash}
+		return m.End
 	}
-	return mark{}
+	return Mark{}
 }
 
 // markOf returns the mark of a commit if it is the last of a segment.
-func (a *archived) markOf(number uint64) (mark, bool) {
+func (a *archived) markOf(number uint64) (Mark, bool) {
 	m := a.current()
 	if m == nil {
-		return mark{}, false
+		return Mark{}, false
 	}
 	i, ok := m.Segment(number)
 	if !ok || m.Segments[i].Last != number {
-		return mark{}, false
+		return Mark{}, false
 	}
-	return mark{number, m.Segments[i].End.Hash}, true
+	return m.Segments[i].End, true
 }
 
 // chainFrom returns the chain of the log from a commit on. The hash before it is known if a segment ends there.
@@ -347,7 +347,7 @@ func (j *Journal) archivedIndex(ctx context.Context) (x *index, at uint64, err e
 		return err
 	})
 	if err == nil && x != nil {
-		return x, j.archived.end().number, nil
+		return x, j.archived.end().Number, nil
 	}
 	j.log.Warn("the archive's checkpoint is damaged; reading its segments", "error", err)
 	x = newIndex(j.o.Node)

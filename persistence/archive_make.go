@@ -83,7 +83,7 @@ func (j *Journal) archivable(ctx context.Context, before capabilities.Time, most
 	if err != nil {
 		return 0, 0, err
 	}
-	last := j.lastCommit().number
+	last := j.lastCommit().Number
 	blocks := in.blocks
 	for len(blocks) > 0 && (blocks[len(blocks)-1].first == 0 || blocks[len(blocks)-1].first > last) {
 		blocks = blocks[:len(blocks)-1]
@@ -152,7 +152,7 @@ const (
 // writeSegments writes segments behind the end of a manifest, up to a commit, and adds them to the manifest. It adds the
 // commits to a spill, and returns the index after the last one.
 func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end uint64, spill *archive.Spill) (x *index, err error) {
-	x, c := newIndex(j.o.Node), &chain{node: j.o.Node, last: mark{next.End.Number, next.End.Hash}}
+	x, c := newIndex(j.o.Node), &chain{node: j.o.Node, last: next.End}
 	if next.End.Number > 0 {
 		if x, err = j.indexAtArchive(ctx); err != nil {
 			return nil, err
@@ -181,7 +181,7 @@ func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end
 			return nil
 		})
 	}
-	err = j.each(ctx, c.last.number+1, end, func(number uint64, bytes []byte) error {
+	err = j.each(ctx, c.last.Number+1, end, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = x.add(commit)
@@ -227,7 +227,7 @@ func (j *Journal) indexAtArchive(ctx context.Context) (x *index, err error) {
 	}
 	x = newIndex(j.o.Node)
 	c := chainFrom(j.o.Node, 1)
-	return x, j.each(ctx, 1, j.archived.end().number, func(number uint64, bytes []byte) error {
+	return x, j.each(ctx, 1, j.archived.end().Number, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = x.add(commit)
@@ -265,7 +265,7 @@ func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x
 func (j *Journal) stateAt(ctx context.Context, e *entry, spill *archive.Spill, state Checkpointer) ([]byte, error) {
 	id := capabilities.ID{ULID: e.id, Node: j.o.Node}
 	var before []byte
-	at, archived := uint64(0), e.trail().versionAt(j.archived.end().number)
+	at, archived := uint64(0), e.trail().versionAt(j.archived.end().Number)
 	if archived > 0 {
 		before, at = j.checkpointed(id, archived)
 	}

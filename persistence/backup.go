@@ -49,10 +49,10 @@ func (j *Journal) backup(ctx context.Context, w io.Writer, header func(archived 
 		return err
 	}
 	defer files.close()
-	end := j.lastCommit().mark // after the record of the archive
-	var after mark
+	end := j.lastCommit().Mark // after the record of the archive
+	var after Mark
 	if _, err = out.Write(header(files != nil)); err == nil && files != nil {
-		after = mark{files.manifest.End.Number, files.manifest.End.Hash}
+		after = files.manifest.End
 		err = files.writeTo(ctx, out)
 	}
 	if err == nil {
@@ -68,9 +68,9 @@ func (j *Journal) backup(ctx context.Context, w io.Writer, header func(archived 
 }
 
 // trailer returns the end of a backup: an empty frame, and the last commit.
-func trailer(end mark) []byte {
-	b := binary.BigEndian.AppendUint64(make([]byte, 4, 4+backupTrailer), end.number)
-	return append(b, end.hash[:]...)
+func trailer(end Mark) []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 4, 4+backupTrailer), end.Number)
+	return append(b, end.Hash[:]...)
 }
 
 func writeSized(out *bufio.Writer, bytes []byte) error {
@@ -108,26 +108,26 @@ func openBackup(r io.Reader, node capabilities.NodeID) (*backupReader, error) {
 	return b, err
 }
 
-// readFrames calls fn with each frame, and returns the last mark. No frame may be trusted before it returns without an
+// readFrames calls fn with each frame, and returns the last Mark. No frame may be trusted before it returns without an
 // error.
-func (b *backupReader) readFrames(fn func(m mark, bytes []byte) error) (mark, error) {
+func (b *backupReader) readFrames(fn func(m Mark, bytes []byte) error) (Mark, error) {
 	c := chainFrom(b.node, 1)
 	if b.manifest != nil {
-		c.last = mark{b.manifest.End.Number, b.manifest.End.Hash}
+		c.last = b.manifest.End
 	}
 	for {
 		bytes, err := readSized(b.in)
 		if err != nil {
-			return mark{}, notWhole(err, "the backup ends after commit %d, before its end", c.last.number)
+			return Mark{}, notWhole(err, "the backup ends after commit %d, before its end", c.last.Number)
 		}
 		if bytes == nil {
 			return c.last, readTrailer(b.in, c.last)
 		}
-		if _, err := c.follow(c.last.number+1, bytes); err != nil {
-			return mark{}, fmt.Errorf("read the backup: %w", err)
+		if _, err := c.follow(c.last.Number+1, bytes); err != nil {
+			return Mark{}, fmt.Errorf("read the backup: %w", err)
 		}
 		if err := fn(c.last, bytes); err != nil {
-			return mark{}, err
+			return Mark{}, err
 		}
 	}
 }
@@ -150,12 +150,12 @@ func readSized(in *bufio.Reader) ([]byte, error) {
 	return bytes, err
 }
 
-func readTrailer(in *bufio.Reader, last mark) error {
+func readTrailer(in *bufio.Reader, last Mark) error {
 	var trailer [backupTrailer]byte
 	if _, err := io.ReadFull(in, trailer[:]); err != nil {
-		return notWhole(err, "the backup ends after commit %d, before its end", last.number)
+		return notWhole(err, "the backup ends after commit %d, before its end", last.Number)
 	}
-	if binary.BigEndian.Uint64(trailer[:]) != last.number || events.Hash(trailer[8:]) != last.hash {
+	if binary.BigEndian.Uint64(trailer[:]) != last.Number || events.Hash(trailer[8:]) != last.Hash {
 		return notWhole(nil, "the backup's end is of another")
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {

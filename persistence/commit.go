@@ -80,8 +80,8 @@ const maxBuffer = 1 << 20
 func (j *Journal) encode(batch []appended) (*frame, error) {
 	head := j.lastCommit()
 	f := &frame{Commit: events.Commit{
-		Number: head.number + 1,
-		Prev:   head.hash,
+		Number: head.Number + 1,
+		Prev:   head.Hash,
 		At:     max(capabilities.At(j.o.Clock()), head.at),
 		Node:   j.o.Node,
 	}}

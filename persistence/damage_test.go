@@ -192,10 +192,10 @@ func TestHighWaterMarkSurvivesTornWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.last.number != n-1 {
-			t.Fatalf("mark is %d, want %d", h.last.number, n-1)
+		if h.last.Number != n-1 {
+			t.Fatalf("mark is %d, want %d", h.last.Number, n-1)
 		}
-		if err := h.write(mark{number: n}); err != nil {
+		if err := h.write(Mark{Number: n}); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.close(); err != nil {
@@ -206,7 +206,7 @@ func TestHighWaterMarkSurvivesTornWrite(t *testing.T) {
 	corrupt := func(at int) { rewrite(t, path, func(b []byte) []byte { b[at] ^= 1; return b }) }
 	corrupt(20) // slot 0 has mark 3
 	h, err := openHighWater(folder, testNode(1))
-	if err != nil || h.last.number != 2 {
+	if err != nil || h.last.Number != 2 {
 		t.Fatalf("%+v, %v", h, err)
 	}
 	if err := h.close(); err != nil {

@@ -35,7 +35,7 @@ func (d *directory) add(f *frame) error {
 	if err := d.index.addWritten(&f.Commit); err != nil {
 		return err
 	}
-	d.head = head{mark{f.Number, f.hash}, f.At}
+	d.head = head{Mark{Number: f.Number, Hash: f.hash}, f.At}
 	return nil
 }
 

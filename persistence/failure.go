@@ -141,7 +141,7 @@ func (j *Journal) Reopen(ctx context.Context) error {
 	if err := j.order.recovered(); err != nil {
 		return err
 	}
-	j.log.Info("the journal takes appends again", "commit", j.lastCommit().number)
+	j.log.Info("the journal takes appends again", "commit", j.lastCommit().Number)
 	return nil
 }
 
@@ -192,23 +192,23 @@ func (j *Journal) checkTail(ctx context.Context) error {
 	if !found && l.server == nil {
 		return unreachable(errors.New("it does not have the journal now")) // a cluster may report that while it starts
 	}
-	if state.LastSeq < known.number {
-		return lost(state.LastSeq+1, "is gone, and so are those to %d, which were durable", known.number)
+	if state.LastSeq < known.Number {
+		return lost(state.LastSeq+1, "is gone, and so are those to %d, which were durable", known.Number)
 	}
-	if known.number > 0 {
-		if err := l.is(ctx, known.mark); err != nil {
+	if known.Number > 0 {
+		if err := l.is(ctx, known.Mark); err != nil {
 			return err
 		}
 	}
 	switch state.LastSeq {
-	case known.number:
+	case known.Number:
 		if l.server != nil {
 			j.inDoubt = nil // the server is gone, with the commits on their way to it
 		}
 		return nil
-	case known.number + 1:
+	case known.Number + 1:
 		for _, f := range j.inDoubt {
-			if l.is(ctx, mark{f.Number, f.hash}) == nil {
+			if l.is(ctx, Mark{Number: f.Number, Hash: f.hash}) == nil {
 				return j.keep(f)
 			}
 		}
@@ -217,14 +217,14 @@ func (j *Journal) checkTail(ctx context.Context) error {
 }
 
 // is checks that a commit of the log has the expected hash.
-func (l *link) is(ctx context.Context, m mark) error {
-	bytes, err := l.fetchSurely(ctx, m.number)
+func (l *link) is(ctx context.Context, m Mark) error {
+	bytes, err := l.fetchSurely(ctx, m.Number)
 	if err != nil {
 		return err
 	}
-	_, hash, err := decodeAs(m.number, bytes, events.DecodeHead)
-	if err == nil && hash != m.hash {
-		err = lost(m.number, "is not the one that was durable")
+	_, hash, err := decodeAs(m.Number, bytes, events.DecodeHead)
+	if err == nil && hash != m.Hash {
+		err = lost(m.Number, "is not the one that was durable")
 	}
 	return err
 }
@@ -234,7 +234,7 @@ func (l *link) is(ctx context.Context, m mark) error {
 func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 	head := j.lastCommit()
 	f := &frame{Commit: events.Commit{
-		Number: head.number + 1, Prev: head.hash, Node: j.o.Node,
+		Number: head.Number + 1, Prev: head.Hash, Node: j.o.Node,
 		At: max(capabilities.At(j.o.Clock()), head.at),
 	}}
 	if f.bytes, f.hash, err = f.Encode(nil); err != nil {

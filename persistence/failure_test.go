@@ -47,7 +47,7 @@ func TestAcknowledgedAppendsSurviveFailures(t *testing.T) {
 		"after publish, result lost":   {"after publish": 1, "after settle": 1},
 		"reopen fails":                 {"after publish": 2, "before settle": 2, "before reopen": 1, "after reopen": 1},
 		"reopen with unknown result":   {"after publish": 3, "before settle": 3},
-		"the mark":                     {"before mark": 2, "after mark": 2},
+		"the mark":                     {"before mark": 2, "after Mark": 2},
 		"snapshots":                    {"before snapshot": 1, "before index snapshot": 1},
 	}
 	for name, fail := range cases {

@@ -13,14 +13,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
-	"parley/events"
 )
-
-// mark identifies a durable commit. The zero mark is none.
-type mark struct {
-	number uint64
-	hash   events.Hash
-}
 
 // highWater is the file with the last durable commit, by which a log that was cut is detected. It has two slots that
 // are written in turn, since a torn write can damage one. Its lock excludes other processes.
@@ -28,7 +21,7 @@ type highWater struct {
 	file *os.File
 	node capabilities.NodeID
 	next int // the slot to write
-	last mark
+	last Mark
 }
 
 const (
@@ -77,26 +70,26 @@ func (h *highWater) read() error {
 		if used && !ok {
 			bad++
 		}
-		if ok && m.number >= h.last.number {
+		if ok && m.Number >= h.last.Number {
 			h.last, h.next = m, 1-slot
 		}
 	}
-	if bad == 2 || bad == 1 && h.last.number == 0 {
+	if bad == 2 || bad == 1 && h.last.Number == 0 {
 		return parley.Refuse(parley.CorruptLog, "the high-water mark is damaged: whether the log's last commits are there cannot be known").
 			WithHint("if you trust the log, remove the file high-water from the node's folder")
 	}
 	return nil
 }
 
-func (h *highWater) decode(slot []byte) (m mark, used, ok bool) {
+func (h *highWater) decode(slot []byte) (m Mark, used, ok bool) {
 	if [slotSize]byte(slot) == [slotSize]byte{} {
 		return m, false, false
 	}
 	if string(slot[:8]) != slotMagic || [16]byte(slot[48:]) != h.sum(slot[:48]) {
 		return m, true, false
 	}
-	m.number = binary.BigEndian.Uint64(slot[8:])
-	copy(m.hash[:], slot[16:48])
+	m.Number = binary.BigEndian.Uint64(slot[8:])
+	copy(m.Hash[:], slot[16:48])
 	return m, true, true
 }
 
@@ -106,14 +99,14 @@ func (h *highWater) sum(slot []byte) [16]byte {
 }
 
 // write stores the mark on disk.
-func (h *highWater) write(m mark) error {
+func (h *highWater) write(m Mark) error {
 	if m == h.last {
 		return nil
 	}
 	slot := make([]byte, 0, slotSize)
 	slot = append(slot, slotMagic...)
-	slot = binary.BigEndian.AppendUint64(slot, m.number)
-	slot = append(slot, m.hash[:]...)
+	slot = binary.BigEndian.AppendUint64(slot, m.Number)
+	slot = append(slot, m.Hash[:]...)
 	sum := h.sum(slot)
 	slot = append(slot, sum[:]...)
 	if _, err := h.file.WriteAt(slot, int64(h.next*slotStride)); err != nil {
@@ -158,5 +151,5 @@ func (j *Journal) marker(ctx context.Context) {
 func (j *Journal) writeMark() error {
 	j.marking.Lock()
 	defer j.marking.Unlock()
-	return j.o.step(StepMark, func() error { return j.high.write(j.lastCommit().mark) })
+	return j.o.step(StepMark, func() error { return j.high.write(j.lastCommit().Mark) })
 }

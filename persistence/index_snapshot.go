@@ -56,19 +56,19 @@ func (j *Journal) grown(bytes int) {
 
 func (j *Journal) saveIndex(ctx context.Context) error {
 	at, x := j.copyIndex()
-	if at.number == 0 {
+	if at.Number == 0 {
 		return nil
 	}
 	return j.o.step(StepIndex, func() error {
 		if j.o.URL == "" {
-			err := j.writeIndex(x, at.mark)
+			err := j.writeIndex(x, at.Mark)
 			if err == nil && j.oldIndex.CompareAndSwap(true, false) {
 				j.deleteObject(ctx, indexObject)
 			}
 			return err
 		}
 		var b bytes.Buffer
-		if err := x.write(&b, at.mark); err != nil {
+		if err := x.write(&b, at.Mark); err != nil {
 			return err
 		}
 		j.indexBytes.Store(int64(b.Len()))
@@ -77,7 +77,7 @@ func (j *Journal) saveIndex(ctx context.Context) error {
 }
 
 // writeIndex replaces the file of the index.
-func (j *Journal) writeIndex(x *indexCopy, at mark) error {
+func (j *Journal) writeIndex(x *indexCopy, at Mark) error {
 	path := filepath.Join(j.o.Folder, indexFile)
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -124,12 +124,12 @@ type indexCopy struct {
 }
 
 // write writes the snapshot of the index after a commit: a header, the entries, the notes, the steps, and a checksum.
-func (c *indexCopy) write(to io.Writer, at mark) error {
+func (c *indexCopy) write(to io.Writer, at Mark) error {
 	sum := sha256.New()
 	w := bufio.NewWriterSize(io.MultiWriter(to, sum), 256<<10)
 	b := append(make([]byte, 0, 512), indexMagic...)
-	b = binary.BigEndian.AppendUint64(b, at.number)
-	b = append(b, at.hash[:]...)
+	b = binary.BigEndian.AppendUint64(b, at.Number)
+	b = append(b, at.Hash[:]...)
 	b = append(b, c.node.Bytes()...)
 	notes, steps := 0, 0
 	for i := range c.entries {
@@ -177,18 +177,18 @@ func appendVarints(b []byte, numbers ...uint64) []byte {
 var errIndexDamaged = errors.New("the index snapshot is damaged")
 
 // decodeIndex reads the result of write. It keeps no part of b.
-func decodeIndex(node capabilities.NodeID, b []byte) (*index, mark, error) {
+func decodeIndex(node capabilities.NodeID, b []byte) (*index, Mark, error) {
 	end := len(b) - sha256.Size
 	if end < indexHeader || string(b[:8]) != indexMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) ||
 		capabilities.NodeOf([capabilities.NodeKeySize]byte(b[48:indexHeader])) != node {
-		return nil, mark{}, errIndexDamaged
+		return nil, Mark{}, errIndexDamaged
 	}
-	at := mark{number: binary.BigEndian.Uint64(b[8:]), hash: events.Hash(b[16:48])}
+	at := Mark{Number: binary.BigEndian.Uint64(b[8:]), Hash: events.Hash(b[16:48])}
 	r := indexReader{rest: b[indexHeader:end]}
 	x := &index{node: node, events: r.varint(), sections: r.varint()}
 	n, notes, steps := r.varint(), r.varint(), r.varint()
 	if rest := uint64(len(r.rest)); n > rest || notes > rest || steps > rest || notes+steps > rest {
-		return nil, mark{}, errIndexDamaged
+		return nil, Mark{}, errIndexDamaged
 	}
 	entries := r.rest[:uint64(len(r.rest))-notes-steps]
 	r.notes = string(r.rest[len(entries):][:notes])
@@ -203,7 +203,7 @@ func decodeIndex(node capabilities.NodeID, b []byte) (*index, mark, error) {
 			r.bad = true
 		}
 		if r.bad {
-			return nil, mark{}, errIndexDamaged
+			return nil, Mark{}, errIndexDamaged
 		}
 		x.entries.put(e)
 		x.order[i] = e
@@ -274,7 +274,7 @@ func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64, e
 		return j.archivedIndex(ctx)
 	}
 	var x *index
-	var at mark
+	var at Mark
 	if err == nil {
 		x, at, err = decodeIndex(j.o.Node, b)
 	}
@@ -287,29 +287,29 @@ func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64, e
 		return j.archivedIndex(ctx)
 	}
 	j.indexBytes.Store(int64(len(b)))
-	return x, at.number, nil
+	return x, at.Number, nil
 }
 
 // isFrom checks that a snapshot that was made after a commit was made from this log.
-func (j *Journal) isFrom(ctx context.Context, at mark, last uint64) error {
-	if at.number == 0 || at.number > last {
+func (j *Journal) isFrom(ctx context.Context, at Mark, last uint64) error {
+	if at.Number == 0 || at.Number > last {
 		return errors.New("it is newer than the log")
 	}
 	l := j.connection()
-	if known, ok := j.archived.markOf(at.number); ok && known != at {
+	if known, ok := j.archived.markOf(at.Number); ok && known != at {
 		return errors.New("it was made from another log")
-	} else if ok && at.number+1 == l.first.Load() {
+	} else if ok && at.Number+1 == l.first.Load() {
 		return nil
 	}
-	if at.number < l.first.Load() {
+	if at.Number < l.first.Load() {
 		return errors.New("it is older than what has left the log")
 	}
-	b, err := l.fetchSurely(ctx, at.number)
+	b, err := l.fetchSurely(ctx, at.Number)
 	if err != nil {
 		return err
 	}
-	_, hash, err := decodeAs(at.number, b, events.DecodeHead)
-	if err == nil && hash != at.hash {
+	_, hash, err := decodeAs(at.Number, b, events.DecodeHead)
+	if err == nil && hash != at.Hash {
 		err = errors.New("it was made from another log")
 	}
 	return err

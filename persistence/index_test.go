@@ -205,7 +205,7 @@ func BenchmarkIndexMemory(b *testing.B) {
 	d := directory{index: x}
 	_, c := d.copyIndex()
 	var file bytes.Buffer
-	if err := c.write(&file, mark{}); err != nil {
+	if err := c.write(&file, Mark{}); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

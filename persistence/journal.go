@@ -55,7 +55,7 @@ type Journal struct {
 
 // head is the last durable commit.
 type head struct {
-	mark
+	Mark
 	at capabilities.Time
 }
 
@@ -250,7 +250,7 @@ func (j *Journal) DiscardedSnapshots() int { return int(j.discarded.Load()) }
 func (j *Journal) Stats() Stats {
 	j.directory.mu.RLock()
 	x := j.directory.index
-	n := j.directory.head.number
+	n := j.directory.head.Number
 	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.order), Open: x.open}
 	j.directory.mu.RUnlock()
 	s.Backlog = j.Backlog()

@@ -51,7 +51,7 @@ func BenchmarkAppendAndRelease(b *testing.B) {
 					sections[c] = append(sections[c], w.section(b, c, 1))
 				}
 			}
-			before := j.lastCommit().number
+			before := j.lastCommit().Number
 			b.ResetTimer()
 			start := time.Now()
 			var wg sync.WaitGroup
@@ -73,7 +73,7 @@ func BenchmarkAppendAndRelease(b *testing.B) {
 			b.ReportMetric(rate, "events/s")
 			b.ReportMetric(rate/raw, "events/flush")
 			b.ReportMetric(raw, "raw-flushes/s")
-			b.ReportMetric(n/float64(j.lastCommit().number-before), "events/commit")
+			b.ReportMetric(n/float64(j.lastCommit().Number-before), "events/commit")
 		})
 	}
 }
@@ -90,7 +90,7 @@ func filledJournal(b testing.TB, commits, per int) Options {
 // filler fills a journal that is closed.
 type filler struct {
 	writer writer
-	last   mark
+	last   Mark
 }
 
 // fill adds commits of per events each.
@@ -109,9 +109,9 @@ func (f *filler) fill(b testing.TB, o Options, commits, per int) {
 		b.Fatal(err)
 	}
 	for range commits {
-		c := events.Commit{Number: f.last.number + 1, Prev: f.last.hash, At: 1, Node: o.Node}
+		c := events.Commit{Number: f.last.Number + 1, Prev: f.last.Hash, At: 1, Node: o.Node}
 		for i := range per {
-			c.Sections = append(c.Sections, f.writer.section(b, (int(f.last.number)*per+i)%10_000, 1))
+			c.Sections = append(c.Sections, f.writer.section(b, (int(f.last.Number)*per+i)%10_000, 1))
 		}
 		bytes, hash, err := c.Encode(nil)
 		if err != nil {
@@ -120,7 +120,7 @@ func (f *filler) fill(b testing.TB, o Options, commits, per int) {
 		if _, err := l.js.PublishAsync(o.subject(), bytes); err != nil {
 			b.Fatal(err)
 		}
-		f.last = mark{c.Number, hash}
+		f.last = Mark{Number: c.Number, Hash: hash}
 	}
 	<-l.js.PublishAsyncComplete()
 	h, err := openHighWater(o.Folder, o.Node)

@@ -201,7 +201,7 @@ func streamConfig(o *Options) jetstream.StreamConfig {
 }
 
 // openStream finds the stream. If there is none, it creates one, but only if the mark shows that there never was one.
-func (l *link) openStream(ctx context.Context, mark mark) (jetstream.StreamState, error) {
+func (l *link) openStream(ctx context.Context, mark Mark) (jetstream.StreamState, error) {
 	state, found, err := l.findStream(ctx)
 	if err != nil || found {
 		return state, err
@@ -243,9 +243,9 @@ func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, fou
 	return in.State, true, checkState(in.State, l.o.archived)
 }
 
-func (l *link) mayCreate(mark mark) error {
-	if mark.number > 0 {
-		return parley.Refuse(parley.CorruptLog, "commit 1: is missing, and so is the whole journal to commit %d", mark.number).
+func (l *link) mayCreate(mark Mark) error {
+	if mark.Number > 0 {
+		return parley.Refuse(parley.CorruptLog, "commit 1: is missing, and so is the whole journal to commit %d", mark.Number).
 			WithHint("put the journal back, or restore a backup into a new folder")
 	}
 	if l.server == nil {

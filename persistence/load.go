@@ -45,7 +45,7 @@ func (j *Journal) load(ctx context.Context, mailbox capabilities.ID, snapshots b
 		return Loaded{}, nil
 	}
 	var l Loaded
-	archivedTo := t.versionAt(j.archived.end().number)
+	archivedTo := t.versionAt(j.archived.end().Number)
 	if snapshots && m.Snapshot > archivedTo {
 		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
 	}

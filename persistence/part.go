@@ -29,7 +29,7 @@ const (
 	partSuffix = ".part"
 )
 
-// Mark names a commit of the log.
+// Mark names a durable commit by its number and hash. The zero Mark is none.
 type Mark = events.Mark
 
 // ParseMark reads the text of a mark, as String returns it. It refuses any other text with INVALID_ARGUMENT.
@@ -52,17 +52,16 @@ func ParseMark(s string) (Mark, error) {
 // all of it, with the files of the archive. It checks what it writes. The journal keeps working. A mark that is not of this log is INVALID_ARGUMENT.
 // After an error the output is not a part.
 func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) error {
-	end := j.lastCommit().mark
-	from := mark{after.Number, after.Hash}
-	if err := j.has(ctx, from, end); err != nil {
+	end := j.lastCommit().Mark
+	if err := j.has(ctx, after, end); err != nil {
 		return fmt.Errorf("back up the journal: %w", err)
 	}
 	header := func(magic string) []byte {
 		b := append(append(make([]byte, 0, partHeader), magic...), j.o.Node.Bytes()...)
-		b = binary.BigEndian.AppendUint64(b, from.number)
-		return append(b, from.hash[:]...)
+		b = binary.BigEndian.AppendUint64(b, after.Number)
+		return append(b, after.Hash[:]...)
 	}
-	if from.number == 0 {
+	if after.Number == 0 {
 		err := j.backup(ctx, w, func(archived bool) []byte {
 			if archived {
 				return header(baseMagic)
@@ -77,7 +76,7 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 	out := bufio.NewWriterSize(w, 1<<20)
 	_, err := out.Write(header(partMagic))
 	if err == nil {
-		err = j.followAfter(ctx, from, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
+		err = j.followAfter(ctx, after, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
 	}
 	if err == nil {
 		_, err = out.Write(trailer(end))
@@ -92,22 +91,22 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 }
 
 // has checks that a mark is of the log up to end.
-func (j *Journal) has(ctx context.Context, m, end mark) error {
-	if m.number == 0 {
+func (j *Journal) has(ctx context.Context, m, end Mark) error {
+	if m.Number == 0 {
 		return nil
 	}
-	hash := end.hash
-	if m.number < end.number {
-		bytes, err := j.reader.frame(ctx, m.number)
+	hash := end.Hash
+	if m.Number < end.Number {
+		bytes, err := j.reader.frame(ctx, m.Number)
 		if err != nil {
 			return err
 		}
-		if _, hash, err = decode(m.number, bytes); err != nil {
+		if _, hash, err = decode(m.Number, bytes); err != nil {
 			return err
 		}
 	}
-	if m.number > end.number || hash != m.hash {
-		return parley.Refuse(parley.InvalidArgument, "commit %d of the backup is not in the node's log", m.number).
+	if m.Number > end.Number || hash != m.Hash {
+		return parley.Refuse(parley.InvalidArgument, "commit %d of the backup is not in the node's log", m.Number).
 			WithHint("the node was restored from another backup: back up to a new folder")
 	}
 	return nil
@@ -264,7 +263,7 @@ func OpenParts(parts []Part, node capabilities.NodeID) (io.ReadCloser, error) {
 		inputs = append(inputs, io.NewSectionReader(f, int64(partHeader), p.Bytes-int64(partHeader)-4-backupTrailer))
 		last = p.Last
 	}
-	all.Reader = io.MultiReader(append(inputs, strings.NewReader(string(trailer(mark{last.Number, last.Hash}))))...)
+	all.Reader = io.MultiReader(append(inputs, strings.NewReader(string(trailer(last))))...)
 	return all, nil
 }
 

@@ -44,7 +44,7 @@ func TestRestoredPartsEqualJournal(t *testing.T) {
 			w.write(t, j, nth, 5)
 		}
 		before := addPart(t, j, folder)
-		if before.Path == "" || before.Last.Number != j.lastCommit().number {
+		if before.Path == "" || before.Last.Number != j.lastCommit().Number {
 			t.Fatalf("%+v", before)
 		}
 		if again := addPart(t, j, folder); again.Path != "" || again.Last != before.Last {

@@ -24,13 +24,13 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 		return 0, err
 	}
 	last := state.LastSeq
-	if mark := j.high.last; mark.number > last {
-		return 0, lost(last+1, "is missing, and so are those to %d, which were durable", mark.number)
+	if mark := j.high.last; mark.Number > last {
+		return 0, lost(last+1, "is missing, and so are those to %d, which were durable", mark.Number)
 	}
 	begin := l.first.Load()
 	archiveEnd := j.archived.end()
-	if archiveEnd.number > last {
-		return 0, lost(last+1, "is missing, and so are those to %d, which are archived", archiveEnd.number)
+	if archiveEnd.Number > last {
+		return 0, lost(last+1, "is missing, and so are those to %d, which are archived", archiveEnd.Number)
 	}
 	x, seen, err := j.loadIndex(ctx, last)
 	if err != nil {
@@ -67,7 +67,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 		err = readFrames(&j.o, first, last, fold)
 	}
 	if err == nil {
-		err = l.each(ctx, c.last.number+1, last, func(number uint64, bytes []byte) error {
+		err = l.each(ctx, c.last.Number+1, last, func(number uint64, bytes []byte) error {
 			j.reader.garbage.took(len(bytes))
 			return fold(number, bytes)
 		})
@@ -99,19 +99,19 @@ func freshFrom(bytes, begin, last uint64) uint64 {
 // checkMark checks the marked commit if the replay began after it.
 func (j *Journal) checkMark(ctx context.Context, l *link, first uint64) error {
 	mark := j.high.last
-	if mark.number < l.first.Load() || mark.number >= first {
+	if mark.Number < l.first.Load() || mark.Number >= first {
 		return nil
 	}
-	bytes, err := l.fetchSurely(ctx, mark.number)
+	bytes, err := l.fetchSurely(ctx, mark.Number)
 	if err != nil {
 		return err
 	}
 	var hash events.Hash
-	if _, hash, err = decode(mark.number, bytes); err != nil {
+	if _, hash, err = decode(mark.Number, bytes); err != nil {
 		return err
 	}
-	if hash != mark.hash {
-		return lost(mark.number, "is not the one that was durable")
+	if hash != mark.Hash {
+		return lost(mark.Number, "is not the one that was durable")
 	}
 	return nil
 }
@@ -119,13 +119,13 @@ func (j *Journal) checkMark(ctx context.Context, l *link, first uint64) error {
 // chain checks a sequence of frames: each has the next number, the node's ID, and the hash of the frame before.
 type chain struct {
 	node capabilities.NodeID
-	last mark
+	last Mark
 	open bool // the hash before the next frame is unknown, and any is accepted
 }
 
 // chainFrom returns the chain of the log from a commit on. The hash before it is only known for the first commit.
 func chainFrom(node capabilities.NodeID, first uint64) *chain {
-	return &chain{node: node, last: mark{number: first - 1}, open: first > 1}
+	return &chain{node: node, last: Mark{Number: first - 1}, open: first > 1}
 }
 
 // follow checks the next frame and returns its commit.
@@ -142,7 +142,7 @@ func (c *chain) followHead(number uint64, bytes []byte) (*events.Commit, error) 
 type frameDecoder func(frame []byte) (*events.Commit, events.Hash, error)
 
 func (c *chain) next(number uint64, bytes []byte, from frameDecoder) (*events.Commit, error) {
-	want := c.last.number + 1
+	want := c.last.Number + 1
 	if number != want {
 		return nil, lost(want, "is missing")
 	}
@@ -153,10 +153,10 @@ func (c *chain) next(number uint64, bytes []byte, from frameDecoder) (*events.Co
 	switch {
 	case commit.Node != c.node:
 		return nil, lost(number, "is of node %s", commit.Node)
-	case commit.Prev != c.last.hash && !c.open:
+	case commit.Prev != c.last.Hash && !c.open:
 		return nil, lost(number, "does not follow the one before it: one of the two is not what was written")
 	}
-	c.last, c.open = mark{number, hash}, false
+	c.last, c.open = Mark{Number: number, Hash: hash}, false
 	return commit, nil
 }
 
@@ -180,9 +180,9 @@ func decodeAs(number uint64, bytes []byte, from frameDecoder) (*events.Commit, e
 }
 
 // confirm checks a mark when the chain has reached its commit.
-func (c *chain) confirm(m mark) error {
-	if c.last.number == m.number && c.last.hash != m.hash {
-		return lost(m.number, "is not the one that was durable")
+func (c *chain) confirm(m Mark) error {
+	if c.last.Number == m.Number && c.last.Hash != m.Hash {
+		return lost(m.Number, "is not the one that was durable")
 	}
 	return nil
 }

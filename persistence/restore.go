@@ -34,8 +34,8 @@ func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 		return fmt.Errorf("restore the journal: %w", err)
 	}
 	defer func() { err = errors.Join(err, high.close()) }()
-	if high.last.number > 0 {
-		return notEmpty(high.last.number)
+	if high.last.Number > 0 {
+		return notEmpty(high.last.Number)
 	}
 	if _, err := os.Lstat(filepath.Join(o.Folder, archiveFolder)); err == nil {
 		return parley.Refuse(parley.InvalidArgument, "there is an archive of a journal already").WithHint("restore into a new folder")
@@ -94,18 +94,18 @@ func notEmpty(commits uint64) error {
 }
 
 // load stores the commits of a backup, and flushes them together at the end.
-func load(ctx context.Context, o *Options, b *backupReader) (mark, error) {
+func load(ctx context.Context, o *Options, b *backupReader) (Mark, error) {
 	l, err := connect(o)
 	if err != nil {
-		return mark{}, err
+		return Mark{}, err
 	}
 	defer l.close()
 	if err := l.createUnfinished(ctx); err != nil {
-		return mark{}, err
+		return Mark{}, err
 	}
 	end, err := l.storeAll(ctx, b)
 	if err != nil {
-		return mark{}, errors.Join(err, l.discard(ctx))
+		return Mark{}, errors.Join(err, l.discard(ctx))
 	}
 	if l.server == nil {
 		return end, nil
@@ -113,7 +113,7 @@ func load(ctx context.Context, o *Options, b *backupReader) (mark, error) {
 	l.close()
 	if o.archived > 0 {
 		if err := dropRemoved(o); err != nil {
-			return mark{}, readOnly("the journal's files cannot be written", err)
+			return Mark{}, readOnly("the journal's files cannot be written", err)
 		}
 	}
 	return end, flushTree(journalFolder(o.Folder))
@@ -159,7 +159,7 @@ func (l *link) createUnfinished(ctx context.Context) error {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return unreachable(err)
 	}
-	if err := l.mayCreate(mark{}); err != nil {
+	if err := l.mayCreate(Mark{}); err != nil {
 		return err
 	}
 	config := streamConfig(l.o)
@@ -174,15 +174,15 @@ func (l *link) createUnfinished(ctx context.Context) error {
 }
 
 // storeAll stores the frames of a backup, restoreWindow at a time.
-func (l *link) storeAll(ctx context.Context, b *backupReader) (mark, error) {
+func (l *link) storeAll(ctx context.Context, b *backupReader) (Mark, error) {
 	js, err := jetstream.New(l.conn, jetstream.WithPublishAsyncMaxPending(restoreWindow))
 	if err != nil {
-		return mark{}, unreachable(err)
+		return Mark{}, unreachable(err)
 	}
 	var last jetstream.PubAckFuture
-	end, err := b.readFrames(func(m mark, bytes []byte) error {
+	end, err := b.readFrames(func(m Mark, bytes []byte) error {
 		msg := nats.NewMsg(l.o.subject())
-		msg.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(m.number-1, 10))
+		msg.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(m.Number-1, 10))
 		msg.Data = bytes
 		if last, err = js.PublishMsgAsync(msg); err != nil {
 			return unreachable(err)
@@ -194,8 +194,8 @@ func (l *link) storeAll(ctx context.Context, b *backupReader) (mark, error) {
 	}
 	select { // each fails if the one before did, so the last result is that of all
 	case a := <-last.Ok():
-		if a.Sequence != end.number {
-			return end, lost(end.number, "was stored as message %d", a.Sequence)
+		if a.Sequence != end.Number {
+			return end, lost(end.Number, "was stored as message %d", a.Sequence)
 		}
 	case err := <-last.Err():
 		return end, unreachable(err)
@@ -206,7 +206,7 @@ func (l *link) storeAll(ctx context.Context, b *backupReader) (mark, error) {
 }
 
 // finish reads and checks the stored log, and removes the mark of an unfinished restore.
-func (l *link) finish(ctx context.Context, a *archived, end mark, high *highWater) (err error) {
+func (l *link) finish(ctx context.Context, a *archived, end Mark, high *highWater) (err error) {
 	c, x := chainFrom(l.o.Node, 1), newIndex(l.o.Node)
 	if a != nil {
 		c.last = a.end()
@@ -214,7 +214,7 @@ func (l *link) finish(ctx context.Context, a *archived, end mark, high *highWate
 			return err
 		}
 	}
-	err = l.each(ctx, c.last.number+1, end.number, func(number uint64, bytes []byte) error {
+	err = l.each(ctx, c.last.Number+1, end.Number, func(number uint64, bytes []byte) error {
 		var commit *events.Commit
 		commit, err := c.follow(number, bytes)
 		if err == nil {

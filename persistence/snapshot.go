@@ -50,7 +50,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 	if err != nil {
 		return err
 	}
-	if number <= j.archived.end().number {
+	if number <= j.archived.end().Number {
 		return nil // the checkpoint has a state that is as new
 	}
 	_, hash, err := j.reader.commit(ctx, number)
@@ -61,7 +61,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 		Name:     mailbox.ULID.String(),
 		Metadata: map[string]string{versionKey: strconv.FormatUint(version, 10)},
 	}
-	sealed := sealSnapshot(version, mark{number, hash}, state)
+	sealed := sealSnapshot(version, Mark{Number: number, Hash: hash}, state)
 	if err := j.putObject(ctx, meta, sealed); err != nil {
 		return readOnly(fmt.Sprintf("the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
 	}
@@ -118,8 +118,8 @@ func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest 
 		return nil, 0
 	}
 	number, err := j.commitOf(mailbox, version)
-	if err == nil && number == at.number {
-		if _, hash, err := j.reader.commit(ctx, number); err == nil && hash == at.hash {
+	if err == nil && number == at.Number {
+		if _, hash, err := j.reader.commit(ctx, number); err == nil && hash == at.Hash {
 			return state, version
 		}
 	}
@@ -128,24 +128,24 @@ func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest 
 	return nil, 0
 }
 
-func sealSnapshot(version uint64, at mark, state []byte) []byte {
+func sealSnapshot(version uint64, at Mark, state []byte) []byte {
 	b := make([]byte, 0, snapshotHeader+len(state)+sha256.Size)
 	b = append(b, snapshotMagic...)
 	b = binary.BigEndian.AppendUint64(b, version)
-	b = binary.BigEndian.AppendUint64(b, at.number)
-	b = append(b, at.hash[:]...)
+	b = binary.BigEndian.AppendUint64(b, at.Number)
+	b = append(b, at.Hash[:]...)
 	b = append(b, state...)
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
 
-func openSnapshot(b []byte) (version uint64, at mark, state []byte, ok bool) {
+func openSnapshot(b []byte) (version uint64, at Mark, state []byte, ok bool) {
 	end := len(b) - sha256.Size
 	if end < snapshotHeader || string(b[:8]) != snapshotMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) {
-		return 0, mark{}, nil, false
+		return 0, Mark{}, nil, false
 	}
-	at.number = binary.BigEndian.Uint64(b[16:])
-	copy(at.hash[:], b[24:])
+	at.Number = binary.BigEndian.Uint64(b[16:])
+	copy(at.Hash[:], b[24:])
 	return binary.BigEndian.Uint64(b[8:]), at, b[snapshotHeader:end:end], true
 }
 

@@ -54,12 +54,12 @@ func TestInvalidSnapshotsAreDiscarded(t *testing.T) {
 	if err := j.SaveSnapshot(t.Context(), mailboxID(1), 7, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
-	good := sealSnapshot(7, mark{number: 7}, []byte("state"))
+	good := sealSnapshot(7, Mark{Number: 7}, []byte("state"))
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/2] ^= 1
 	for name, bad := range map[string][]byte{
 		"empty": nil, "short": good[:50], "cut": good[:len(good)-1], "flipped": flipped,
-		"of another log": good, "newer than the log": sealSnapshot(11, mark{number: 11}, []byte("state")),
+		"of another log": good, "newer than the log": sealSnapshot(11, Mark{Number: 11}, []byte("state")),
 	} {
 		for _, object := range []string{mailboxID(1).ULID.String(), indexObject} {
 			meta := jetstream.ObjectMeta{Name: object, Metadata: map[string]string{versionKey: "7"}}
@@ -94,11 +94,11 @@ func TestIndexSnapshotRoundTrip(t *testing.T) {
 	}
 	at, c := j.copyIndex()
 	var b bytes.Buffer
-	if err := c.write(&b, at.mark); err != nil {
+	if err := c.write(&b, at.Mark); err != nil {
 		t.Fatal(err)
 	}
 	x, m, err := decodeIndex(o.Node, b.Bytes())
-	if err != nil || m != at.mark || !reflect.DeepEqual(x.order, j.directory.index.order) || x.events != j.directory.index.events || x.open != j.directory.index.open {
+	if err != nil || m != at.Mark || !reflect.DeepEqual(x.order, j.directory.index.order) || x.events != j.directory.index.events || x.open != j.directory.index.open {
 		t.Fatalf("got %+v, %v; want %+v", x, err, j.directory.index)
 	}
 	for at := range b.Len() {

@@ -56,7 +56,7 @@ func (j *Journal) verify(ctx context.Context) (r Report, err error) {
 	}
 	end := j.lastCommit()
 	var record *events.JournalArchived
-	err = j.followAfter(ctx, j.archived.end(), end.mark, func(c *events.Commit, _ []byte) error {
+	err = j.followAfter(ctx, j.archived.end(), end.Mark, func(c *events.Commit, _ []byte) error {
 		if err := x.add(c); err != nil {
 			return lost(c.Number, "%v", err)
 		}
@@ -70,7 +70,7 @@ func (j *Journal) verify(ctx context.Context) (r Report, err error) {
 		err = parley.Refuse(parley.CorruptLog, "the record of the archive up to commit %d is not in the journal", m.End.Number).
 			WithHint("put the folder archive back from a copy that is as old as the journal")
 	}
-	r.Commits, r.Events, r.Mailboxes = end.number, x.events, len(x.order)
+	r.Commits, r.Events, r.Mailboxes = end.Number, x.events, len(x.order)
 	return r, err
 }
 
@@ -108,7 +108,7 @@ func (j *Journal) verifyArchive(ctx context.Context, m *archive.Manifest) (x *in
 			elsewhere = append(elsewhere, s)
 			continue
 		}
-		chain := &chain{node: j.o.Node, last: mark{s.After.Number, s.After.Hash}}
+		chain := &chain{node: j.o.Node, last: s.After}
 		err := j.archived.each(ctx, s.First, s.Last, func(number uint64, bytes []byte) error {
 			c, err := chain.follow(number, bytes)
 			if err == nil {
@@ -146,9 +146,9 @@ func (j *Journal) verifyHeads(ctx context.Context, first, last uint64) error {
 }
 
 // followAfter reads the log behind a mark up to end, and checks that end is in it.
-func (j *Journal) followAfter(ctx context.Context, after, end mark, fn func(c *events.Commit, bytes []byte) error) error {
+func (j *Journal) followAfter(ctx context.Context, after, end Mark, fn func(c *events.Commit, bytes []byte) error) error {
 	c := &chain{node: j.o.Node, last: after}
-	return j.each(ctx, after.number+1, end.number, func(number uint64, bytes []byte) error {
+	return j.each(ctx, after.Number+1, end.Number, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = c.confirm(end)
@@ -172,8 +172,8 @@ func (j *Journal) scrub(ctx context.Context, last uint64) {
 	c := j.archived.chainFrom(j.begin())
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	for c.last.number < last {
-		first := c.last.number + 1
+	for c.last.Number < last {
+		first := c.last.Number + 1
 		if begin := j.begin(); first < begin { // these have left the stream
 			c, first = j.archived.chainFrom(begin), begin
 		}
