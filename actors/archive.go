@@ -102,6 +102,7 @@ func (n *Node) Archived() view.Archive {
 		v.Bytes += s.Bytes
 		v.Segments = append(v.Segments, view.ArchiveSegment{
 			First: s.First, Last: s.Last, From: s.From, To: s.To, Bytes: s.Bytes, Digest: s.Digest.String(), Here: n.journal.HasSegment(s),
+			Place: n.journal.PlaceOf(s),
 		})
 	}
 	return v
@@ -122,16 +123,22 @@ func (n *Node) MoveSegments(ctx context.Context, to store.Store, first []uint64)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		return n.journal.Detach(ctx, s)
+		return n.journal.Detach(ctx, s, to.String())
 	})
 }
 
-// FetchSegments brings segments back from a store, after a check against the record in the journal. Segments are named
-// by their first commits; none means all that are not here.
+// FetchSegments brings segments back from a store, after a check against the record in the journal. A nil store means
+// the places that they were moved to. Segments are named by their first commits; none means all that are not here.
 func (n *Node) FetchSegments(ctx context.Context, from store.Store, first []uint64) (view.Archive, error) {
 	return n.eachSegment(first, func(s archive.Segment) error {
 		if n.journal.HasSegment(s) {
 			return nil
+		}
+		from, err := from, error(nil)
+		if from == nil {
+			if from, err = n.placeOf(s); err != nil {
+				return err
+			}
 		}
 		path := filepath.Join(n.o.Folder, "archive", "fetched.tmp")
 		if err := store.Fetch(ctx, from, n.segmentName(s), path, s.Bytes); err != nil {
@@ -144,6 +151,16 @@ func (n *Node) FetchSegments(ctx context.Context, from store.Store, first []uint
 		}
 		return errors.Join(n.journal.Attach(ctx, s, f), f.Close())
 	})
+}
+
+// placeOf returns the store that a segment was moved to.
+func (n *Node) placeOf(s archive.Segment) (store.Store, error) {
+	place := n.journal.PlaceOf(s)
+	if place == "" {
+		return nil, parley.Refuse(parley.InvalidArgument, "where the segment is was not recorded").
+			WithHint("parley archive --fetch %d --from PLACE", s.First)
+	}
+	return store.Open(place)
 }
 
 // segmentName returns the name of a segment in a store, which several nodes may share.

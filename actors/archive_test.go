@@ -183,6 +183,7 @@ func TestSegmentsMoveAwayAndBack(t *testing.T) {
 	if err := cycle(n.Host(), guest(t, n, "new")); err != nil {
 		t.Errorf("new mail: %v", err)
 	}
+	checkListsElsewhere(t, n.Host(), elsewhere, uint64(len(before)))
 	if _, err := n.Verify(t.Context()); err != nil {
 		t.Errorf("verify without segments: %v", err)
 	}
@@ -211,12 +212,80 @@ func TestSegmentsMoveAwayAndBack(t *testing.T) {
 	if err != nil || !back.Segments[0].Here {
 		t.Fatalf("brought back: %+v, %v", back, err)
 	}
-	if _, err := n.FetchSegments(t.Context(), to, nil); err != nil {
+	if _, err := n.FetchSegments(t.Context(), nil, nil); err != nil { // from where they were moved to
 		t.Fatal(err)
 	}
 	before.check(t, n)
+	if l, err := n.Host().Log(t.Context(), 0, 1<<20); err != nil || len(l.Missing) > 0 || l.Archived == 0 || l.Entries[0].Version != 1 {
+		t.Errorf("the log has %d events and lacks %+v, %v", len(l.Entries), l.Missing, err)
+	}
 	if _, err := os.Stat(filepath.Join(folder, "archive", "fetched.tmp")); !os.IsNotExist(err) {
 		t.Errorf("left: %v", err)
+	}
+}
+
+// checkListsElsewhere checks that lists and the log of an agent go on past what is elsewhere, and name it. The first
+// messages are forms.
+func checkListsElsewhere(t *testing.T, a *Agent, place string, forms uint64) {
+	t.Helper()
+	all := view.MessageFilter{All: true}
+	in, err := a.Mail().Inbox(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := 0
+	for i, m := range in.Messages {
+		if m.Number != uint64(i) {
+			t.Errorf("message %d has number %d", i, m.Number)
+		}
+		if e := m.Archived; e != nil {
+			archived++
+			isForm := m.Number < forms
+			if m.Type != view.TypeArchived || e.Form != isForm || m.Received != isForm || m.Changed == 0 || e.Segment == 0 ||
+				e.Place != place || !strings.Contains(e.Hint, place) || m.Date == 0 || m.AnswerNeeded || m.Outcome != nil {
+				t.Errorf("message %d is %+v", m.Number, m)
+			}
+		}
+	}
+	if archived == 0 || archived == len(in.Messages) || in.Messages[0].Archived == nil || in.Messages[len(in.Messages)-1].Archived != nil {
+		t.Errorf("%d of %d messages are elsewhere", archived, len(in.Messages))
+	}
+	for name, list := range map[string]func() (view.Inbox, error){
+		"a page":     func() (view.Inbox, error) { return a.Mail().Page(t.Context(), all, 0, 1<<20) },
+		"the last":   func() (view.Inbox, error) { return a.Mail().Last(t.Context(), all, 0, 1<<20) },
+		"of changes": func() (view.Inbox, error) { return a.Mail().Since(t.Context(), all, 0) },
+	} {
+		got, err := list()
+		if err != nil || len(got.Messages) == 0 {
+			t.Errorf("the list %s has %d messages, %v", name, len(got.Messages), err)
+		}
+	}
+	for _, limit := range []int{1, 3, 1 << 20} {
+		next, seen := uint64(1), 0
+		for after := uint64(0); ; {
+			l, err := a.Log(t.Context(), after, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range l.Missing {
+				if m.First != next || m.Last < m.First || m.Segment == 0 || m.Place != place {
+					t.Fatalf("version %d is missing in %+v", next, m)
+				}
+				next = m.Last + 1
+			}
+			for _, e := range l.Entries {
+				if e.Version != next {
+					t.Fatalf("version %d is where %d should be", e.Version, next)
+				}
+				after, next, seen = e.Version, next+1, seen+1
+			}
+			if len(l.Entries) < limit {
+				break
+			}
+		}
+		if end, err := a.Version(t.Context()); seen == 0 || err != nil || next != end+1 {
+			t.Errorf("the log ends at %d after %d events, and the mailbox at %d, %v", next-1, seen, end, err)
+		}
 	}
 }
 

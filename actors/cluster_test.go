@@ -134,11 +134,11 @@ func awaitSameOutcome(tb testing.TB, form capabilities.ID, status view.FormStatu
 // countOutcomes counts a form's outcomes in a mailbox's log.
 func countOutcomes(tb testing.TB, a *Agent, form capabilities.ID) (n int) {
 	tb.Helper()
-	entries, err := a.Log(tb.Context(), 0, 1<<20)
+	logged, err := a.Log(tb.Context(), 0, 1<<20)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, e := range entries {
+	for _, e := range logged.Entries {
 		switch e := e.Payload.(type) {
 		case *events.FormAnswered:
 			n += boolCount(e.Form == form)

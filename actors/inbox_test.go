@@ -183,11 +183,11 @@ func TestLastDraftIsKeptUntilTheFormEnds(t *testing.T) {
 	if d, err := host.Draft(t.Context(), form); err != nil || !slices.Equal(d.Texts, last) || d.SavedAt == 0 {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	entries, err := host.Log(t.Context(), before, 100)
+	logged, err := host.Log(t.Context(), before, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
+	for _, e := range logged.Entries {
 		if d, ok := e.Payload.(*events.DraftSaved); ok && !d.Values.Has(capabilities.Value.IsSealed) {
 			t.Errorf("a secret is not sealed: %s", d.Values.Text())
 		}

@@ -118,13 +118,13 @@ func TestRecordedTimeNeverGoesBack(t *testing.T) {
 	if second.Form.Compare(first.Form) <= 0 {
 		t.Errorf("IDs go back: %s after %s", second.Form, first.Form)
 	}
-	entries, err := fae.Log(t.Context(), 0, 100)
+	logged, err := fae.Log(t.Context(), 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 1; i < len(entries); i++ {
-		if entries[i].At < entries[i-1].At {
-			t.Errorf("time goes back in the log: %s after %s", entries[i].At, entries[i-1].At)
+	for i := 1; i < len(logged.Entries); i++ {
+		if logged.Entries[i].At < logged.Entries[i-1].At {
+			t.Errorf("time goes back in the log: %s after %s", logged.Entries[i].At, logged.Entries[i-1].At)
 		}
 	}
 }

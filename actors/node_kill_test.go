@@ -256,12 +256,12 @@ func checkRefused(t *testing.T, words []string, o *view.Outcome) {
 // checkSettledOnce checks that each form has at most one outcome in a mailbox's log.
 func checkSettledOnce(t *testing.T, a *Agent) {
 	t.Helper()
-	entries, err := a.Log(t.Context(), 0, 1<<20)
+	logged, err := a.Log(t.Context(), 0, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ends := map[capabilities.ID]int{}
-	for _, e := range entries {
+	for _, e := range logged.Entries {
 		switch e := e.Payload.(type) {
 		case *events.FormAnswered:
 			ends[e.Form]++

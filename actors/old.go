@@ -12,6 +12,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/persistence"
 )
 
 // A mailbox holds what is open. Its actor reads other messages back from the journal when they are needed, and lends
@@ -162,39 +163,95 @@ func trimOld(old map[uint64]*mailbox.Message, most int) {
 }
 
 // list yields messages as they are shown, in the order of their numbers in the list. It reads old ones back, at most
-// most at once.
+// most at once. One that is in a segment of the archive that is elsewhere is yielded as the index knows it.
 func (b *mailboxActor) list(all iter.Seq2[mailbox.Listed, error], most int) iter.Seq2[view.Message, error] {
 	return func(yield func(view.Message, error) bool) {
-		show := b.viewer()
-		numbers := make([]uint64, 0, most)
+		some := make([]mailbox.Listed, 0, most)
 		flush := func() bool {
-			messages, err := recalled(b, func() ([]*mailbox.Message, error) { return b.state.Mail.Messages(numbers) })
-			if err != nil {
-				yield(view.Message{}, err)
-				return false
-			}
-			for _, m := range messages {
-				e, err := recalled(b, func() (view.Message, error) { return show.envelope(m) })
-				if !yield(e, err) || err != nil {
+			shown, err := b.listedViews(some)
+			for _, e := range shown {
+				if !yield(e, nil) {
 					return false
 				}
 			}
-			numbers = numbers[:0]
+			if err != nil {
+				yield(view.Message{}, err)
+			}
+			some = some[:0]
 			trimOld(b.old, maxOld)
-			return true
+			return err == nil
 		}
 		for l, err := range all {
 			if err != nil {
 				yield(view.Message{}, err)
 				return
 			}
-			if numbers = append(numbers, l.Number); len(numbers) == most && !flush() {
+			if some = append(some, l); len(some) == most && !flush() {
 				return
 			}
 		}
-		if len(numbers) > 0 {
+		if len(some) > 0 {
 			flush()
 		}
+	}
+}
+
+// listedViews returns messages as they are shown, or as the index knows them. An error comes with those before it.
+func (b *mailboxActor) listedViews(some []mailbox.Listed) ([]view.Message, error) {
+	numbers := make([]uint64, len(some))
+	for i, l := range some {
+		numbers[i] = l.Number
+	}
+	shown, err := b.views(numbers)
+	if _, away := errors.AsType[*persistence.Elsewhere](err); !away {
+		return shown, err
+	}
+	shown = shown[:0]
+	for _, l := range some {
+		one, err := b.views([]uint64{l.Number})
+		if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
+			one = make([]view.Message, 1)
+			one[0], err = b.archivedMessage(l.Number, away)
+		}
+		if err != nil {
+			return shown, err
+		}
+		shown = append(shown, one...)
+	}
+	return shown, nil
+}
+
+// views returns messages as they are shown. It fails with persistence.Elsewhere if one cannot be read.
+func (b *mailboxActor) views(numbers []uint64) ([]view.Message, error) {
+	messages, err := recalled(b, func() ([]*mailbox.Message, error) { return b.state.Mail.Messages(numbers) })
+	if err != nil {
+		return nil, err
+	}
+	show := b.viewer()
+	all := make([]view.Message, 0, len(messages))
+	for _, m := range messages {
+		e, err := recalled(b, func() (view.Message, error) { return show.envelope(m) })
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// archivedMessage returns what the index knows of a message that is elsewhere.
+func (b *mailboxActor) archivedMessage(number uint64, e *persistence.Elsewhere) (view.Message, error) {
+	l, err := recalled(b, func() (mailbox.Listed, error) { return b.state.Mail.Listed(number) })
+	return view.Message{
+		Number: number, Type: view.TypeArchived, Changed: l.Changed, Date: e.Segment.From,
+		Sent: l.Sent, Received: l.Received, Dismissed: l.Dismissed, Unread: l.Unread, SnoozedUntil: b.state.Mail.SnoozedUntil(number),
+		Archived: &view.Archived{Form: l.Form, Elsewhere: shownElsewhere(e)},
+	}, err
+}
+
+func shownElsewhere(e *persistence.Elsewhere) view.Elsewhere {
+	return view.Elsewhere{
+		Segment: e.Segment.First, From: e.Segment.From, To: e.Segment.To, Place: e.Place, Hint: parley.AsError(e).Hint,
 	}
 }
 
@@ -260,15 +317,24 @@ func (b *mailboxActor) newest(f view.MessageFilter, before uint64) iter.Seq2[mai
 	case f.Pending:
 		known = slices.Collect(b.state.Mail.ListOpen(0))
 	case f.Snoozed:
-		for _, n := range b.state.Mail.SnoozedFrom(0) {
-			known = append(known, mailbox.Listed{Number: n, Snoozed: true})
-		}
+		known = slices.AppendSeq(known, snoozed(b.state.Mail.SnoozedFrom(0)))
 	default:
 		return listedBy(f, b.back(before))
 	}
 	known = slices.DeleteFunc(known, func(l mailbox.Listed) bool { return l.Number >= before })
 	slices.Reverse(known)
 	return listedBy(f, these(slices.Values(known)))
+}
+
+// snoozed yields snoozed messages by their numbers, without what else the index knows.
+func snoozed(numbers []uint64) iter.Seq[mailbox.Listed] {
+	return func(yield func(mailbox.Listed) bool) {
+		for _, n := range numbers {
+			if !yield(mailbox.Listed{Number: n, Snoozed: true}) {
+				return
+			}
+		}
+	}
 }
 
 // these yields messages that are known.
@@ -305,20 +371,9 @@ func (b *mailboxActor) listed(f view.MessageFilter, first uint64) iter.Seq2[mail
 	case f.Pending:
 		return listedBy(f, these(b.state.Mail.ListOpen(first)))
 	case f.Snoozed:
-		return numbered(b.state.Mail.SnoozedFrom(first))
+		return these(snoozed(b.state.Mail.SnoozedFrom(first)))
 	}
 	return listedBy(f, b.all(first))
-}
-
-// numbered yields messages by their numbers.
-func numbered(numbers []uint64) iter.Seq2[mailbox.Listed, error] {
-	return func(yield func(mailbox.Listed, error) bool) {
-		for _, n := range numbers {
-			if !yield(mailbox.Listed{Number: n}, nil) {
-				return
-			}
-		}
-	}
 }
 
 // formOf returns a form with an ID.

@@ -84,11 +84,11 @@ func currentStatus(tb testing.TB, a *Agent) view.AgentStatus {
 // eventsOf returns an agent's events of type E.
 func eventsOf[E events.Event](tb testing.TB, a *Agent) (all []E) {
 	tb.Helper()
-	entries, err := a.Log(tb.Context(), 0, 10_000)
+	logged, err := a.Log(tb.Context(), 0, 10_000)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, e := range entries {
+	for _, e := range logged.Entries {
 		if is, ok := e.Payload.(E); ok {
 			all = append(all, is)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/persistence"
 )
 
 // Inbox lists the messages of a view by number.
@@ -239,11 +241,13 @@ type queryForms struct{ origin events.Origin }
 func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Cursor: b.state.Version}
-	for e, err := range b.list(numbered(b.state.Mail.FormsOf(m.origin)), readAtOnce) {
+	for some := range slices.Chunk(b.state.Mail.FormsOf(m.origin), readAtOnce) {
+		shown, err := b.views(some)
 		if err != nil {
 			return in, err
 		}
-		in.Messages = append(in.Messages, e)
+		in.Messages = append(in.Messages, shown...)
+		trimOld(b.old, maxOld)
 	}
 	return in, nil
 }
@@ -319,20 +323,38 @@ func (m Mail) Follow(ctx context.Context, v view.MessageFilter, cursor uint64) i
 	}
 }
 
-// Log returns events of the agent's mailbox after a version, oldest first, at most limit.
-func (a *Agent) Log(ctx context.Context, after uint64, limit int) ([]view.Entry, error) {
-	logged, err := a.node.journal.Events(ctx, a.id, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]view.Entry, len(logged))
-	for i, l := range logged {
-		entries[i] = view.Entry{
-			Commit: l.Commit, Version: l.Version, Type: events.Name(l.Event), Schema: events.Version(l.Event),
-			At: l.At, Payload: l.Event,
+// Log returns events of the agent's mailbox after a version, oldest first, at most limit. It goes on past events that
+// are elsewhere, and names them.
+func (a *Agent) Log(ctx context.Context, after uint64, limit int) (view.Log, error) {
+	l := view.Log{Entries: []view.Entry{}, Archived: a.node.journal.ArchivedVersion(a.id)}
+	for want := limit; want > 0; {
+		logged, err := a.node.journal.Events(ctx, a.id, after, want)
+		if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
+			first, last := a.node.journal.VersionsIn(a.id, away.Segment)
+			if first > after+1 { // read those before
+				want = min(want, int(first-1-after))
+				continue
+			}
+			l.Missing = append(l.Missing, view.MissingEvents{First: after + 1, Last: last, Elsewhere: shownElsewhere(away)})
+			after, want = last, limit-len(l.Entries)
+			continue
 		}
+		if err != nil {
+			return l, err
+		}
+		for _, e := range logged {
+			l.Entries = append(l.Entries, view.Entry{
+				Commit: e.Commit, Version: e.Version, Type: events.Name(e.Event), Schema: events.Version(e.Event),
+				At: e.At, Payload: e.Event,
+			})
+		}
+		if len(logged) < want {
+			break
+		}
+		after += uint64(len(logged))
+		want = limit - len(l.Entries)
 	}
-	return entries, nil
+	return l, nil
 }
 
 // viewer shows a mailbox to its agent, with the agent's own names for others.

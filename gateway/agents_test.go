@@ -207,12 +207,12 @@ func logOf(t *testing.T, h *testServer, name string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := a.Log(t.Context(), 0, 1000)
+	logged, err := a.Log(t.Context(), 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := make([]string, len(entries))
-	for i, e := range entries {
+	types := make([]string, len(logged.Entries))
+	for i, e := range logged.Entries {
 		types[i] = e.Type
 	}
 	return types

@@ -15,6 +15,7 @@ type Listed struct {
 	Sent      bool
 	Received  bool
 	Dismissed bool
+	Form      bool // a form, request or approval
 	Open      bool // a form that has not ended
 	Snoozed   bool
 	Done      bool // received, and dismissed or settled
@@ -24,9 +25,19 @@ type Listed struct {
 func (l *Mail) listed(n uint64, e *index.Entry) Listed {
 	return Listed{
 		Number: n, Changed: uint64(e.Changed),
-		Sent: e.Is(index.Sent), Received: e.Is(index.Received), Dismissed: e.Is(index.Dismissed), Open: e.IsOpen(),
+		Sent: e.Is(index.Sent), Received: e.Is(index.Received), Dismissed: e.Is(index.Dismissed),
+		Form: e.Is(index.Form), Open: e.IsOpen(),
 		Snoozed: e.Is(index.Snoozed), Done: isDone(e), Unread: isUnread(e),
 	}
+}
+
+// Listed returns how a message is listed. The number has to be that of a message. It fails with Absent.
+func (l *Mail) Listed(n uint64) (Listed, error) {
+	e, err := l.entry(n)
+	if err != nil {
+		return Listed{}, err
+	}
+	return l.listed(n, e), nil
 }
 
 // List returns the messages of a page of the index, from a number on; none if there are no more. It fails with Absent.

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -63,16 +60,6 @@ type archived struct {
 	files   sync.Mutex
 	readers map[uint64]*segmentFile // by the first commit; guarded by files
 }
-
-// segmentFile is an open segment.
-type segmentFile struct {
-	*archive.Reader
-	uses int
-	gone bool // it is closed after the last use
-}
-
-// openSegments is the number of segments that stay open without a use.
-const openSegments = 4
 
 func newArchived(o *Options) *archived {
 	return &archived{o: o, log: o.Log, folder: filepath.Join(o.Folder, archiveFolder), readers: map[uint64]*segmentFile{}}
@@ -168,77 +155,6 @@ func (a *archived) chainFrom(first uint64) *chain {
 	return chainFrom(a.o.Node, first)
 }
 
-// archiveDamage is CORRUPT_LOG of a file of the archive. The journal goes on without it.
-type archiveDamage struct{ why *parley.Error }
-
-func (d *archiveDamage) Error() string { return d.why.Error() }
-func (d *archiveDamage) Unwrap() error { return d.why }
-
-// segmentError returns ARCHIVED for a segment that is not here, and CORRUPT_LOG for a damaged one.
-func segmentError(s archive.Segment, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return parley.Refuse(parley.Archived, "commits %d to %d are in segment %s of the archive, which is not here", s.First, s.Last, s.Name()).
-			WithHint("parley archive --fetch %d --from PLACE brings it back", s.First)
-	case errors.Is(err, archive.ErrDamaged):
-		return &archiveDamage{parley.Refuse(parley.CorruptLog, "commits %d to %d: %v", s.First, s.Last, err).
-			WithHint("put the segment back from a copy: parley archive --fetch %d --from PLACE", s.First)}
-	}
-	return err
-}
-
-// segment opens the segment with a commit. The caller releases it.
-func (a *archived) segment(number uint64) (*segmentFile, archive.Segment, func(), error) {
-	var s archive.Segment
-	if m := a.current(); m != nil {
-		if i, ok := m.Segment(number); ok {
-			s = m.Segments[i]
-		}
-	}
-	if s.Last == 0 {
-		return nil, s, nil, lost(number, "is not in the archive")
-	}
-	a.files.Lock()
-	defer a.files.Unlock()
-	f := a.readers[s.First]
-	if f == nil {
-		r, err := archive.Open(a.path(s.Name()), s)
-		if err != nil {
-			return nil, s, nil, segmentError(s, err)
-		}
-		f = &segmentFile{Reader: r}
-		a.readers[s.First] = f
-	}
-	f.uses++
-	return f, s, func() { a.release(s.First, f) }, nil
-}
-
-func (a *archived) release(first uint64, f *segmentFile) {
-	a.files.Lock()
-	defer a.files.Unlock()
-	if f.uses--; f.uses > 0 || !f.gone && len(a.readers) <= openSegments {
-		return
-	}
-	if a.readers[first] == f {
-		delete(a.readers, first)
-	}
-	_ = f.Close() // it was only read
-}
-
-// forget has the reader of a segment closed.
-func (a *archived) forget(first uint64) {
-	a.files.Lock()
-	defer a.files.Unlock()
-	f := a.readers[first]
-	if f == nil {
-		return
-	}
-	delete(a.readers, first)
-	if f.gone = true; f.uses == 0 {
-		_ = f.Close() // it was only read
-	}
-}
-
 // close closes all files.
 func (a *archived) close() {
 	if m := a.current(); m != nil {
@@ -263,7 +179,7 @@ func (a *archived) frame(number uint64) ([]byte, error) {
 	defer release()
 	frame, err := f.Frame(number)
 	if err != nil {
-		return nil, segmentError(s, err)
+		return nil, a.segmentError(s, err)
 	}
 	return frame, nil
 }
@@ -278,7 +194,7 @@ func (a *archived) each(ctx context.Context, first, last uint64, fn func(number 
 		err = f.Each(ctx, first, last, fn)
 		release()
 		if err != nil {
-			return segmentError(s, err)
+			return a.segmentError(s, err)
 		}
 		first = s.Last + 1
 	}
@@ -364,99 +280,4 @@ func (j *Journal) archivedIndex(ctx context.Context) (x *index, at uint64, err e
 			WithHint("put the files of the folder archive back from a copy")
 	}
 	return x, begin - 1, nil
-}
-
-// listed returns a segment of the present archive.
-func (a *archived) listed(s archive.Segment) error {
-	m := a.current()
-	if m != nil {
-		if i, ok := m.Segment(s.First); ok && m.Segments[i] == s {
-			return nil
-		}
-	}
-	return parley.Refuse(parley.InvalidArgument, "%s is no segment of the archive", s.Name())
-}
-
-// HasSegment reports whether the file of a segment is here.
-func (j *Journal) HasSegment(s archive.Segment) bool {
-	_, err := os.Stat(j.archived.path(s.Name()))
-	return err == nil
-}
-
-// OpenSegment opens the file of a segment, to copy it. It fails with ARCHIVED if the file is not here.
-func (j *Journal) OpenSegment(s archive.Segment) (*os.File, error) {
-	if err := j.archived.listed(s); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(j.archived.path(s.Name()))
-	if err != nil {
-		return nil, segmentError(s, err)
-	}
-	return f, nil
-}
-
-// Attach stores the file of a segment of the archive, in place of one that is here. It refuses any other file with
-// CORRUPT_LOG.
-func (j *Journal) Attach(ctx context.Context, s archive.Segment, from io.Reader) error {
-	if err := j.archived.listed(s); err != nil {
-		return err
-	}
-	if err := j.archived.store(ctx, s, from); err != nil {
-		return fmt.Errorf("attach segment %s: %w", s.Name(), err)
-	}
-	j.archived.forget(s.First)
-	return nil
-}
-
-// incoming is the name of a segment that is being stored, until it is checked.
-const incoming = "incoming.tmp"
-
-// store writes the file of a segment, checks it, and gives it its name.
-func (a *archived) store(ctx context.Context, s archive.Segment, from io.Reader) (err error) {
-	f, err := os.CreateTemp(a.folder, "*."+incoming)
-	if err != nil {
-		return readOnly("the archive cannot be written", err)
-	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has been renamed on success
-	_, err = io.Copy(f, io.LimitReader(from, s.Bytes+1))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return readOnly("the segment cannot be copied", err)
-	}
-	r, err := archive.Open(f.Name(), s)
-	if err == nil {
-		err = errors.Join(r.Verify(ctx), r.Close())
-	}
-	if err != nil {
-		return segmentError(s, err)
-	}
-	if err = os.Rename(f.Name(), a.path(s.Name())); err == nil {
-		err = SyncFolder(a.folder)
-	}
-	if err != nil {
-		return readOnly("the archive cannot be written", err)
-	}
-	return nil
-}
-
-// Detach removes the file of a segment whose commits have left the stream. The caller has another copy, which it has
-// checked. A segment that is not here is no error.
-func (j *Journal) Detach(_ context.Context, s archive.Segment) error {
-	if err := j.archived.listed(s); err != nil {
-		return err
-	}
-	if s.Last >= j.begin() {
-		return parley.Refuse(parley.InvalidArgument, "the commits of segment %s have not left the journal yet", s.Name())
-	}
-	err := os.Remove(j.archived.path(s.Name()))
-	if err == nil {
-		err = SyncFolder(j.archived.folder)
-	}
-	j.archived.forget(s.First)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return readOnly("the segment cannot be removed", err)
-	}
-	return nil
 }

@@ -89,7 +89,7 @@ func TestBackupWithoutASegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := j.Detach(t.Context(), s); err != nil {
+	if err := j.Detach(t.Context(), s, ""); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer

@@ -119,7 +119,7 @@ func (j *Journal) writeArchive(ctx context.Context, m *archive.Manifest, end uin
 	next := &archive.Manifest{Node: j.o.Node}
 	if m != nil {
 		next.After, next.End = m.After, m.End
-		next.Segments = append(next.Segments, m.Segments...)
+		next.Segments, next.Places = append(next.Segments, m.Segments...), m.Places
 		if m.Recorded {
 			next.After = m.End
 		}

@@ -402,7 +402,7 @@ func TestSegmentElsewhereIsArchived(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := j.Detach(t.Context(), s); err != nil {
+	if err := j.Detach(t.Context(), s, ""); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

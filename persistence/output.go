@@ -2,11 +2,22 @@ package persistence
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/oklog/ulid/v2"
 
 	"parley"
 	"parley/capabilities"
@@ -202,4 +213,253 @@ func (t *agentOutput) before(ctx context.Context, newest uint64, limit int) ([]O
 			return pieces[max(0, len(pieces)-limit):], nil
 		}
 	}
+}
+
+// Each piece has its number among the agent's pieces, and the cursor of the one before it. The server skips damaged
+// pieces silently, and these headers show it.
+const (
+	pieceNumberHeader = "Parley-Piece"  // its number among the agent's: 1 for the first
+	pieceBeforeHeader = "Parley-Before" // the cursor of the one before it
+)
+
+// piecePosition is the place of a piece among those of its agent. The count is 0 if it is unknown.
+type piecePosition struct{ cursor, count uint64 }
+
+// positionOf reads the position of a piece, and the cursor of the piece before it.
+func positionOf(m *jetstream.RawStreamMsg) (at piecePosition, before uint64) {
+	number := func(key string) uint64 {
+		n, _ := strconv.ParseUint(textproto.MIMEHeader(m.Header).Get(key), 10, 64) // old pieces have no number
+		return n
+	}
+	return piecePosition{m.Sequence, number(pieceNumberHeader)}, number(pieceBeforeHeader)
+}
+
+// outputIndex has the newest piece of each agent. It is kept in a file beside the store, so that a loss of the newest
+// pieces is detected.
+type outputIndex struct {
+	path string
+
+	mu      sync.Mutex
+	newest  map[ulid.ULID]piecePosition
+	current map[ulid.ULID]bool // agents whose entries are as new as the store
+	changed bool
+	flushed uint64 // the newest cursor that is on disk; 0 until it is looked up
+}
+
+// publish stores the next piece of an agent and returns its cursor. The piece is not flushed yet.
+func (c *outputIndex) publish(ctx context.Context, l *link, agent capabilities.ID, body []byte) (uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, err := c.last(ctx, l, agent)
+	if err != nil {
+		return 0, err
+	}
+	delete(c.current, agent.ULID) // until the piece is known to be stored
+	m := nats.NewMsg(l.o.outputSubject(agent))
+	m.Data = body
+	m.Header.Set(pieceNumberHeader, strconv.FormatUint(last.count+1, 10))
+	m.Header.Set(pieceBeforeHeader, strconv.FormatUint(last.cursor, 10))
+	ack, err := l.js.PublishMsg(ctx, m)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		if err = l.makeOutput(ctx, c.end()); err == nil {
+			ack, err = l.js.PublishMsg(ctx, m)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.newest[agent.ULID], c.current[agent.ULID], c.changed = piecePosition{ack.Sequence, last.count + 1}, true, true
+	return ack.Sequence, nil
+}
+
+// last returns the newest piece that an agent ever had. The lock is held.
+func (c *outputIndex) last(ctx context.Context, l *link, agent capabilities.ID) (piecePosition, error) {
+	last := c.newest[agent.ULID]
+	if c.current[agent.ULID] {
+		return last, nil
+	}
+	there, err := l.newestPiece(ctx, agent)
+	if err != nil {
+		return last, err
+	}
+	if there.cursor > last.cursor {
+		last = there
+	}
+	c.newest[agent.ULID], c.current[agent.ULID] = last, true
+	return last, nil
+}
+
+// end returns the cursor of the newest piece of all. The lock is held.
+func (c *outputIndex) end() (end uint64) {
+	for _, p := range c.newest {
+		end = max(end, p.cursor)
+	}
+	return end
+}
+
+// flushedTo records that all pieces up to a cursor are on disk.
+func (c *outputIndex) flushedTo(cursor uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flushed = max(c.flushed, cursor)
+}
+
+// flushedEnd returns the newest cursor that is on disk. An external server acknowledges only pieces on disk, so
+// there is no bound. The lock is held, so that no piece is being stored.
+func (c *outputIndex) flushedEnd(ctx context.Context, l *link, s jetstream.Stream) (uint64, error) {
+	if l.outputs == nil {
+		return math.MaxUint64, nil
+	}
+	if c.flushed > 0 {
+		return c.flushed, nil
+	}
+	in, err := s.Info(ctx)
+	if err != nil {
+		return 0, unreachable(err)
+	}
+	if in.State.LastSeq == 0 {
+		return 0, nil
+	}
+	if err := l.outputs.flush(); err != nil {
+		return 0, readOnly("output cannot be read", err)
+	}
+	c.flushed = in.State.LastSeq
+	return c.flushed, nil
+}
+
+// open reads the file. It ignores a file that cannot be read.
+func (c *outputIndex) open(folder string) {
+	c.path = filepath.Join(folder, "outputs")
+	c.newest, c.current = map[ulid.ULID]piecePosition{}, map[ulid.ULID]bool{}
+	b, err := os.ReadFile(c.path)
+	end := len(b) - sha256.Size
+	if err != nil || end < 0 || sha256.Sum256(b[:end]) != [sha256.Size]byte(b[end:]) {
+		return
+	}
+	for ; end >= pieceCountSize; end -= pieceCountSize {
+		e := b[end-pieceCountSize : end]
+		c.newest[ulid.ULID(e[:16])] = piecePosition{binary.BigEndian.Uint64(e[16:]), binary.BigEndian.Uint64(e[24:])}
+	}
+}
+
+// pieceCountSize is the size of an agent's entry in the file.
+const pieceCountSize = 16 + 8 + 8
+
+// save writes the file if the index has changed.
+func (c *outputIndex) save() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.changed {
+		return nil
+	}
+	b := make([]byte, 0, len(c.newest)*pieceCountSize+sha256.Size)
+	for agent, p := range c.newest {
+		b = append(b, agent[:]...)
+		b = binary.BigEndian.AppendUint64(b, p.cursor)
+		b = binary.BigEndian.AppendUint64(b, p.count)
+	}
+	sum := sha256.Sum256(b)
+	if err := os.WriteFile(c.path+".new", append(b, sum[:]...), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(c.path+".new", c.path); err != nil {
+		return err
+	}
+	c.changed = false
+	return nil
+}
+
+// save writes the index every second until ctx ends, and then once more.
+func (u *outputs) save(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ended = true
+		}
+		if err := u.index.save(); err != nil {
+			u.log.Warn("the counts of output cannot be stored", "error", err)
+		}
+	}
+}
+
+// fill stores pieces without an agent in place of lost pieces at the end of the store. So no cursor is used twice.
+func (u *outputs) fill(ctx context.Context) error {
+	u.index.mu.Lock()
+	end := u.index.end()
+	u.index.mu.Unlock()
+	if end == 0 {
+		return nil
+	}
+	l, release := u.hold()
+	defer release()
+	s, err := l.js.Stream(ctx, l.o.outputName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // a new store begins after these cursors
+	}
+	if err != nil {
+		return unreachable(err)
+	}
+	last := s.CachedInfo().State.LastSeq
+	if last < end {
+		u.log.Warn("the store of output has lost its newest pieces", "from", last+1, "to", end)
+	}
+	for ; last < end; last++ {
+		if _, err := l.js.Publish(ctx, "PARLEY.OUT."+l.o.Node.String()+".lost", nil); err != nil {
+			return unreachable(err)
+		}
+	}
+	return nil
+}
+
+// newestPiece returns the newest piece of an agent in the store, or the zero position.
+func (l *link) newestPiece(ctx context.Context, agent capabilities.ID) (piecePosition, error) {
+	s, err := l.js.Stream(ctx, l.o.outputName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return piecePosition{}, nil
+	}
+	var m *jetstream.RawStreamMsg
+	if err == nil {
+		m, err = s.GetLastMsgForSubject(ctx, l.o.outputSubject(agent))
+	}
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return piecePosition{}, nil
+	}
+	if err != nil {
+		return piecePosition{}, fmt.Errorf("find the newest piece: %w", err)
+	}
+	at, _ := positionOf(m)
+	return at, nil
+}
+
+// lostAtEnd returns the number of an agent's pieces that are missing after the last one read.
+func lostAtEnd(last, newest piecePosition) uint64 {
+	switch {
+	case newest.cursor <= last.cursor || newest.count == 0:
+		return 0
+	case last.count > 0:
+		return newest.count - last.count
+	}
+	return 1 // or more
+}
+
+// lostBetween returns the number of missing pieces between two pieces of an agent. The store drops the oldest pieces
+// first, so a piece that is missing after an existing one was lost. At the start of reading, last has no count.
+func (t *agentOutput) lostBetween(ctx context.Context, last, at piecePosition, before uint64) (uint64, error) {
+	switch {
+	case at.count == 0 || before <= last.cursor:
+		return 0, nil
+	case last.count > 0:
+		return at.count - last.count - 1, nil
+	}
+	in, err := t.stream.Info(ctx)
+	if err != nil {
+		return 0, unreachable(err)
+	}
+	if kept := t.newest.count + 1 - at.count; kept >= outputPieces || in.State.Bytes > outputBytes/4*3 {
+		return 0, nil // the pieces before it were dropped
+	}
+	return 1, nil // or more: the last piece that the reader had is unknown
 }

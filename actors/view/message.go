@@ -12,7 +12,7 @@ import (
 // where it has none.
 type Message struct {
 	Number       uint64            `json:"number"`
-	Type         string            `json:"type"` // form, request, approval or message
+	Type         string            `json:"type"` // form, request, approval or message; or archived
 	MessageID    capabilities.ID   `json:"messageId"`
 	From         capabilities.ID   `json:"from"`
 	FromName     string            `json:"fromName,omitempty"`
@@ -54,6 +54,18 @@ type Message struct {
 	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
 	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
+
+	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// TypeArchived is the type of a message in a list whose content is in a segment of the archive that is elsewhere. It has
+// its number, the flags by which it is listed, and the date of the segment's first commit.
+const TypeArchived = "archived"
+
+// Archived describes such a message.
+type Archived struct {
+	Form bool `json:"form"` // it is a form, request or approval, which has ended
+	Elsewhere
 }
 
 // shownValue is a value as it is shown, masked if it is a secret.
@@ -149,7 +161,7 @@ func (f MessageFilter) Matches(m *Message) bool {
 	case f.Snoozed:
 		return m.SnoozedUntil != 0
 	case f.Done:
-		return m.Received && (m.Dismissed || m.Outcome != nil)
+		return m.Received && (m.Dismissed || m.Outcome != nil || m.Archived != nil && m.Archived.Form)
 	case f.Unread:
 		return m.Unread
 	case f.All:

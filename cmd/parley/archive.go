@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
 
@@ -56,7 +58,7 @@ func (p *past) Set(s string) error {
 func archiveCommand(env *environment) *cobra.Command {
 	var o archiveOptions
 	c := &cobra.Command{
-		Use:   "archive AGENT | --list | --before AGE [--to PLACE] | --move [SEGMENT…] --to PLACE | --fetch [SEGMENT…] --from PLACE",
+		Use:   "archive AGENT | --list | --before AGE [--to PLACE] | --move [SEGMENT…] --to PLACE | --fetch [SEGMENT…] [--from PLACE]",
 		Short: "Put an agent out of use; or archive the beginning of the node's log",
 		Long: `With AGENT it puts an agent out of use: it ends its run, takes back what it asks, and gets nothing more to work on.
 Its log stays.
@@ -66,14 +68,14 @@ runs. Nothing that can be seen changes: old messages are read from the segments.
 Whole files of the log are archived, and never the newest. --list shows the segments.
 
 With --move it copies segments to PLACE, reads them back, compares them, and then removes them here. What is only in them
-is refused with ARCHIVED until --fetch brings them back. A segment is named by its first commit; without one, all are
-meant. PLACE is a folder at the node, or s3://BUCKET/PREFIX. The node finds the server and the credentials of a bucket
+is refused with ARCHIVED until --fetch brings them back, from PLACE or from where each was moved to. A segment is named by
+its first commit; without one, all are meant. PLACE is a folder at the node, or s3://BUCKET/PREFIX. The node finds the server and the credentials of a bucket
 where AWS's tools do: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials.`,
 		Example: `  parley archive fae
   parley archive --before 90d
   parley archive --list
   parley archive --move --to s3://logs/parley
-  parley archive --fetch 1 --from s3://logs/parley`,
+  parley archive --fetch 1`,
 		Args:              func(c *cobra.Command, args []string) error { return o.check(c, args) },
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
@@ -83,7 +85,7 @@ where AWS's tools do: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SE
 	f.BoolVar(&o.move, "move", false, "move segments to another place")
 	f.BoolVar(&o.fetch, "fetch", false, "bring segments back from another place")
 	f.StringVar(&o.to, "to", "", "the `place` to move segments to")
-	f.StringVar(&o.from, "from", "", "the `place` to bring segments back from")
+	f.StringVar(&o.from, "from", "", "the `place` to bring segments back from (default: where they were moved to)")
 	agent := agentCommand(env, "archive", "archive_agent", "", "").RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if o.ofAgent {
@@ -112,8 +114,8 @@ func (o *archiveOptions) check(c *cobra.Command, args []string) error {
 		return exactly("AGENT")(c, args)
 	case (o.list || o.before.text != "") && len(args) > 0:
 		return exactly()(c, args)
-	case o.move && o.to == "", o.fetch && o.from == "":
-		return usage(c, "--move needs --to, and --fetch needs --from")
+	case o.move && o.to == "":
+		return usage(c, "--move needs --to")
 	case o.to != "" && (o.list || o.fetch), o.from != "" && !o.fetch:
 		return usage(c, "--to is for --before and --move, and --from for --fetch")
 	}
@@ -177,7 +179,7 @@ func archiveText(a view.Archive, made bool) string {
 	for _, s := range a.Segments {
 		where := "here"
 		if !s.Here {
-			where = "elsewhere"
+			where = cmp.Or(terminal.Visible(s.Place), "elsewhere")
 		}
 		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%d\t%s\n", s.First, s.Last, s.From.Std().Local().Format(time.DateOnly), s.To.Std().Local().Format(time.DateOnly), s.Bytes, where)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -268,15 +269,21 @@ type entry struct {
 }
 
 func logCommand(env *environment) *cobra.Command {
-	var agent string
+	var (
+		agent   string
+		archive bool
+	)
 	c := &cobra.Command{
 		Use:   "log",
 		Short: "Print the agent's events",
 		Long: `Prints the events of a mailbox, oldest first: the commit of the journal that each stands in, the mailbox's
-version after it, when, and what. What a mailbox is, is the fold of these.`,
-		Example: "  parley log\n  parley log --agent fae --json",
+version after it, when, and what. What a mailbox is, is the fold of these. It begins with what the journal has, and says
+how many events are in the archive; with --archive it begins with these. Events in a segment of the archive that is
+elsewhere are named, and left out.`,
+		Example: "  parley log\n  parley log --agent fae --json\n  parley log --archive",
 	}
 	c.Flags().StringVar(&agent, "agent", "", "the log of the agent held under this `name`")
+	c.Flags().BoolVar(&archive, "archive", false, "from the first event on, also what is in the archive")
 	_ = c.RegisterFlagCompletionFunc("agent", completeFlag(env, api.CompleteNames)) // the flag exists
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		as, err := logReader(env, agent)
@@ -286,14 +293,16 @@ version after it, when, and what. What a mailbox is, is the fold of these.`,
 		client := env.client()
 		defer client.Close()
 		for after, more := uint64(0), true; more; {
-			var page struct {
-				Entries []json.RawMessage `json:"entries"`
-				More    bool              `json:"more"`
-			}
-			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after}, &page); err != nil {
+			var page logPage
+			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after, Journal: !archive}, &page); err != nil {
 				return err
 			}
-			if after, err = printEntries(env, page.Entries, after); err != nil {
+			if after == 0 && !archive && page.Archived > 0 {
+				if err := noteArchived(env, page.Archived); err != nil {
+					return err
+				}
+			}
+			if after, err = printLog(env, page, after); err != nil {
 				return err
 			}
 			more = page.More
@@ -301,6 +310,62 @@ version after it, when, and what. What a mailbox is, is the fold of these.`,
 		return nil
 	}
 	return c
+}
+
+// logPage is a part of a log as the node sends it.
+type logPage struct {
+	Entries  []json.RawMessage    `json:"entries"`
+	More     bool                 `json:"more"`
+	Missing  []view.MissingEvents `json:"missing"`
+	Archived uint64               `json:"archived"`
+}
+
+// noteArchived says how many events are in the archive.
+func noteArchived(env *environment, last uint64) error {
+	if env.options.json {
+		return env.printJSON(map[string]any{"archived": map[string]any{"first": 1, "last": last, "hint": "parley log --archive"}})
+	}
+	_, err := fmt.Fprintf(env.stderr, "events 1 to %d are in the archive: parley log --archive\n", last)
+	return err
+}
+
+// printLog prints a part of a log, and where events are missing. It returns the version of the last event.
+func printLog(env *environment, page logPage, after uint64) (uint64, error) {
+	missing := page.Missing
+	noteMissing := func(before uint64) error {
+		for len(missing) > 0 && missing[0].First < before {
+			m := missing[0]
+			missing = missing[1:]
+			if env.options.json {
+				if err := env.printJSON(map[string]any{"archived": m}); err != nil {
+					return err
+				}
+				continue
+			}
+			_, err := fmt.Fprintf(env.stderr, "events %d to %d are in segment %d of the archive, which is elsewhere: %s\n", m.First, m.Last, m.Segment, terminal.Visible(m.Hint))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, raw := range page.Entries {
+		var e entry
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return 0, notANode(err)
+		}
+		if err := noteMissing(e.Version); err != nil {
+			return 0, err
+		}
+		after = e.Version
+		err := env.print(raw, func() string {
+			return fmt.Sprintf("%d %d %s %s %s", e.Commit, e.Version, e.At, e.Type, terminal.Visible(string(e.Payload)))
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return after, noteMissing(math.MaxUint64)
 }
 
 // logReader returns the authority to read the log of an agent: that of the agent itself, which the host has too.
@@ -312,22 +377,4 @@ func logReader(env *environment, agent string) (api.Acting, error) {
 		return api.Acting{}, parley.Refuse(parley.NotPermitted, "%s may read its own log, not that of %s", env.options.as, agent)
 	}
 	return api.Acting{As: agent}, nil
-}
-
-// printEntries prints events and returns the version of the last.
-func printEntries(env *environment, entries []json.RawMessage, after uint64) (uint64, error) {
-	for _, raw := range entries {
-		var e entry
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return 0, notANode(err)
-		}
-		after = e.Version
-		err := env.print(raw, func() string {
-			return fmt.Sprintf("%d %d %s %s %s", e.Commit, e.Version, e.At, e.Type, terminal.Visible(string(e.Payload)))
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	return after, nil
 }

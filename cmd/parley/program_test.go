@@ -33,6 +33,13 @@ func runTest(ctx context.Context, state string, stdin io.Reader, args ...string)
 func nodeTest(t *testing.T) string {
 	t.Helper()
 	state := t.TempDir()
+	serveTest(t, state)
+	return state
+}
+
+// serveTest runs a node in this process.
+func serveTest(t *testing.T, state string) {
+	t.Helper()
 	node, err := actors.Open(t.Context(), actors.Options{Folder: state, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +59,6 @@ func nodeTest(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	return state
 }
 
 func TestInterruptedWaitPrintsHowToResume(t *testing.T) {

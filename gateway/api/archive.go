@@ -14,5 +14,5 @@ type ArchiveJournalRequest struct {
 type MoveSegmentsRequest struct {
 	Acting
 	Segments []uint64 `json:"segments,omitempty"` // their first commits; default: all
-	Place    string   `json:"place"`              // an absolute path of a folder at the node, or s3://BUCKET/PREFIX
+	Place    string   `json:"place"`              // an absolute path of a folder at the node, or s3://BUCKET/PREFIX; to bring back, "" is where each was moved to
 }

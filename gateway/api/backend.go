@@ -179,7 +179,7 @@ type Chronicle interface {
 	// Beyond blocks until the mailbox has a version after the given one, and returns it.
 	Beyond(ctx context.Context, version uint64) (uint64, error)
 	// Log returns the events after a version, at most so many.
-	Log(ctx context.Context, after uint64, limit int) ([]view.Entry, error)
+	Log(ctx context.Context, after uint64, limit int) (view.Log, error)
 }
 
 // Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin names the dialect.

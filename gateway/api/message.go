@@ -83,12 +83,15 @@ type FollowMessagesRequest struct {
 // ReadLogRequest reads the agent's log: the events after a version, oldest first.
 type ReadLogRequest struct {
 	Acting
-	After uint64 `json:"after,omitempty"`
-	Limit int    `json:"limit,omitempty"` // default 500, at most 5,000
+	After   uint64 `json:"after,omitempty"`
+	Limit   int    `json:"limit,omitempty"`   // default 500, at most 5,000
+	Journal bool   `json:"journal,omitempty"` // without the events that are in the archive
 }
 
 // ReadLogResponse has the events. If there are More, the version of the last is the "after" of the next page.
 type ReadLogResponse struct {
-	Entries []view.Entry `json:"entries"`
-	More    bool         `json:"more"`
+	Entries  []view.Entry         `json:"entries"`
+	More     bool                 `json:"more"`
+	Missing  []view.MissingEvents `json:"missing,omitempty"`  // events before or among the entries that are in segments elsewhere
+	Archived uint64               `json:"archived,omitempty"` // version after the last event that is in the archive
 }

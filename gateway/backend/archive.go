@@ -42,6 +42,9 @@ func moveSegments(ctx context.Context, b *Backend, _ *principal, r api.MoveSegme
 }
 
 func fetchSegments(ctx context.Context, b *Backend, _ *principal, r api.MoveSegmentsRequest) (view.Archive, error) {
+	if r.Place == "" {
+		return b.node.FetchSegments(ctx, nil, r.Segments)
+	}
 	from, err := store.Open(r.Place)
 	if err != nil {
 		return view.Archive{}, err

@@ -118,24 +118,40 @@ func readLog(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (api.Re
 	}
 	limit = min(limit, 5000)
 	got := api.ReadLogResponse{Entries: []view.Entry{}}
-	var room api.PageRoom
-	for len(got.Entries) < limit {
-		step := min(logStep, limit-len(got.Entries))
-		entries, err := a.Log(ctx, r.After, step)
+	if r.Journal {
+		l, err := a.Log(ctx, r.After, 0)
 		if err != nil {
 			return got, err
 		}
-		for _, e := range entries {
-			if got.More, err = room.IsFull(e); got.More || err != nil {
+		r.After = max(r.After, l.Archived)
+	}
+	var room api.PageRoom
+	for !got.More {
+		step := min(logStep, limit-len(got.Entries))
+		l, err := a.Log(ctx, r.After, step)
+		if err != nil {
+			return got, err
+		}
+		got.Archived = l.Archived
+		for _, e := range l.Entries {
+			if got.More, err = room.IsFull(e); err != nil {
 				return got, err
+			}
+			if got.More {
+				break
 			}
 			got.Entries = append(got.Entries, e)
 			r.After = e.Version
 		}
-		if len(entries) < step {
+		for _, m := range l.Missing {
+			if !got.More || m.First <= r.After { // the others are in the next page
+				got.Missing = append(got.Missing, m)
+			}
+		}
+		if !got.More && len(l.Entries) < step {
 			return got, nil
 		}
+		got.More = got.More || len(got.Entries) == limit
 	}
-	got.More = true
 	return got, nil
 }

@@ -15,7 +15,7 @@ import (
 // Message is a message as the agent of its mailbox sees it. Names are the present ones of that agent; "" where it has none.
 type Message struct {
 	Number       uint64    `json:"number"`
-	Type         string    `json:"type"` // form, request, approval or message
+	Type         string    `json:"type"` // form, request, approval or message; or archived
 	MessageID    ID        `json:"messageId"`
 	From         ID        `json:"from"`
 	FromName     string    `json:"fromName,omitempty"`
@@ -57,8 +57,21 @@ type Message struct {
 	Refused      string    `json:"refused,omitempty"`   // why the home refused the agent's answer
 	Digest       string    `json:"digest,omitempty"`    // of the call that an approval shows
 
+	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+
 	Cursor Cursor          `json:"-"` // of a followed message: the position after it
 	Raw    json.RawMessage `json:"-"` // the message as the node sent it
+}
+
+// Archived describes a message in a list whose content is in a segment of the node's archive that is elsewhere. Its type
+// is "archived".
+type Archived struct {
+	Form    bool      `json:"form"`            // it is a form, request or approval, which has ended
+	Segment uint64    `json:"segment"`         // the first commit of the segment
+	From    time.Time `json:"from"`            // the time of that
+	To      time.Time `json:"to"`              // the time of its last commit
+	Place   string    `json:"place,omitempty"` // where it was moved to, if that is known
+	Hint    string    `json:"hint"`            // the command that brings it back
 }
 
 // Party is another agent, with the viewer's name for it if there is one.

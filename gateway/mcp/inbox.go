@@ -137,6 +137,9 @@ func entryOf(m *view.Message) entry {
 		e.Ended = &ended
 		return e
 	}
+	if m.Archived != nil {
+		e.Text = "in the archive, and not at the node: " + sanitize.Line(m.Archived.Hint)
+	}
 	e.Deadline = m.Deadline
 	for _, f := range m.Fields {
 		e.Fields = append(e.Fields, sanitized(f))

@@ -40,6 +40,8 @@ type logPart struct {
 	Events []loggedEvent // newest first
 	Older  uint64        // there is more before this version; 0 if there is none
 	Newest bool          // it is the end of the log
+
+	Missing []view.MissingEvents // events of the part that are in the archive, in segments elsewhere
 }
 
 // namedValue is a value under one of the agent's names.
@@ -245,11 +247,12 @@ func history(ctx context.Context, agent api.Agent, before string) (logPart, erro
 	if first > 0 {
 		h.Older = first + 1
 	}
-	entries, err := agent.Log(ctx, first, int(end-first))
+	l, err := agent.Log(ctx, first, int(end-first))
 	if err != nil {
 		return h, err
 	}
-	h.Events, err = logged(entries)
+	h.Missing = l.Missing
+	h.Events, err = logged(l.Entries)
 	return h, err
 }
 

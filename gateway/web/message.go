@@ -102,7 +102,7 @@ func unnamed(r capabilities.Ref) string { return string(r.Kind) + " " + view.Sho
 // statusOf returns the status of a form; "" for a message.
 func statusOf(e view.Message) view.FormStatus {
 	switch {
-	case e.Type == "message":
+	case e.Type == "message", e.Archived != nil:
 		return ""
 	case e.Outcome != nil:
 		return e.Outcome.Status

@@ -145,6 +145,28 @@ func testManifest() *archive.Manifest {
 	}
 }
 
+func TestManifestHasPlaces(t *testing.T) {
+	m := testManifest()
+	before := m.Encode()
+	moved, err := m.WithPlace(0, "s3://logs/parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := archive.DecodeManifest(moved.Encode())
+	if err != nil || !reflect.DeepEqual(got, moved) || got.PlaceOf(0) != "s3://logs/parley" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if !bytes.Equal(m.Encode(), before) || m.PlaceOf(0) != "" || m.PlaceOf(99) != "" {
+		t.Error("the manifest before has changed")
+	}
+	if back, err := moved.WithPlace(0, ""); err != nil || !bytes.Equal(back.Encode(), before) {
+		t.Errorf("a manifest without places is not as it was: %v", err)
+	}
+	if _, err := m.WithPlace(0, strings.Repeat("x", 5000)); err == nil {
+		t.Error("a long place was accepted")
+	}
+}
+
 func TestManifestIsKeptTwice(t *testing.T) {
 	folder, m := t.TempDir(), testManifest()
 	if none, err := archive.ReadManifest(folder); none != nil || err != nil {
@@ -181,6 +203,9 @@ func TestManifestIsKeptTwice(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	f.Add(testManifest().Encode())
+	if moved, err := testManifest().WithPlace(0, "/srv/archive"); err == nil {
+		f.Add(moved.Encode())
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := archive.DecodeManifest(b)
 		if err == nil && !slices.Equal(m.Encode(), b) {

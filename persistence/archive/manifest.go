@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"parley/capabilities"
 	"parley/events"
@@ -23,12 +24,16 @@ type Manifest struct {
 	Checkpoint      events.Hash // its digest
 	CheckpointBytes int64       // of its file
 	Segments        []Segment   // from the first commit to End
+	Places          []string    // of the segments, where their files were moved to; "" and none mean nowhere
 }
 
 // The manifest is kept twice, so that the damage of one file is repaired from the other. It is a magic, the node's key,
-// the marks, a byte, the checkpoint, the number of segments, the segments, and a checksum. Numbers are big-endian.
+// the marks, a byte, the checkpoint, the number of segments, the segments, and a checksum. Numbers are big-endian. One
+// with places has the second magic, and behind the segments the place of each after its length.
 const (
 	manifestMagic   = "PLYARCH\x01"
+	placesMagic     = "PLYARCH\x02"
+	maxPlace        = 4 << 10
 	manifestHeader  = len(manifestMagic) + 32 + 2*markSize + 1 + 32 + 8 + 4
 	markSize        = 8 + 32
 	manifestSegment = markSize + 8 + 8 + 8 + 32
@@ -49,7 +54,12 @@ func markAt(b []byte) Mark {
 // Encode returns the bytes that DecodeManifest reads.
 func (m *Manifest) Encode() []byte {
 	be := binary.BigEndian
-	b := append(make([]byte, 0, manifestHeader+len(m.Segments)*manifestSegment+sha256.Size), manifestMagic...)
+	hasPlaces := slices.ContainsFunc(m.Places, func(place string) bool { return place != "" })
+	magic := manifestMagic
+	if hasPlaces {
+		magic = placesMagic
+	}
+	b := append(make([]byte, 0, manifestHeader+len(m.Segments)*manifestSegment+sha256.Size), magic...)
 	b = append(b, m.Node.Bytes()...)
 	b = appendMark(appendMark(b, m.After), m.End)
 	recorded := byte(0)
@@ -67,6 +77,12 @@ func (m *Manifest) Encode() []byte {
 		b = be.AppendUint64(b, uint64(s.Bytes))
 		b = append(b, s.Digest[:]...)
 	}
+	for i := range m.Segments {
+		if hasPlaces {
+			place := m.PlaceOf(i)
+			b = append(be.AppendUint16(b, uint16(len(place))), place...)
+		}
+	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
@@ -74,8 +90,12 @@ func (m *Manifest) Encode() []byte {
 // DecodeManifest reads the result of Encode. It fails with ErrDamaged for anything else.
 func DecodeManifest(b []byte) (*Manifest, error) {
 	end := len(b) - sha256.Size
-	if end < manifestHeader || string(b[:len(manifestMagic)]) != manifestMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) {
+	if end < manifestHeader || sha256.Sum256(b[:end]) != [32]byte(b[end:]) {
 		return nil, damaged("the manifest is not whole")
+	}
+	magic := string(b[:len(manifestMagic)])
+	if magic != manifestMagic && magic != placesMagic {
+		return nil, damaged("the manifest is of another program")
 	}
 	be := binary.BigEndian
 	m := &Manifest{Node: capabilities.NodeOf([32]byte(b[len(manifestMagic):]))}
@@ -86,11 +106,23 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	m.After, m.End, m.Recorded = markAt(at), markAt(at[markSize:]), at[2*markSize] == 1
 	at = at[2*markSize+1:]
 	m.Checkpoint, m.CheckpointBytes = events.Hash(at[:32]), int64(be.Uint64(at[32:]))
-	n := be.Uint32(at[40:])
+	n := uint64(be.Uint32(at[40:]))
 	rest := b[manifestHeader:end]
-	if n == 0 || uint64(n)*manifestSegment != uint64(len(rest)) {
+	if n == 0 || n*manifestSegment > uint64(len(rest)) || magic == manifestMagic && n*manifestSegment < uint64(len(rest)) {
 		return nil, damaged("the manifest has %d segments in %d bytes", n, len(rest))
 	}
+	if err := m.decodeSegments(rest[:n*manifestSegment]); err != nil {
+		return nil, err
+	}
+	if magic == placesMagic {
+		return m, m.decodePlaces(rest[n*manifestSegment:])
+	}
+	return m, nil
+}
+
+// decodeSegments reads the segments, and checks that they are those of the manifest's marks.
+func (m *Manifest) decodeSegments(rest []byte) error {
+	be := binary.BigEndian
 	var last Mark
 	after := m.After.Number == 0
 	for ; len(rest) > 0; rest = rest[manifestSegment:] {
@@ -101,16 +133,51 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 		}
 		s.Last = s.End.Number
 		if s.Last < s.First || s.Bytes <= 0 || s.From > s.To {
-			return nil, damaged("the manifest's segment from commit %d", s.First)
+			return damaged("the manifest's segment from commit %d", s.First)
 		}
 		last = s.End
 		after = after || last == m.After
 		m.Segments = append(m.Segments, s)
 	}
 	if last != m.End || !after || m.CheckpointBytes <= 0 {
-		return nil, damaged("the manifest's segments end at commit %d", last.Number)
+		return damaged("the manifest's segments end at commit %d", last.Number)
 	}
-	return m, nil
+	return nil
+}
+
+// decodePlaces reads the places of the segments.
+func (m *Manifest) decodePlaces(rest []byte) error {
+	for range m.Segments {
+		if len(rest) < 2 || int(binary.BigEndian.Uint16(rest)) > min(len(rest)-2, maxPlace) {
+			return damaged("the manifest's places are cut")
+		}
+		n := 2 + int(binary.BigEndian.Uint16(rest))
+		m.Places, rest = append(m.Places, string(rest[2:n])), rest[n:]
+	}
+	if len(rest) > 0 || !slices.ContainsFunc(m.Places, func(place string) bool { return place != "" }) {
+		return damaged("the manifest has %d bytes too many", len(rest))
+	}
+	return nil
+}
+
+// PlaceOf returns the place to which the file of a segment was moved; "" if it was moved nowhere.
+func (m *Manifest) PlaceOf(i int) string {
+	if i < len(m.Places) {
+		return m.Places[i]
+	}
+	return ""
+}
+
+// WithPlace returns the manifest with another place of a segment. It refuses one that is too long.
+func (m *Manifest) WithPlace(i int, place string) (*Manifest, error) {
+	if len(place) > maxPlace {
+		return nil, fmt.Errorf("a place has %d bytes", len(place))
+	}
+	c := *m
+	c.Places = make([]string, len(m.Segments))
+	copy(c.Places, m.Places)
+	c.Places[i] = place
+	return &c, nil
 }
 
 // WriteManifest stores a manifest in a folder. It is on disk, or the one before is.

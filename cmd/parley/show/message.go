@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/actors/view"
 	"parley/capabilities"
@@ -35,6 +36,8 @@ func Repeated(e view.Message, times int, s terminal.Screen) string {
 func subject(e view.Message, s terminal.Screen) string {
 	var b strings.Builder
 	switch {
+	case e.Archived != nil:
+		b.WriteString(archived(e))
 	case e.Sent:
 		b.WriteString("you " + verb(e, preposition(e.Type)+" "+Party(e.ToName, e.To)))
 	case s.Width > 0 && e.Type == string(events.Approval):
@@ -55,9 +58,30 @@ func subject(e view.Message, s terminal.Screen) string {
 	return b.String()
 }
 
+// archived returns what is known of a message whose content is in a segment of the archive that is elsewhere.
+func archived(e view.Message) string {
+	text := "a message"
+	if e.Archived.Form {
+		text = "a form that has ended"
+	}
+	if e.Sent {
+		text = "you sent " + text
+	}
+	if e.Dismissed {
+		text += " (dismissed)"
+	}
+	return text
+}
+
+func day(t capabilities.Time) string { return t.Std().Local().Format(time.DateOnly) }
+
 // ending returns the time of a message and its state.
 func ending(e view.Message, s terminal.Screen) string {
 	var b strings.Builder
+	if a := e.Archived; a != nil {
+		b.WriteString(fmt.Sprintf(" from %s to %s - elsewhere: %s", day(a.From), day(a.To), terminal.Visible(a.Hint)))
+		return b.String()
+	}
 	b.WriteString(" " + s.Paint(terminal.Faint, s.Time(e.Date.Std(), fmt.Sprintf("at %q", e.Date))))
 	if s.Width > 0 && e.AnswerNeeded && e.Deadline != 0 {
 		b.WriteString(s.Paint(terminal.Waiting, ", expires "+terminal.Ago(e.Deadline.Std(), s.Now)))

@@ -438,11 +438,14 @@ export interface ProgramsStatus {
 export interface ReadLogRequest {
   after?: number;
   as?: string;
+  journal?: boolean;
   limit?: number;
 }
 
 export interface ReadLogResponse {
+  archived?: number;
   entries: Array<Entry>;
+  missing?: Array<MissingEvents>;
   more: boolean;
 }
 
@@ -686,6 +689,18 @@ export interface ArchiveSegment {
   from: string;
   here: boolean;
   last: number;
+  place?: string;
+  /** A time in UTC, with milliseconds. */
+  to: string;
+}
+
+export interface Archived {
+  form: boolean;
+  /** A time in UTC, with milliseconds. */
+  from: string;
+  hint: string;
+  place?: string;
+  segment: number;
   /** A time in UTC, with milliseconds. */
   to: string;
 }
@@ -738,6 +753,7 @@ export interface Entry {
 export interface Envelope {
   answerNeeded: boolean;
   answering?: boolean;
+  archived?: Archived;
   chain?: Array<Party>;
   changed: number;
   /** A time in UTC, with milliseconds. */
@@ -849,6 +865,18 @@ export interface MessageCounts {
   pending: number;
   snoozed: number;
   unread: number;
+}
+
+export interface MissingEvents {
+  first: number;
+  /** A time in UTC, with milliseconds. */
+  from: string;
+  hint: string;
+  last: number;
+  place?: string;
+  segment: number;
+  /** A time in UTC, with milliseconds. */
+  to: string;
 }
 
 export interface NodeQuotas {
