@@ -38,6 +38,7 @@ type Elsewhere struct {
 
 // Error implements error.
 func (e *Elsewhere) Error() string { return e.why.Error() }
+
 // Unwrap returns the refusal.
 func (e *Elsewhere) Unwrap() error { return e.why }
 
