@@ -64,11 +64,15 @@ var imports = map[string][]string{
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
 		"gateway", "gateway/api", "gateway/backend", "gateway/client", "gateway/mcp",
-		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
+		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch",
 	},
 	"cmd/parley/bench":     {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
 	"cmd/parley/demo":      {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
+	"cmd/parley/editor": {
+		".", "actors/view", "capabilities", "events", "mailbox", "gateway/api", "gateway/client", "gateway/mcp", "gateway/sanitize",
+		"cmd/parley/show", "cmd/parley/terminal",
+	},
 	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/rule", "actors/view", "gateway/api", "gateway/client", "cmd/parley/terminal"},
 	"cmd/parley/interview": {"capabilities", "events", "gateway/api", "cmd/parley/terminal"},
 	"cmd/parley/modeltest": {},

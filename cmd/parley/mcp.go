@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/editor"
 	"parley/cmd/parley/hook"
 	"parley/events"
 	"parley/gateway"
@@ -40,6 +41,37 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 		return serveMCP(c.Context(), env, asker)
 	}
 	return c
+}
+
+func acpCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "acp [AGENT]",
+		Short: "Serve the inbox to an editor",
+		Long: `Speaks the Agent Client Protocol on standard input and output, as an agent. An editor starts it. What waits in the inbox
+is asked in the editor: calls as permission requests, forms as its forms. What you type is a message to AGENT, or a
+command: /inbox, /answer, /resolve, /decline, /send.`,
+		Example: `  parley acp builder         # what an editor's settings have as the command of an agent
+  parley acp --as fae`,
+		Args:              between(0, 1, "[AGENT]"),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
+			defer node.Close()
+			// An unknown agent fails here, where its user looks.
+			if err := node.Call(c.Context(), "locate", api.NameRequest{Name: "@self"}, nil); err != nil {
+				return err
+			}
+			o := editor.Options{Node: node, Version: version(), Log: slog.New(slog.NewTextHandler(env.stderr, nil))}
+			if len(args) > 0 {
+				agent, err := node.Agent(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				o.Agent = string(agent.ID)
+			}
+			return editor.Run(c.Context(), o, env.stdin, env.stdout)
+		},
+	}
 }
 
 // askerFor returns the guest of a coding agent's folder, which then is the agent to act for. It returns none without a

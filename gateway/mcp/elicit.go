@@ -115,6 +115,9 @@ func wordsOf(m *view.Message, trouble error) string {
 	return sanitize.Lines(strings.Join(parts, "\n\n"))
 }
 
+// FieldErrors returns the errors of an answer's fields as text.
+func FieldErrors(err error) string { return fieldErrors(err) }
+
 // fieldErrors returns the errors of the fields as text.
 func fieldErrors(err error) string {
 	e := parley.AsError(err)

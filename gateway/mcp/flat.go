@@ -80,6 +80,22 @@ func flat(fields []events.Field, titles bool) (_ *flatSchema, misfit *events.Fie
 	return s, nil
 }
 
+// Elicitation returns the schema with which a client draws a form, with titles of choices. If none can draw it, the schema
+// is nil, and why tells the reason.
+func Elicitation(fields []events.Field) (schema any, why string) {
+	s, misfit := flat(fields, true)
+	if misfit != nil {
+		return nil, whyMisfit(misfit)
+	}
+	return s, ""
+}
+
+// ElicitationAnswer returns the values of a client's response to an Elicitation, without empty ones. It refuses with
+// INVALID_ANSWER all but plain data.
+func ElicitationAnswer(fields []events.Field, content map[string]any) (map[string]capabilities.Value, error) {
+	return answerOf(fields, content)
+}
+
 // whyMisfit returns the reason why no client shows a field.
 func whyMisfit(f *events.Field) string {
 	switch f.Type {
