@@ -67,8 +67,8 @@ var imports = map[string][]string{
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch",
 	},
-	"cmd/parley/bench":     {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
-	"cmd/parley/demo":      {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
+	"cmd/parley/bench": {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
+	"cmd/parley/demo":  {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
 	"cmd/parley/editor": {
 		".", "actors/view", "capabilities", "events", "mailbox", "gateway/api", "gateway/client", "gateway/mcp", "gateway/sanitize",
 		"cmd/parley/show", "cmd/parley/terminal",
