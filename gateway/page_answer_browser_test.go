@@ -124,7 +124,7 @@ func TestFirstAnswerOfTwoTabsWins(t *testing.T) {
 	one.reads(".state", "Answered by HOST")
 	two.reads(".state", "Answered by HOST")
 	two.reads("article", "What you typed here was not sent")
-	two.until(`document.title === 'Questions · Parley'`)
+	two.until(`document.title === 'Needs you · Parley'`)
 	one.checkNoFaults()
 	two.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"a":"first"}` {
@@ -137,7 +137,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/questions")
-	b.reads("#empty", "No questions right now.")
+	b.reads("#empty", "Nothing needs you.")
 	lone := h.ask(actors.Ask{Description: "What is your name?", Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
 	b.until(`document.activeElement.name === 'f0'`) // the person was not typing
 	b.until(`document.title.startsWith('(1) ') && document.getElementById('count').textContent === '1'`)
@@ -150,7 +150,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	two := h.ask(actors.Ask{Description: "And more", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
 	b.until(`document.activeElement.name === 'f0'`)
 	late := h.ask(actors.Ask{Description: "Do not disturb", Fields: []events.Field{{Name: "a", Label: "A"}}})
-	b.reads("#questions", "Do not disturb")
+	b.reads("#stream", "Do not disturb")
 	b.until(`document.activeElement.closest('li').innerText.includes('And more')`)
 	b.press("x" + kb.Escape) // with input it asks
 	b.reads("dialog[open]", "Leave this form?")
@@ -160,7 +160,8 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	b.until(`document.activeElement.name === 'f1'`)
 	b.press("y")
 	b.press(kb.Enter, chromedp.ModifierCtrl) // Ctrl
-	b.reads(".state", "Answered by HOST")
+	b.reads(".toast", "Answered by HOST")
+	b.reads("#alone", "Do not disturb") // the next one is open
 	if got := h.outcome(two).Values.Text(); got != `{"a":"x","b":"y"}` {
 		t.Error(got)
 	}

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp/kb"
+	"github.com/chromedp/chromedp"
 
+	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 )
 
 // permitted reports whether an approval was allowed.
@@ -200,65 +202,44 @@ func TestApprovalIsShownAsText(t *testing.T) {
 	b.checkNoFaults()
 }
 
-const onTop = "dialog.approval[open] "
-
-func TestNewApprovalIsShownOnTop(t *testing.T) {
+// TestNewApprovalIsToldByToast checks that an approval that comes takes no focus, is not lost, and is opened by its toast.
+func TestNewApprovalIsToldByToast(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.approve("old", `"it waited before"`)
+	form := h.ask(actors.Ask{Description: "Half filled", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
-	b.open("/")
-	b.until(`document.getElementById("count").textContent === "1"`)
+	b.open("/questions")
 	b.live()
+	b.fill(fieldAt(0)+" input", "half a word")
 	first := h.approve("shell", `{"command":"make"}`)
-	b.reads(onTop+".heading", "run make")
-	b.holds(onTop+".context.input", `{"command":"make"}`)
-	b.until(`document.activeElement.matches("dialog li.message")`)
+	b.reads(".toast", "Run make")
+	b.reads("#stream", "Run make")
+	b.until(`document.getElementById("count").textContent === "2"`)
+	b.until(`document.activeElement.name === "f0" && document.activeElement.value === "half a word"`)
 	b.until(`new Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size === document.querySelectorAll("[id]").length`)
-	second := h.approve("shell", `{"command":"make install"}`)
-	b.until(`document.getElementById("count").textContent === "3"`)
-	b.click(onTop + ".why summary")
-	b.fill(onTop+".why textarea", "because")
-	b.click(onTop + "button[value=once]")
-	b.holds(onTop+".context.input", "make install") // the next approval, after the decision
+	b.click(".toast a")
+	b.reads("#alone .heading", "run make")
+	b.until(`document.activeElement.matches("li.message[data-keys]")`)
+	b.press("a")
+	b.reads("#alone", "Half filled") // the next one, with its draft
+	b.until(`document.activeElement.value === "half a word"`)
 	if !h.permitted(first) {
 		t.Error("once is no leave")
 	}
-	b.press(kb.Escape)
-	b.until(`!document.querySelector("dialog")`)
-	b.until(fmt.Sprintf(`document.querySelector(%q)`, "#stream "+asking(second)+"[data-waits]"))
-	b.checkNoFaults()
-	in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
-	if err != nil || len(in.Messages) != 2 {
-		t.Errorf("%d wait, %v", len(in.Messages), err)
-	}
-}
-
-func TestNewApprovalKeepsFocus(t *testing.T) {
-	t.Parallel()
-	h := openPageServer(t)
-	b := h.openBrowser()
-	b.open("/")
-	b.live()
-	b.fill("parley-command input", "half a word")
-	p := h.approve("shell", `{"command":"make"}`)
-	b.holds(asking(p)+" .context.input", "make")
-	b.until(`document.getElementById("count").textContent === "1"`)
-	b.until(`!document.querySelector("dialog") && document.activeElement.matches("parley-command input")`)
-	b.checkNoFaults()
-}
-
-func TestApprovalDecidedElsewhereIsRemoved(t *testing.T) {
-	t.Parallel()
-	h := openPageServer(t)
-	b := h.openBrowser()
+	other := h.approve("shell", `{"command":"make install"}`)
+	b.reads(".toast", "make install")
+	h.decide(other, "once")
+	b.until(`![...document.querySelectorAll(".toast, .entry")].some((e) => e.textContent.includes("make install"))`)
 	b.open("/agents")
 	b.live()
-	p := h.approve("shell", `{"command":"make"}`)
-	b.reads(onTop+".heading", "run make")
-	h.decide(p, "once")
-	b.until(`!document.querySelector("dialog")`)
+	h.approve("shell", `{"command":"make clean"}`)
+	b.click(".toast a")
+	b.do(chromedp.WaitReady(chromedp.CSS("#alone .message"))) // it is another page
+	b.reads("#alone .heading", "run make clean")
 	b.checkNoFaults()
+	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 2 || in.Messages[0].MessageID != form.Form {
+		t.Errorf("%d wait, %v", len(in.Messages), err)
+	}
 }
 
 // holds waits until the text of an element contains words, be it folded or not.

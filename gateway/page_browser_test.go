@@ -180,7 +180,7 @@ func (b *tab) recordFault(ev any) {
 	}
 	switch e := ev.(type) {
 	case *runtime.EventExceptionThrown:
-		note(e.ExceptionDetails.Text)
+		note(e.ExceptionDetails.Text + " " + fmt.Sprint(e.ExceptionDetails.Exception.Description))
 	case *cdppage.EventJavascriptDialogOpening:
 		note("dialog: " + e.Message)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,8 +25,8 @@ func (h *pageServer) approveCalls() (edit, command view.Permission) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	edit = h.approveIn("/srv/shop", "Edit", string(input))
 	command = h.approveIn("/srv/shop", "Bash", `{"command":"go test ./... | tail -3 && sudo git push --force origin main","description":"Publish the fix"}`)
+	edit = h.approveIn("/srv/shop", "Edit", string(input))
 	return edit, command
 }
 
@@ -40,18 +41,18 @@ func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
 	b.reads(asking(edit)+" .path", "/srv/shop/checkout.go +61 −1")
 	b.reads(asking(edit)+" .line.added mark", "* count")
 	b.reads(asking(edit)+" .rest summary", "22 more lines")
+	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(edit)+"[data-keys]"))
+	b.press("a")
+	b.reads(".toast .state", "✓ Allowed once · by HOST")
+	if !h.permitted(edit) {
+		t.Error("A allows nothing")
+	}
+	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(command)+"[data-keys]"))
 	b.reads(asking(command)+" .aside", "Publish the fix")
 	b.reads(asking(command)+" .line:nth-child(3)", "&& sudo git push --force origin main")
 	for kind, words := range map[string]string{"privilege": "sudo", "force": "--force", "network": "git push"} {
 		b.reads(asking(command)+fmt.Sprintf(" [data-risk=%s]", kind), words)
 	}
-	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(edit)+"[data-keys]"))
-	b.press("a")
-	b.reads(asking(edit)+" .state", "✓ Allowed once · by HOST")
-	if !h.permitted(edit) {
-		t.Error("A allows nothing")
-	}
-	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(command)+"[data-keys]"))
 	b.press("d")
 	b.until(`document.activeElement.matches(".why textarea")`)
 	b.press("a day off")
@@ -78,7 +79,7 @@ func TestApprovalsAreAccessibleAndFit(t *testing.T) {
 	for i, width := range []int64{390, 768, 1280} {
 		b.do(chromedp.EmulateViewport(width, 900))
 		b.prefer([]string{"light", "dark", "light"}[i])
-		b.open("/")
+		b.open("/forms/" + strconv.Itoa(i+1))
 		b.run(`for (const d of document.querySelectorAll("details")) d.open = true`)
 		if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
 			t.Errorf("the page is wider than %d", width)

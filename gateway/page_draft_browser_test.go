@@ -106,8 +106,8 @@ func TestDraftSurvivesNodeRestart(t *testing.T) {
 	if _, err := h.fae.Send(t.Context(), "HOST", "I am back"); err != nil {
 		t.Fatal(err)
 	}
-	b.reads(".text", "I am back")
-	b.until(`document.querySelectorAll('#stream > li').length === 2`)
+	b.reads("#stream .what", "I am back")
+	b.until(`document.querySelectorAll('#stream .entry').length === 2`)
 	b.click(answerButton)
 	b.reads(".state", "Answered")
 	if got := h.outcome(asked).Values.Text(); got != `{"a":"half","key":"hush"}` {

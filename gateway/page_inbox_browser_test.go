@@ -1,7 +1,13 @@
 package gateway
 
 import (
+	"flag"
+	"fmt"
 	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/chromedp"
 
 	"parley/actors"
 	"parley/capabilities"
@@ -52,21 +58,45 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 	}
 }
 
-func TestOlderMessagesAreLoadedOnDemand(t *testing.T) {
+var messages = flag.Int("messages", 400, "number of messages in the list that a test scrolls: 10000 for the figures")
+
+// TestListIsScrolledInBoundedMemory scrolls to the oldest message and back. The list has all messages in order, and few rows
+// at a time.
+func TestListIsScrolledInBoundedMemory(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	for range 120 {
-		if _, err := h.fae.Send(t.Context(), "HOST", "a word"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	h.sendMany(*messages)
 	b := h.openBrowser()
 	b.open("/")
-	b.until(`document.querySelectorAll('#stream > li').length === 50 && scrollY > 100`)
-	b.text(`scrollTo(0, 0)`)
-	b.until(`document.querySelectorAll('#stream > li').length === 100`)
-	b.text(`scrollTo(0, 0)`)
-	b.until(`document.querySelectorAll('#stream > li').length === 120 && !document.getElementById('older')`)
-	b.until(`[...document.querySelectorAll('#stream > li')].every((c, i) => Number(c.dataset.number) === i)`)
+	t.Logf("first paint at %s ms, %s", b.text(`Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime)`), b.heap())
+	b.run(`window.numbers = new Set(); window.most = 0; window.pane = document.getElementById('rows'); new MutationObserver(() => {
+		const rows = [...document.querySelectorAll('#stream .entry')];
+		for (const r of rows) numbers.add(Number(r.dataset.number));
+		window.most = Math.max(most, rows.length);
+	}).observe(document.getElementById('stream'), { childList: true, subtree: true });
+	window.isSorted = () => [...document.querySelectorAll('#stream .entry')].every((r, i, all) => i === 0 || Number(r.dataset.number) < Number(all[i - 1].dataset.number));
+	window.down = setInterval(() => { pane.scrollTop += 1500 }, 10)`)
+	b.until(`!document.getElementById('older') && document.querySelector('#stream .entry[data-number="0"]')`)
+	t.Logf("at the end %s", b.heap())
+	b.run(`clearInterval(down)`)
+	if got := b.text(`isSorted() + " " + numbers.size + " " + (most < 350)`); got != fmt.Sprintf("true %d true", *messages) {
+		t.Errorf("in order, rows that came, few at a time: %s", got)
+	}
+	for range 3 {
+		b.run(`pane.scrollTop = 0`)
+		b.until(fmt.Sprintf(`document.querySelector('#stream .entry[data-number="%d"]')?.getBoundingClientRect().bottom > 0 && isSorted()`, *messages-60))
+		b.run(`pane.scrollTop = pane.scrollHeight`)
+		b.until(`document.querySelector('#stream .entry[data-number="0"]') && isSorted()`)
+		t.Logf("once more %s", b.heap())
+	}
 	b.checkNoFaults()
+}
+
+// heap returns the size of the page's heap after a collection.
+func (b *tab) heap() string {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+		b.t.Fatal(err)
+	}
+	return b.text(`Math.round(performance.memory.usedJSHeapSize / 1024) + " KiB of heap"`)
 }

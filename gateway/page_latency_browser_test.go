@@ -21,7 +21,7 @@ func TestQuestionIsDrawnAtOnce(t *testing.T) {
 	for i := range 20 {
 		began := time.Now()
 		h.ask(actors.Ask{Description: fmt.Sprintf("question number %d", i), Fields: []events.Field{{Name: "a"}}})
-		b.reads("#stream > li:last-child h2", fmt.Sprintf("question number %d", i))
+		b.reads("#stream .entry .what", fmt.Sprintf("question number %d", i))
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)

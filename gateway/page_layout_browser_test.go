@@ -34,7 +34,7 @@ func TestPagesFitNarrowWindow(t *testing.T) {
 	for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/agents/" + long, "/agents/SELF", "/forms/0", "/forms/9"} {
 		b.open(path)
 		b.live()
-		if wide := b.text(`[...document.querySelectorAll('body *')].filter((e) => !e.closest('.sr, .skip, pre, .input, table') && e.getBoundingClientRect().right > innerWidth + 1)
+		if wide := b.text(`[...document.querySelectorAll('body *')].filter((e) => !e.closest('.entry, .sr, .skip, pre, .input, table') && e.getBoundingClientRect().right > innerWidth + 1)
 			.map((e) => e.tagName + '.' + e.className).slice(0, 5).join() + (document.documentElement.scrollWidth > innerWidth ? ' scrolls' : '')`); wide != "" {
 			t.Errorf("%s is wider than its window: %s", path, wide)
 		}
@@ -55,10 +55,8 @@ func TestReducedMotionStopsAnimations(t *testing.T) {
 		}
 		b.open("/")
 		b.live()
-		b.run(`window.moves = undefined; new MutationObserver(() => { window.moves = document.getAnimations().length > 0; }).observe(document.getElementById('stream'), { childList: true })`)
-		if _, err := h.fae.Send(t.Context(), "HOST", "a word"); err != nil {
-			t.Fatal(err)
-		}
+		b.run(`window.moves = undefined; new MutationObserver(() => { window.moves = document.getAnimations().length > 0; }).observe(document.getElementById('toasts'), { childList: true })`)
+		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}, {Name: "b"}}})
 		b.until(`window.moves !== undefined`)
 		if got := b.text(`window.moves`); got != want {
 			t.Errorf("%s: something moves: %s", motion, got)

@@ -35,8 +35,8 @@ func (h *pageServer) streams(want int64) {
 }
 
 // keep records each message that the page draws, to detect duplicates.
-const keep = `window.come = []; new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) window.come.push(n.querySelector('.text')?.textContent ?? n.id) })
-	.observe(document.getElementById('stream'), { childList: true })`
+const keep = `window.come = []; new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) if (n.matches?.('.entry')) window.come.push(n.querySelector('.what').textContent) })
+	.observe(document.getElementById('stream'), { childList: true, subtree: true })`
 
 func TestTabsShareOneStream(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestTabsShareOneStream(t *testing.T) {
 	h.ask(actors.Ask{Description: "the third", Fields: []events.Field{{Name: "a"}}})
 	for i, b := range all {
 		b.until(`window.come.length >= 3 && document.getElementById('connection').textContent === ''`)
-		if got := b.text(`[...document.querySelectorAll('#stream > li')].map((c) => c.dataset.number).join() + " " + window.come.slice(0, 2).join() + " " + window.come.length`); got != "0,1,2,3 the first,the second 3" {
+		if got := b.text(`[...document.querySelectorAll('#stream .entry')].map((c) => c.dataset.number).reverse().join() + " " + window.come.slice(0, 2).join() + " " + window.come.length`); got != "0,1,2,3 the first,the second 3" {
 			t.Errorf("tab %d shows %q", i, got)
 		}
 		b.until(`document.title.startsWith('(1) ')`)
@@ -115,7 +115,7 @@ func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 		}
 	}
 	for i, b := range all {
-		b.until(fmt.Sprintf(`[...document.querySelectorAll('#stream .text')].map((e) => e.innerText).join() === "a word of %d"`, i))
+		b.until(fmt.Sprintf(`[...document.querySelectorAll('#stream .what')].map((e) => e.innerText).join() === "a word of %d"`, i))
 		b.checkNoFaults()
 	}
 	if err := h.node.Host().Names().Remove(t.Context(), "guest 3: ü"); err != nil {
@@ -127,7 +127,7 @@ func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 	if _, err := guests[4].Send(t.Context(), "@self", "and more"); err != nil {
 		t.Fatal(err)
 	}
-	all[4].reads("#stream .text", "and more")
+	all[4].reads("#stream .what", "and more")
 }
 
 func TestLateTabMissesNothing(t *testing.T) {
@@ -143,7 +143,7 @@ func TestLateTabMissesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first.until(`document.querySelectorAll('#stream > li').length === 3`)
+	first.until(`document.querySelectorAll('#stream .entry').length === 3`)
 	first.run(keep)
 	// Like a page that was drawn before the messages, it joins with its old cursor.
 	module := h.path(h.server.site.Assets.URL("stream.js"))
@@ -220,8 +220,8 @@ func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
 	if _, err := h.fae.Send(t.Context(), "HOST", "between the two"); err != nil {
 		t.Fatal(err)
 	}
-	other.reads("#stream .route", "You to HOST")
-	b.reads("#stream .route", "fae")
+	other.reads("#stream .from", "You to HOST")
+	b.reads("#stream .from", "fae")
 	late := h.tab(b.ctx)
 	late.do(chromedp.Navigate(b.url + "/assets/none.js"))
 	late.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' }, {}))`,

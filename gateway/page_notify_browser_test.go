@@ -103,7 +103,7 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	}
 	all[0].comes(`window.shown.length === 1`)
 	got := all[0].notifications()[0]
-	want := notification{Title: "1 approval and 2 questions wait", Body: `fae wants to run make, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
+	want := notification{Title: "1 approval and 2 questions wait", Body: `fae: Run make, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -191,11 +191,11 @@ func TestApprovalBehindManyQuestionsIsShown(t *testing.T) {
 	all[1].hide(true)
 	h.approve("shell", `{"command":"make"}`)
 	all[0].comes(`window.shown.length === 1`)
-	if got := all[0].notifications()[0]; got.Title != "1 approval waits" || got.Body != "fae wants to run make" {
+	if got := all[0].notifications()[0]; got.Title != "1 approval waits" || got.Body != "fae: Run make" {
 		t.Errorf("%+v", got)
 	}
 	for _, b := range all {
-		b.comes(`document.querySelector('dialog.approval[open] .heading')?.textContent === 'fae wants to run make'`)
+		b.comes(`document.querySelector('.toast .what')?.textContent === 'Run make'`)
 		b.checkNoFaults()
 	}
 }

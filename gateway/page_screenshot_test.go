@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,42 +25,39 @@ func TestScreenshots(t *testing.T) {
 	h := openPageServer(t)
 	h.fillScene()
 	b := h.openBrowser()
-	for _, look := range []struct {
-		name, path, scheme string
-		width              int64
-	}{
-		{"inbox", "/", "light", 1100}, {"inbox-dark", "/", "dark", 1100}, {"inbox-narrow", "/", "light", 320},
-		{"questions", "/questions", "light", 1100}, {"questions-dark", "/questions", "dark", 1100}, {"questions-narrow", "/questions", "dark", 320},
-		{"settled", "/forms/0", "light", 1100}, {"agents", "/agents", "light", 1100}, {"agents-narrow", "/agents", "light", 320},
-		{"agent", "/agents/fae", "light", 1100}, {"agent-dark", "/agents/fae", "dark", 1100}, {"agent-narrow", "/agents/fae", "light", 320},
-	} {
-		b.do(chromedp.EmulateViewport(look.width, 900))
-		b.prefer(look.scheme)
-		b.open(look.path)
-		b.shoot(look.name)
-		if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
-			t.Errorf("%s is wider than its window", look.name)
+	for _, width := range []int64{390, 768, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.do(chromedp.EmulateViewport(width, 900))
+			b.prefer(scheme)
+			for name, path := range map[string]string{
+				"all": "/", "needs": "/questions", "by-agent": "/questions?group=agent", "settled": "/forms/0", "form": "/forms/8", "agents": "/agents", "agent": "/agents/fae",
+				"nothing-found": "/?q=nowhere",
+			} {
+				name = fmt.Sprintf("%s-%d-%s", name, width, scheme)
+				b.open(path)
+				b.live()
+				b.shot(name)
+				if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
+					t.Errorf("%s is wider than its window", name)
+				}
+			}
 		}
 	}
+	b.prefer("light")
 	b.open("/")
-	b.do(chromedp.EmulateViewport(1100, 900))
 	b.live()
 	if _, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command": "rm -rf build", "cwd": "site"}`}); err != nil {
 		t.Fatal(err)
 	}
-	b.until(`document.querySelector("dialog.approval[open]")`)
-	b.shot("approval")
-	b.do(chromedp.EmulateViewport(320, 700))
-	b.shot("approval-narrow")
+	b.reads(".toast", "rm -rf build")
+	b.shot("toast")
+	b.press("k", chromedp.ModifierCtrl)
+	b.until(`document.querySelector("dialog.palette[open]")`)
+	b.shot("palette")
 	b.press(kb.Escape)
 	b.until(`!document.querySelector("dialog")`)
-	b.do(chromedp.EmulateViewport(1100, 900))
 	b.buildScene()
 	b.shot("builder")
-	b.open("/questions")
-	b.click(".ask:has(.select) button.primary")
-	b.reads(".wrong", "Required")
-	b.shoot("refused")
 }
 
 // shoot takes a picture of the whole page.
@@ -83,7 +81,7 @@ func (b *tab) shot(name string) {
 
 func (b *tab) grow() {
 	b.t.Helper()
-	size, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]int64](`[innerWidth, Math.ceil(document.body.getBoundingClientRect().height) + 400]`))
+	size, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]int64](`[innerWidth, Math.max(document.body.scrollHeight, document.querySelector('main')?.scrollHeight ?? 0) + 100]`))
 	if err != nil {
 		b.t.Fatal(err)
 	}

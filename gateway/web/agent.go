@@ -192,7 +192,7 @@ func (p *page) newestMail(l local) ([]card, error) {
 	if err != nil {
 		return nil, err
 	}
-	messages, _, err := window(p.ctx(), l.agent, end, newestMail)
+	messages, _, err := window(p.ctx(), l.agent, end, newestMail, listQuery{}.keeps)
 	if err != nil {
 		return nil, err
 	}

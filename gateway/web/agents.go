@@ -79,6 +79,9 @@ func (p *page) agents() error {
 	if err := p.readsOnly(); err != nil {
 		return err
 	}
+	if p.pane() == "left" {
+		return p.show(http.StatusOK, "pane.html", layout{Title: "Agents"})
+	}
 	reader, err := p.agentOf("")
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type feedBatch struct {
 	gone   error
 }
 
-// changed is the event "messages": changed messages of a feed as HTML.
+// changed is the event "messages": the rows of changed messages of a feed as HTML.
 type changed struct {
 	Feed     int     `json:"feed"` // its number in the request
 	Cursor   uint64  `json:"cursor"`
@@ -39,7 +39,7 @@ type changed struct {
 	Reload   bool    `json:"reload,omitempty"` // too many to draw
 }
 
-// drawn is one message. HTML is "" for a dismissed one.
+// drawn is the row of one message. HTML is "" for a dismissed one.
 type drawn struct {
 	Number uint64 `json:"number"`
 	HTML   string `json:"html"`
@@ -125,7 +125,7 @@ func (s *stream) follow(ctx context.Context, number int, f feed) {
 
 // draw returns the event of a batch. If the messages are too many or too large for one event, it has none of them and
 // asks for a reload.
-func (s *stream) draw(ctx context.Context, b feedBatch) (changed, error) {
+func (s *stream) draw(b feedBatch) (changed, error) {
 	c := changed{Feed: b.number, Cursor: b.UpTo, Messages: []drawn{}, Reload: len(b.Messages) > maxBatch}
 	if c.Reload {
 		return c, nil
@@ -135,7 +135,7 @@ func (s *stream) draw(ctx context.Context, b feedBatch) (changed, error) {
 		d := drawn{Number: e.Number}
 		if !e.Dismissed {
 			var err error
-			if d.HTML, err = s.site.fragment(s.card(ctx, b.feed.local, e, nil)); err != nil {
+			if d.HTML, err = s.site.fragment(newRow(s.base, b.feed.local, e)); err != nil {
 				return c, err
 			}
 			if size += len(d.HTML); size > maxDrawn && i > 0 {

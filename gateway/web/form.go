@@ -43,11 +43,21 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 	if c.Approval != nil {
 		c.Approval.whole()
 	}
-	f := layout{Title: sanitize.Line(c.Heading()), Main: c}
+	f := layout{Title: sanitize.Line(c.Heading()), Main: c, Alone: true}
 	if f.Title == "" {
 		f.Title = "Message"
 	}
-	return p.show(status, "form.html", f)
+	if p.pane() == "" {
+		l, err := p.list(queryIn(p.r.URL.Query().Get("in"), p.as), "", nil)
+		if err != nil {
+			return err
+		}
+		for i := range l.Rows {
+			l.Rows[i].Current = l.Rows[i].Key == c.Key
+		}
+		f.List = &l
+	}
+	return p.show(status, "mail.html", f)
 }
 
 // takeForm performs the operation that a plain HTML form asks for. It redirects to the page that shows the result, or
@@ -72,9 +82,14 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	if sent.Get("do") == "dismiss" {
 		there.Path = p.base + "/"
 	}
+	q := url.Values{}
 	if p.as != "" {
-		there.RawQuery = url.Values{"as": {p.as}}.Encode()
+		q.Set("as", p.as)
 	}
+	if in := p.r.URL.Query().Get("in"); in != "" && sent.Get("do") != "dismiss" {
+		q.Set("in", in)
+	}
+	there.RawQuery = q.Encode()
 	http.Redirect(p.w, p.r, there.String(), http.StatusSeeOther)
 	return nil
 }

@@ -20,9 +20,30 @@ type layout struct {
 	Reader capabilities.ID // the agent that is signed in
 	Count  int             // of questions that wait; 0 if the stream of events is to tell it
 	Names  []string        // that the agent holds
-	Cursor string          // from which to follow the agent's mail; "" if the page does not show it
 	Here   string          // the path
+	Left   *leftPane       // nil if another pane is asked for alone
+	List   *mailList       // nil for a page without a list
+	Alone  bool            // the address is that of the item, not of the list
 	Main   any             // the data of the page's own template
+}
+
+// View returns the panes of the page: list or item, where a narrow window shows one of them, or page.
+func (l layout) View() string {
+	switch {
+	case l.List == nil && !l.Alone:
+		return "page"
+	case l.Alone:
+		return "item"
+	}
+	return "list"
+}
+
+// Cursor returns the cursor from which to follow the mail of the list; "" if there is none to follow.
+func (l layout) Cursor() string {
+	if l.List == nil || !l.List.Newest {
+		return ""
+	}
+	return l.List.Cursor
 }
 
 // page is one request for a page, and its response.
@@ -65,8 +86,16 @@ func (p *page) show(status int, name string, f layout) error {
 		return err
 	}
 	f.Names = f.Names[:min(len(f.Names), maxShownNames)]
+	if p.pane() == "" || p.pane() == "left" {
+		if f.Left, err = p.left(); err != nil {
+			return err
+		}
+	}
 	return p.render(status, name, f)
 }
+
+// pane returns the only pane that a script asks for: left, list or item; "" for the whole page.
+func (p *page) pane() string { return p.r.URL.Query().Get("pane") }
 
 // render renders a template, and then writes it. It charges the reader for the size.
 func (p *page) render(status int, name string, data any) error {

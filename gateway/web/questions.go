@@ -3,12 +3,10 @@ package web
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/gateway/api"
 )
 
 // maxQuestions bounds the questions of one agent that a page looks at.
@@ -18,34 +16,6 @@ const maxQuestions = 500
 type question struct {
 	view.Message
 	local
-}
-
-// questions shows the questions that wait for the reader, oldest first. A request may ask for some by their keys.
-func (p *page) questions() error {
-	if err := p.readsOnly(); err != nil {
-		return err
-	}
-	who, err := p.site.locals(p.ctx(), p.principal)
-	if err != nil {
-		return err
-	}
-	waiting, err := questionsOf{}.look(p.ctx(), who, nil)
-	if err != nil {
-		return err
-	}
-	count := len(waiting)
-	if keys := p.r.URL.Query()["key"]; len(keys) > 0 {
-		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, ElementKey(q.name, q.Number)) })
-	}
-	waiting, err = api.OldestFitting(waiting[:min(len(waiting), firstPaint)])
-	if err != nil {
-		return err
-	}
-	var cards []card
-	for _, q := range waiting {
-		cards = append(cards, p.card(p.ctx(), q.local, q.Message, nil))
-	}
-	return p.show(http.StatusOK, "questions.html", layout{Title: "Questions", Count: count, Main: cards})
 }
 
 // questionsOf caches the questions that wait for each of several agents, by ID. Most of many agents have not changed

@@ -65,10 +65,8 @@ func (s *Site) Has(path string) bool {
 // handlerOf returns the handler of a path.
 func handlerOf(path string) (func(*page) error, bool) {
 	switch {
-	case path == "/":
+	case path == "/", path == QuestionsPath:
 		return (*page).inbox, true
-	case path == "/questions":
-		return (*page).questions, true
 	case path == "/agents":
 		return (*page).agents, true
 	case strings.HasPrefix(path, AgentsPath):
@@ -183,9 +181,9 @@ func (s *Site) send(w http.ResponseWriter, status int, body []byte) {
 	s.Bodies.Write(w, body)
 }
 
-// fragment returns the HTML of one message of a page.
-func (s *Site) fragment(c card) (string, error) {
+// fragment returns the HTML of one row of a list.
+func (s *Site) fragment(r row) (string, error) {
 	var buf bytes.Buffer
-	err := s.templates.ExecuteTemplate(&buf, "message", c)
+	err := s.templates.ExecuteTemplate(&buf, "row", r)
 	return buf.String(), err
 }

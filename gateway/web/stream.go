@@ -80,7 +80,7 @@ func (s *stream) pump(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case b := <-s.batches:
-			err = s.sendBatch(ctx, b)
+			err = s.sendBatch(b)
 		case u := <-s.updates:
 			err = u.send(s.out)
 		case <-pulse.C:
@@ -93,12 +93,12 @@ func (s *stream) pump(ctx context.Context) {
 }
 
 // sendBatch writes a batch of a feed. It charges the reader for the HTML while it writes.
-func (s *stream) sendBatch(ctx context.Context, b feedBatch) error {
+func (s *stream) sendBatch(b feedBatch) error {
 	if b.gone != nil {
 		e := api.Shown(b.gone)
 		return s.out.send("gone", 0, lostFeed{Feed: b.number, Code: e.Code, Message: e.Message})
 	}
-	c, err := s.draw(ctx, b)
+	c, err := s.draw(b)
 	if err != nil {
 		return err
 	}

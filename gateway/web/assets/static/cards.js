@@ -1,8 +1,6 @@
-// Places messages in the page. The node draws them.
+// Updates the messages in the page. The node draws them.
 
 import { page } from './rpc.js';
-
-const fresh = (html) => new DOMParser().parseFromString(html, 'text/html').querySelector('li.message');
 
 export const cardOf = (element) => element.closest('li.message');
 const formOf = (card) => card.querySelector('parley-ask');
@@ -67,17 +65,9 @@ export function replaceCard(old, next) {
   return next;
 }
 
-export function removeCard(card) {
-  const next = card.nextElementSibling ?? card.previousElementSibling;
-  const had = card.contains(document.activeElement);
-  card.remove();
-  if (had) (next ?? document.getElementById('main')).focus();
-  showEmpty();
-}
-
 /** Fetches a message and replaces its card. */
 export async function refresh(card) {
-  const address = `/forms/${encodeURIComponent(card.dataset.id)}` + (card.dataset.as ? `?as=${encodeURIComponent(card.dataset.as)}` : '');
+  const address = `/forms/${encodeURIComponent(card.dataset.id)}?` + new URLSearchParams({ as: card.dataset.as, pane: 'item' });
   try {
     const next = (await page(address)).querySelector('li.message');
     const now = document.getElementById(card.id); // an event may have replaced the card already
@@ -85,30 +75,4 @@ export async function refresh(card) {
   } catch {
     // the stream of events updates it once the node is back
   }
-}
-
-/** Puts a message into the list in the order of numbers. */
-export function putCard(list, number, html) {
-  const next = html && fresh(html);
-  const old = list.querySelector(`:scope > li[data-number="${number}"]`);
-  if (!next) {
-    if (old) removeCard(old);
-    return null;
-  }
-  document.adoptNode(next);
-  if (old) return replaceCard(old, next), null;
-  const first = list.firstElementChild;
-  if (first && number < Number(first.dataset.number) && document.getElementById('older')) return null; // it is loaded with the older ones
-  tellTimes(next);
-  const after = [...list.children].find((c) => Number(c.dataset.number) > number);
-  list.insertBefore(next, after ?? null);
-  showEmpty();
-  return next;
-}
-
-export function showEmpty() {
-  const empty = document.getElementById('empty');
-  const list = document.querySelector('ol.stream');
-  if (!empty || !list) return;
-  empty.hidden = list.id === 'questions' ? Boolean(list.querySelector('[data-waits]')) : list.childElementCount > 0;
 }

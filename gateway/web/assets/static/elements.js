@@ -64,8 +64,8 @@ export class ParleyFormElement extends Live {
 
   async draw(isStill) {
     if (this.isOver || !this.form) return;
-    const query = this.as && `?as=${encodeURIComponent(this.as)}`;
-    const doc = await page(`/forms/${encodeURIComponent(this.form)}${query}`, this.mailbox);
+    const query = new URLSearchParams({ pane: 'item', ...(this.as && { as: this.as }) });
+    const doc = await page(`/forms/${encodeURIComponent(this.form)}?${query}`, this.mailbox);
     const card = doc.querySelector('li.message');
     const status = card?.dataset.status;
     if (!status) throw new Refused({ code: 'NOT_A_FORM', message: `${this.form} is not a form` }, 0);

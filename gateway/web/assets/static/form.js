@@ -4,8 +4,10 @@
 import { call } from './rpc.js';
 import { draftOf } from './draft.js';
 import { Filling } from './filling.js';
-import { announce, cardOf, refresh, removeCard } from './cards.js';
-import { focusFirst } from './questions.js';
+import { announce, cardOf, refresh } from './cards.js';
+import { close, openCard, openNext } from './item.js';
+import { askToLeave } from './leave.js';
+import { toast } from './toast.js';
 import { visible } from './visible.js';
 
 /** Returns the call of a button: the operation and its body. */
@@ -57,8 +59,10 @@ export class ParleyAct extends HTMLElement {
 
   async done(what) {
     announce(said[what]);
-    if (what === 'dismiss') removeCard(this.card);
-    else await refresh(this.card);
+    if (what !== 'dismiss') return refresh(this.card);
+    if (!openNext()) close();
+    this.card.remove();
+    return undefined;
   }
 
   async refused(refused, button) {
@@ -100,9 +104,11 @@ export class ParleyForm extends ParleyAct {
 
   async done(what) {
     if (what !== 'forward') this.filling.finish();
-    const next = this.card.matches('#questions > [data-type=approval]') && this.card.parentElement.querySelector(`:scope > [data-waits]:not(#${this.card.id})`);
     await super.done(what);
-    if (next && (document.activeElement === document.body || !document.activeElement.closest('[data-waits]'))) focusFirst(next);
+    const card = openCard();
+    if (card?.id !== this.card.id || !document.getElementById('list')?.dataset.needs) return; // the person has gone on
+    const state = card.querySelector('.state')?.cloneNode(true);
+    if (openNext() && state) toast(state);
   }
 
   async refused(refused, button) {
@@ -117,22 +123,4 @@ export class ParleyForm extends ParleyAct {
     if (choice === 'discard') this.filling.discard();
     this.card.focus();
   }
-}
-
-/** Asks whether to leave a form with input. It resolves to stay, keep or discard. */
-export function askToLeave() {
-  const back = document.activeElement;
-  const dialog = document.createElement('dialog');
-  dialog.className = 'leave';
-  dialog.setAttribute('aria-labelledby', 'leave-head');
-  dialog.innerHTML = `<form method="dialog"><h2 id="leave-head">Leave this form?</h2><p>It has not been sent. What you typed can stay here as a draft.</p>
-    <div class="acts"><button value="stay" class="primary" autofocus>Stay</button><button value="keep">Keep the draft</button><button value="discard" class="danger">Discard it</button></div></form>`;
-  document.body.append(dialog);
-  dialog.showModal();
-  return new Promise((resolve) => dialog.addEventListener('close', () => {
-    const choice = dialog.returnValue || 'stay'; // Escape stays
-    dialog.remove();
-    if (choice === 'stay') back.focus();
-    resolve(choice);
-  }));
 }

@@ -1,4 +1,4 @@
-// The keys of an approval: A allows once, D gives a reason and denies. They are for the approval that has the focus.
+// The keys of the page: of an approval, and to move about.
 
 const pause = 700; // milliseconds that an approval which came by itself takes no keys, so that none is for another one
 
@@ -8,20 +8,11 @@ export function hold(card) {
   setTimeout(() => card.setAttribute('data-keys', ''), pause);
 }
 
-const ofWriting = 'input, textarea, select, [contenteditable]';
+const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
-/** Handles a key. */
-function pressed(event) {
-  const at = document.activeElement;
-  const card = at?.closest('li[data-type=approval][data-waits]');
-  if (!card?.hasAttribute('data-keys') || event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+/** Handles a key of the approval that has the focus: A allows once, D gives a reason and denies. */
+function decide(card, key, event) {
   const reason = card.querySelector('.why textarea');
-  if (at === reason && event.key === 'Enter' && !event.shiftKey) {
-    event.preventDefault();
-    card.querySelector('button[value=deny]')?.click();
-  }
-  if (at.matches(ofWriting)) return;
-  const key = event.key.toLowerCase();
   if (key === 'a') {
     event.preventDefault();
     card.querySelector('button[value=once]')?.click();
@@ -32,6 +23,43 @@ function pressed(event) {
   }
 }
 
-export function startKeys() {
-  document.addEventListener('keydown', pressed);
+/** Moves the focus to the next row of the list, or the one before. */
+function step(by) {
+  const rows = [...document.querySelectorAll('#stream .entry > a')];
+  const at = rows.indexOf(document.activeElement);
+  const current = rows.findIndex((a) => a.hasAttribute('aria-current'));
+  const to = rows[at >= 0 ? at + by : Math.max(current, 0)];
+  to?.focus();
+  to?.scrollIntoView({ block: 'nearest' });
+}
+
+/** Handles a key. */
+function pressed(event, more) {
+  if (event.isComposing || event.altKey || document.querySelector('dialog[open]')) return;
+  const key = event.key.toLowerCase();
+  if (key === 'k' && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    more.palette();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey) return;
+  const at = document.activeElement;
+  const card = at?.closest('.message[data-type=approval][data-waits]');
+  const takesKeys = card?.hasAttribute('data-keys') && !event.repeat;
+  if (takesKeys && at.matches('.why textarea') && event.key === 'Enter' && !event.shiftKey) {
+    event.preventDefault();
+    card.querySelector('button[value=deny]')?.click();
+  }
+  if (at?.matches(ofWriting)) return;
+  if (takesKeys) decide(card, key, event);
+  if (event.defaultPrevented || event.repeat && !'jk'.includes(key)) return;
+  const act = { j: () => step(1), k: () => step(-1), '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
+  if (!act) return;
+  if (key !== 'escape') event.preventDefault();
+  act();
+}
+
+/** Starts the keys. More has the functions palette, help and back. */
+export function startKeys(more) {
+  document.addEventListener('keydown', (e) => pressed(e, more));
 }

@@ -3,8 +3,8 @@
 
 import { announce, isTyping } from './cards.js';
 import { hold } from './lock.js';
-import { focusFirst } from './questions.js';
-import { home, questionCards } from './rpc.js';
+import { openKey, questionRows } from './questions.js';
+import { home } from './rpc.js';
 import { visible } from './visible.js';
 
 const key = 'parley.notify';
@@ -86,12 +86,7 @@ async function notify() {
     come.clear();
     return;
   }
-  let cards;
-  try {
-    cards = await questionCards([...come]);
-  } catch {
-    return; // the page shows the number once the node is back
-  }
+  const cards = await questionRows([...come]);
   if (cards.length > 0 && document.hidden) show(cards);
 }
 
@@ -104,7 +99,7 @@ function show(cards) {
   shown?.close();
   const what = heading(approvals.length, cards.length - approvals.length);
   shown = new Notification(what, { body: titles.join(', '), tag: 'parley.questions', renotify: true });
-  shown.onclick = () => { goTo(inOrder[0].id); forget(); };
+  shown.onclick = () => { goTo(inOrder[0].dataset.key); forget(); };
 }
 
 function heading(approvals, questions) {
@@ -114,7 +109,8 @@ function heading(approvals, questions) {
 }
 
 function title(card) {
-  const text = visible(card.querySelector('.heading')?.textContent.replace(/\s+/g, ' ').trim() ?? '');
+  const of = card.dataset.type === 'approval' ? `${card.querySelector('.from bdi').textContent}: ` : '';
+  const text = visible(of + card.querySelector('.what').textContent);
   const characters = [...text];
   return characters.length > longestTitle ? characters.slice(0, longestTitle).join('') + '…' : text;
 }
@@ -122,8 +118,7 @@ function title(card) {
 /** Opens a question, in this tab unless the person is typing here. */
 function goTo(id) {
   window.focus();
-  const here = document.getElementById('top-' + id) ?? document.getElementById(id);
-  if (here) focusFirst(here);
-  else if (isTyping()) window.open(home + '/questions#' + id);
+  if (isTyping()) window.open(home + '/questions#' + id);
+  else if (document.getElementById('list')) openKey(id);
   else location.assign(home + '/questions#' + id);
 }

@@ -1,44 +1,63 @@
-// Shows the number of open questions in the title and the tabs, and the questions themselves on their page.
+// Shows the number of open questions, keeps their list, and tells of new ones.
 
-import { announce, isTyping, refresh, showEmpty, tellTimes } from './cards.js';
-import { hold } from './keys.js';
+import { announce, isTyping, refresh } from './cards.js';
+import { canShow, open, openCard, openNext } from './item.js';
+import { look, rows } from './list.js';
 import { page } from './rpc.js';
+import { forgetToasts, toast } from './toast.js';
+
+const mostNew = 50; // that one request asks for
+
+let known; // keys of all open questions
 
 export function questionsChanged({ count, keys }) {
   document.getElementById('count').textContent = count;
   document.getElementById('badge').hidden = count === 0;
   document.title = (count ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
-  const list = document.getElementById('questions');
-  if (list) enqueue(() => reconcile(list, new Set(keys), count > keys.length));
+  const isPart = count > keys.length;
+  const now = new Set(keys);
+  const isGone = (key) => !isPart && !now.has(key);
+  const come = known ? keys.filter((k) => !known.has(k)) : [];
+  known = now;
+  document.documentElement.dataset.told = 'yes';
+  forgetToasts(isPart ? new Set([...box(), ...now]) : now);
+  const card = openCard();
+  if (card?.hasAttribute('data-waits') && isGone(card.id)) refresh(card);
+  const list = document.getElementById('list');
+  const isListed = list?.dataset.needs && list.dataset.newest;
+  const stale = isListed && (come.length > 0 || rows().some((r) => isGone(r.dataset.key)) || keys.some((k) => !document.getElementById(`row-${k}`)));
+  const listed = stale ? look(isGone) : Promise.resolve();
+  if (isListed || come.length > 0) listed.then(() => tell(come));
 }
 
-let last = Promise.resolve(); // one update at a time
-const enqueue = (fn) => { last = last.then(fn, fn); };
+const box = () => [...document.querySelectorAll('.toast')].map((t) => t.dataset.key);
 
-async function reconcile(list, keys, isPart) {
-  const waiting = [...list.querySelectorAll(':scope > li[data-waits]')];
-  const gone = isPart ? [] : waiting.filter((c) => !keys.has(c.id));
-  await Promise.all(gone.map(refresh));
-  if ([...keys].some((k) => !document.getElementById(k))) await fetchNew(list);
-  showEmpty();
-}
-
-async function fetchNew(list) {
-  const doc = await page('/questions');
-  const come = [...doc.querySelectorAll('#questions > li')].filter((c) => !document.getElementById(c.id)).map((c) => document.adoptNode(c));
-  if (come.length === 0) return;
-  list.append(...come);
-  come.forEach(tellTimes);
-  announce(come.length === 1 ? 'A new question' : `${come.length} new questions`);
-  if (!isTyping() && !document.activeElement?.closest('parley-ask, li[data-waits]')) focusFirst(come[0]);
-}
-
-/** Focuses the first input, never a button: a key press meant for something else must not answer. */
-export function focusFirst(card) {
-  if (card?.matches('[data-type=approval]')) {
-    hold(card);
-    card.focus();
-  } else {
-    (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
+/** Opens a new question where nothing else is open to be decided, and shows a toast otherwise. */
+async function tell(keys) {
+  const isFree = document.getElementById('list')?.dataset.needs && canShow() && !isTyping() && !openCard()?.hasAttribute('data-waits');
+  const opened = isFree && openNext();
+  if (keys.length === 0) return;
+  announce(keys.length > 1 ? `${keys.length} new questions` : 'A new question');
+  for (const row of await questionRows(keys.filter((k) => k !== opened).slice(-3))) {
+    const a = row.querySelector('a');
+    a.removeAttribute('aria-current');
+    toast(a, row.dataset.key);
   }
+}
+
+/** Fetches questions by their keys, and returns the rows of those still open. */
+export async function questionRows(keys) {
+  if (keys.length === 0) return [];
+  try {
+    const doc = await page('/questions?pane=list&' + new URLSearchParams(keys.slice(0, mostNew).map((k) => ['key', k])));
+    return keys.map((k) => doc.getElementById(`row-${k}`)).filter(Boolean).map((r) => document.adoptNode(r));
+  } catch {
+    return []; // the page counts them
+  }
+}
+
+/** Opens a question by its key. */
+export async function openKey(key) {
+  const [row] = await questionRows([key]);
+  if (row) open(row.querySelector('a').href);
 }

@@ -72,9 +72,3 @@ export async function preview(as, body) {
   if (!answer.response.ok) throw refusal(answer);
   return answer.text;
 }
-
-/** Fetches questions by their keys, and returns the cards of those still open. */
-export async function questionCards(keys) {
-  const doc = await page('/questions?' + new URLSearchParams(keys.slice(0, 50).map((k) => ['key', k])));
-  return keys.map((k) => doc.getElementById(k)).filter((c) => c?.matches('[data-waits]'));
-}

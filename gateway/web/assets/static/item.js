@@ -1,0 +1,82 @@
+// Opens messages beside the list, without loading the page again.
+
+import { announce, tellTimes } from './cards.js';
+import { focusFirst } from './focus.js';
+import { askToLeave } from './leave.js';
+import { markCurrent, rowOf, rows } from './list.js';
+import { page } from './rpc.js';
+
+const alone = document.getElementById('alone');
+const narrow = matchMedia('(max-width: 1099.98px)');
+
+/** Returns the open message; null for none. */
+export const openCard = () => alone?.querySelector(':scope > .message') ?? null;
+
+/** Reports whether a message would be in view: a narrow window shows the list or the message. */
+export const canShow = () => document.body.dataset.view === 'item' || !narrow.matches;
+
+/** Opens the message at an address. It stays closed if a form with a secret, which no draft keeps, is not to be left. */
+export async function open(address, { focus = true, push = true } = {}) {
+  const ask = openCard()?.querySelector('parley-ask');
+  if (ask?.isTyped && ask.querySelector('.secret') && await askToLeave() === 'stay') return;
+  const at = new URL(address, location.href);
+  const asked = new URL(at);
+  asked.searchParams.set('pane', 'item');
+  let doc;
+  try {
+    doc = await page(asked.pathname + asked.search, { base: '' });
+  } catch (refused) {
+    announce(refused.message);
+    return;
+  }
+  const card = doc.querySelector('#alone > .message');
+  if (!card) return;
+  alone.replaceChildren(document.adoptNode(card));
+  tellTimes(card);
+  document.title = (/^\(\d+\) /.exec(document.title)?.[0] ?? '') + doc.title.replace(/^\(\d+\) /, '');
+  document.body.dataset.view = 'item';
+  if (push && at.href !== location.href) history.pushState(null, '', at.href);
+  markCurrent();
+  document.getElementById('main').scrollTop = 0;
+  if (focus) focusFirst(card);
+}
+
+/** Opens the row next to the open message that waits, and returns its key; '' if there is none. */
+export function openNext() {
+  const all = rows();
+  const at = all.findIndex((r) => r.dataset.key === openCard()?.id);
+  const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits'));
+  if (next) open(next.firstElementChild.href);
+  return next?.dataset.key ?? '';
+}
+
+/** Returns from a message to its row. */
+export function close() {
+  const key = openCard()?.id;
+  if (narrow.matches && document.body.dataset.view === 'item') document.getElementById('back')?.click();
+  (key && rowOf(key)?.firstElementChild)?.focus();
+}
+
+export function startItem() {
+  if (!alone || !document.getElementById('list')) return;
+  const list = location.href;
+  document.addEventListener('click', (e) => {
+    const to = e.target.closest?.('.entry > a, .toast a, #back');
+    if (!to || e.defaultPrevented || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return;
+    if (to.id === 'back') {
+      if (document.body.dataset.begun !== 'list') return;
+      e.preventDefault();
+      history.pushState(null, '', list);
+      document.body.dataset.view = 'list';
+      return;
+    }
+    e.preventDefault();
+    open(to.href);
+  });
+  document.body.dataset.begun = document.body.dataset.view;
+  addEventListener('popstate', () => {
+    if (location.pathname.includes('/forms/')) open(location.href, { push: false });
+    else if (location.href.split('#')[0] === list.split('#')[0]) document.body.dataset.view = 'list';
+    else location.reload();
+  });
+}

@@ -1,0 +1,201 @@
+// Keeps the list of messages: newest first, in chunks, of which only those near the visible part have rows.
+
+import { announce, isTyping, tellTimes } from './cards.js';
+import { page } from './rpc.js';
+
+const part = 50; // rows of a chunk, as many as the node draws at once
+const reach = 1500; // pixels around the visible part in which chunks have rows
+
+const list = document.getElementById('list');
+const pane = document.getElementById('rows');
+const stream = document.getElementById('stream');
+
+export const rowOf = (key) => document.getElementById(`row-${key}`);
+export const rows = () => [...(stream?.querySelectorAll('.entry') ?? [])];
+
+/** Fetches the chunk at an address of the list. */
+async function chunkAt(address) {
+  const at = new URL(address, location.href);
+  at.searchParams.set('pane', 'list');
+  const doc = await page(at.pathname + at.search, { base: '' });
+  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href };
+}
+
+const days = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', month: 'long' });
+
+/** Returns the local day of a row in words. */
+function dayOf(row) {
+  const at = new Date(row.querySelector('time').dateTime);
+  const ago = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86_400_000);
+  return ago === 0 ? 'Today' : ago === 1 ? 'Yesterday' : days.format(at);
+}
+
+/** Sets the headings between the rows of a chunk. */
+function group(chunk) {
+  if (list.dataset.group === 'agent') return;
+  for (const g of chunk.querySelectorAll('.group')) g.remove();
+  let last = chunk.previousElementSibling?.dataset.last;
+  for (const row of [...chunk.children]) {
+    const day = dayOf(row);
+    if (day !== last) {
+      const heading = document.createElement('li');
+      heading.className = 'group';
+      heading.role = 'presentation';
+      heading.textContent = day;
+      row.before(heading);
+    }
+    last = day;
+  }
+  chunk.dataset.last = last ?? '';
+}
+
+const watch = list && new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) (isIntersecting ? fill : drop)(target);
+}, { root: pane, rootMargin: `${reach}px` });
+
+function drop(chunk) {
+  if (!chunk.childElementCount || chunk.contains(document.activeElement)) return;
+  chunk.style.height = `${chunk.offsetHeight}px`;
+  chunk.replaceChildren();
+}
+
+async function fill(chunk) {
+  if (chunk.childElementCount || chunk.busy) return;
+  chunk.busy = true;
+  try {
+    const next = (await chunkAt(chunk.dataset.href)).chunk;
+    const own = [...next.children].filter((r) => Number(r.dataset.number ?? Infinity) >= Number(chunk.dataset.least));
+    chunk.replaceChildren(...own);
+    chunk.style.height = '';
+    finish(chunk);
+  } catch {
+    // it is filled when it is near again
+  }
+  chunk.busy = false;
+}
+
+function finish(chunk) {
+  group(chunk);
+  tellTimes(chunk);
+  markCurrent();
+}
+
+/** Has a chunk emptied when it is far away. The list of questions is short. */
+function adopt(chunk, address) {
+  const own = chunk.querySelectorAll('.entry');
+  if (list.dataset.needs || !own.length) return;
+  chunk.dataset.href = address;
+  chunk.dataset.least = own[own.length - 1].dataset.number;
+  watch.observe(chunk);
+}
+
+async function loadOlder(older) {
+  if (older.busy) return;
+  older.busy = true;
+  try {
+    const { chunk, older: next } = await chunkAt(older.href);
+    for (const r of chunk.querySelectorAll('.entry')) if (document.getElementById(r.id)) r.remove();
+    stream.append(chunk);
+    finish(chunk);
+    adopt(chunk, older.href);
+    if (next) older.href = next;
+    else older.parentElement.remove();
+  } catch {
+    announce('The older messages cannot be read now.');
+  }
+  older.busy = false;
+}
+
+export function startList() {
+  if (!list) return;
+  finish(stream.firstElementChild);
+  const older = document.getElementById('older');
+  if (!older) return;
+  older.addEventListener('click', (e) => { e.preventDefault(); loadOlder(older); });
+  const end = new IntersectionObserver(async (seen) => {
+    if (!seen.at(-1).isIntersecting) return;
+    await loadOlder(older);
+    end.unobserve(older);
+    if (older.isConnected) end.observe(older); // observes the new position
+  }, { root: pane, rootMargin: `${reach}px` });
+  end.observe(older);
+}
+
+/** Marks the row of the open message. */
+export function markCurrent() {
+  const key = document.querySelector('#alone > .message')?.id;
+  for (const a of stream?.querySelectorAll('.entry > [aria-current]') ?? []) a.removeAttribute('aria-current');
+  if (key) rowOf(key)?.firstElementChild.setAttribute('aria-current', 'true');
+}
+
+/** Changes the rows, and keeps the focus on its row. */
+function change(make) {
+  const at = document.activeElement?.closest('.entry');
+  const next = at?.nextElementSibling?.id ?? at?.previousElementSibling?.id;
+  make();
+  document.getElementById('empty').hidden = rows().length > 0;
+  markCurrent();
+  if (at && !at.isConnected) (document.getElementById(at.id) ?? document.getElementById(next))?.querySelector('a')?.focus({ preventScroll: true });
+}
+
+/** Puts the rows of changed messages into the list of all mail. */
+export function mailChanged(what) {
+  if (what.reload) {
+    if (isTyping()) announce('Much has happened: reload the page once you are done.');
+    else location.reload();
+    return;
+  }
+  if (list.dataset.filtered) {
+    look();
+    return;
+  }
+  let come = 0;
+  change(() => {
+    const first = stream.firstElementChild;
+    for (const m of what.messages) {
+      const old = rowOfNumber(m.number);
+      const next = m.html && new DOMParser().parseFromString(m.html, 'text/html').querySelector('.entry');
+      if (!next) old?.remove();
+      else if (old) old.replaceWith(next);
+      else if (m.number > Number(first.querySelector('.entry')?.dataset.number ?? -1)) {
+        first.prepend(next);
+        come++;
+      }
+    }
+    finish(first);
+    split(first);
+  });
+  if (come) announce(come === 1 ? 'A new message' : `${come} new messages`);
+}
+
+const rowOfNumber = (number) => stream.querySelector(`.entry[data-number="${number}"]`);
+
+/** Moves the older rows of a long first chunk to a chunk of their own. */
+function split(first) {
+  const own = [...first.querySelectorAll('.entry')];
+  if (own.length < 2 * part) return;
+  const rest = document.createElement('ol');
+  rest.className = 'chunk';
+  rest.append(...own.slice(part));
+  first.after(rest);
+  finish(first);
+  finish(rest);
+  const at = new URL(list.dataset.home, location.href);
+  at.searchParams.set('before', Number(own[part].dataset.number) + 1);
+  adopt(rest, at.href);
+}
+
+let looks = Promise.resolve();
+
+/** Fetches the newest part again, for a list that the node picks. Fetches run one after the other. */
+export function look(gone = () => false) {
+  looks = looks.then(async () => {
+    const { chunk } = await chunkAt(list.dataset.home);
+    change(() => {
+      for (const r of rows()) if (gone(r.dataset.key) || chunk.querySelector(`[id="${r.id}"]`)) r.remove();
+      stream.firstElementChild.replaceWith(chunk);
+      finish(chunk);
+    });
+  }).catch(() => { /* the stream of events updates it once the node is back */ });
+  return looks;
+}

@@ -1,0 +1,76 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+
+	"parley/actors/view"
+	"parley/gateway/api"
+)
+
+// leftPane is the pane of all pages that leads to the lists and the agents.
+type leftPane struct {
+	Agents []leftAgent
+	More   bool   // there are agents that it does not name
+	Text   string // that the list is searched for
+}
+
+// leftAgent is an agent as the left pane shows it.
+type leftAgent struct {
+	party
+	Path    string // the address of its page
+	State   string // running, waiting for you, waiting, idle, error, ...
+	Count   int    // open forms that it asked
+	Current bool   // the page is about it
+}
+
+// Bounds of the left pane.
+const (
+	maxLeft       = 30  // agents that it shows
+	maxLeftLooked = 200 // agents of which it shows the most relevant
+)
+
+// left returns the left pane. First are the agents that wait for the reader, then those that run, then the latest.
+func (p *page) left() (*leftPane, error) {
+	if !p.principal.IsHost() {
+		return &leftPane{Text: p.r.URL.Query().Get("q")}, nil // another agent may not see the pages of those it holds
+	}
+	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "fetch_agents", api.Typed{Value: api.FetchAgentsRequest{Paging: api.Paging{Limit: maxLeftLooked}}})
+	if err != nil {
+		return nil, err
+	}
+	pane := &leftPane{Text: p.r.URL.Query().Get("q")}
+	got, _ := resp.(api.FetchAgentsResponse)
+	rank := func(s view.AgentStatus) int {
+		switch {
+		case len(s.Pending) > 0:
+			return 0
+		case s.Status == "error":
+			return 1
+		case s.Status == "running":
+			return 2
+		case s.Asks > 0:
+			return 3
+		}
+		return 4
+	}
+	slices.SortStableFunc(got.Agents, func(a, b view.AgentStatus) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), -cmp.Compare(a.Updated, b.Updated))
+	})
+	for _, s := range got.Agents {
+		if s.Name == "" || s.ID == p.principal.ID() {
+			continue
+		}
+		if len(pane.Agents) == maxLeft {
+			pane.More = true
+			break
+		}
+		a := leftAgent{party: partyOf(s.ID, s.Name), Path: AgentPath(s.Name), State: s.Status, Count: s.Asks}
+		if len(s.Pending) > 0 {
+			a.State = "waiting for you"
+		}
+		a.Current = p.r.URL.Path == AgentsPath+s.Name
+		pane.Agents = append(pane.Agents, a)
+	}
+	return pane, nil
+}
