@@ -65,14 +65,15 @@ export function replaceCard(old, next) {
   return next;
 }
 
-/** Fetches a message and replaces its card. */
+/** Fetches a message, replaces its card if that is still in the page, and returns the new one. */
 export async function refresh(card) {
   const address = `/forms/${encodeURIComponent(card.dataset.id)}?` + new URLSearchParams({ as: card.dataset.as, pane: 'item' });
   try {
     const next = (await page(address)).querySelector('li.message');
     const now = document.getElementById(card.id); // an event may have replaced the card already
     if (next && now) replaceCard(now, document.adoptNode(next));
+    return next;
   } catch {
-    // the stream of events updates it once the node is back
+    return null; // the stream of events updates it once the node is back
   }
 }

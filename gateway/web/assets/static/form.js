@@ -104,11 +104,11 @@ export class ParleyForm extends ParleyAct {
 
   async done(what) {
     if (what !== 'forward') this.filling.finish();
-    await super.done(what);
-    const card = openCard();
-    if (card?.id !== this.card.id || !document.getElementById('list')?.dataset.needs) return; // the person has gone on
-    const state = card.querySelector('.state')?.cloneNode(true);
-    if (openNext() && state) toast(state);
+    const settled = await super.done(what);
+    if (!document.getElementById('list')?.dataset.needs) return;
+    const state = settled?.querySelector('.state')?.cloneNode(true);
+    const hasGone = openCard()?.id !== this.card.id || openNext();
+    if (hasGone && state) toast(state);
   }
 
   async refused(refused, button) {
