@@ -90,7 +90,7 @@ func TestAssetsAreSmallAndCached(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if total > 60<<10 {
+	if total > 90<<10 {
 		t.Errorf("the page's own code takes %d bytes", total)
 	}
 	t.Logf("%d bytes", total)

@@ -48,7 +48,7 @@ func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b question) int { return cmp.Compare(a.Date, b.Date) })
+	slices.SortStableFunc(all, func(a, b question) int { return cmp.Or(cmp.Compare(a.Date, b.Date), a.MessageID.Compare(b.MessageID)) })
 	return all, nil
 }
 

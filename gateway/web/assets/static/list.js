@@ -4,6 +4,7 @@ import { announce, isTyping, tellTimes } from './cards.js';
 import { page } from './rpc.js';
 
 const part = 50; // rows of a chunk, as many as the node draws at once
+const pause = 500; // milliseconds until what failed is fetched again
 const reach = 1500; // pixels around the visible part in which chunks have rows
 
 const list = document.getElementById('list');
@@ -69,7 +70,7 @@ async function fill(chunk) {
     chunk.style.height = '';
     finish(chunk);
   } catch {
-    // it is filled when it is near again
+    setTimeout(() => { watch.unobserve(chunk); watch.observe(chunk); }, pause); // if it is near then
   }
   chunk.busy = false;
 }
@@ -102,6 +103,7 @@ async function loadOlder(older) {
     else older.parentElement.remove();
   } catch {
     announce('The older messages cannot be read now.');
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
   }
   older.busy = false;
 }
