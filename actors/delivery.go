@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,8 +262,9 @@ func (r *acks) take(rs []ack, atLeast int) []ack {
 	return rs
 }
 
-// items returns the sequence numbers of the acknowledged items.
-func (r *acks) items() map[uint64]bool {
+// items returns the sequence numbers of the acknowledged items. An ack that is lost does not count: its item is lost too,
+// and another may have its number.
+func (r *acks) items(lost func(persistence.Position) bool) map[uint64]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pending) == 0 {
@@ -270,7 +272,9 @@ func (r *acks) items() map[uint64]bool {
 	}
 	seqs := make(map[uint64]bool, len(r.pending))
 	for _, rc := range r.pending {
-		seqs[rc.item.Seq] = true
+		if !lost(rc.after) {
+			seqs[rc.item.Seq] = true
+		}
 	}
 	return seqs
 }
@@ -309,6 +313,18 @@ func (r *registry) returnAcks(s *registration, rs []ack) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.addAcks(s, rs...)
+}
+
+// putBackRefusals returns the acks that are no refusals, and puts the others back. A refusal may end a form that the events
+// of the same commit end. It is urgent, so a message of its own records it.
+func (b *mailboxActor) putBackRefusals(rs []ack) []ack {
+	isRefusal := func(rc ack) bool { return rc.refused != "" }
+	if !slices.ContainsFunc(rs, isRefusal) {
+		return rs
+	}
+	arrived := slices.DeleteFunc(slices.Clone(rs), isRefusal)
+	b.node.registry.returnAcks(b.reg, slices.DeleteFunc(rs, func(rc ack) bool { return !isRefusal(rc) }))
+	return arrived
 }
 
 // isUrgent reports whether a caller or another item waits for the ack.

@@ -211,6 +211,9 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	}
 	rs := b.reg.acks.take(b.ackBuffer[:0], atLeast)
 	b.ackBuffer = rs
+	if len(evs) > 0 {
+		rs = b.putBackRefusals(rs)
+	}
 	noted := ackEvents(b, rs, now)
 	if len(noted)+len(evs) == 0 {
 		return nil

@@ -182,10 +182,10 @@ func (m collectItems) fail(err error) { m.reply(peers.Collected{Err: err}) }
 // collectFrom returns the mailbox's items for a node that can be sent now, and whether there are more. It stops at an
 // item whose message cannot be read now, and fails if that is the first one.
 func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more bool, err error) {
-	taken := b.reg.acks.items()
+	taken := b.reg.acks.items(b.node.journal.Lost)
 	if len(taken) >= ackBatch {
 		b.recordAcks()
-		taken = b.reg.acks.items()
+		taken = b.reg.acks.items(b.node.journal.Lost)
 	}
 	taken = r.Skip(taken)
 	bytes := 0
@@ -217,7 +217,7 @@ func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more b
 
 // countItems counts the items for a node that have no ack.
 func countItems(b *mailboxActor, node capabilities.NodeID) int {
-	taken, n := b.reg.acks.items(), 0
+	taken, n := b.reg.acks.items(b.node.journal.Lost), 0
 	for _, item := range b.state.Outbox.Items() {
 		if item.To.Node == node && !taken[item.Seq] {
 			n++
