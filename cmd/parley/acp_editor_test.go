@@ -180,6 +180,7 @@ const showsForms = `{"elicitation":{"form":{}}}`
 
 // TestEditorDecidesCalls decides calls in an editor: once, by a rule, elsewhere, and after they were left.
 func TestEditorDecidesCalls(t *testing.T) {
+	t.Parallel()
 	h := openModelServer(t)
 	fae, host := nodeClient(t, h.folder, "fae"), nodeClient(t, h.folder, "")
 	e := openEditor(t, h.folder, `{}`)
@@ -244,6 +245,7 @@ func TestEditorDecidesCalls(t *testing.T) {
 
 // TestEditorAnswersForms answers forms in an editor: as its forms, as a choice, and by commands.
 func TestEditorAnswersForms(t *testing.T) {
+	t.Parallel()
 	h := openModelServer(t)
 	fae := nodeClient(t, h.folder, "fae")
 	e := openEditor(t, h.folder, showsForms)
@@ -310,6 +312,7 @@ func TestEditorAnswersForms(t *testing.T) {
 
 // TestEditorPromptsAgent prompts an agent in an editor, decides on its call there, and cancels its run.
 func TestEditorPromptsAgent(t *testing.T) {
+	t.Parallel()
 	h := openModelServer(t)
 	work := t.TempDir()
 	run := exec.Command("parley", "--state", h.folder, "run", "--runtime", "acp", "--name", "bob", "--folder", work, "--", acpAgent)

@@ -100,6 +100,9 @@ func askUser(ctx context.Context, c *call) (any, error) {
 	if a.Outcome != nil {
 		return endingOf(a.Outcome, a.Form.String()), nil
 	}
+	if arguments.Recipient != atClient && arguments.Timeout == nil && c.takesTasks() {
+		return c.createdTask(ctx, a.Form.String())
+	}
 	return c.goOn(ctx, a.Form.String(), wait)
 }
 

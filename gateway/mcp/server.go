@@ -80,10 +80,14 @@ const maxMessage = 1 << 20
 
 // protocol returns a server of the SDK with the tools. who returns the agent of a call.
 func (s *Server) protocol(who func(*sdk.CallToolRequest) (Client, error)) (*sdk.Server, error) {
+	can := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
+	can.AddExtension(tasksExtension, nil)
 	p := sdk.NewServer(&sdk.Implementation{Name: "parley", Title: "Parley", Version: s.options.Version}, &sdk.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		Instructions: instructions, Capabilities: can,
 	})
+	if err := addTasks(p); err != nil {
+		return nil, err
+	}
 	definitions, err := definitions()
 	if err != nil {
 		return nil, err
@@ -96,7 +100,7 @@ func (s *Server) protocol(who func(*sdk.CallToolRequest) (Client, error)) (*sdk.
 		}
 		p.AddTool(d, s.handler(who, do))
 	}
-	p.AddReceivingMiddleware(onlyTools, s.whileOpen)
+	p.AddReceivingMiddleware(onlyTools, s.whileOpen, s.serveTasks(who))
 	return p, nil
 }
 
@@ -170,8 +174,11 @@ func (s *Server) handler(who func(*sdk.CallToolRequest) (Client, error), do tool
 		if err != nil {
 			return s.failed(r.Params.Name, err), nil
 		}
-		if shown, ok := got.(*sdk.CallToolResult); ok {
-			return shown, nil
+		switch got := got.(type) {
+		case *sdk.CallToolResult:
+			return got, nil
+		case *task: // serveTasks returns it in place of a result
+			return &sdk.CallToolResult{StructuredContent: got}, nil
 		}
 		return result(got), nil
 	}
