@@ -20,9 +20,10 @@ var imports = map[string][]string{
 	"internal/pack":       {},
 	"capabilities":        {".", "internal/pack"},
 	"events":              {"capabilities", "internal/pack"},
-	"mailbox":             {".", "capabilities", "events", "mailbox/form", "mailbox/index", "mailbox/rule"},
+	"mailbox":             {".", "capabilities", "events", "mailbox/form", "mailbox/index", "mailbox/rule", "mailbox/table"},
 	"mailbox/form":        {".", "capabilities", "events"},
 	"mailbox/index":       {"capabilities"},
+	"mailbox/table":       {},
 	"mailbox/rule":        {".", "capabilities", "events"},
 	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
@@ -31,7 +32,7 @@ var imports = map[string][]string{
 	"persistence/archive/store": {".", "persistence/archive"},
 	"persistence/disktest":      {},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/transport"},
@@ -100,7 +101,7 @@ var pure = map[string][]string{
 	"mailbox": {
 		"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time",
 		"unicode", "unicode/utf8",
-		"github.com/vmihailenco/msgpack/v5",
+		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5",
 	},
 	"mailbox/form": {
 		"bytes", "cmp", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "strconv", "strings", "time",
@@ -109,6 +110,9 @@ var pure = map[string][]string{
 	},
 	"mailbox/index": {
 		"cmp", "crypto/sha256", "encoding/binary", "fmt", "iter", "maps", "math", "slices",
+	},
+	"mailbox/table": {
+		"crypto/sha256", "encoding/binary", "encoding/hex", "errors", "iter", "slices", "sort", "strings",
 	},
 	"mailbox/mailboxtest": {
 		"cmp", "crypto/sha256", "errors", "fmt", "hash/fnv", "io", "maps", "reflect", "slices", "strconv", "strings", "time",

@@ -54,28 +54,29 @@ func newAccounts(n *Node) (*accounts, error) {
 // ofNode returns the ID under which another node has an account.
 func ofNode(node capabilities.NodeID) capabilities.ID { return capabilities.ID{Node: node} }
 
-// put records the use of an agent. It returns the agents whose mailboxes have to be read to complete the account.
-func (a *accounts) put(s *mailbox.State) (missing []capabilities.ID) {
+// put records the use of an agent. It reports whether the mailboxes of its maker, and of the agents that it has made, are
+// needed to complete the account.
+func (a *accounts) put(s *mailbox.State) (incomplete bool) {
 	use := s.Account.Usage()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known := a.known[s.ID]; known != nil {
 		known.use = use
-		return nil
+		return false
 	}
 	by := s.Profile.By
 	a.known[s.ID] = &account{by: by, kind: s.Profile.Kind, use: use}
 	if !by.IsZero() {
 		a.made[by] = append(a.made[by], s.ID)
 	}
-	if a.isExempt(s.ID) {
-		return nil
-	}
-	if by != a.node.host && !by.IsZero() {
-		missing = append(missing, by)
-	}
-	missing = append(missing, s.Account.Made()...)
-	return slices.DeleteFunc(missing, func(id capabilities.ID) bool { return a.known[id] != nil || id.Node != a.node.id })
+	return !a.isExempt(s.ID)
+}
+
+// missing returns those of some agents whose use is not known.
+func (a *accounts) missing(agents []capabilities.ID) []capabilities.ID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.DeleteFunc(agents, func(id capabilities.ID) bool { return a.known[id] != nil || id.Node != a.node.id })
 }
 
 // isExempt reports whether an agent has no quotas unless some are set: the node's host, and agents made by it. The

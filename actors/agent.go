@@ -109,7 +109,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 
 // Seen returns the status of another agent as this one may see it.
 func (as Agents) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
-	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.Names.Of(s.ID), nil })
+	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.Names.Of(s.ID) })
 	return markHeld(as.agent.node, s).For(as.agent.id, name), err
 }
 

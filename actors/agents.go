@@ -34,15 +34,19 @@ func (as Agents) visibility(ctx context.Context, some ...capabilities.ID) (visib
 	host := as.agent.IsHost()
 	names, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
 		if !host {
-			return s.NamedAgents(now), nil
+			return s.NamedAgents(now)
 		}
 		names := make(map[capabilities.ID]string, len(some)+1)
 		for _, id := range some {
-			if name := s.NameOfAgent(id, now); name != "" {
+			name, err := s.NameOfAgent(id, now)
+			if err != nil {
+				return nil, err
+			}
+			if name != "" {
 				names[id] = name
 			}
 		}
-		names[as.agent.id] = s.Names.Of(as.agent.id)
+		names[as.agent.id], _ = s.Names.Of(as.agent.id) // HOST
 		return names, nil
 	})
 	if err != nil {

@@ -296,7 +296,7 @@ func endedByReply(b *mailboxActor, r mailbox.Reply) (Decided, bool) {
 	if err != nil || !m.Form.EndedBy(r.Answer) {
 		return Decided{}, false
 	}
-	o, err := b.viewer().outcome(m.Form, false)
+	o, err := b.outcomeOf(m.Form, false)
 	return Decided{o, err}, true
 }
 

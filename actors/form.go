@@ -114,7 +114,7 @@ func knownAsk(b *mailboxActor, ask mailbox.RequestForm, k mailbox.Existing, reve
 	if f.IsOpen() {
 		return asked, nil
 	}
-	outcome, err := b.viewer().outcome(f, reveal)
+	outcome, err := b.outcomeOf(f, reveal)
 	asked.Outcome = &outcome
 	return asked, err
 }
@@ -180,7 +180,7 @@ func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
 		return view.Outcome{}, err
 	}
 	if !msg.Form.IsOpen() {
-		return b.viewer().outcome(msg.Form, m.reveal)
+		return b.outcomeOf(msg.Form, m.reveal)
 	}
 	b.addWaiter(msg.ID(), m.waiting)
 	return view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}, nil
@@ -197,7 +197,7 @@ func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return b.viewer().outcome(msg.Form, m.reveal)
+	return b.outcomeOf(msg.Form, m.reveal)
 }
 
 // Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
@@ -337,7 +337,7 @@ func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return b.viewer().outcome(msg.Form, true)
+	return b.outcomeOf(msg.Form, true)
 }
 
 // Forward forwards a form to another agent that this one can reach. The first answer settles it.

@@ -330,7 +330,7 @@ func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return b.viewer().outcome(m.Form, true)
+	return b.outcomeOf(m.Form, true)
 }
 
 func logTo(log *slog.Logger) func(*actor.ActorSystem) *slog.Logger {

@@ -152,7 +152,11 @@ func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
 	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
 		grants := []view.Granted{}
 		for _, g := range s.Grants.All() {
-			grants = append(grants, view.Granted{Grant: g, ToName: s.Names.Of(g.To)})
+			name, err := s.Names.Of(g.To)
+			if err != nil {
+				return nil, err
+			}
+			grants = append(grants, view.Granted{Grant: g, ToName: name})
 		}
 		return grants, nil
 	})

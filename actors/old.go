@@ -55,8 +55,8 @@ func unrepeatable(b *mailboxActor, err error) error {
 	return err
 }
 
-// recall reads messages back from the journal, and pages of the index from the snapshot, for the state. It waits for those that are not durable yet,
-// and for nothing else: reads go on while the journal has failed.
+// recall reads messages back from the journal, and pages from the snapshot, for the state. It waits for those that are not
+// durable yet, and for nothing else: reads go on while the journal has failed.
 func (b *mailboxActor) recall(absent *mailbox.Absent) error {
 	return b.node.registry.dispatcher.block(func() error {
 		err := recallInto(b.node.life, b.node, b.state, absent, b.old)
@@ -85,10 +85,10 @@ func (b *mailboxActor) awaitDurable() error {
 	return <-stored
 }
 
-// recallInto adds old messages of a state to a map, and pages to its index.
+// recallInto adds old messages of a state to a map, and pages to the state.
 func recallInto(ctx context.Context, n *Node, s *mailbox.State, absent *mailbox.Absent, old map[uint64]*mailbox.Message) error {
 	numbers := absent.Numbers
-	if err := n.restock(ctx, s, append(s.Mail.PagesOf(numbers), absent.Pages...)); err != nil {
+	if err := n.restock(ctx, s, append(s.Mail.PagesOf(numbers), absent.Pages...), absent.Names); err != nil {
 		return err
 	}
 	var versions []uint64

@@ -284,10 +284,12 @@ func forgetDropped(b *mailboxActor) {
 // Nodes lists the nodes that this one knows, in the order in which they were added.
 func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
 	known, hosts := n.peers.Known()
-	names, err := query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
+	names, err := query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) (_ []string, err error) {
 		names := make([]string, len(hosts))
 		for i, h := range hosts {
-			names[i] = s.Names.Of(h)
+			if names[i], err = s.Names.Of(h); err != nil {
+				return nil, err
+			}
 		}
 		return names, nil
 	})

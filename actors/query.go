@@ -362,10 +362,25 @@ type viewer struct {
 	state   *mailbox.State
 	secrets *keys.SecretBox
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
+	absent  error                     // of a name that is not in memory
 }
 
 func (b *mailboxActor) viewer() *viewer {
 	return &viewer{state: b.state, secrets: b.node.secrets}
+}
+
+// outcomeOf returns the outcome of a form as the agent sees it.
+func (b *mailboxActor) outcomeOf(f *mailbox.Form, reveal bool) (view.Outcome, error) {
+	return recalled(b, func() (view.Outcome, error) { return b.viewer().outcome(f, reveal) })
+}
+
+// nameOf returns the agent's name for another. It notes a name that is not in memory.
+func (v *viewer) nameOf(id capabilities.ID) string {
+	name, err := v.state.Names.Of(id)
+	if err != nil {
+		v.absent = err
+	}
+	return name
 }
 
 func (v *viewer) wasDelivered(m *mailbox.Message) bool {
@@ -376,9 +391,10 @@ func (v *viewer) wasDelivered(m *mailbox.Message) bool {
 }
 
 func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
+	v.absent = nil
 	e := view.Message{
 		Number: m.Number, Changed: m.Changed, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
-		From: m.From(), FromName: v.state.Names.Of(m.From()), To: m.To(), ToName: v.state.Names.Of(m.To()),
+		From: m.From(), FromName: v.nameOf(m.From()), To: m.To(), ToName: v.nameOf(m.To()),
 		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(), SnoozedUntil: v.state.Mail.SnoozedUntil(m.Number),
 	}
 	var err error
@@ -398,9 +414,9 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	if m.Posted != nil {
 		e.Refused = m.Refused
 		v.message(&e, m.Posted)
-		return e, nil
+		return e, v.absent
 	}
-	return e, v.form(&e, m.Form)
+	return e, cmp.Or(v.form(&e, m.Form), v.absent)
 }
 
 func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
@@ -420,15 +436,15 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields = f.Title, f.Description, f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
-	e.Forwarder, e.ForwardName = f.Forwarder, v.state.Names.Of(f.Forwarder)
+	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
 	for _, id := range f.Chain {
-		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.state.Names.Of(id)})
+		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.nameOf(id)})
 	}
 	for _, h := range f.QueuedForwards {
-		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.Names.Of(h.To)})
+		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.nameOf(h.To)})
 	}
 	for _, h := range f.Forwarded {
-		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.Names.Of(h.To)})
+		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.nameOf(h.To)})
 	}
 	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
@@ -445,20 +461,20 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	o := view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}
 	if c := f.Ended; c != nil {
 		o.Status, o.By, o.At, o.Note, o.Settlement = view.FormStatus(c.Reason), c.By, c.Date, c.Note, c.Answer
-		o.ByName = v.state.Names.Of(c.By)
-		return o, nil
+		o.ByName = v.nameOf(c.By)
+		return o, v.absent
 	}
 	a := f.Answered
 	if a == nil {
 		return o, nil
 	}
-	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.state.Names.Of(a.By), a.Date, a.Answer
+	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.nameOf(a.By), a.Date, a.Answer
 	if f.From == v.state.ID {
 		o.Digest = f.Digest()
 		o.Allowed = v.state.ApprovalResult(f, o.Digest).Allowed
 	}
-	if a.Withheld {
-		return o, nil
+	if a.Withheld || v.absent != nil {
+		return o, v.absent
 	}
 	o.Values = a.Values
 	if f.Kind == events.Approval {

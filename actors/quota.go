@@ -24,12 +24,16 @@ func (n *Node) Quotas(ctx context.Context) (view.NodeQuotas, error) {
 	for i, p := range known {
 		hosts[p.ID()] = ids[i]
 	}
-	return query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) (view.NodeQuotas, error) {
+	return query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) (_ view.NodeQuotas, err error) {
 		for i := range q.Heaviest {
-			q.Heaviest[i].Name = s.Names.Of(q.Heaviest[i].Agent)
+			if q.Heaviest[i].Name, err = s.Names.Of(q.Heaviest[i].Agent); err != nil {
+				return q, err
+			}
 		}
 		for i := range q.PeersUsed {
-			q.PeersUsed[i].Name = s.Names.Of(hosts[q.PeersUsed[i].Node])
+			if q.PeersUsed[i].Name, err = s.Names.Of(hosts[q.PeersUsed[i].Node]); err != nil {
+				return q, err
+			}
 		}
 		return q, nil
 	})
@@ -51,7 +55,7 @@ func (as Agents) Quota(ctx context.Context, agent *Agent) (view.AgentUse, error)
 	}
 	u := as.agent.node.accounts.use(agent.id, as.agent.node.now())
 	var err error
-	u.Name, err = query(ctx, as.agent, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.Names.Of(u.Agent), nil })
+	u.Name, err = query(ctx, as.agent, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.Names.Of(u.Agent) })
 	return u, err
 }
 
@@ -154,7 +158,17 @@ func (b *mailboxActor) openAccount() {
 			b.node.accounts.hold(b.reg.id, by.Node, amounts)
 		}
 	}
-	for _, id := range b.node.accounts.put(b.state) {
+	if !b.node.accounts.put(b.state) {
+		return
+	}
+	family, err := recalled(b, b.state.Names.Made)
+	if err != nil {
+		b.node.log.Warn("an account is not complete", "mailbox", b.reg.id.String(), "error", err)
+	}
+	if by := b.state.Profile.By; by != b.node.host && !by.IsZero() {
+		family = append(family, by)
+	}
+	for _, id := range b.node.accounts.missing(family) {
 		b.node.registry.tell(id, 0, activate{})
 	}
 }

@@ -53,7 +53,7 @@ type registration struct {
 	// often. The next registration of the mailbox tries again.
 	quarantined atomic.Pointer[parley.Error]
 
-	stored atomic.Pointer[[]mailbox.Page] // pages of its index, by the newest snapshot
+	stored atomic.Pointer[mailbox.Parts] // whose pages are, by the newest snapshot
 
 	used  atomic.Int64 // time of its last activity, in Unix nanoseconds
 	state *mailbox.State

@@ -165,7 +165,7 @@ func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
 	if f := msg.Form; f.IsOpen() {
 		return view.Outcome{Status: view.StatusAnswering, Form: f.ID, Promise: f.Promise, By: b.reg.id, ByName: "SELF", At: f.QueuedAnswer.Date}, nil
 	}
-	return b.viewer().outcome(msg.Form, true) // it was sent before, and the ack was lost
+	return b.outcomeOf(msg.Form, true) // it was sent before, and the ack was lost
 }
 
 // ownOutcome returns the outcome of a form, or an error if another settlement has ended it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/mailbox"
+	"parley/mailbox/table"
 )
 
 const (
@@ -18,6 +19,7 @@ const (
 	sealAtOnce     = 256  // pages that are sealed for one snapshot: some 15 ms
 	maxPages       = 2    // pages of a mailbox's index that are kept when a snapshot has stored them
 	maxRestocked   = 16   // and until the next snapshot
+	maxNamesPages  = 64   // pages of each table of names: some 4 MB
 )
 
 // sealAfter is the age of the messages in a page that is sealed. New messages may be as late, and have to be compared with
@@ -40,7 +42,7 @@ func (b *mailboxActor) snapshotIfDue() {
 		b.node.snapshots.forgo()
 		return
 	}
-	if b.saved, b.head = b.state.Version, len(parts.Head); len(parts.Pages) == sealAtOnce {
+	if b.saved, b.head = b.state.Version, parts.Size(); len(parts.Pages) == sealAtOnce {
 		b.head = 0 // the next one takes more off the head
 	}
 	snap := snapshot{b.reg, b.state.Version, parts}
@@ -113,20 +115,35 @@ func (b *mailboxActor) trimPages() {
 	if b.state == nil {
 		return
 	}
+	most := maxRestocked
 	if stored := b.reg.stored.Swap(nil); stored != nil {
-		b.state.Mail.Stored(*stored...)
-		b.state.Mail.TrimPages(maxPages)
+		b.state.Mail.Stored(stored.Pages...)
+		b.state.Names.Stored(stored.Names)
+		most = maxPages
 	}
-	b.state.Mail.TrimPages(maxRestocked)
+	b.state.Mail.TrimPages(most)
+	b.state.Names.TrimPages(maxNamesPages)
 }
 
-// lostPage is the error of a page of an index that cannot be read from the store of snapshots.
+// lostPage is the error of a page that cannot be read from the store of snapshots.
 type lostPage struct{ error }
 
 func (e lostPage) Unwrap() error { return e.error }
 
-// restock reads pages of a state's index.
-func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Page) error {
+// restock reads pages of a state's index, and of its names.
+func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Page, names []table.Sum) error {
+	for _, sum := range names {
+		if !s.Names.Lacks(sum) {
+			continue
+		}
+		b, err := n.journal.SnapshotPart(ctx, s.ID, sum)
+		if err == nil {
+			err = s.Names.Restock(sum, b)
+		}
+		if err != nil {
+			return lostPage{fmt.Errorf("names of mailbox %s: %w", s.ID, err)}
+		}
+	}
 	for _, p := range pages {
 		if !s.Mail.IsAbsent(p) {
 			continue
@@ -142,7 +159,7 @@ func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Pa
 	return nil
 }
 
-// remake makes the absent pages of the state's index from the log. It is for pages that the store of snapshots has lost.
+// remake makes the absent pages of the state from the log. It is for pages that the store of snapshots has lost.
 // They are stored again with the next snapshots.
 func (b *mailboxActor) remake(why error) error {
 	if b.node.life.Err() != nil {
@@ -157,6 +174,7 @@ func (b *mailboxActor) remake(why error) error {
 		return err
 	}
 	b.state.Mail.Remake(&whole.Mail)
+	b.state.Names.Remake(&whole.Names)
 	return nil
 }
 
@@ -248,10 +266,15 @@ func (s *snapshots) save(ctx context.Context, snap snapshot) error {
 			return err
 		}
 	}
+	for _, p := range snap.parts.Names {
+		if err := j.SaveSnapshotPart(ctx, id, p.Sum, p.Data); err != nil {
+			return err
+		}
+	}
 	if err := j.SaveSnapshot(ctx, id, snap.version, snap.parts.Head); err != nil {
 		return err
 	}
-	snap.reg.stored.Store(&snap.parts.Pages)
+	snap.reg.stored.Store(&mailbox.Parts{Pages: snap.parts.Pages, Names: snap.parts.Names})
 	for _, sum := range snap.parts.Gone {
 		j.RemoveSnapshotPart(ctx, id, sum)
 	}

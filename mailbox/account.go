@@ -46,7 +46,6 @@ type Account struct {
 	self    capabilities.ID
 	own     Usage
 	senders map[capabilities.ID]Usage // by accountOf
-	made    map[capabilities.ID]bool  // agents that the agent made
 }
 
 // Own returns the usage of the agent itself at a time.
@@ -71,9 +70,6 @@ func (a *Account) Senders(now capabilities.Time) map[capabilities.ID]Amounts {
 func (a *Account) Sender(sender capabilities.ID, now capabilities.Time) Amounts {
 	return a.senders[a.of(sender)].On(now)
 }
-
-// Made returns the agents that this one has made and has or had a name for.
-func (a *Account) Made() []capabilities.ID { return sortedIDs(a.made) }
 
 // of returns the account of an agent's mail: its node as a whole if that is another, or else the agent itself.
 func (a *Account) of(from capabilities.ID) capabilities.ID {
@@ -101,18 +97,6 @@ func (a *Account) putSender(by capabilities.ID, u Usage) {
 	a.senders[by] = u
 }
 
-// addMade adds an agent that this one made.
-func (a *Account) addMade(id capabilities.ID) {
-	if a.made[id] {
-		return
-	}
-	if a.made == nil {
-		a.made = map[capabilities.ID]bool{}
-	}
-	a.made[id] = true
-	a.own.Amounts[QuotaAgents]++
-}
-
 type usageSnapshot struct {
 	By      capabilities.ID // zero for the agent itself
 	Amounts Amounts
@@ -128,10 +112,7 @@ func (a *Account) snapshots() []usageSnapshot {
 }
 
 // restore restores the account from a snapshot.
-func (a *Account) restore(images []usageSnapshot, made []capabilities.ID) {
-	for _, id := range made {
-		a.addMade(id)
-	}
+func (a *Account) restore(images []usageSnapshot) {
 	for _, i := range images {
 		u := Usage{Amounts: i.Amounts, day: i.Day}
 		if i.By.IsZero() {
@@ -171,7 +152,9 @@ func countUse(s *State, r events.Recorded) {
 	}
 	if e, ok := r.Event.(*events.NameBound); ok && namesMade(s, e.Value) {
 		ref, _ := e.Value.AsRef()
-		s.Account.addMade(ref.Target)
+		if s.Names.addMade(ref.Target) {
+			s.Account.own.Amounts[QuotaAgents]++
+		}
 	}
 }
 
@@ -211,11 +194,11 @@ func ownChange(s *State, e events.Event) (c Amounts) {
 	case *events.NameBound:
 		n := sizeOfName(e.Name, e.Value)
 		c[QuotaNames], c[QuotaBytes], c[QuotaDaily] = 1, n, n
-		if old, bound := s.Names.values[e.Name]; bound {
+		if old, bound, _ := s.Names.get(e.Name); bound { // see needs
 			c[QuotaNames], c[QuotaBytes] = 0, n-sizeOfName(e.Name, old)
 		}
 	case *events.NameUnbound:
-		if old, bound := s.Names.values[e.Name]; bound {
+		if old, bound, _ := s.Names.get(e.Name); bound { // see needs
 			c[QuotaNames], c[QuotaBytes] = -1, -sizeOfName(e.Name, old)
 		}
 	default:

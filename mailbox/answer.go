@@ -230,7 +230,11 @@ func (s *State) answerable(ref capabilities.FormRef) (*Message, error) {
 		return nil, err
 	}
 	if !s.Mail.Received(m) {
-		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", s.Names.describe(m.Form.To), m.Number).
+		asked, err := s.Names.describe(m.Form.To)
+		if err != nil {
+			return nil, err
+		}
+		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", asked, m.Number).
 			WithHint("parley cancel %d takes it back", m.Number)
 	}
 	return m, s.Profile.checkActive()

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/oklog/ulid/v2"
+
 	"parley"
 	"parley/capabilities"
 	"parley/events"
@@ -68,6 +70,9 @@ func (h holder) claim(want capabilities.Ref) (capabilities.Ref, error) {
 	s := h.s
 	var best, revoked *capabilities.Ref
 	bestPermits := false
+	if _, err := s.Names.inTable(want.Target); err != nil {
+		return want, err
+	}
 	for r := range h.refs(want.Target) {
 		if r.Target != want.Target || r.Kind != want.Kind || !want.Grant.IsZero() && r.Grant != want.Grant {
 			continue
@@ -107,12 +112,22 @@ func (h holder) refs(target capabilities.ID) iter.Seq[capabilities.Ref] {
 		if !yield(agentRef(s.ID)) || !yield(agentRef(s.Profile.Host)) {
 			return
 		}
-		for _, n := range slices.Sorted(slices.Values(s.Names.byAgent[target])) {
-			if !visitRefs(s.Names.values[n], yield) {
+		names := slices.Clone(s.Names.byAgent[target])
+		bare, _ := s.Names.inTable(target) // claim has seen to the page
+		if bare != "" {
+			names = append(names, bare)
+		}
+		slices.Sort(names)
+		for _, n := range names {
+			v := s.Names.values[n]
+			if n == bare {
+				v = capabilities.Reference(agentRef(target))
+			}
+			if !visitRefs(v, yield) {
 				return
 			}
 		}
-		for _, n := range slices.Sorted(maps.Keys(s.Names.values)) {
+		for _, n := range slices.Sorted(maps.Keys(s.Names.values)) { // those in the tables are of other targets
 			if !visitRefs(s.Names.values[n], yield) {
 				return
 			}
@@ -233,9 +248,13 @@ func (d *delegation) give(name string, v capabilities.Value) (capabilities.Value
 		if ref.Facet.Uses != 0 && !ref.Grant.IsZero() {
 			return leaf, parley.Refuse(parley.NotPermitted, "a reference for %d uses cannot be given on", ref.Facet.Uses)
 		}
+		called, err := s.Names.grantName(ref, name)
+		if err != nil {
+			return leaf, err
+		}
 		grant := capabilities.Grant{
 			ID: d.ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: ref.Facet,
-			Name: s.Names.grantName(ref, name), To: d.to, By: s.ID, Message: d.message, At: d.now,
+			Name: called, To: d.to, By: s.ID, Message: d.message, At: d.now,
 		}
 		d.grants = append(d.grants, grant)
 		given := grant.Ref()
@@ -285,4 +304,118 @@ func grantEvents(grants []capabilities.Grant) []events.Event {
 		evs[i] = &events.CapabilityGranted{Grant: g}
 	}
 	return evs
+}
+
+// NamedAgents returns the agents for which the agent has a usable name, each with the name that Names.Of returns. It
+// fails with Absent.
+func (s *State) NamedAgents(now capabilities.Time) (map[capabilities.ID]string, error) {
+	l := &s.Names
+	if pages := l.byULID.Absent(); len(pages) > 0 {
+		return nil, &Absent{Names: pages}
+	}
+	all := map[capabilities.ID]string{}
+	add := func(id capabilities.ID) {
+		if name, _ := s.NameOfAgent(id, now); name != "" {
+			all[id] = name
+		}
+	}
+	last := ""
+	for e := range l.byULID.From("") {
+		if key := e.Key[:len(ulid.ULID{})]; key != last {
+			add(l.agentOf(key))
+			last = key
+		}
+	}
+	for id := range l.byAgent {
+		add(id)
+	}
+	all[s.Profile.Host], _ = l.Of(s.Profile.Host)
+	return all, nil
+}
+
+// NameOfAgent returns the name that Names.Of returns, if the agent has a usable name for another; otherwise "". It fails
+// with Absent.
+func (s *State) NameOfAgent(id capabilities.ID, now capabilities.Time) (string, error) {
+	name, err := s.Names.inTable(id) // it is usable
+	if err == nil && (name != "" || slices.ContainsFunc(s.Names.byAgent[id], func(name string) bool { return isUsable(s, name, now) })) {
+		return s.Names.Of(id)
+	}
+	return "", err
+}
+
+// RevokedNames returns the names whose references can no longer be used, sorted.
+func (s *State) RevokedNames(now capabilities.Time) []string {
+	var gone []string
+	for _, names := range s.Names.byAgent {
+		for _, name := range names {
+			if !isUsable(s, name, now) {
+				gone = append(gone, name)
+			}
+		}
+	}
+	slices.Sort(gone)
+	return gone
+}
+
+// isUsable reports whether the reference under a name can be used now. The name is not in the tables.
+func isUsable(s *State, name string, now capabilities.Time) bool {
+	ref, ok := s.Names.values[name].AsRef()
+	return ok && s.permit(ref, capabilities.UseRead, now) == nil
+}
+
+// permit refuses with NOT_PERMITTED a use of a reference that was revoked or does not permit it.
+func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilities.Time) error {
+	if err := s.checkLive(ref); err != nil {
+		return err
+	}
+	return ref.Facet.Permits(use, now, s.Grants.uses[ref.Grant])
+}
+
+// checkLive refuses with NOT_PERMITTED a reference that was revoked.
+func (s *State) checkLive(ref capabilities.Ref) error {
+	at, gone := s.Grants.revoked[ref.Grant]
+	if !gone || ref.Grant.IsZero() {
+		return nil
+	}
+	who, err := s.Names.describe(ref.Target)
+	if err != nil {
+		return err
+	}
+	return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", who, at)
+}
+
+// addressed returns the agent at a path, or with an ID or locator. It does not check that the agent may be used.
+func (s *State) addressed(to string) (capabilities.ID, error) {
+	if id, ok := targetOf(to); ok {
+		return id, nil
+	}
+	ref, err := s.agentAt(to)
+	return ref.Target, err
+}
+
+// agentAt returns the reference to an agent at a path.
+func (s *State) agentAt(to string) (capabilities.Ref, error) {
+	v, err := s.Lookup(to)
+	switch parley.CodeOf(err) {
+	case "":
+	case parley.UnknownName:
+		return capabilities.Ref{}, parley.Refuse(parley.UnknownRecipient, "unknown recipient %.200q", to).
+			WithHint("parley names lists whom this agent can reach")
+	default:
+		return capabilities.Ref{}, err
+	}
+	ref, ok := v.AsRef()
+	if !ok || ref.Kind != capabilities.KindAgent {
+		return ref, parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)
+	}
+	return ref, nil
+}
+
+// targetOf returns the ID in a recipient that is an ID or a locator, and not a path.
+func targetOf(to string) (capabilities.ID, bool) {
+	if !capabilities.IsTarget(to) {
+		return capabilities.ID{}, false // without an error to be written
+	}
+	id, err := capabilities.ParseTarget(to)
+	return id, err == nil
 }

@@ -1,8 +1,6 @@
 package mailbox
 
 import (
-	"maps"
-
 	"parley/capabilities"
 	"parley/events"
 )
@@ -34,7 +32,13 @@ func (l *Grants) Given(id capabilities.ID) (capabilities.Grant, bool) { return l
 func (l *Grants) SetRoots(roots map[capabilities.ID]capabilities.ID) { l.roots = roots }
 
 // Values returns the values of all names.
-func (l *Names) Values() map[string]capabilities.Value { return maps.Clone(l.values) }
+func (l *Names) Values() map[string]capabilities.Value {
+	all, err := l.all()
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
 
 // OriginKeys returns the number of keys in the index of origins.
 func (l *Mail) OriginKeys() int { return len(l.origins) }
@@ -65,11 +69,15 @@ func Recount(s *State, messages []*Message) (own Amounts, senders map[capabiliti
 			own[QuotaBytes] += m.Size()
 		}
 	}
-	for name, v := range s.Names.values {
+	for name, v := range s.Names.Values() {
 		own[QuotaNames]++
 		own[QuotaBytes] += sizeOfName(name, v)
 	}
-	own[QuotaAgents] = int64(len(s.Account.made))
+	made, err := s.Names.Made()
+	if err != nil {
+		panic(err)
+	}
+	own[QuotaAgents] = int64(len(made))
 	for _, g := range s.Grants.Minted() {
 		if g.By != s.ID {
 			held(g.By, QuotaGrants, 1)

@@ -102,21 +102,36 @@ func (f *Form) EndedBy(answer capabilities.ID) bool {
 // endedForOthers returns the error for a form that ended, as it is shown to other agents. It has none of this agent's
 // numbers and names.
 func (f *Form) endedForOthers() error {
-	return f.endedError("the form", capabilities.ID.String)
+	return f.endedError("the form", func(id capabilities.ID) (string, error) { return id.String(), nil })
 }
 
-func (f *Form) endedError(what string, called func(capabilities.ID) string) error {
+// endedBy returns the agent that ended the form; zero if its time did.
+func (f *Form) endedBy() capabilities.ID {
+	switch {
+	case f.Answered != nil:
+		return f.Answered.By
+	case f.Ended.Reason == events.Expired:
+		return capabilities.ID{}
+	}
+	return f.Ended.By
+}
+
+func (f *Form) endedError(what string, called func(capabilities.ID) (string, error)) error {
+	by, err := called(f.endedBy())
+	if err != nil {
+		return err
+	}
 	if a := f.Answered; a != nil {
-		return parley.Refuse(parley.AlreadyAnswered, "%s was answered by %s at %s", what, called(a.By), a.Date)
+		return parley.Refuse(parley.AlreadyAnswered, "%s was answered by %s at %s", what, by, a.Date)
 	}
 	e := f.Ended
 	switch e.Reason {
 	case events.Declined:
-		return parley.Refuse(parley.AlreadyDeclined, "%s was declined by %s at %s", what, called(e.By), e.Date)
+		return parley.Refuse(parley.AlreadyDeclined, "%s was declined by %s at %s", what, by, e.Date)
 	case events.Expired:
 		return parley.Refuse(parley.AlreadyExpired, "%s expired at %s", what, e.Date)
 	}
-	return parley.Refuse(parley.AlreadyCancelled, "%s was %s by %s at %s", what, e.Reason, called(e.By), e.Date)
+	return parley.Refuse(parley.AlreadyCancelled, "%s was %s by %s at %s", what, e.Reason, by, e.Date)
 }
 
 // Existing is an earlier form, or the value of a name, that a repeated request refers to.
@@ -138,8 +153,8 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	if a.Result == "" {
 		return Existing{}, false, nil
 	}
-	if v, ok := s.Names.values[a.Result]; ok {
-		return Existing{Value: v}, true, nil
+	if v, ok, err := s.Names.get(a.Result); ok || err != nil {
+		return Existing{Value: v}, ok, err
 	}
 	if n, ok := s.Mail.results[a.Result]; ok {
 		m := s.Mail.live[n]
@@ -338,7 +353,11 @@ func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 		return nil, err
 	}
 	if m.Form.From != s.ID {
-		return nil, parley.Refuse(parley.NotPermitted, "only %s, who asked it, may cancel form %d", s.Names.describe(m.Form.From), m.Number).
+		asker, err := s.Names.describe(m.Form.From)
+		if err != nil {
+			return nil, err
+		}
+		return nil, parley.Refuse(parley.NotPermitted, "only %s, who asked it, may cancel form %d", asker, m.Number).
 			WithHint("parley decline %d says no to it", m.Number)
 	}
 	if !m.Form.IsOpen() {

@@ -56,9 +56,13 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	if err := s.permit(ref, capabilities.UseGive, now); err != nil {
 		return nil, err
 	}
+	called, err := s.Names.grantName(ref, "forward")
+	if err != nil {
+		return nil, err
+	}
 	g := capabilities.Grant{
 		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: forwardFacet(ref.Facet),
-		Name: s.Names.grantName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
+		Name: called, To: home, By: s.ID, Message: h.Form, At: now,
 	}
 	return []events.Event{
 		&events.CapabilityGranted{Grant: g},

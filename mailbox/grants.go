@@ -278,7 +278,7 @@ func (c RecordRevocation) concerns(s *State) bool {
 	if _, minted := s.Grants.minted.Get(c.Grant); minted || len(s.Grants.given.Cut(c.Grant)) > 0 {
 		return true
 	}
-	for _, v := range s.Names.values {
+	for _, v := range s.Names.values { // those in the tables have no grants
 		if !visitRefs(v, other) {
 			return true
 		}

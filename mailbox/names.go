@@ -1,31 +1,62 @@
 package mailbox
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/table"
 )
 
-// Names holds the agent's own names for values.
+// Names holds the agent's own names for values. Those of the node's agents that the agent holds in full are in tables,
+// since they may be very many. Methods that need a page of these that is not in memory fail with Absent.
 type Names struct {
 	self    capabilities.ID
 	profile *Profile
 
-	values  map[string]capabilities.Value
-	byAgent map[capabilities.ID][]string // names of references, by their targets
+	values  map[string]capabilities.Value // all others
+	byAgent map[capabilities.ID][]string  // names of references among values, by their targets
+	agents  table.Table                   // the node's agents by their names: their ULIDs
+	byULID  table.Table                   // keys alone: ULIDs with names behind them, and ULIDs of agents made by the agent
 }
 
 func newNames(self capabilities.ID, p *Profile) Names {
 	return Names{self: self, profile: p, values: map[string]capabilities.Value{}, byAgent: map[capabilities.ID][]string{}}
 }
 
+// ulidKey returns the key of an agent of the node in the tables.
+func ulidKey(id capabilities.ID) string { return string(id.ULID[:]) }
+
+// keyOfAgent returns the key of an agent that is in the tables, and whether the value is such an agent.
+func (l *Names) keyOfAgent(v capabilities.Value) (string, bool) {
+	r, ok := v.AsRef()
+	if !ok || r.Target.Node != l.self.Node || r != agentRef(r.Target) {
+		return "", false
+	}
+	return ulidKey(r.Target), true
+}
+
+// agentOf returns the agent with a key.
+func (l *Names) agentOf(key string) capabilities.ID {
+	return capabilities.ID{ULID: ulid.ULID([]byte(key)), Node: l.self.Node}
+}
+
 // bind binds a name to a value, in place of the value that it had.
 func (l *Names) bind(name string, v capabilities.Value) {
-	l.unindex(name)
+	l.unbind(name)
+	if key, ok := l.keyOfAgent(v); ok {
+		l.agents.Put(name, key)
+		l.byULID.Put(key+name, "")
+		return
+	}
 	l.values[name] = v
 	if r, ok := v.AsRef(); ok {
 		l.byAgent[r.Target] = append(l.byAgent[r.Target], name)
@@ -34,61 +65,152 @@ func (l *Names) bind(name string, v capabilities.Value) {
 
 // unbind frees a name.
 func (l *Names) unbind(name string) {
-	l.unindex(name)
+	if key, bound, _ := l.agents.Get(name); bound { // its page is there: see needs
+		l.agents.Delete(name)
+		l.byULID.Delete(key + name)
+		return
+	}
+	if r, ok := l.values[name].AsRef(); ok {
+		left := slices.DeleteFunc(l.byAgent[r.Target], func(n string) bool { return n == name })
+		if l.byAgent[r.Target] = left; len(left) == 0 {
+			delete(l.byAgent, r.Target)
+		}
+	}
 	delete(l.values, name)
 }
 
-func (l *Names) unindex(name string) {
-	r, ok := l.values[name].AsRef()
-	if !ok {
-		return
+// needs fails with Absent if a name cannot be bound to a value, or freed, with the pages in memory.
+func (l *Names) needs(name string, v capabilities.Value) error {
+	old, bound, err := l.agents.Get(name)
+	if bound && err == nil {
+		err = l.byULID.Need(old + name)
 	}
-	left := slices.DeleteFunc(l.byAgent[r.Target], func(n string) bool { return n == name })
-	if l.byAgent[r.Target] = left; len(left) == 0 {
-		delete(l.byAgent, r.Target)
+	if r, ok := v.AsRef(); ok && err == nil {
+		err = cmp.Or(l.byULID.Need(ulidKey(r.Target)), l.byULID.Need(ulidKey(r.Target)+name))
 	}
+	return absentNames(err)
 }
 
-// bound returns the value of a name. It refuses with INVALID_NAME or UNKNOWN_NAME.
+// get returns the value of a name, and whether it has one. It fails with Absent.
+func (l *Names) get(name string) (capabilities.Value, bool, error) {
+	if v, bound := l.values[name]; bound {
+		return v, true, nil
+	}
+	key, bound, err := l.agents.Get(name)
+	if err != nil || !bound {
+		return capabilities.Value{}, false, absentNames(err)
+	}
+	return capabilities.Reference(agentRef(l.agentOf(key))), true, nil
+}
+
+// bound returns the value of a name. It refuses with INVALID_NAME or UNKNOWN_NAME, and fails with Absent.
 func (l *Names) bound(name string) (capabilities.Value, error) {
 	if err := capabilities.CheckName(name); err != nil {
 		return capabilities.Value{}, err
 	}
-	v, ok := l.values[name]
-	if !ok {
-		return v, unknownName(name)
+	v, ok, err := l.get(name)
+	if err == nil && !ok {
+		err = unknownName(name)
 	}
-	return v, nil
+	return v, err
 }
 
-// Of returns the agent's own name for another agent; "" if it has none. HOST and SELF come first.
-func (l *Names) Of(id capabilities.ID) string {
+// all returns all names with their values. It fails with Absent.
+func (l *Names) all() (map[string]capabilities.Value, error) {
+	if pages := l.agents.Absent(); len(pages) > 0 {
+		return nil, &Absent{Names: pages}
+	}
+	all := maps.Clone(l.values)
+	for e := range l.agents.From("") {
+		all[e.Key] = capabilities.Reference(agentRef(l.agentOf(e.Value)))
+	}
+	return all, nil
+}
+
+// inTable returns the first name of an agent in the tables; "" if there is none. It fails with Absent.
+func (l *Names) inTable(id capabilities.ID) (string, error) {
+	if id.Node != l.self.Node {
+		return "", nil
+	}
+	key := ulidKey(id)
+	for e, err := range l.byULID.From(key) {
+		if err != nil {
+			return "", absentNames(err)
+		}
+		name, ok := strings.CutPrefix(e.Key, key)
+		if !ok {
+			break
+		}
+		if name != "" { // or the agent made it
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// Of returns the agent's own name for another agent; "" if it has none. HOST and SELF come first. It fails with Absent.
+func (l *Names) Of(id capabilities.ID) (string, error) {
 	switch id {
 	case l.profile.Host:
-		return "HOST"
+		return "HOST", nil
 	case l.self:
-		return "SELF"
+		return "SELF", nil
 	}
-	if names := l.byAgent[id]; len(names) > 0 {
-		return slices.Min(names)
+	name, err := l.inTable(id)
+	if names := l.byAgent[id]; err == nil && len(names) > 0 {
+		if least := slices.Min(names); name == "" || least < name {
+			name = least
+		}
 	}
-	return ""
+	return name, err
 }
 
-// describe returns an agent as error messages show it: by the agent's own name for it, or else by its ID.
-func (l *Names) describe(id capabilities.ID) string {
-	if n := l.Of(id); n != "" {
-		return strconv.Quote(n)
+// describe returns an agent as error messages show it: by the agent's own name for it, or else by its ID. It fails with
+// Absent.
+func (l *Names) describe(id capabilities.ID) (string, error) {
+	name, err := l.Of(id)
+	if name != "" || err != nil {
+		return strconv.Quote(name), err
 	}
-	return id.String()
+	return id.String(), nil
 }
 
-// grantName returns the agent's name for a reference that it gives; without one, the field or edge of the reference.
-func (l *Names) grantName(ref capabilities.Ref, edge string) string {
-	if n := l.Of(ref.Target); n != "" {
-		return n
+// grantName returns the agent's name for a reference that it gives; without one, the field or edge of the reference. It
+// fails with Absent.
+func (l *Names) grantName(ref capabilities.Ref, edge string) (string, error) {
+	name, err := l.Of(ref.Target)
+	return cmp.Or(name, edge), err
+}
+
+// addMade notes that the agent made another. It reports whether that is new. The page has to be in memory.
+func (l *Names) addMade(id capabilities.ID) bool {
+	if _, before, _ := l.byULID.Get(ulidKey(id)); before {
+		return false
 	}
-	return edge
+	l.byULID.Put(ulidKey(id), "")
+	return true
+}
+
+// Made returns the agents that this one has made and has or had a name for. It fails with Absent.
+func (l *Names) Made() ([]capabilities.ID, error) {
+	if pages := l.byULID.Absent(); len(pages) > 0 {
+		return nil, &Absent{Names: pages}
+	}
+	made := []capabilities.ID{}
+	for e := range l.byULID.From("") {
+		if len(e.Key) == len(ulid.ULID{}) {
+			made = append(made, l.agentOf(e.Key))
+		}
+	}
+	return made, nil
+}
+
+// absentNames returns the error of a table as the mailbox's.
+func absentNames(err error) error {
+	if page, ok := errors.AsType[table.Absent](err); ok {
+		return &Absent{Names: []table.Sum{table.Sum(page)}}
+	}
+	return err
 }
 
 // BindName binds a name to a value: a JSON document, or the locator of something that the agent holds.
@@ -121,7 +243,9 @@ func (s *State) checkFree(name string) error {
 	if err := capabilities.CheckName(name); err != nil {
 		return err
 	}
-	if _, taken := s.Names.values[name]; taken {
+	if _, taken, err := s.Names.get(name); err != nil {
+		return err
+	} else if taken {
 		return parley.Refuse(parley.NameTaken, "the name %.80q is taken", name).WithHint("parley remove %s frees it", name)
 	}
 	if n, awaited := s.Mail.results[name]; awaited {
@@ -183,7 +307,9 @@ func (c MoveName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 	if c.Force && c.From == c.To {
 		return nil, nil
 	}
-	if _, taken := s.Names.values[c.To]; !taken || !c.Force {
+	if _, taken, err := s.Names.get(c.To); err != nil {
+		return nil, err
+	} else if !taken || !c.Force {
 		if err := s.checkFree(c.To); err != nil {
 			return nil, err
 		}
@@ -281,11 +407,11 @@ func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path
 	case capabilities.NameNodes:
 		return capabilities.Record(peerHosts(s)), p[1:], nil
 	}
-	v, ok := s.Names.values[p[0]]
-	if !ok {
-		return v, nil, unknownName(p.String())
+	v, ok, err := s.Names.get(p[0])
+	if err == nil && !ok {
+		err = unknownName(p.String())
 	}
-	return v, p[1:], nil
+	return v, p[1:], err
 }
 
 func agentRef(id capabilities.ID) capabilities.Ref {
@@ -307,7 +433,8 @@ func peerHosts(s *State) map[string]capabilities.Value {
 func (s *State) ListNames(path string) ([]string, error) {
 	switch path {
 	case "":
-		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(s.Names.values))...), nil
+		all, err := s.Names.all()
+		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(all))...), err
 	case capabilities.NameMail:
 		names := make([]string, s.Mail.Len())
 		for i := range names {
@@ -345,96 +472,4 @@ func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.
 		}
 		return leaf, nil
 	})
-}
-
-// NamedAgents returns the agents for which the agent has a usable name, each with the name that Names.Of returns.
-func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
-	all := make(map[capabilities.ID]string, len(s.Names.byAgent)+1)
-	for id := range s.Names.byAgent {
-		if name := s.NameOfAgent(id, now); name != "" {
-			all[id] = name
-		}
-	}
-	all[s.Profile.Host] = s.Names.Of(s.Profile.Host)
-	return all
-}
-
-// NameOfAgent returns the name that Names.Of returns, if the agent has a usable name for another; otherwise "".
-func (s *State) NameOfAgent(id capabilities.ID, now capabilities.Time) string {
-	if slices.ContainsFunc(s.Names.byAgent[id], func(name string) bool { return isUsable(s, name, now) }) {
-		return s.Names.Of(id)
-	}
-	return ""
-}
-
-// RevokedNames returns the names whose references can no longer be used, sorted.
-func (s *State) RevokedNames(now capabilities.Time) []string {
-	var gone []string
-	for _, names := range s.Names.byAgent {
-		for _, name := range names {
-			if !isUsable(s, name, now) {
-				gone = append(gone, name)
-			}
-		}
-	}
-	slices.Sort(gone)
-	return gone
-}
-
-// isUsable reports whether the reference under a name can be used now.
-func isUsable(s *State, name string, now capabilities.Time) bool {
-	ref, ok := s.Names.values[name].AsRef()
-	return ok && s.permit(ref, capabilities.UseRead, now) == nil
-}
-
-// permit refuses with NOT_PERMITTED a use of a reference that was revoked or does not permit it.
-func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilities.Time) error {
-	if err := s.checkLive(ref); err != nil {
-		return err
-	}
-	return ref.Facet.Permits(use, now, s.Grants.uses[ref.Grant])
-}
-
-// checkLive refuses with NOT_PERMITTED a reference that was revoked.
-func (s *State) checkLive(ref capabilities.Ref) error {
-	if at, gone := s.Grants.revoked[ref.Grant]; gone && !ref.Grant.IsZero() {
-		return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", s.Names.describe(ref.Target), at)
-	}
-	return nil
-}
-
-// addressed returns the agent at a path, or with an ID or locator. It does not check that the agent may be used.
-func (s *State) addressed(to string) (capabilities.ID, error) {
-	if id, ok := targetOf(to); ok {
-		return id, nil
-	}
-	ref, err := s.agentAt(to)
-	return ref.Target, err
-}
-
-// agentAt returns the reference to an agent at a path.
-func (s *State) agentAt(to string) (capabilities.Ref, error) {
-	v, err := s.Lookup(to)
-	switch parley.CodeOf(err) {
-	case "":
-	case parley.UnknownName:
-		return capabilities.Ref{}, parley.Refuse(parley.UnknownRecipient, "unknown recipient %.200q", to).
-			WithHint("parley names lists whom this agent can reach")
-	default:
-		return capabilities.Ref{}, err
-	}
-	ref, ok := v.AsRef()
-	if !ok || ref.Kind != capabilities.KindAgent {
-		return ref, parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)
-	}
-	return ref, nil
-}
-
-// targetOf returns the ID in a recipient that is an ID or a locator, and not a path.
-func targetOf(to string) (capabilities.ID, bool) {
-	if !capabilities.IsTarget(to) {
-		return capabilities.ID{}, false // without an error to be written
-	}
-	id, err := capabilities.ParseTarget(to)
-	return id, err == nil
 }

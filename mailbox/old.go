@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -9,13 +10,15 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/index"
+	"parley/mailbox/table"
 )
 
-// Absent reports messages, or pages of the index, that are not in memory. The caller makes messages from their events
-// with Recall and lends them to the mailbox, restocks pages, and tries again. An absent form has ended.
+// Absent reports messages, or pages of the index or of names, that are not in memory. The caller makes messages from their
+// events with Recall and lends them to the mailbox, restocks pages, and tries again. An absent form has ended.
 type Absent struct {
 	Numbers []uint64
-	Pages   []Page
+	Pages   []Page      // of the index
+	Names   []table.Sum // of the pages of names
 }
 
 // Page is a page of the index, as it was stored.
@@ -23,7 +26,7 @@ type Page = index.Page
 
 // Error implements error.
 func (a *Absent) Error() string {
-	return fmt.Sprintf("messages %d and %d pages of the index are not in memory", a.Numbers, len(a.Pages))
+	return fmt.Sprintf("messages %d, %d pages of the index and %d of names are not in memory", a.Numbers, len(a.Pages), len(a.Names))
 }
 
 // absent returns the error for pages of the index.
@@ -80,6 +83,46 @@ func (l *Mail) Stored(pages ...Page) {
 
 // TrimPages lets stored pages go out of memory until at most some are left.
 func (l *Mail) TrimPages(most int) { l.index.Trim(most) }
+
+// SetPageLength sets the largest number of names in a page, before the first name. It is for tests.
+func (l *Names) SetPageLength(n int) {
+	l.agents.SetLength(n)
+	l.byULID.SetLength(n)
+}
+
+// Lacks reports whether a page of names is not in memory.
+func (l *Names) Lacks(page table.Sum) bool { return l.agents.Lacks(page) || l.byULID.Lacks(page) }
+
+// Absent returns the pages of names that are not in memory.
+func (l *Names) Absent() []table.Sum { return append(l.agents.Absent(), l.byULID.Absent()...) }
+
+// Restock brings a page of names into memory. It fails for bytes that are not those of the page.
+func (l *Names) Restock(page table.Sum, encoded []byte) error {
+	return cmp.Or(l.agents.Restock(page, encoded), l.byULID.Restock(page, encoded))
+}
+
+// Remake takes the pages of names from a state with the same names, all of whose pages are in memory. The other state
+// must not be used any more.
+func (l *Names) Remake(whole *Names) {
+	if len(l.Absent()) > 0 {
+		l.agents.Replace(&whole.agents)
+		l.byULID.Replace(&whole.byULID)
+	}
+}
+
+// Stored notes that pages of names are stored. TrimPages may let them go out of memory.
+func (l *Names) Stored(parts []table.Part) {
+	for _, p := range parts {
+		l.agents.Stored(p.Sum)
+		l.byULID.Stored(p.Sum)
+	}
+}
+
+// TrimPages lets stored pages of names go out of memory until at most some of each table are left.
+func (l *Names) TrimPages(most int) {
+	l.agents.Trim(most)
+	l.byULID.Trim(most)
+}
 
 // Lend lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
 // commands and events. Apply adds to it the messages that leave the mailbox's memory. A nil map lends nothing.
@@ -184,7 +227,7 @@ func (f *Form) addForward(e *events.FormForwarded, self capabilities.ID) {
 	}
 }
 
-// needs fails with Absent if an event cannot be folded in without a message that is not in memory.
+// needs fails with Absent if an event cannot be folded in without a message or a page that is not in memory.
 func (s *State) needs(e events.Event) error {
 	l := &s.Mail
 	var err error
@@ -219,6 +262,10 @@ func (s *State) needs(e events.Event) error {
 		err = l.addNeeds(e.ID, e.ReplyTo)
 	case *events.MessagePosted:
 		err = l.addNeeds(e.Message, e.ReplyTo)
+	case *events.NameBound:
+		err = s.Names.needs(e.Name, e.Value)
+	case *events.NameUnbound:
+		err = s.Names.needs(e.Name, capabilities.Value{})
 	}
 	return err
 }
@@ -298,26 +345,60 @@ func (s *State) heldMessages() []*Message {
 	return all
 }
 
-// headSnapshot is a snapshot without the sealed pages of the index. These are stored each for itself.
+// headSnapshot is a snapshot without the sealed pages of the index and of names. These are stored each for itself.
 type headSnapshot struct {
 	Format int
-	State  []byte // a snapshot without the index's entries
+	State  []byte // a snapshot without the index's entries, and without names in tables
 	Index  index.Head
+	Agents []byte
+	ByULID []byte
+}
+
+// wholeHead is a headSnapshot of the format wholeNames, whose state has all names.
+type wholeHead struct {
+	Format int
+	State  []byte
+	Index  index.Head
+}
+
+// decodeHead decodes a head. It returns nil for a whole snapshot.
+func decodeHead(encoded []byte) (*headSnapshot, error) {
+	format, err := formatOf(encoded)
+	switch {
+	case err == nil && format == headFormat:
+		head := new(headSnapshot)
+		return head, decode(encoded, head)
+	case err == nil && format == wholeNames:
+		var h wholeHead
+		err = decode(encoded, &h)
+		return &headSnapshot{State: h.State, Index: h.Index}, err
+	}
+	return nil, err
 }
 
 // Parts are a snapshot in parts.
 type Parts struct {
-	Head  []byte    // for Restore
-	Pages []Page    // that are not stored; they have to be, before the head is
-	Data  [][]byte  // the pages
-	Gone  []PageSum // sums of stored pages that are of no use once the head is stored
+	Head  []byte       // for Restore
+	Pages []Page       // that are not stored; they have to be, before the head is
+	Data  [][]byte     // the pages
+	Names []table.Part // pages of names that are not stored, as Pages
+	Gone  []PageSum    // sums of stored pages that are of no use once the head is stored
+}
+
+// Size returns the bytes that are written for each snapshot: all but the pages of the index, which are written once.
+func (p *Parts) Size() int {
+	size := len(p.Head)
+	for _, n := range p.Names {
+		size += len(n.Data)
+	}
+	return size
 }
 
 // PageSum is the sum of a page, under which it is stored.
 type PageSum = index.Sum
 
-// Part encodes the state without those pages of the index that are stored. It seals at most some pages, which have no
-// messages that were made at a time or later.
+// Part encodes the state without the pages that are stored. It seals at most some pages of the index, which have no
+// messages that were made at a time or later, and at most some pages of each table of names.
 func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 	l := &s.Mail
 	needed := map[int]bool{}
@@ -325,17 +406,22 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		needed[l.index.PageOf(n)] = true
 	}
 	l.index.Seal(pages, uint64(before), needed)
-	state, err := s.encode(s.indexSnapshot(true))
+	state, err := s.encode(s.indexSnapshot(true), true)
 	if err != nil {
 		return Parts{}, err
 	}
-	p := Parts{Pages: l.index.Unstored()}
-	if p.Head, err = encode(&headSnapshot{Format: headFormat, State: state, Index: l.index.Head()}); err != nil {
+	names := &s.Names
+	p := Parts{Pages: l.index.Unstored(), Names: append(names.agents.Seal(pages), names.byULID.Seal(pages)...)}
+	head := headSnapshot{Format: headFormat, State: state, Index: l.index.Head(), Agents: names.agents.Head(), ByULID: names.byULID.Head()}
+	if p.Head, err = encode(&head); err != nil {
 		return Parts{}, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
 	for _, page := range p.Pages {
 		p.Data = append(p.Data, l.index.EncodePage(page.Number))
 	}
 	p.Gone = l.index.Gone()
+	for _, sum := range append(names.agents.Gone(), names.byULID.Gone()...) {
+		p.Gone = append(p.Gone, PageSum(sum))
+	}
 	return p, nil
 }

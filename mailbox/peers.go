@@ -32,7 +32,7 @@ func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, unknownNode(c.Node)
 	}
 	evs := []events.Event{&events.NodeDropped{Node: c.Node, Date: now}}
-	for _, name := range slices.Sorted(maps.Keys(s.Names.values)) {
+	for _, name := range slices.Sorted(maps.Keys(s.Names.values)) { // those in the tables are of this node
 		if ref, ok := s.Names.values[name].AsRef(); ok && ref.Target.Node == c.Node {
 			evs = append(evs, &events.NameUnbound{Name: name})
 		}

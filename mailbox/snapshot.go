@@ -14,13 +14,13 @@ import (
 	"parley/mailbox/index"
 )
 
-// snapshotFormat is the version of the layout of snapshot, headFormat of that of headSnapshot, and
-// inboxFormat of that of inboxSnapshot. A snapshot of another
-// version is not read: the mailbox is replayed from its log.
+// snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, and headFormat of that of
+// headSnapshot. A snapshot of another version, but for wholeNames, is not read: the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
-	headFormat     = 11
 	inboxFormat    = 12
+	headFormat     = 13
+	wholeNames     = 11 // the last format of a head with all names
 )
 
 // snapshot is the encoded form of a State: the messages that are in memory, and the indexes of all. It leaves out
@@ -137,16 +137,25 @@ type usedSnapshot struct {
 // Snapshot encodes the whole state. Equal states have equal encodings. It fails with Absent if pages of the index are
 // not in memory.
 func (s *State) Snapshot() ([]byte, error) {
-	if pages := s.Mail.index.Absent(); len(pages) > 0 {
-		return nil, &Absent{Pages: pages}
+	if a := (&Absent{Pages: s.Mail.index.Absent(), Names: s.Names.Absent()}); len(a.Pages)+len(a.Names) > 0 {
+		return nil, a
 	}
 	x := s.indexSnapshot(false)
 	x.Entries = s.Mail.index.Encode()
-	return s.encode(x)
+	return s.encode(x, false)
 }
 
-// encode encodes the state with an index.
-func (s *State) encode(x indexSnapshot) ([]byte, error) {
+// encode encodes the state with an index. If head, it leaves out the names in tables.
+func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
+	names, made, err := s.Names.values, []capabilities.ID(nil), error(nil)
+	if !head {
+		if names, err = s.Names.all(); err == nil {
+			made, err = s.Names.Made()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
 	img := snapshot{
 		Format: snapshotFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
 		Given: s.Grants.given.All(), Minted: s.Grants.Minted(), ReplyGrants: s.Grants.replyGrants(),
@@ -155,7 +164,7 @@ func (s *State) encode(x indexSnapshot) ([]byte, error) {
 		Tokens: s.Tokens.all, Policy: s.Rules.policy,
 		Program: s.Runs.program, Run: s.Runs.run, Ended: s.Runs.ended, Attempt: s.Runs.attempt, Lost: s.Runs.retries,
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
-		Uses: s.Account.snapshots(), Made: s.Account.Made(),
+		Uses: s.Account.snapshots(), Made: made,
 	}
 	img.Index = x
 	for _, m := range s.heldMessages() {
@@ -167,8 +176,8 @@ func (s *State) encode(x indexSnapshot) ([]byte, error) {
 		}
 		img.Messages = append(img.Messages, mi)
 	}
-	for _, n := range slices.Sorted(maps.Keys(s.Names.values)) {
-		img.Names = append(img.Names, nameSnapshot{Name: n, Value: s.Names.values[n]})
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		img.Names = append(img.Names, nameSnapshot{Name: n, Value: names[n]})
 	}
 	for _, g := range sortedIDs(s.Grants.revoked) {
 		img.Revoked = append(img.Revoked, revokedSnapshot{Grant: g, At: s.Grants.revoked[g]})
@@ -244,15 +253,12 @@ func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
 // Restore decodes a state from a whole snapshot or a head. It fails for another format and for malformed data. The
 // mailbox has to be replayed from its first event then.
 func Restore(id capabilities.ID, encoded []byte) (*State, error) {
-	var head *headSnapshot
-	format, err := formatOf(encoded)
-	if err == nil && format == headFormat {
-		head = new(headSnapshot)
-		if err = decode(encoded, head); err == nil {
-			encoded = head.State
-		}
+	head, err := decodeHead(encoded)
+	if head != nil {
+		encoded = head.State
 	}
 	var inbox *inboxSnapshot
+	format := 0
 	if err == nil {
 		format, err = formatOf(encoded)
 	}
@@ -274,7 +280,7 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	}
 	s := New(id)
 	if head != nil {
-		err = s.Mail.index.RestoreHead(head.Index)
+		err = cmp.Or(s.Mail.index.RestoreHead(head.Index), s.Names.agents.RestoreHead(head.Agents), s.Names.byULID.RestoreHead(head.ByULID))
 	} else {
 		err = s.Mail.index.Decode(img.Index.Entries)
 	}
@@ -345,7 +351,10 @@ func (img *snapshot) restore(s *State) error {
 			s.Runs.prompt = s.Mail.live[n]
 		}
 	}
-	s.Account.restore(img.Uses, img.Made)
+	for _, id := range img.Made {
+		s.Names.addMade(id)
+	}
+	s.Account.restore(img.Uses)
 	return nil
 }
 

@@ -60,6 +60,32 @@ func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
 	}
 }
 
+// TestHeadOfFormat11IsReadForEver restores a head that has all names.
+func TestHeadOfFormat11IsReadForEver(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
+	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "open", Fields: text, Deadline: 50})
+	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "cancelled", Fields: text})
+	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(2)})
+	v.Must("fae", mailbox.BindName{Name: "n", Value: "7"})
+	v.Must("fae", mailbox.CreateAgent{Agent: v.NewID(), Kind: events.Guest, Name: "made"})
+	v.Must("fae", mailbox.CopyName{From: "made", To: "again"})
+	encoded, err := os.ReadFile("testdata/snapshot-11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, err := mailbox.Restore(v.States["fae"].ID, encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := restored.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != v.Snapshot("fae") {
+		t.Error("the restored state is another than the one that was written")
+	}
+}
+
 // TestSnapshotOfFormat10IsReadForEver restores a file of the format. The checkpoints of archives have such states, and
 // the events that they stand for may be elsewhere. The file is written once, and never again.
 func TestSnapshotOfFormat10IsReadForEver(t *testing.T) {

@@ -87,6 +87,7 @@ func (v *Harness) Add(name string) {
 	id := v.IDsOf(name)()
 	s := mailbox.New(id)
 	s.Mail.SetPageLength(pageLength)
+	s.Names.SetPageLength(pageLength)
 	v.NameOf[id] = name
 	v.SetState(name, s)
 	v.Agents = append(v.Agents, name)
@@ -160,6 +161,11 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
+	for _, sum := range a.Names {
+		if err := s.Names.Restock(sum, v.pages[mailbox.PageSum(sum)]); err != nil {
+			v.TB.Fatalf("%s: %v", name, err)
+		}
+	}
 	for _, n := range a.Numbers {
 		var evs []events.Event
 		for _, version := range s.Mail.Versions(n) {
@@ -183,8 +189,13 @@ func (v *Harness) shed(s *mailbox.State) {
 	for i, p := range parts.Pages {
 		v.pages[p.Sum] = parts.Data[i]
 	}
+	for _, p := range parts.Names {
+		v.pages[mailbox.PageSum(p.Sum)] = p.Data
+	}
 	s.Mail.Stored(parts.Pages...)
 	s.Mail.TrimPages(0)
+	s.Names.Stored(parts.Names)
+	s.Names.TrimPages(0)
 }
 
 // recalling calls fn with none but the messages that it needs of those that the state has let go of.
@@ -192,11 +203,11 @@ func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) erro
 	v.TB.Helper()
 	lent := map[uint64]*mailbox.Message{}
 	s.Mail.Lend(lent)
-	if v.decided%3 == 0 && s.Mail.Len() > pageLength {
+	if v.decided%3 == 0 {
 		v.shed(s)
 	}
 	defer func() {
-		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages()}, nil)
+		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Names: s.Names.Absent()}, nil)
 		old := v.old[name]
 		maps.Copy(old, lent)
 		s.Mail.Lend(old)
@@ -410,7 +421,7 @@ func (v *Harness) checkParts(name, want string) {
 	if s, err = mailbox.Restore(s.ID, parts.Head); err != nil {
 		v.TB.Fatal(err)
 	}
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Names: s.Names.Absent()}, nil)
 	got, err := s.Snapshot()
 	if err != nil {
 		v.TB.Fatal(err)
@@ -425,6 +436,7 @@ func (v *Harness) Replay(name string) *mailbox.State {
 	v.TB.Helper()
 	s := mailbox.New(v.States[name].ID)
 	s.Mail.SetPageLength(pageLength)
+	s.Names.SetPageLength(pageLength)
 	for i, r := range v.Logs[name] {
 		lent := map[uint64]*mailbox.Message{}
 		s.Mail.Lend(lent)
@@ -441,7 +453,7 @@ func (v *Harness) Replay(name string) *mailbox.State {
 		}
 	}
 	s.Mail.Lend(nil)
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Names: s.Names.Absent()}, nil)
 	return s
 }
 

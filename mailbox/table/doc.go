@@ -1,0 +1,11 @@
+// Package table holds an ordered map in pages, most of which need not be in memory.
+//
+// A page is a range of the keys, with at most 1,024 entries. A page that is sealed can be stored under the SHA-256 sum of
+// its bytes, and may then leave memory. A method that needs a page which is not in memory fails with Absent. The caller
+// reads the page, brings it back with Restock, and calls again. Head is the table without its stored pages.
+//
+// Promised: a table with absent pages has the same entries as the whole one. Lookups change nothing.
+//
+// Not promised: that equal tables have equal pages, as these follow from the order of the changes. A Table is not safe
+// for concurrent use.
+package table
