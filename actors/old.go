@@ -380,3 +380,42 @@ func (b *mailboxActor) listed(f view.MessageFilter, first uint64) iter.Seq2[mail
 func (b *mailboxActor) formOf(id capabilities.ID) (*mailbox.Message, error) {
 	return recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindFormID(id) })
 }
+
+// Log returns events of the agent's mailbox after a version, oldest first, at most limit. It goes on past events that
+// are elsewhere, and names them.
+func (a *Agent) Log(ctx context.Context, after uint64, limit int) (view.Log, error) {
+	l := view.Log{Entries: []view.Entry{}, Archived: a.node.journal.ArchivedVersion(a.id)}
+	for want := limit; want > 0; {
+		logged, err := a.node.journal.Events(ctx, a.id, after, want)
+		if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
+			first, last := a.node.journal.VersionsIn(a.id, away.Segment)
+			if first > after+1 { // read those before
+				want = min(want, int(first-1-after))
+				continue
+			}
+			l.Missing = append(l.Missing, view.MissingEvents{First: after + 1, Last: last, Elsewhere: shownElsewhere(away)})
+			after, want = last, limit-len(l.Entries)
+			continue
+		}
+		if err != nil {
+			return l, err
+		}
+		for _, e := range logged {
+			l.Entries = append(l.Entries, view.Entry{
+				Commit: e.Commit, Version: e.Version, Type: events.Name(e.Event), Schema: events.Version(e.Event),
+				At: e.At, Payload: e.Event,
+			})
+		}
+		if len(logged) < want {
+			break
+		}
+		after += uint64(len(logged))
+		want = limit - len(l.Entries)
+	}
+	return l, nil
+}
+
+// outcomeOf returns the outcome of a form as the agent sees it.
+func (b *mailboxActor) outcomeOf(f *mailbox.Form, reveal bool) (view.Outcome, error) {
+	return recalled(b, func() (view.Outcome, error) { return b.viewer().outcome(f, reveal) })
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
-	"parley/persistence"
 )
 
 // Inbox lists the messages of a view by number.
@@ -323,40 +321,6 @@ func (m Mail) Follow(ctx context.Context, v view.MessageFilter, cursor uint64) i
 	}
 }
 
-// Log returns events of the agent's mailbox after a version, oldest first, at most limit. It goes on past events that
-// are elsewhere, and names them.
-func (a *Agent) Log(ctx context.Context, after uint64, limit int) (view.Log, error) {
-	l := view.Log{Entries: []view.Entry{}, Archived: a.node.journal.ArchivedVersion(a.id)}
-	for want := limit; want > 0; {
-		logged, err := a.node.journal.Events(ctx, a.id, after, want)
-		if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
-			first, last := a.node.journal.VersionsIn(a.id, away.Segment)
-			if first > after+1 { // read those before
-				want = min(want, int(first-1-after))
-				continue
-			}
-			l.Missing = append(l.Missing, view.MissingEvents{First: after + 1, Last: last, Elsewhere: shownElsewhere(away)})
-			after, want = last, limit-len(l.Entries)
-			continue
-		}
-		if err != nil {
-			return l, err
-		}
-		for _, e := range logged {
-			l.Entries = append(l.Entries, view.Entry{
-				Commit: e.Commit, Version: e.Version, Type: events.Name(e.Event), Schema: events.Version(e.Event),
-				At: e.At, Payload: e.Event,
-			})
-		}
-		if len(logged) < want {
-			break
-		}
-		after += uint64(len(logged))
-		want = limit - len(l.Entries)
-	}
-	return l, nil
-}
-
 // viewer shows a mailbox to its agent, with the agent's own names for others.
 type viewer struct {
 	state   *mailbox.State
@@ -367,11 +331,6 @@ type viewer struct {
 
 func (b *mailboxActor) viewer() *viewer {
 	return &viewer{state: b.state, secrets: b.node.secrets}
-}
-
-// outcomeOf returns the outcome of a form as the agent sees it.
-func (b *mailboxActor) outcomeOf(f *mailbox.Form, reveal bool) (view.Outcome, error) {
-	return recalled(b, func() (view.Outcome, error) { return b.viewer().outcome(f, reveal) })
 }
 
 // nameOf returns the agent's name for another. It notes a name that is not in memory.
