@@ -33,13 +33,12 @@ func TestPagesAreAccessible(t *testing.T) {
 	b := h.openBrowser()
 	for _, scheme := range []string{"light", "dark"} {
 		b.prefer(scheme)
-		for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/agents/SELF", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
+		for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
 			b.do(chromedp.Navigate(b.url + path))
 			b.until(`document.readyState === 'complete'`)
-			if path == "/agents/fae" {
+			if summary := map[string]string{"/agents/fae?tab=access": "#holds summary", "/agents/fae?tab=events": "#log summary"}[path]; summary != "" {
 				b.until(`document.documentElement.dataset.live`)
-				b.click("#holds summary")
-				b.click("#log summary")
+				b.click(summary)
 			}
 			if path == "/questions" {
 				b.click(".ask:has(.select) button.primary") // shows the errors

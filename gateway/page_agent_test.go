@@ -67,20 +67,29 @@ func TestAgentPageWorksWithoutScript(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	h.give()
-	status, head, body := h.get("/agents/fae", "text/html")
-	if status != 200 || head.Get("Content-Security-Policy") != pagePolicy {
-		t.Fatalf("%d %v\n%s", status, head, body)
-	}
-	for _, want := range []string{
-		h.fae.ID().String(), `href="/?as=fae"`, "@host", // its names
-		"<strong>SELF</strong></bdi> to <bdi",                                                          // its grants
-		"Always</strong>", "exactly: git push<", "used 1 time, last", "Never</strong>", "not used yet", // its rules
-		"&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}", "&lt;img src=x&gt;\\u{202e}",
-		"<code>RuleUsed</code>", "<code>RuleAdded</code>", "&#34;tool&#34;", // its log
+	var body string
+	for _, c := range []struct {
+		tab  string
+		want []string
+	}{
+		{"activity", []string{`href="/agents/fae?tab=access"`, `aria-current="page">Activity`, "asks about calls that no rule decides", "✓</span> Always: exactly this call", "Run git push", `name="text"`}},
+		{"access", []string{h.fae.ID().String(), "@host", "<strong>SELF</strong></bdi> to <bdi", "got a reference", "its host"}},
+		{"rules", []string{
+			"Always</strong>", "exactly: git push<", "used 1 time, last", "Never</strong>", "not used yet", "until removed",
+			"&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}", "&lt;img src=x&gt;\\u{202e}",
+		}},
+		{"events", []string{"<code>RuleUsed</code>", "<code>RuleAdded</code>", "&#34;tool&#34;"}},
 	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("there is no %q in\n%s", want, body)
+		status, head, part := h.get("/agents/fae?tab="+c.tab, "text/html")
+		if status != 200 || head.Get("Content-Security-Policy") != pagePolicy {
+			t.Fatalf("%d %v\n%s", status, head, part)
 		}
+		for _, want := range c.want {
+			if !strings.Contains(part, want) {
+				t.Errorf("%s: there is no %q in\n%s", c.tab, want, part)
+			}
+		}
+		body += part
 	}
 	if bad := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]|https?://|<img src=x|\x{202e}`).FindString(body); bad != "" {
 		t.Errorf("it has %q in it", bad)
@@ -105,7 +114,7 @@ func TestAgentPageShowsNewestEvents(t *testing.T) {
 	if err := h.fae.Names().Store(t.Context(), "last", `"`+long+`"`); err != nil {
 		t.Fatal(err)
 	}
-	_, _, body := h.get("/agents/fae", "text/html")
+	_, _, body := h.get("/agents/fae?tab=events", "text/html")
 	_, log, _ := strings.Cut(body, `id="log"`)
 	if got := strings.Count(log, "<details>"); got != newestEvents {
 		t.Errorf("%d events", got)
@@ -154,6 +163,7 @@ func TestGrantIsRevokedOnAgentPage(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/agents")
 	b.click(`a[href$="/agents/fae"]`)
+	b.click(`.tabs a[href$="tab=access"]`)
 	b.do(chromedp.WaitVisible("#grants button[name=revoke]"))
 	b.reads("#grants li", "SELF to HOST")
 	b.click("#grants button[name=revoke]")

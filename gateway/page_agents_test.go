@@ -121,7 +121,7 @@ func TestAgentLogIsReadToItsBeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := version
-	for address := "/agents/fae"; address != ""; {
+	for address := "/agents/fae?tab=events"; address != ""; {
 		_, _, body := h.get(address, "text/html")
 		_, log, _ := strings.Cut(body, `id="log"`)
 		for _, m := range regexp.MustCompile(`<li data-part="(\d+)">`).FindAllStringSubmatch(log, -1) {
@@ -132,14 +132,14 @@ func TestAgentLogIsReadToItsBeginning(t *testing.T) {
 		}
 		address = ""
 		if m := regexp.MustCompile(`href="([^"#]*)#log-head">Older`).FindStringSubmatch(log); m != nil {
-			address = m[1]
+			address = html.UnescapeString(m[1])
 		}
 	}
 	if next != 0 {
 		t.Errorf("the log ends at version %d", next+1)
 	}
 	for _, bad := range []string{"0", "x", "-1"} {
-		if status, _, _ := h.get("/agents/fae?before="+bad, "text/html"); status != http.StatusBadRequest {
+		if status, _, _ := h.get("/agents/fae?tab=events&before="+bad, "text/html"); status != http.StatusBadRequest {
 			t.Errorf("before %s: %d", bad, status)
 		}
 	}
@@ -164,8 +164,9 @@ func TestButtonsNeedTheirScope(t *testing.T) {
 		{h.fae, "/agents/SELF", []string{"read"}, 0},
 	} {
 		h.token = makeToken(t, c.who, c.scopes...)
-		status, _, body := h.get(c.path, "text/html")
-		if got := buttons.FindAllString(body, -1); status != 200 || len(got) != c.want {
+		status, _, rules := h.get(c.path+"?tab=rules", "text/html")
+		_, _, access := h.get(c.path+"?tab=access", "text/html")
+		if got := buttons.FindAllString(rules+access, -1); status != 200 || len(got) != c.want {
 			t.Errorf("%s with %v: %d, %q, want %d", c.path, c.scopes, status, got, c.want)
 		}
 	}
@@ -199,24 +200,34 @@ func TestAgentPageIsLive(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/agents/fae")
 	b.live()
-	b.reads("#rules-head ~ p", "None")
-	b.click("#log details summary")
-	b.until(`document.querySelector('#log details').open`)
-	if _, err := h.fae.Send(t.Context(), "HOST", "I begin <b>now</b>"); err != nil {
+	if _, err := h.fae.Send(t.Context(), "HOST", "I **begin** <b>now</b>"); err != nil {
 		t.Fatal(err)
 	}
-	b.reads("#mail a", "I begin <b>now</b>")
+	b.reads("#activity .mail strong", "begin")
+	b.reads("#activity .mail", "I begin <b>now</b>")
+	b.open("/agents/fae?tab=access")
+	b.live()
 	if err := h.fae.Names().Store(t.Context(), "note", `"kept"`); err != nil {
 		t.Fatal(err)
 	}
 	b.reads("#holds li", "note")
-	b.reads("#log li:first-child summary", "NameBound")
-	b.until(`document.querySelectorAll('#log details[open]').length === 1 && !document.querySelector('#log details').open`) // the one that was opened
-	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
-	b.reads("#rules li", "shell")
 	b.click(`#holds li[data-part=note] summary`)
 	b.click(`button[name=remove][value=note]`)
 	b.until(`!document.querySelector('#holds li[data-part=note]') && document.activeElement.id === 'main'`)
+	b.open("/agents/fae?tab=rules")
+	b.live()
+	b.reads("#rules-head ~ p", "None")
+	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
+	b.reads("#rules li", "shell")
+	b.open("/agents/fae?tab=events")
+	b.live()
+	b.click("#log details summary")
+	b.until(`document.querySelector('#log details').open`)
+	if err := h.fae.Names().Store(t.Context(), "other", `"kept"`); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#log li:first-child summary", "NameBound")
+	b.until(`document.querySelectorAll('#log details[open]').length === 1 && !document.querySelector('#log details').open`) // the one that was opened
 	b.checkNoFaults()
 	if _, err := h.fae.Names().Show(t.Context(), "note", false); err == nil {
 		t.Error("the name is still there")
@@ -232,7 +243,7 @@ func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	b := h.openBrowser()
-	b.open("/agents/fae")
+	b.open("/agents/fae?tab=access")
 	b.live()
 	k.stop()
 	k.start()

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -20,19 +21,79 @@ import (
 // AgentsPath, with a name behind it, is the address of an agent's own page.
 const AgentsPath = "/agents/"
 
-// agentPage is the data of an agent's page.
+// agentPage is the data of an agent's page. Of the parts, those of its tab are set.
 type agentPage struct {
 	Name   string // "" is the reader
 	ID     capabilities.ID
-	Mail   []card         // newest first
-	Output string         // the end of the program's output
-	Names  []namedValue   // sorted
-	Grants []view.Granted // newest first
-	Rules  []view.Rule    // oldest first
-	Log    logPart
-	MayAct bool // the session may revoke and remove
-	MayEnd bool // the session may end rules too: the reader is the node's host
+	Tab    string
+	Wrong  string // why the node refused what was sent
+	Text   string // of the message that was refused
+	Key    string // of the next message, so that it is sent once
+	MayAct bool   // the session may revoke and remove
+	MayEnd bool   // the session may end rules too: the reader is the node's host
+	MayAsk bool   // the session may send messages and stop runs
+
+	Activity activity
+	Rules    []view.Rule    // oldest first
+	Names    []namedValue   // sorted
+	Grants   []view.Granted // newest first
+	Writers  []writer
+	Log      logPart
 	Standing
+}
+
+// The tabs of an agent's page. The first one is shown without a "tab" in the address.
+const (
+	activityTab = "activity"
+	rulesTab    = "rules"
+	accessTab   = "access"
+	eventsTab   = "events"
+)
+
+// tab is a link to a part of an agent's page.
+type tab struct{ Name, Title, Address string }
+
+// Tabs returns the tabs of the page.
+func (d agentPage) Tabs() []tab {
+	return []tab{
+		{activityTab, "Activity", d.Page()}, {rulesTab, "Rules", d.In(rulesTab)}, {accessTab, "Access", d.In(accessTab)}, {eventsTab, "Events", d.In(eventsTab)},
+	}
+}
+
+// In returns the address of a tab.
+func (d agentPage) In(tab string) string { return d.Page() + "?tab=" + tab }
+
+// MayStop reports whether there is a run that the reader may stop.
+func (d agentPage) MayStop() bool {
+	return d.MayAsk && d.Runtime != "" && (d.Status == "running" || d.Status == "initializing")
+}
+
+// State returns the state of the agent in words.
+func (d agentPage) State() string {
+	if len(d.Pending) > 0 {
+		return "waiting for you"
+	}
+	return d.Status
+}
+
+// PolicyText returns the agent's policy in words.
+func (d agentPage) PolicyText() string {
+	switch d.Policy {
+	case "always":
+		return "asks about every call"
+	case "never":
+		return "asks about no call, and denies those of a rule"
+	case "deny":
+		return "denies every call that no rule allows"
+	}
+	return "asks about calls that no rule decides"
+}
+
+// writer is an agent that may write to the agent, and why.
+type writer struct {
+	party
+	Why   string
+	Since capabilities.Time
 }
 
 // logPart is a part of an agent's log.
@@ -100,27 +161,41 @@ func (d agentPage) Inbox() string {
 // Bounds of the parts of an agent's page.
 const (
 	newestEvents = 100   // of the log, shown at once
-	newestMail   = 10    // messages
 	shownGrants  = 200   // the newest
 	maxPayload   = 4_000 // characters of an event
-	newestPieces = 100   // of the program's output
-	maxOutput    = 8_000 // bytes of the program's output
 )
 
-// ofAgent shows the page of an agent.
+// ofAgent shows the page of an agent, or does what its plain HTML form asks for.
 func (p *page) ofAgent() error {
-	if err := p.readsOnly(); err != nil {
-		return err
+	isPost := p.r.Method == http.MethodPost
+	if !isPost {
+		if err := p.readsOnly(); err != nil {
+			return err
+		}
 	}
 	name := strings.TrimPrefix(p.r.URL.Path, AgentsPath)
 	agent, err := p.agentOf(name)
 	if err != nil {
 		return err
 	}
-	d := agentPage{Name: name, ID: agent.ID(), MayAct: p.principal.May(pageOperation(api.ScopeAdmin)) == nil}
+	may := func(s api.Scope) bool { return p.principal.May(pageOperation(s)) == nil }
+	d := agentPage{Name: name, ID: agent.ID(), Tab: p.r.URL.Query().Get("tab"), Key: rand.Text(), MayAct: may(api.ScopeAdmin), MayAsk: may(api.ScopeAsk)}
 	d.MayEnd = d.MayAct && p.principal.IsHost()
+	if d.Tab == "" {
+		d.Tab = activityTab
+	}
 	if agent.ID() == p.principal.ID() {
 		d.Name = ""
+	}
+	status := http.StatusOK
+	if isPost {
+		err := p.actOn(&d)
+		if err == nil {
+			http.Redirect(p.w, p.r, p.base+p.r.URL.RequestURI(), http.StatusSeeOther)
+			return nil
+		}
+		shown := api.Shown(err)
+		d.Wrong, status = shown.Message, api.HTTPStatus(shown.Code)
 	}
 	if err := p.fill(&d, agent); err != nil {
 		return err
@@ -129,82 +204,107 @@ func (p *page) ofAgent() error {
 	if d.Name != "" {
 		title = sanitize.Line(d.Name)
 	}
-	return p.show(http.StatusOK, "agent.html", layout{Title: title, Main: d})
+	return p.show(status, "agent.html", layout{Title: title, Main: d})
 }
 
-// fill looks up the parts of an agent's page.
+// actOn performs the operation of a plain HTML form on an agent's page.
+func (p *page) actOn(d *agentPage) error {
+	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, maxPlainForm)
+	if err := p.r.ParseForm(); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
+	}
+	sent, as, id := p.r.PostForm, api.Acting{As: d.Name}, d.ID.String()
+	var name string
+	var request any
+	switch {
+	case sent.Has("stop"):
+		name, request = "stop_agent", api.AgentRequest{AgentID: id}
+	case sent.Has("end"):
+		rule, err := capabilities.ParseID(sent.Get("end"))
+		if err != nil {
+			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", sent.Get("end"))
+		}
+		name, request = "remove_rule", api.RemoveRuleRequest{Agent: d.Name, Rule: rule}
+	case sent.Has("revoke"):
+		name, request = "revoke", api.RevokeRequest{Acting: as, Grant: sent.Get("revoke")}
+	case sent.Has("remove"):
+		name, request = "remove_name", api.NameRequest{Acting: as, Name: sent.Get("remove")}
+	default:
+		d.Text, d.Key = sent.Get("text"), sent.Get("key")
+		name, request = "send_agent_message", api.SendAgentMessageRequest{AgentID: id, Text: d.Text, MessageID: d.Key}
+	}
+	if err := p.principal.May(p.site.Backend.Operations()[name]); err != nil {
+		return err
+	}
+	resp, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: request})
+	if got, ok := resp.(api.SendAgentMessageResponse); ok && err == nil && got.Error != nil {
+		return got.Error
+	}
+	return err
+}
+
+// fill looks up the part of an agent's page that its tab shows.
 func (p *page) fill(d *agentPage, agent api.Agent) (err error) {
 	ctx := p.ctx()
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
 		return err
 	}
-	if d.Mail, err = p.newestMail(local{d.Name, agent}); err != nil {
-		return err
+	before := p.r.URL.Query().Get("before")
+	switch d.Tab {
+	case activityTab:
+		d.Activity, err = p.activityOf(local{d.Name, agent}, d.AgentStatus, before)
+	case rulesTab:
+		d.Rules, err = agent.Rules().List(ctx)
+	case accessTab:
+		err = p.access(d, agent)
+	case eventsTab:
+		d.Log, err = history(ctx, agent, before)
+	default:
+		err = parley.Refuse(parley.InvalidArgument, "an agent's page has no tab %.40q", d.Tab)
 	}
-	if d.Names, err = namedValues(ctx, agent); err != nil {
-		return err
-	}
-	if d.Grants, err = agent.Names().Grants(ctx); err != nil {
-		return err
-	}
-	slices.Reverse(d.Grants)
-	d.Grants = d.Grants[:min(len(d.Grants), shownGrants)]
-	if d.Rules, err = agent.Rules().List(ctx); err != nil {
-		return err
-	}
-	if d.Output, err = newestOutput(ctx, agent); err != nil {
-		return err
-	}
-	d.Log, err = history(ctx, agent, p.r.URL.Query().Get("before"))
 	return err
 }
 
-// newestOutput returns the end of the output of an agent's program, in whole lines if there are some.
-func newestOutput(ctx context.Context, agent api.Agent) (string, error) {
-	pieces, _, err := agent.Output().Latest(ctx, newestPieces)
+// access looks up what an agent holds, what it gave, and who may write to it.
+func (p *page) access(d *agentPage, agent api.Agent) (err error) {
+	ctx := p.ctx()
+	if d.Names, err = namedValues(ctx, agent); err != nil {
+		return err
+	}
+	given, err := agent.Names().Grants(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var b strings.Builder
-	for _, p := range pieces {
-		if p.Stream != "notice" {
-			b.WriteString(p.Text)
-		} else if line, _ := p.CallLine(); line != "" {
-			if text := b.String(); text != "" && !strings.HasSuffix(text, "\n") {
-				b.WriteByte('\n')
-			}
-			b.WriteString("▸ " + line + "\n")
+	slices.Reverse(given)
+	d.Grants = given[:min(len(given), shownGrants)]
+	if d.Host != d.ID {
+		d.Writers = append(d.Writers, writer{party: p.partyOf(d.Host), Why: "its host"})
+	}
+	if d.Maker != d.Host && d.Maker != d.ID && !d.Maker.IsZero() {
+		d.Writers = append(d.Writers, writer{party: p.partyOf(d.Maker), Why: "made it"})
+	}
+	own, err := p.agent.Names().Grants(ctx)
+	if err != nil {
+		return err
+	}
+	if agent.ID() == p.agent.ID() {
+		own = nil
+	}
+	slices.Reverse(own)
+	for _, g := range slices.Concat(given, own) {
+		if g.Target == d.ID && g.Kind == capabilities.KindAgent && g.Revoked == 0 && len(d.Writers) < shownGrants {
+			d.Writers = append(d.Writers, writer{party: partyOf(g.To, g.ToName), Why: "got a reference" + facetLimits(g.Facet), Since: g.At})
 		}
 	}
-	text := b.String()
-	if over := len(text) - maxOutput; over > 0 {
-		text = strings.ToValidUTF8(text[over:], "")
-		if _, whole, ok := strings.Cut(text, "\n"); ok {
-			text = whole
-		}
-	}
-	return strings.TrimRight(text, "\n"), nil
+	return nil
 }
 
-// newestMail returns the end of an agent's mail, newest first.
-func (p *page) newestMail(l local) ([]card, error) {
-	end, _, err := endOfMail(p.ctx(), l.agent)
-	if err != nil {
-		return nil, err
+// partyOf returns a party by the name that the reader has for it.
+func (p *page) partyOf(id capabilities.ID) party {
+	if id == p.principal.ID() {
+		return party{Name: "you", ID: id.String(), Own: true}
 	}
-	messages, _, err := window(p.ctx(), l.agent, end, newestMail, listQuery{}.keeps)
-	if err != nil {
-		return nil, err
-	}
-	var cards []card
-	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
-		c := card{Message: e, Base: p.base, As: l.name, Status: statusOf(e)}
-		if c.IsApproval() {
-			c.Approval = newApproval(e)
-		}
-		cards = append(cards, c)
-	}
-	return cards, nil
+	return partyOf(id, heldNames(p.ctx(), p.agent)[id])
 }
 
 // namedValues returns the values that an agent holds, by name.

@@ -16,12 +16,19 @@ const (
 	relisten         = 10 * time.Second       // between two looks for new agents
 	maxChangedAgents = 50                     // agents that one event names
 	maxKeys          = 1000                   // questions that one event names
+	maxOutputs       = 20                     // agents whose output one stream follows
 )
 
-// update is a change besides messages: of the questions that wait, of agents, or of both.
+// update is a change besides messages: of the questions that wait, of agents, of both, or of output.
 type update struct {
 	questions *counted
 	agents    *agentsChanged
+	output    *moreOutput
+}
+
+// moreOutput is the event "output": an agent whose program has put out more.
+type moreOutput struct {
+	Agent string `json:"agent"`
 }
 
 // counted is the event "questions": the number of questions that wait, and their keys, oldest first.
@@ -43,9 +50,43 @@ func (u update) send(out *sse) error {
 		}
 	}
 	if u.agents != nil {
-		return out.send("agents", 0, u.agents)
+		if err := out.send("agents", 0, u.agents); err != nil {
+			return err
+		}
+	}
+	if u.output != nil {
+		return out.send("output", 0, u.output)
 	}
 	return nil
+}
+
+// watchOutput tells the stream of the output of an agent's program, first and whenever there is more on disk, until ctx
+// ends or an error. It tells at most once in recount, however much there is. The stream ends with it, unless the reader may
+// not act as the agent.
+func (s *stream) watchOutput(ctx context.Context, name string) {
+	agent, err := s.site.Backend.Agent(ctx, s.principal, name)
+	if err != nil {
+		return
+	}
+	defer s.end()
+	_, cursor, err := agent.Output().Latest(ctx, 0)
+	for err == nil {
+		select {
+		case s.updates <- update{output: &moreOutput{Agent: agent.ID().String()}}:
+		case <-ctx.Done():
+			return
+		}
+		pause := time.NewTimer(recount)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+		if cursor, err = agent.Output().Beyond(ctx, cursor); ctx.Err() != nil {
+			return
+		}
+	}
 }
 
 // watchQuestions passes the keys of the questions that wait to the stream, first and whenever they change, until ctx ends

@@ -28,8 +28,8 @@ type stream struct {
 	updates chan update
 }
 
-// events streams changes: the changed messages of mailboxes, the questions that wait and, if the request has "agents",
-// the agents that change. The stream ends with the node and with the session, and when its reader is too slow.
+// events streams changes: the changed messages of mailboxes, the questions that wait, the output of programs of the agents
+// that "output" names and, if the request has "agents", the agents that change. The stream ends with the node and with the session, and when its reader is too slow.
 func (p *page) events() error {
 	if err := p.readsOnly(); err != nil {
 		return err
@@ -40,6 +40,10 @@ func (p *page) events() error {
 	feeds, err := p.feeds()
 	if err != nil {
 		return err
+	}
+	outputs := p.r.URL.Query()["output"]
+	if len(outputs) > maxOutputs {
+		return parley.Refuse(parley.InvalidArgument, "a stream tells of the output of %d agents at most", maxOutputs)
 	}
 	ctx, cancel := context.WithCancel(p.ctx())
 	defer context.AfterFunc(p.site.Stopping, cancel)()
@@ -55,6 +59,9 @@ func (p *page) events() error {
 	defer cancel()
 	for i, f := range feeds {
 		work.Go(func() { s.follow(ctx, i, f) })
+	}
+	for _, name := range outputs {
+		work.Go(func() { s.watchOutput(ctx, name) })
 	}
 	work.Go(func() { s.watchQuestions(ctx, p.r.URL.Query().Has("agents")) })
 	s.pump(ctx)

@@ -1,4 +1,5 @@
-// Keeps the list of agents and an agent's page current. Its buttons revoke grants, and remove names and standing rules.
+// Keeps the list of agents and an agent's page current. Its buttons stop a run, revoke grants, and remove names and
+// standing rules.
 
 import { announce } from './cards.js';
 import { renew } from './renew.js';
@@ -6,33 +7,46 @@ import { call, page } from './rpc.js';
 import { visible } from './visible.js';
 
 const calls = {
+  stop: (agent, id) => ['stop_agent', { agentId: id }],
   revoke: (agent, grant) => ['revoke', { as: agent, grant }],
   remove: (agent, name) => ['remove_name', { as: agent, name }],
   end: (agent, rule) => ['remove_rule', { agent, rule }],
 };
-const said = { revoke: 'Revoked', remove: 'The name is removed', end: 'The rule has ended' };
+const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed' };
 const pause = 1000; // between two updates
+const pauseOfOutput = 250;
+const nearEnd = 60; // pixels within which the page follows the end
 
 const shown = () => document.getElementById('agent') ?? document.getElementById('agents');
+const activity = () => document.getElementById('activity');
+
+/** Returns the name of the agent whose output the page shows; undefined if it shows none. */
+export const outputOf = () => (activity()?.dataset.newest ? shown().dataset.agent : undefined);
 
 /** Updates the page after changes to agents. Without an argument any agent may have changed. */
 export function agentsChanged(what) {
   const { id } = shown().dataset;
-  if (!what || !id || what.many || what.agents.includes(id)) again();
+  if (!what || !id || what.many || what.agents.includes(id)) again(pause);
 }
 
-let wanted = false;
+/** Updates the page after output of an agent's program. */
+export function outputChanged(what) {
+  if (what.agent === shown().dataset.id) again(pauseOfOutput);
+}
+
+let wanted = 0; // the pause after the next update; 0 if none is wanted
 let looks = false;
 
-async function again() {
-  wanted = true;
+async function again(after) {
+  wanted = Math.max(wanted, after);
   if (looks) return;
   looks = true;
   while (wanted) {
-    wanted = false;
+    const rest = wanted;
+    wanted = 0;
     await shownAgain();
     await look();
-    await new Promise((resolve) => { setTimeout(resolve, pause); });
+    await new Promise((resolve) => { setTimeout(resolve, rest); });
   }
   looks = false;
 }
@@ -45,14 +59,60 @@ function shownAgain() {
 
 async function look() {
   try {
-    const next = (await page(location.pathname + location.search, { base: '' })).getElementById(shown().id);
+    const item = new URL(location);
+    item.searchParams.set('pane', 'item');
+    const next = (await page(item.pathname + item.search, { base: '' })).getElementById(shown().id);
     const failure = shown().querySelector(':scope > .failure');
     if (!next) return;
     if (failure) next.querySelector(':scope > .failure').textContent = failure.textContent;
+    const follows = isAtEnd();
+    if (activity()) keep(next, follows);
     renew(shown(), next);
+    if (follows) toEnd();
   } catch {
     // the stream of events updates the page once the node is back
   }
+}
+
+/** Replaces parts of the next activity with those that stay: open questions, and all of it while the person reads above the end. */
+function keep(next, follows) {
+  const list = next.querySelector('#activity');
+  if (!follows) {
+    const more = list.lastElementChild?.textContent !== activity().lastElementChild?.textContent;
+    if (more) offerEnd(true);
+    const section = document.querySelector('#agent > [data-part=activity]');
+    list.closest('section').replaceWith(section.cloneNode(true));
+    return;
+  }
+  for (const old of activity().querySelectorAll(':scope > [data-keep]')) {
+    const same = [...list.children].find((n) => n.dataset.part === old.dataset.part && n.dataset.keep === old.dataset.keep);
+    same?.replaceWith(old.cloneNode(true));
+  }
+}
+
+/** Returns what scrolls the activity. */
+function scroller() {
+  for (let e = activity(); e; e = e.parentElement) {
+    if (e.scrollHeight > e.clientHeight && /auto|scroll/.test(getComputedStyle(e).overflowY)) return e;
+  }
+  return document.scrollingElement;
+}
+
+function isAtEnd() {
+  if (!activity()?.dataset.newest) return false;
+  const s = scroller();
+  return s.scrollHeight - s.scrollTop - s.clientHeight < nearEnd;
+}
+
+function toEnd() {
+  const s = scroller();
+  s.scrollTop = s.scrollHeight;
+  offerEnd(false);
+}
+
+function offerEnd(is) {
+  const button = document.getElementById('follow');
+  if (button) button.hidden = !is;
 }
 
 async function pressed(button) {
@@ -67,14 +127,21 @@ async function pressed(button) {
     fail(refused.message);
     return;
   }
+  if (button.name === 'stop' && outputOf() !== undefined) toEnd();
   await look();
   announce(said[button.name]);
-  document.getElementById('main').focus();
+  document.getElementById('main').focus({ preventScroll: true });
 }
 
 export function startAgents() {
   document.getElementById('main').addEventListener('click', (e) => {
-    const button = e.target.closest('#agent button[name]');
-    if (button && Object.hasOwn(calls, button.name)) pressed(button);
+    const button = e.target.closest('#agent button[form=agent-form]');
+    if (!button || !Object.hasOwn(calls, button.name)) return;
+    e.preventDefault();
+    pressed(button);
   });
+  if (outputOf() === undefined) return;
+  toEnd();
+  document.getElementById('follow')?.addEventListener('click', () => { toEnd(); again(pauseOfOutput); });
+  addEventListener('scroll', () => { if (isAtEnd() && !document.getElementById('follow')?.hidden) { offerEnd(false); again(pauseOfOutput); } }, { capture: true, passive: true });
 }

@@ -1,23 +1,78 @@
-// <parley-command> is the input for commands, with completion of their names and arguments.
+// <parley-command> is the input for commands, with completion of their names and arguments. With data-to, the ID of an
+// agent, it is a composer: plain words are a message to the agent.
 
 import { announce } from './cards.js';
 import { buildForm } from './builder.js';
 import { call } from './rpc.js';
 import { commands, expected, fitsText, Misread, quote, read, unfinishedForm, usage } from './commands.js';
 import { Completion } from './completion.js';
+import { forgetDraft, readDraft, saveDraft } from './draft.js';
 import { visible } from './visible.js';
+
+const retries = [500, 1000, 2000, 4000]; // pauses before a message is sent again
 
 export class ParleyCommand extends HTMLElement {
   connectedCallback() {
-    this.innerHTML = `<output class="said" id="said" role="status"></output>
-      <form autocomplete="off"><label class="sr" for="line">Command</label>
-      <input id="line" aria-describedby="said" placeholder="/send, /form, /help …" spellcheck="false">
-      <button class="primary">Send</button></form>`;
-    this.line = this.querySelector('input');
-    this.output = this.querySelector('output');
+    if (this.dataset.to) this.compose();
+    else {
+      this.innerHTML = `<form autocomplete="off"><label class="sr" for="line">Command</label>
+        <input id="line" aria-describedby="said" placeholder="/send, /form, /help …" spellcheck="false">
+        <button class="primary">Send</button></form>`;
+    }
+    this.line = this.querySelector('#line');
+    this.output = document.createElement('output');
+    Object.assign(this.output, { className: 'said', id: 'said', role: 'status' });
+    this.prepend(this.output);
     this.completion = new Completion(this.line, (text) => this.find(text), (c) => this.take(c));
+    if (this.draft) this.line.addEventListener('keydown', (e) => this.pressed(e));
     this.line.addEventListener('input', () => this.line.removeAttribute('aria-invalid'));
     this.querySelector('form').addEventListener('submit', (e) => { e.preventDefault(); this.send(); });
+  }
+
+  /** Makes the plain form of a page a composer: Enter sends, Shift and Enter begin a line, and the draft is kept. */
+  compose() {
+    const line = this.querySelector('#line');
+    const name = 'to/' + this.dataset.to;
+    line.placeholder += ' or / for commands';
+    line.setAttribute('aria-describedby', 'said');
+    const draft = readDraft(name);
+    if (draft && !line.value) line.value = draft.text;
+    this.draft = { name, ...draft }; // with the key under which its text was sent, so that it is sent once
+    line.addEventListener('input', () => this.keep());
+  }
+
+  pressed(event) {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.defaultPrevented) return;
+    event.preventDefault();
+    this.send();
+  }
+
+  /** Stores the text of the composer. */
+  keep() {
+    const { draft, line: { value: text } } = this;
+    if (!draft) return;
+    if (text.trim() !== draft.sent) draft.key = draft.sent = undefined;
+    if (text) saveDraft(draft.name, { text, sent: draft.sent, key: draft.key });
+    else forgetDraft(draft.name);
+  }
+
+  /** Sends a message to the agent. After a lost connection it sends the message again, under the same key. */
+  async message(text) {
+    const { draft } = this;
+    draft.key ??= crypto.randomUUID();
+    draft.sent = text;
+    this.keep();
+    for (const pause of [...retries, 0]) {
+      try {
+        const answer = await call('send_agent_message', { agentId: this.dataset.to, text, messageId: draft.key });
+        if (answer.error) throw answer.error;
+        return answer;
+      } catch (e) {
+        if (!pause || e.status !== 0) throw e;
+        this.say('The node cannot be reached. It is sent again …');
+        await new Promise((resolve) => { setTimeout(resolve, pause); });
+      }
+    }
   }
 
   say(text, failed = false) {
@@ -37,6 +92,11 @@ export class ParleyCommand extends HTMLElement {
     const button = this.querySelector('button');
     button.disabled = true;
     try {
+      if (this.draft && !line.startsWith('/')) {
+        const { queued } = await this.message(line);
+        this.done('message', { queued });
+        return;
+      }
       const [operation, body] = read(line);
       this.done(operation, operation === 'help' ? null : await call(operation, { as: document.body.dataset.as, ...body }));
     } catch (e) {
@@ -51,7 +111,8 @@ export class ParleyCommand extends HTMLElement {
   done(operation, answer) {
     this.say(operation === 'help' ? help() : describe(operation, answer));
     this.line.value = '';
-    announce('Done');
+    this.keep();
+    announce(operation === 'message' ? 'Sent' : 'Done');
   }
 
   /** Opens the form builder. The line is cleared once the form has been sent. */
@@ -65,6 +126,7 @@ export class ParleyCommand extends HTMLElement {
 
   /** Returns the completions of a line. */
   async find(line) {
+    if (this.draft && !line.startsWith('/')) return [];
     this.word = expected(line);
     const { text, of, about, isCommand, isMark, hasEdge, mayBuild } = this.word;
     if (isCommand && text.startsWith('/')) {
@@ -89,6 +151,7 @@ const help = () => Object.keys(commands).map((c) => `${usage(c)} — ${commands[
 
 /** Describes the result of a call. */
 function describe(operation, answer) {
+  if (operation === 'message') return answer.queued ? 'It waits for its turn.' : '';
   if (operation === 'list_names') return answer.names.join('\n') || 'There are no names there.';
   if (answer.outcome) return 'It was answered before.';
   if (answer.unreachable) return 'It is on its way to a node that cannot be reached now.';

@@ -21,7 +21,11 @@ export class Completion {
     this.list.setAttribute('role', 'listbox');
     this.list.setAttribute('aria-label', 'Suggestions');
     input.after(this.list);
-    for (const [name, value] of Object.entries({ role: 'combobox', 'aria-autocomplete': 'list', 'aria-expanded': 'false', 'aria-controls': this.id })) input.setAttribute(name, value);
+    input.setAttribute('aria-autocomplete', 'list');
+    input.setAttribute('aria-controls', this.id);
+    if (input.matches('textarea')) input.setAttribute('aria-haspopup', 'listbox'); // it can be no combobox
+    else input.setAttribute('role', 'combobox');
+    this.show([]);
     input.addEventListener('input', () => this.suggest());
     input.addEventListener('keydown', (e) => this.pressed(e));
     input.addEventListener('blur', () => this.close());
@@ -52,7 +56,7 @@ export class Completion {
       return li;
     }));
     this.list.hidden = found.length === 0;
-    this.input.setAttribute('aria-expanded', String(found.length > 0));
+    if (this.input.getAttribute('role') === 'combobox') this.input.setAttribute('aria-expanded', String(found.length > 0));
     this.choose(-1);
   }
 

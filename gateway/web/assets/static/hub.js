@@ -8,6 +8,7 @@ const silence = 40_000; // the node sends a sign of life every 15 s
 const settle = 20; // pages that join together share one request
 const absence = 60_000; // until a refused mailbox is requested again
 const mostFeeds = 100;
+const mostOutputs = 20;
 const longest = 12_000; // characters of an address
 
 const said = {
@@ -18,12 +19,13 @@ const said = {
 /**
  * Hub is the stream of one reader.
  *
- * A page is {as, cursor, wantsAgents, tell}: the agent whose mail it follows, the cursor ('' follows none), whether it
- * wants events about agents, and a function that receives an event's name and data.
+ * A page is {as, cursor, wantsAgents, output, tell}: the agent whose mail it follows, the cursor ('' follows none), whether
+ * it wants events about agents, the agent whose output it follows (undefined follows none), and a function that receives an
+ * event's name and data.
  */
 export class Hub {
   constructor(reader) {
-    Object.assign(this, { reader, pages: new Set(), lanes: [], state: '', questions: undefined, runs: false });
+    Object.assign(this, { reader, pages: new Set(), lanes: [], outputs: new Set(), state: '', questions: undefined, runs: false });
   }
 
   join(page) {
@@ -36,7 +38,7 @@ export class Hub {
     }
     const lane = this.lanes.find((l) => l.as === page.as && l.cursor === page.cursor && !l.gone);
     if (lane) lane.pages.add(page);
-    if ((page.cursor !== '' && !lane) || (page.wantsAgents && !this.wantsAgents)) this.reopen();
+    if ((page.cursor !== '' && !lane) || (page.wantsAgents && !this.wantsAgents) || (page.output !== undefined && !this.outputs.has(page.output))) this.reopen();
   }
 
   leave(page) {
@@ -105,6 +107,8 @@ export class Hub {
     this.wantsAgents = [...this.pages].some((p) => p.wantsAgents);
     if (this.wantsAgents) query.set('agents', '');
     this.lanes = [];
+    this.outputs = new Set([...this.pages].map((p) => p.output).filter((name) => name !== undefined).slice(0, mostOutputs));
+    for (const name of this.outputs) query.append('output', name);
     for (const page of this.pages) {
       if (page.cursor === '') continue;
       let lane = this.lanes.find((l) => l.as === page.as && l.cursor === page.cursor);

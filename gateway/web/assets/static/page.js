@@ -1,6 +1,6 @@
 // Starts the scripts of the page. Without them it is a plain page with plain forms.
 
-import { agentsChanged, startAgents } from './agent.js';
+import { agentsChanged, outputChanged, outputOf, startAgents } from './agent.js';
 import { refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
@@ -37,7 +37,7 @@ startNotifying(document.getElementById('notify'));
 
 const agents = document.getElementById('agents') ?? document.getElementById('agent');
 if (agents) startAgents();
-follow({ reader, as, cursor }, {
+follow({ reader, as, cursor, output: outputOf() }, {
   questions(what) { // also at the beginning, and after each reconnect
     questionsChanged(what);
     notifyOf(what);
@@ -54,5 +54,6 @@ follow({ reader, as, cursor }, {
     leftChanged();
     if (agents) agentsChanged(what);
   },
+  output: outputChanged,
 });
 document.documentElement.dataset.live = 'yes';

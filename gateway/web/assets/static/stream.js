@@ -5,7 +5,7 @@ import { hold } from './lock.js';
 
 /**
  * Follows the node's events.
- * @param {{reader: string, as: string, cursor: string}} from
+ * @param {{reader: string, as: string, cursor: string, output?: string}} from with the name of an agent whose output is followed
  * @param {Record<string, (what: any) => void>} handlers by the name of the event
  */
 export function follow(from, handlers) {
@@ -30,8 +30,8 @@ function shared(page) {
     const worker = new SharedWorker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'parley' });
     const { port } = worker;
     const lock = 'parley.tab.' + crypto.randomUUID();
-    const { reader, as, wantsAgents, cursor } = page;
-    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, wantsAgents, cursor, lock })); // released in every case, so that the worker notices the end
+    const { reader, as, wantsAgents, cursor, output } = page;
+    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, wantsAgents, cursor, output, lock })); // released in every case, so that the worker notices the end
     let outlived = () => {};
     leave = () => {
       port.onmessage = null;

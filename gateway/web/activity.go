@@ -1,0 +1,313 @@
+package web
+
+import (
+	"context"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+)
+
+// activity is a part of what an agent has done: the output of its program, its mail, and the ends of its runs.
+type activity struct {
+	Moments []moment // oldest first
+	Earlier string   // there are more before this position; "" if there are none
+	Newest  bool     // it is the end
+}
+
+// Bounds of an activity.
+const (
+	maxPieces    = 200      // of output
+	maxOutput    = 64 << 10 // bytes of output
+	maxBlock     = 8 << 10  // bytes of output that are drawn as one
+	maxMail      = 50       // messages
+	maxRunEvents = 100      // of the log, in which the ends of runs are looked for
+	tornLine     = 512      // bytes of a line without its beginning that are left out
+	endOfOutput  = math.MaxUint64
+)
+
+// position is a place in an activity: before a piece of output and a message.
+type position struct{ cursor, number uint64 }
+
+func (p position) String() string {
+	return strconv.FormatUint(p.cursor, 10) + "." + strconv.FormatUint(p.number, 10)
+}
+
+// parsePosition reads a position. It refuses with INVALID_ARGUMENT.
+func parsePosition(text string) (p position, err error) {
+	cursor, number, _ := strings.Cut(text, ".")
+	if p.cursor, err = strconv.ParseUint(cursor, 10, 64); err == nil {
+		p.number, err = strconv.ParseUint(number, 10, 64)
+	}
+	if err != nil {
+		return p, parley.Refuse(parley.InvalidArgument, "%.40q is no position", text)
+	}
+	return p, nil
+}
+
+// source is a thing that happened: one of its members is set.
+type source struct {
+	at    capabilities.Time
+	piece *view.OutputPiece
+	mail  *view.Message
+	ended *events.RunEnded
+	key   string
+}
+
+// activityOf returns the end of the activity of an agent or, if before is not "", the part before that position.
+func (p *page) activityOf(l local, status view.AgentStatus, before string) (a activity, err error) {
+	ctx := p.ctx()
+	end, _, err := endOfMail(ctx, l.agent)
+	if err != nil {
+		return a, err
+	}
+	at := position{endOfOutput, end}
+	if a.Newest = before == ""; !a.Newest {
+		if at, err = parsePosition(before); err != nil {
+			return a, err
+		}
+		at.number = min(at.number, end)
+	}
+	mail, moreMail, err := window(ctx, l.agent, at.number, maxMail, listQuery{}.keeps)
+	if err != nil {
+		return a, err
+	}
+	mail = mail[max(0, len(mail)-maxMail):]
+	var pieces []view.OutputPiece
+	var moreOutput bool
+	if status.Runtime != "" {
+		if pieces, moreOutput, err = outputBefore(ctx, l.agent, at.cursor); err != nil {
+			return a, err
+		}
+	}
+	all, next := merge(pieces, mail, moreOutput, moreMail > 0, at)
+	if next != at && (moreOutput || moreMail > 0 || next.number > 0 && len(mail) > 0 && mail[0].Number < next.number) {
+		a.Earlier = next.String()
+	}
+	if status.Runtime != "" && len(all) > 0 {
+		if all, err = withEnds(ctx, l.agent, all, a.Newest); err != nil {
+			return a, err
+		}
+	}
+	a.Moments = p.moments(l, all, status.Runtime == "acp")
+	return a, nil
+}
+
+// outputBefore returns the last output before a cursor, and whether there is more before it.
+func outputBefore(ctx context.Context, a api.Agent, cursor uint64) (pieces []view.OutputPiece, more bool, err error) {
+	for step := 16; ; step = min(4*step, maxPieces) {
+		if cursor == endOfOutput {
+			pieces, _, err = a.Output().Latest(ctx, step)
+		} else {
+			pieces, err = a.Output().Before(ctx, cursor, step)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		more = len(pieces) == step
+		size, first := 0, len(pieces)
+		for first > 0 && size+len(pieces[first-1].Text) <= maxOutput {
+			first--
+			size += len(pieces[first].Text)
+		}
+		if first > 0 || !more || step == maxPieces {
+			return pieces[first:], more || first > 0, nil
+		}
+	}
+}
+
+// merge returns output and mail by time, and the position before them. Where one of them has more before, the other is
+// cut to the same time.
+func merge(pieces []view.OutputPiece, mail []view.Message, moreOutput, moreMail bool, at position) ([]source, position) {
+	now := capabilities.At(time.Now())
+	sent := make([]capabilities.Time, len(mail)) // a message of another node may have any date
+	for i := range slices.Backward(mail) {
+		if sent[i] = min(mail[i].Date, now); i+1 < len(mail) {
+			sent[i] = min(sent[i], sent[i+1])
+		}
+	}
+	start := capabilities.Time(0)
+	if moreOutput && len(pieces) > 0 {
+		start = pieces[0].At
+	}
+	if moreMail && len(mail) > 0 {
+		start = max(start, sent[0])
+	}
+	var all []source
+	for i := range mail {
+		if sent[i] >= start {
+			all = append(all, source{at: sent[i], mail: &mail[i], key: "m" + strconv.FormatUint(mail[i].Number, 10)})
+			at.number = min(at.number, mail[i].Number)
+		}
+	}
+	last := capabilities.Time(0)
+	for i := range pieces {
+		if last = max(last, pieces[i].At); last >= start {
+			all = append(all, source{at: last, piece: &pieces[i], key: "o" + strconv.FormatUint(pieces[i].Cursor, 10)})
+			at.cursor = min(at.cursor, pieces[i].Cursor)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b source) int { return int(a.at - b.at) })
+	return all, at
+}
+
+// withEnds adds the ends of runs that were stopped or failed, as far as the end of the log has them.
+func withEnds(ctx context.Context, a api.Agent, all []source, newest bool) ([]source, error) {
+	end, err := a.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := end - min(end, maxRunEvents)
+	log, err := a.Log(ctx, first, int(end-first))
+	if err != nil {
+		return nil, err
+	}
+	from, to := all[0].at, all[len(all)-1].at
+	for _, entry := range log.Entries {
+		ended, ok := entry.Payload.(*events.RunEnded)
+		if ok && (ended.Error != "" || !ended.By.IsZero()) && entry.At >= from && (newest || entry.At <= to) {
+			all = append(all, source{at: entry.At, ended: ended, key: "e" + strconv.FormatUint(entry.Version, 10)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b source) int { return int(a.at - b.at) })
+	return all, nil
+}
+
+// moment is one thing of an activity as the page draws it.
+type moment struct {
+	Key    string // unique in the activity
+	Kind   string // output, errors, said, tool, plan, thought, message, form, question, ended
+	At     capabilities.Time
+	HTML   template.HTML // of output, errors, said and a message
+	Tool   toolLine
+	Plan   []planEntry
+	Text   string // of a thought and an end
+	Card   *card  // of a message, a form and a question
+	Failed bool   // of an end
+
+	run  capabilities.ID
+	text strings.Builder // of output that is collected
+}
+
+// moments draws what happened.
+func (p *page) moments(l local, all []source, isProse bool) []moment {
+	d := &drawing{isProse: isProse, tools: map[string]int{}, plans: map[capabilities.ID]int{}}
+	for i, s := range all {
+		switch {
+		case s.mail != nil:
+			d.finish()
+			d.add(moment{Key: s.key, At: s.at, Kind: "message"}, p.momentCard(l, *s.mail))
+		case s.ended != nil:
+			d.finish()
+			d.add(moment{Key: s.key, At: s.at, Kind: "ended", Text: p.endText(s.ended), Failed: s.ended.Error != ""}, nil)
+		case s.piece.Stream == "notice":
+			d.notice(s)
+		default:
+			d.output(s, i == 0)
+		}
+	}
+	d.finish()
+	return slices.DeleteFunc(d.done, func(m moment) bool { return m.Kind == "plan" && len(m.Plan) == 0 })
+}
+
+// momentCard returns the card of a message. A question to the reader is the reader's own, which can be answered.
+func (p *page) momentCard(l local, e view.Message) *card {
+	if e.Sent && e.Outcome == nil && e.Type != "message" && e.To == p.principal.ID() && l.name != "" {
+		if own, err := p.agent.Message(p.ctx(), capabilities.FormID(e.MessageID)); err == nil && own.AnswerNeeded {
+			c := p.card(p.ctx(), local{p.as, p.agent}, own, nil)
+			return &c
+		}
+	}
+	c := p.card(p.ctx(), l, e, nil)
+	return &c
+}
+
+// endText returns the end of a run in words.
+func (p *page) endText(e *events.RunEnded) string {
+	switch {
+	case e.By.IsZero() && e.Error == "interrupted":
+		return "Interrupted: its node ended"
+	case e.By.IsZero():
+		return "Failed: " + e.Error
+	case e.By == p.principal.ID():
+		return "Stopped by you"
+	}
+	return "Stopped by " + view.ShortID(e.By)
+}
+
+// drawing collects moments.
+type drawing struct {
+	done    []moment
+	isProse bool                    // the program writes Markdown
+	open    bool                    // output is added to the last moment
+	tools   map[string]int          // by run and call, the index of its line
+	plans   map[capabilities.ID]int // by run, the index of its latest plan
+}
+
+// add adds a moment.
+func (d *drawing) add(m moment, c *card) {
+	if c != nil {
+		m.Card = c
+		switch {
+		case c.Waits():
+			m.Kind = "question"
+		case c.Status != "":
+			m.Kind = "form"
+		default:
+			if m.HTML = asTyped(c.Text); c.Sent {
+				m.HTML = markdown(c.Text)
+			}
+		}
+	}
+	d.done = append(d.done, m)
+}
+
+// output adds a piece of output to the moment before, or begins another one.
+func (d *drawing) output(s source, isFirst bool) {
+	kind, text := "output", s.piece.Text
+	if s.piece.Stream == "errors" {
+		kind = "errors"
+	}
+	if d.open {
+		last := &d.done[len(d.done)-1]
+		full := last.text.Len() >= maxBlock && strings.HasSuffix(last.text.String(), "\n") || last.text.Len()+len(text) > 2*maxBlock
+		if last.Kind != kind || last.run != s.piece.Run || full {
+			d.finish()
+		}
+	}
+	if !d.open {
+		if torn := strings.IndexByte(text, '\n'); isFirst && torn >= 0 && torn < tornLine && torn+1 < len(text) {
+			text = text[torn+1:]
+		}
+		d.done = append(d.done, moment{Key: s.key, At: s.at, Kind: kind, run: s.piece.Run})
+		d.open = true
+	}
+	d.done[len(d.done)-1].text.WriteString(text)
+}
+
+// finish draws the output that was collected.
+func (d *drawing) finish() {
+	if !d.open {
+		return
+	}
+	d.open = false
+	m := &d.done[len(d.done)-1]
+	text := strings.TrimRight(m.text.String(), "\n")
+	m.text = strings.Builder{}
+	switch {
+	case strings.TrimSpace(text) == "":
+		d.done = d.done[:len(d.done)-1]
+	case d.isProse && m.Kind == "output" && !strings.ContainsAny(text, "\x1b\r"):
+		m.Kind, m.HTML = "said", markdown(text)
+	default:
+		m.HTML = terminalText(text)
+	}
+}
