@@ -59,6 +59,7 @@ printf '\033]8;;https://evil.example\033\\click\033]8;;\007 \342\200\256gnp.exe\
 printf '10%%\r55%%\r\033[Kall of it\n'`
 
 func TestAgentOutputAppearsWhileProgramRuns(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	w := h.program("w", hostileOutput+`
 read x < gate1; echo second
@@ -108,6 +109,7 @@ read x < gate3`)
 }
 
 func TestAgentIsWrittenToAndStoppedWithoutScript(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	w := h.program("w", `read prompt; echo "$prompt" | tr a-z A-Z; read x < gate1`)
 	for range 2 { // the same key is the same message
@@ -134,6 +136,7 @@ func TestAgentIsWrittenToAndStoppedWithoutScript(t *testing.T) {
 }
 
 func TestAgentActivityIsAccessible(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile(axePath(t))
 	if err != nil {
 		t.Fatal(err)

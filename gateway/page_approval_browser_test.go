@@ -138,13 +138,12 @@ func TestRuleIsRemovedOnAgentPage(t *testing.T) {
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.approve("shell", `{"command":"git push"}`)
 	b := h.openBrowser()
-	b.open("/agents/fae")
+	b.open("/agents/fae?tab=rules")
 	b.reads("#rules li", "exactly: git push")
 	b.reads("#rules li", "used 1 time")
 	b.click("#rules button[name=end]")
 	b.until(`!document.querySelector("#rules")`)
 	b.reads("#agent", "every call that needs leave is asked about")
-	b.until(`[...document.querySelectorAll("#log summary")].some((s) => s.textContent.includes("RuleRemoved"))`)
 	b.checkNoFaults()
 	if p := h.approve("shell", `{"command":"git push"}`); p.Decided {
 		t.Errorf("a rule that has ended decides: %+v", p)
@@ -157,7 +156,7 @@ func TestRemovedRuleIsReported(t *testing.T) {
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"ls"}`), "never")
 	b := h.openBrowser()
-	b.open("/agents/fae")
+	b.open("/agents/fae?tab=rules")
 	b.reads("#rules li", "Never")
 	rules, err := h.fae.Rules().List(t.Context())
 	if err != nil || len(rules) != 1 {
@@ -193,7 +192,7 @@ func TestApprovalIsShownAsText(t *testing.T) {
 	if h.permitted(p) {
 		t.Error("never is leave")
 	}
-	b.open("/agents/fae")
+	b.open("/agents/fae?tab=rules")
 	b.reads("#rules .tool", `<script>alert(1)</script>\u{202e}txt.exe`)
 	b.reads("#rules .shape", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
 	if b.text(`document.querySelectorAll("main img, main script:not([src])").length`) != "0" {
