@@ -31,6 +31,7 @@ var imports = map[string][]string{
 	"persistence/archive":       {"capabilities", "events"},
 	"persistence/archive/store": {".", "persistence/archive"},
 	"persistence/disktest":      {},
+	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
 	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
 	"actors/connlimit":           {},

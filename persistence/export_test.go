@@ -1,0 +1,6 @@
+package persistence
+
+import "testing"
+
+// StartExternal starts a NATS server in a process of its own, and returns its URL.
+func StartExternal(t *testing.T) string { return startExternal(t).options(t).URL }
