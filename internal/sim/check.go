@@ -250,9 +250,17 @@ func (w *world) noteSettlement(b *box, c mailbox.Command, err error) {
 		s = c
 	case mailbox.RemoteAnswer:
 		s = c.SettleForm
+		if m, found := b.find(s.Form); isFinal(err) && found == nil && m.Form.EndedBy(s.Answer) {
+			w.failf("%s refuses the answer that settled form %s: %v", b.name, s.Form.ULID, err)
+		}
 	case mailbox.RemoteForward:
-		if err != nil && !isTransient(err) {
-			w.sometimes(forwardRefused)
+		if !isFinal(err) {
+			return
+		}
+		w.sometimes(forwardRefused)
+		m, found := b.find(c.Form)
+		if found == nil && slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.Via == c.Via }) {
+			w.failf("%s refuses a forward of form %s that it has recorded: %v", b.name, c.Form.ULID, err)
 		}
 		return
 	case mailbox.RemoteDelivery:
@@ -282,9 +290,12 @@ func (w *world) noteSettlement(b *box, c mailbox.Command, err error) {
 	}
 }
 
+// isFinal reports whether an error is a refusal for good.
+func isFinal(err error) bool { return err != nil && !isTransient(err) }
+
 // noteRefusal notes a copy that its mailbox has refused for good.
 func (w *world) noteRefusal(b *box, c mailbox.AcceptDelivery, err error) {
-	if err == nil || isTransient(err) {
+	if !isFinal(err) {
 		return
 	}
 	id := capabilities.ID{}
