@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(archiveNodeEnv); spec != "" {
 		runArchiveNode(spec)
 	}
+	if spec := os.Getenv(nightEnv); spec != "" {
+		runNight(spec)
+	}
 	if spec := os.Getenv(processEnv); spec != "" {
 		runProcess(spec)
 	}

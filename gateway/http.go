@@ -124,6 +124,12 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, p api.Principal, o
 		defer cancel()
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline of the body would end the wait
 	}
+	if o.Long {
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Time{})
+		_ = control.SetWriteDeadline(time.Time{})
+		defer func() { _ = control.SetWriteDeadline(time.Now().Add(s.bodies.Slowest)) }() // for what is not written yet
+	}
 	out := s.bodies.Get()
 	defer s.bodies.Put(out)
 	if err := api.Serve(ctx, s.backend, p, o, api.JSON(buf.Bytes()), held, httpd.EncodeInto(out)); err != nil {

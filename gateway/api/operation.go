@@ -35,6 +35,7 @@ type Operation struct {
 	OfNode   bool // of the whole node, for its host alone
 	Waits    bool // a call may block for long; waits are counted apart
 	Lists    bool // the response may be large
+	Long     bool // the response may take longer than that of any wait
 	Request  reflect.Type
 	Response reflect.Type
 }
@@ -53,11 +54,12 @@ const (
 	ofNode flags = 1 << iota
 	waits
 	lists
+	long
 )
 
 func of[Req, Resp any](name string, needs Scope, m flags) Operation {
 	return Operation{
-		Name: name, Scope: needs, OfNode: m&ofNode != 0, Waits: m&waits != 0, Lists: m&lists != 0,
+		Name: name, Scope: needs, OfNode: m&ofNode != 0, Waits: m&waits != 0, Lists: m&lists != 0, Long: m&long != 0,
 		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),
 	}
 }
@@ -135,11 +137,11 @@ func Operations() []Operation {
 
 		of[NodeRequest, StatusResponse]("status", ScopeRead, ofNode),
 		of[NodeRequest, Done]("start_programs", ScopeAdmin, ofNode),
-		of[NodeRequest, VerifyResponse]("verify", ScopeRead, ofNode|waits),
-		of[ArchiveJournalRequest, view.Archive]("archive_journal", ScopeAdmin, ofNode),
+		of[NodeRequest, VerifyResponse]("verify", ScopeRead, ofNode|waits|long),
+		of[ArchiveJournalRequest, view.Archive]("archive_journal", ScopeAdmin, ofNode|long),
 		of[NodeRequest, view.Archive]("list_archive", ScopeRead, ofNode),
-		of[MoveSegmentsRequest, view.Archive]("move_segments", ScopeAdmin, ofNode),
-		of[MoveSegmentsRequest, view.Archive]("fetch_segments", ScopeAdmin, ofNode),
+		of[MoveSegmentsRequest, view.Archive]("move_segments", ScopeAdmin, ofNode|long),
+		of[MoveSegmentsRequest, view.Archive]("fetch_segments", ScopeAdmin, ofNode|long),
 		of[NodeRequest, StopResponse]("stop", ScopeAdmin, ofNode),
 	}
 }
