@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"parley"
@@ -66,15 +70,16 @@ func newArchived(o *Options) *archived {
 }
 
 // open reads the manifest and opens the checkpoint. A damaged checkpoint is reported in the log only: the segments have
-// the same events. It finishes a cut that was interrupted.
-func (a *archived) open() error {
+// the same events. A manifest that is lost or damaged is made again. It finishes a cut that was interrupted.
+func (a *archived) open(ctx context.Context) error {
 	m, err := archive.ReadManifest(a.folder)
-	if err != nil {
-		if !errors.Is(err, archive.ErrDamaged) {
-			return readOnly("the archive cannot be read", err)
+	if err != nil && !errors.Is(err, archive.ErrDamaged) {
+		return readOnly("the archive cannot be read", err)
+	}
+	if m == nil {
+		if m, err = a.rebuild(ctx, err); err != nil {
+			return err
 		}
-		return parley.Refuse(parley.CorruptLog, "the journal's archive: %v", err).
-			WithHint("put the folder archive back from a copy, or restore a backup into a new folder")
 	}
 	if m == nil {
 		return nil
@@ -98,6 +103,151 @@ func (a *archived) open() error {
 		err = removeBlocks(a.o, m.End.Number)
 	}
 	return err
+}
+
+// rebuild makes a lost or damaged manifest again, from the records in the journal and in segments, and from segments. It
+// returns nil if nothing has left the journal.
+func (a *archived) rebuild(ctx context.Context, damage error) (*archive.Manifest, error) {
+	in, err := inspect(blockFolder(a.o))
+	if err != nil || len(in.blocks) == 0 || damage == nil && in.blocks[0].first <= 1 {
+		return nil, err
+	}
+	begin := in.blocks[0].first
+	if begin == 1 {
+		a.log.Warn("the archive's manifest is damaged, and nothing has left the journal", "error", damage)
+		return nil, nil
+	}
+	r := records{folder: a.folder, by: map[Mark]*events.JournalArchived{}}
+	if err := readFrames(a.o, begin, math.MaxUint64, r.read); err != nil {
+		return nil, err
+	}
+	var m *archive.Manifest
+	if _, err = os.Stat(a.folder); err == nil {
+		m, err = r.manifest(ctx, a.o.Node, begin)
+	}
+	if err != nil {
+		return nil, parley.Refuse(parley.CorruptLog, "the journal's archive has no manifest that is whole, and it cannot be made again: %v", err).
+			WithHint("put the files of the folder archive back from a copy, or restore a backup into a new folder")
+	}
+	a.log.Warn("the archive's manifest was lost or damaged; it is made again from its records", "last", m.End.Number, "error", damage)
+	if err := archive.WriteManifest(a.folder, m); err != nil {
+		return nil, readOnly("the archive cannot be written", err)
+	}
+	return m, nil
+}
+
+// records are the records of archives, by their last commits. They are found in the journal and in segments.
+type records struct {
+	folder string
+	by     map[Mark]*events.JournalArchived
+}
+
+// read adds the record in a frame, if there is one.
+func (r *records) read(number uint64, frame []byte) error {
+	c, _, err := decode(number, frame)
+	if err != nil {
+		return err
+	}
+	record, err := readSections(c)
+	if record != nil {
+		r.by[record.Last] = record
+	}
+	return err
+}
+
+// manifest returns the manifest of the archive that ends before a commit with which the journal begins. If the cut at its
+// end was interrupted, the archive has later commits too, and its files have to be here. The segments of an archive
+// before it are those of its own record, which may be in a later segment, or a file whose last commit is the one that
+// follows.
+func (r *records) manifest(ctx context.Context, node capabilities.NodeID, begin uint64) (*archive.Manifest, error) {
+	var last *events.JournalArchived
+	for _, record := range r.by {
+		if record.Last.Number+1 >= begin && (last == nil || record.Last.Number < last.Last.Number) {
+			last = record
+		}
+	}
+	if last == nil {
+		return nil, fmt.Errorf("the journal, which begins with commit %d, has no record of it", begin)
+	}
+	m := &archive.Manifest{Node: node, After: last.After, End: last.Last, Recorded: true, Checkpoint: last.Checkpoint, CheckpointBytes: 1}
+	if info, err := os.Stat(filepath.Join(r.folder, archive.CheckpointName(m.End.Number))); err == nil {
+		m.CheckpointBytes = max(info.Size(), 1)
+	}
+	var unread []archive.Segment // the newest first
+	for after := m.End; after.Number > 0; {
+		record := r.by[after]
+		for record == nil && len(unread) > 0 {
+			if err := r.scan(ctx, unread[0]); err != nil {
+				return nil, err
+			}
+			record, unread = r.by[after], unread[1:]
+		}
+		var some []archive.Segment
+		if record == nil {
+			s, err := r.ending(ctx, after)
+			if err != nil {
+				return nil, err
+			}
+			some = []archive.Segment{s}
+		} else {
+			before := record.After
+			for _, e := range record.Segments {
+				some = append(some, archive.SegmentOf(before, e))
+				before = e.Last
+			}
+		}
+		if len(some) == 0 || some[0].After.Number >= after.Number {
+			return nil, fmt.Errorf("the record of commit %d has no segments", after.Number)
+		}
+		after = some[0].After
+		m.Segments = append(some, m.Segments...)
+		slices.Reverse(some)
+		unread = append(unread, some...)
+	}
+	for _, s := range m.Segments {
+		if s.Last < begin {
+			continue
+		}
+		f, err := archive.Open(filepath.Join(r.folder, s.Name()), s)
+		if err == nil {
+			err = errors.Join(f.Verify(ctx), f.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// scan adds the records in a segment, if that is here.
+func (r *records) scan(ctx context.Context, s archive.Segment) error {
+	f, err := archive.Open(filepath.Join(r.folder, s.Name()), s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Each(ctx, s.First, s.Last, r.read), f.Close())
+}
+
+// ending returns the segment whose last commit is a mark. It reads it: its commits are proven by the hash of the last.
+func (r *records) ending(ctx context.Context, end Mark) (archive.Segment, error) {
+	files, err := os.ReadDir(r.folder)
+	for _, f := range files {
+		if _, last, ok := archive.ParseName(f.Name()); !ok || last != end.Number {
+			continue
+		}
+		s, err := archive.Open(filepath.Join(r.folder, f.Name()), archive.Segment{})
+		if err != nil {
+			return archive.Segment{}, err
+		}
+		err = s.Verify(ctx)
+		if err = errors.Join(err, s.Close()); err == nil && s.Segment().End == end {
+			return s.Segment(), nil
+		}
+	}
+	return archive.Segment{}, errors.Join(err, fmt.Errorf("there is no segment that ends with commit %d", end.Number))
 }
 
 // use replaces the manifest, and opens its checkpoint.

@@ -2,10 +2,12 @@ package persistence
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"parley"
@@ -78,6 +80,69 @@ func TestBackupOfArchivedJournal(t *testing.T) {
 			w.write(t, r, 4, 1)
 			closeJournal(t, r)
 		}
+	}
+}
+
+// TestPartsGoOnOverAnArchiving backs up to a folder before and after archivings. Each part has only what is new, and what
+// is restored is whole.
+func TestPartsGoOnOverAnArchiving(t *testing.T) {
+	for name, archives := range map[string]bool{"before the first": false, "before the second": true} {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions(t)
+			j, w := open(t, o), make(writer)
+			w.fillBlock(t, j)
+			w.padded(t, j, 1)
+			if archives {
+				w.archive(t, j)
+			}
+			folder := filepath.Join(t.TempDir(), "parts")
+			addPart := func() int64 {
+				t.Helper()
+				p, err := AddPart(folder, o.Node, func(after Mark, to io.Writer) error { return j.BackupAfter(t.Context(), after, to) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				info, err := os.Stat(p.Path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return info.Size()
+			}
+			addPart()
+			w.fillBlock(t, j)
+			w.padded(t, j, 1)
+			addPart()
+			w.archive(t, j)
+			if size := addPart(); size > 1<<20 { // without the block
+				t.Errorf("the third part has %d bytes", size)
+			}
+			w.fillBlock(t, j)
+			w.padded(t, j, 1)
+			w.archive(t, j)
+			w.write(t, j, 2, 1)
+			addPart()
+			parts, err := Parts(folder, o.Node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := OpenParts(parts, o.Node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := testOptions(t)
+			if err := errors.Join(Restore(t.Context(), to, all), all.Close()); err != nil {
+				t.Fatal(err)
+			}
+			for again := range 2 {
+				r := open(t, to)
+				w.checkArchived(t, r)
+				if again == 0 {
+					w.archive(t, r)
+					w.checkArchived(t, r)
+				}
+				closeJournal(t, r)
+			}
+		})
 	}
 }
 
@@ -170,7 +235,7 @@ func TestDamagedArchive(t *testing.T) {
 	w.checkArchived(t, open(t, o))
 }
 
-func TestLostManifest(t *testing.T) {
+func TestLostArchive(t *testing.T) {
 	o, j, _, _ := archivedJournal(t)
 	closeJournal(t, j)
 	if err := os.RemoveAll(filepath.Join(o.Folder, archiveFolder)); err != nil {
@@ -178,6 +243,77 @@ func TestLostManifest(t *testing.T) {
 	}
 	_, err := Open(t.Context(), o)
 	wantCode(t, err, parley.CorruptLog)
+}
+
+// TestManifestIsMadeAgain loses the manifest of a journal that was archived twice, with all segments here, without the
+// newest, without the oldest, and with damage.
+func TestManifestIsMadeAgain(t *testing.T) {
+	o, j, w, _ := archivedJournal(t)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
+	a := w.archive(t, j)
+	closeJournal(t, j)
+	folder := filepath.Join(o.Folder, archiveFolder)
+	was, err := archive.ReadManifest(folder)
+	if err != nil || len(was.Segments) < 2 || was.After.Number == 0 {
+		t.Fatalf("%+v, %v", was, err)
+	}
+	lose := func(t *testing.T) {
+		t.Helper()
+		for i, name := range []string{"manifest", "manifest.copy"} {
+			path := filepath.Join(folder, name)
+			err := os.Remove(path)
+			if err == nil && i == 1 {
+				err = os.WriteFile(path, []byte("no manifest"), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	newest, oldest := was.Segments[len(was.Segments)-1], was.Segments[0]
+	for name, away := range map[string]string{"nothing else": "", "the newest segment": newest.Name(), "the oldest segment": oldest.Name()} {
+		t.Run(name, func(t *testing.T) {
+			lose(t)
+			path := filepath.Join(folder, away)
+			if away != "" {
+				if err := os.Rename(path, path+".away"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j := open(t, o)
+			if got := j.archived.current(); !reflect.DeepEqual(got, was) {
+				t.Errorf("the manifest is %+v, was %+v", got, was)
+			}
+			if away == "" {
+				w.checkArchived(t, j)
+			}
+			lose(t)
+			if r, err := j.Verify(t.Context()); err != nil || r.Archived != a.End.Number || (len(r.Elsewhere) > 0) != (away != "") {
+				t.Errorf("verify: %+v, %v", r, err)
+			}
+			if again, err := archive.ReadManifest(folder); err != nil || !reflect.DeepEqual(again, was) {
+				t.Errorf("verify has written %+v, %v", again, err)
+			}
+			closeJournal(t, j)
+			if away != "" {
+				if err := os.Rename(path+".away", path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	lose(t)
+	for _, s := range was.Segments {
+		if err := os.Remove(filepath.Join(folder, s.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if j, err := Open(t.Context(), o); err == nil { // all records are in the journal
+		closeJournal(t, j)
+	} else {
+		wantCode(t, err, parley.CorruptLog)
+	}
 }
 
 func TestDamagedCheckpointIsMadeAgain(t *testing.T) {

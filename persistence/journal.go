@@ -100,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 
 func (j *Journal) start(ctx context.Context) error {
 	if j.o.URL == "" {
-		if err := j.archived.open(); err != nil {
+		if err := j.archived.open(ctx); err != nil {
 			return err
 		}
 		if err := flushNewest(&j.o); err != nil {

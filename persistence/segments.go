@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -251,6 +252,15 @@ func (a *archived) setPlace(s archive.Segment, place string) error {
 	defer a.mu.Unlock()
 	a.manifest = next
 	return nil
+}
+
+// keepManifest writes the present manifest again if its files are lost or damaged.
+func (a *archived) keepManifest(m *archive.Manifest) {
+	there, err := archive.ReadManifest(a.folder)
+	if err == nil && there != nil && bytes.Equal(there.Encode(), m.Encode()) {
+		return
+	}
+	a.log.Warn("the archive's manifest was lost or damaged; it is written again", "error", errors.Join(err, archive.WriteManifest(a.folder, m)))
 }
 
 // ArchivedVersion returns the version of a mailbox after the last event that has left the journal.

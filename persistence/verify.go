@@ -42,6 +42,7 @@ func (j *Journal) verify(ctx context.Context) (r Report, err error) {
 	x := newIndex(j.o.Node)
 	if m != nil {
 		r.Archived = m.End.Number
+		j.archived.keepManifest(m)
 		x, r.Elsewhere, err = j.verifyArchive(ctx, m)
 	}
 	begin := j.begin()
@@ -55,18 +56,18 @@ func (j *Journal) verify(ctx context.Context) (r Report, err error) {
 		}
 	}
 	end := j.lastCommit()
-	var record *events.JournalArchived
+	recorded := m == nil || !m.Recorded
 	err = j.followAfter(ctx, j.archived.end(), end.Mark, func(c *events.Commit, _ []byte) error {
 		if err := x.add(c); err != nil {
 			return lost(c.Number, "%v", err)
 		}
 		found, err := readSections(c)
-		if found != nil {
-			record = found
+		if found != nil && m != nil && found.Last == m.End && found.Checkpoint == m.Checkpoint {
+			recorded = true // a later one is of a node from whose backup this one was restored
 		}
 		return err
 	})
-	if err == nil && m != nil && m.Recorded && (record == nil || record.Last != m.End || record.Checkpoint != m.Checkpoint) {
+	if err == nil && !recorded {
 		err = parley.Refuse(parley.CorruptLog, "the record of the archive up to commit %d is not in the journal", m.End.Number).
 			WithHint("put the folder archive back from a copy that is as old as the journal")
 	}
