@@ -5,8 +5,11 @@ import (
 	"strings"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/call"
+	"parley/gateway/sanitize"
 	"parley/mailbox"
 )
 
@@ -31,6 +34,38 @@ type approval struct {
 	Alone               bool // it is the approval's own page
 
 	Decision, Reason, Rule *widget // of an approval that waits; Rule is nil if it offers none
+	Until                  *widget // the end of a rule; nil if it takes none
+	Edit                   *widget // another input; nil if the agent takes none
+	Digest                 string
+
+	Key, Agent  string      // of the card, and the name of the agent that asks
+	Same, Whole []shownCall // the open calls that are identical, and all of the agent, with this one
+}
+
+// shownCall is a call that a page shows as open, by which it can be decided together with others.
+type shownCall struct{ ID, Digest string }
+
+// IsOne reports whether there is nothing to decide together with the call.
+func (a *approval) IsOne() bool { return len(a.Same) < 2 && len(a.Whole) < 2 }
+
+// together names the open calls that may be decided together with one: the identical ones, and those of its agent. Of
+// many it names the oldest.
+func (a *approval) together(e view.Message, waiting []view.Message) {
+	for i := range waiting {
+		o := &waiting[i]
+		if o.From != e.From || o.Type != string(events.Approval) || !o.AnswerNeeded {
+			continue
+		}
+		shown := shownCall{o.MessageID.String(), o.Digest}
+		if a.Whole = append(a.Whole, shown); e.AsksSame(o) {
+			a.Same = append(a.Same, shown)
+		}
+	}
+	a.Whole = a.Whole[:min(len(a.Whole), api.MaxDecisions)]
+	a.Same = a.Same[:min(len(a.Same), api.MaxDecisions)]
+	if len(a.Same) == len(a.Whole) && len(a.Same) < 2 {
+		a.Same, a.Whole = nil, nil
+	}
 }
 
 // block is a block of a call. The rest is folded.
@@ -42,7 +77,10 @@ type block struct {
 
 // newApproval reads the call of an approval.
 func newApproval(e view.Message) *approval {
-	a := &approval{Tool: e.Title, Input: e.Description, Folder: mailbox.FolderOf(e.Fields)}
+	a := &approval{Tool: e.Title, Input: e.Description, Folder: mailbox.FolderOf(e.Fields), Digest: e.Digest, Agent: e.FromName}
+	if a.Agent == "" {
+		a.Agent = view.ShortID(e.From)
+	}
 	a.Reading = call.Read(call.Call{Tool: a.Tool, Input: a.Input, Folder: a.Folder})
 	a.fold()
 	return a
@@ -120,20 +158,47 @@ func (a *approval) whole() {
 // LinesOf returns the number of lines of a value.
 func (b block) LinesOf(v call.Value) int { return 1 + strings.Count(v.Text, "\n") }
 
+// isPlain reports whether a text comes back from a text area as it is, and shows all of its characters.
+func isPlain(text string) bool {
+	return !strings.Contains(text, "\r") && sanitize.Lines(text) == text
+}
+
+// endings returns the ends of a rule to choose from. One that was sent and is none of them is another.
+func endings(sent string) []choice {
+	all := []choice{{Value: "", Label: "never"}, {Value: "1h", Label: "in an hour"}, {Value: "8h", Label: "in 8 hours"}, {Value: "24h", Label: "in a day"}, {Value: "168h", Label: "in a week"}}
+	if sent != "" && !slices.ContainsFunc(all, func(c choice) bool { return c.Value == sent }) {
+		all = append(all, choice{Value: sent, Label: sent})
+	}
+	for i := range all {
+		all[i].Chosen = all[i].Value == sent
+	}
+	return all
+}
+
 // decisions names the widgets of an approval. The first offered rule is selected, and the buttons that make a rule
 // describe it. If there are several rules, a script describes the selected one.
 func (a *approval) decisions(drawn []widget) {
 	for i := range drawn {
-		switch w := &drawn[i]; {
-		case w.Kind == drawButtons && a.Decision == nil:
+		switch w := &drawn[i]; w.Name {
+		case "decision":
 			w.Lone = true
 			w.Choices = w.choices()
 			a.Decision = w
-		case w.Kind == string(events.Select) && a.Rule == nil:
+		case "rule":
 			w.Sure = true
 			a.Rule = w
-		case w.Kind == string(events.Textarea) && a.Reason == nil:
+		case "reason":
 			a.Reason = w
+		case "until":
+			w.Kind, w.Shown = string(events.Select), "It ends"
+			w.Choices = endings(w.Text())
+			a.Until = w
+		case "input":
+			w.Shown = "Input to allow instead"
+			if len(w.Values) == 0 && isPlain(a.Input) {
+				w.Values = []string{a.Input}
+			}
+			a.Edit = w
 		}
 	}
 	if a.Decision == nil || a.Reason == nil {
@@ -158,6 +223,7 @@ func (a *approval) decisions(drawn []widget) {
 type button struct {
 	choice
 	Control, Verb, Key string // the key presses the button
+	Ends               string // the control with the end of the rule that it makes; "" if there is none
 }
 
 // Button returns the button of a decision.
@@ -172,19 +238,29 @@ func (a *approval) Button(value string) button {
 	case mailbox.Once:
 		b.Verb, b.Key = "Allow once", "A"
 	case mailbox.Always:
-		b.Verb = "Always allow"
+		b.Verb, b.Ends = "Always allow", a.ends()
 	case mailbox.Deny:
 		b.Verb, b.Key = "Deny", "D"
 	default:
-		b.Verb = "Never allow"
+		b.Verb, b.Ends = "Never allow", a.ends()
 	}
 	return b
+}
+
+// ends returns the control with the end of a rule; "" if there is none.
+func (a *approval) ends() string {
+	if a.Until == nil {
+		return ""
+	}
+	return a.Until.Control
 }
 
 // decision is the decision on an approval, in words.
 type decision struct {
 	Sign, Words, Reason string
 	Denied              bool
+	Until               capabilities.Time // the end of the rule that it made
+	Input, Digest       string            // that was allowed instead of the input shown, with the digest of that call
 }
 
 // decisionOf returns the answer to an approval in words. It is zero for an approval between other agents.
@@ -197,15 +273,19 @@ func decisionOf(e view.Message) decision {
 	switch made {
 	case mailbox.Once:
 		if opinion {
-			return decision{"–", "Not allowed: only the agent’s host can", reason, true}
+			return decision{Sign: "–", Words: "Not allowed: only the agent’s host can", Reason: reason, Denied: true}
 		}
-		return decision{"✓", "Allowed once", reason, false}
+		d := decision{Sign: "✓", Words: "Allowed once", Reason: reason, Input: e.Outcome.EditedInput, Digest: e.Outcome.EditedDigest}
+		if d.Input != "" {
+			d.Words += ", with another input"
+		}
+		return d
 	case mailbox.Always:
-		return decision{"✓", "Always: " + mailbox.RuleWords(e.Fields, e.Outcome.Values), reason, false}
+		return decision{Sign: "✓", Words: "Always: " + mailbox.RuleWords(e.Fields, e.Outcome.Values), Reason: reason, Until: mailbox.EndOfRule(e.Outcome.Values)}
 	case mailbox.Deny:
-		return decision{"✕", "Denied", reason, true}
+		return decision{Sign: "✕", Words: "Denied", Reason: reason, Denied: true}
 	case mailbox.Never:
-		return decision{"✕", "Never: " + mailbox.RuleWords(e.Fields, e.Outcome.Values), reason, true}
+		return decision{Sign: "✕", Words: "Never: " + mailbox.RuleWords(e.Fields, e.Outcome.Values), Reason: reason, Denied: true, Until: mailbox.EndOfRule(e.Outcome.Values)}
 	}
 	return decision{}
 }

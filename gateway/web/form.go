@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"parley"
@@ -11,6 +12,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
+	"parley/mailbox"
 )
 
 // FormsPath, with a number or an ID behind it, is the address of the page of one message. The page needs no script.
@@ -100,7 +102,7 @@ func (p *page) act(ref capabilities.FormRef, sent url.Values, texts []events.Fie
 	if button == "" {
 		button = "answer"
 	}
-	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, texts)
+	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, withoutEdit(texts))
 	o, known := p.site.Backend.Operations()[name]
 	if !known {
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", button)
@@ -108,8 +110,52 @@ func (p *page) act(ref capabilities.FormRef, sent url.Values, texts []events.Fie
 	if err := p.principal.May(o); err != nil {
 		return err
 	}
-	_, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: request})
+	resp, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: request})
+	if many, ok := resp.(api.DecideManyResponse); ok && err == nil {
+		return undecided(many)
+	}
 	return err
+}
+
+// undecided returns an error for the decisions of several that were refused; nil if none was.
+func undecided(r api.DecideManyResponse) error {
+	var first *parley.Error
+	count := 0
+	for _, d := range r.Results {
+		if d.Error != nil {
+			if count++; first == nil {
+				first = d.Error
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return parley.Refuse(first.Code, "%d of %d calls were not decided, the first because %s", count, len(r.Results), first.Message)
+}
+
+// withoutEdit leaves the input that was to be allowed out of an answer that denies the call.
+func withoutEdit(texts []events.FieldText) []events.FieldText {
+	if !slices.ContainsFunc(texts, func(t events.FieldText) bool {
+		return t.Name == "decision" && (t.Text == mailbox.Deny || t.Text == mailbox.Never)
+	}) {
+		return texts
+	}
+	return slices.DeleteFunc(slices.Clone(texts), func(t events.FieldText) bool { return t.Name == "input" && t.Text != "" })
+}
+
+// decisionsOf returns the decisions about the calls that a plain HTML form names, each by its ID and digest.
+func decisionsOf(as api.Acting, sent url.Values) api.DecideManyRequest {
+	r := api.DecideManyRequest{Acting: as}
+	for _, named := range sent["of"] {
+		id, digest, _ := strings.Cut(named, " ")
+		form, err := capabilities.ParseID(id)
+		if err != nil {
+			continue // no page has such a name
+		}
+		r.Decisions = append(r.Decisions, api.Decision{Form: form, Digest: digest, Decision: sent.Get("decision"), Reason: sent.Get("reason")})
+	}
+	return r
 }
 
 // operationOf returns the operation of a button, and its request. The name is "" for an unknown button.
@@ -117,6 +163,8 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 	switch button {
 	case "answer":
 		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Texts: texts}
+	case "together":
+		return "decide_many", decisionsOf(as, sent)
 	case "decline":
 		return "decline_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "cancel":

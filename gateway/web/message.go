@@ -93,7 +93,31 @@ func newCard(base, as string, e view.Message, t *refusedAnswer, name func(capabi
 
 // card returns the card of a message in an agent's mail. A reference is named as that agent names it.
 func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnswer) card {
-	return newCard(p.base, l.name, e, t, namer(ctx, l.agent))
+	c := newCard(p.base, l.name, e, t, namer(ctx, l.agent))
+	if c.Approval != nil && c.Approval.Decision != nil {
+		c.Approval.Key = c.Key
+		c.Approval.together(e, p.waitingIn(ctx, l))
+	}
+	return c
+}
+
+// waitingIn returns the forms that wait in an agent's mail. The page looks once.
+func (p *page) waitingIn(ctx context.Context, l local) []view.Message {
+	if known, ok := p.waiting[l.name]; ok {
+		return known
+	}
+	var all []view.Message
+	for e, err := range l.agent.Mail().All(ctx, view.MessageFilter{Pending: true}) {
+		if err != nil || len(all) >= maxQuestions {
+			break // what is not known is not offered to be decided together
+		}
+		all = append(all, e)
+	}
+	if p.waiting == nil {
+		p.waiting = map[string][]view.Message{}
+	}
+	p.waiting[l.name] = all
+	return all
 }
 
 // unnamed returns a reference in words, for an agent that has no name for it.

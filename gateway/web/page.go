@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
@@ -57,6 +58,8 @@ type page struct {
 	as        string        // the reader's name for that agent; "" for the reader's own mail
 	body      []byte        // of the request
 	held      *api.Charge   // for the request and the response
+
+	waiting map[string][]view.Message // the forms that wait in the mail of agents, by the reader's name for them
 }
 
 func (p *page) ctx() context.Context { return p.r.Context() }
