@@ -1,6 +1,7 @@
 // Handles the input of an open form: its values, errors and draft, both in the page and in the element for other pages.
 
 import { forgetDraft, readDraft, saveDraft } from './draft.js';
+import { ending, showDigest } from './edit.js';
 import { Field } from './field.js';
 import { readTexts, validateValues } from './validate.js';
 import { visible } from './visible.js';
@@ -21,6 +22,7 @@ export class Filling {
     form.addEventListener('keydown', (e) => this.pressed(e));
     this.restore();
     this.repeat();
+    showDigest(form);
   }
 
   snapshot() { return JSON.stringify(this.fields.map((f) => f.texts())); }
@@ -31,7 +33,7 @@ export class Filling {
   restore() {
     const draft = this.draft && readDraft(this.draft);
     for (const f of this.fields) if (draft && Object.hasOwn(draft, f.spec.name)) f.put(draft[f.spec.name]);
-    for (const e of this.form.querySelectorAll('details textarea')) if (e.value) e.closest('details').open = true;
+    for (const e of this.form.querySelectorAll('details textarea')) if (e.value !== e.defaultValue) e.closest('details').open = true;
   }
 
   /** Updates texts that repeat a choice: the buttons of an approval name the rule that they add. */
@@ -40,6 +42,7 @@ export class Filling {
       const control = this.form.elements.namedItem(says.dataset.says);
       if (control?.selectedOptions?.length) says.textContent = control.selectedOptions[0].textContent;
     }
+    for (const ends of this.form.querySelectorAll('[data-ends]')) ends.textContent = ending(this.form.elements.namedItem(ends.dataset.ends)?.value ?? '');
   }
 
   keep() {
