@@ -8,6 +8,7 @@ import { announce, cardOf, refresh } from './cards.js';
 import { close, openCard, openNext } from './item.js';
 import { askToLeave } from './leave.js';
 import { toast } from './toast.js';
+import { decideLater, mayWait } from './undo.js';
 import { visible } from './visible.js';
 
 /** Returns the call of a button: the operation and its body. */
@@ -18,13 +19,35 @@ function callOf(what, card, sent) {
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
     case 'adopt': return ['adopt', { ...about, edge: sent.get('edge'), name: sent.get('name') }];
+    case 'together': return ['decide_many', { as: card.dataset.as, decisions: decisionsOf(sent), key: crypto.randomUUID?.() ?? '' }];
     case 'reply': return ['reply', { ...about, text: sent.get('text') }];
   }
   return ['dismiss', about];
 }
 
+/** Returns the decisions on the calls that a form names, each by the digest of the call that was shown. */
+function decisionsOf(sent) {
+  return sent.getAll('of').map((named) => {
+    const [form, digest] = named.split(' ');
+    return { form, digest, decision: sent.get('decision') };
+  });
+}
+
+/** Returns a decision in the words in which it is shown afterwards. */
+function wordsOf(button, texts) {
+  const text = (name) => texts.find((t) => t.name === name)?.text ?? '';
+  const rule = [...button.querySelectorAll('.describe')].map((d) => d.textContent).filter(Boolean).join(', ');
+  const reason = text('reason') && ` · ${text('reason')}`;
+  switch (button.value) {
+    case 'once': return `✓ Allowed once${text('input') ? ', with another input' : ''}${reason}`;
+    case 'always': return `✓ Always: ${rule}${reason}`;
+    case 'never': return `✕ Never: ${rule}${reason}`;
+  }
+  return `✕ Denied${reason}`;
+}
+
 const said = {
-  answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Dismissed',
+  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Dismissed',
 };
 
 /** ParleyAct is a message whose buttons make calls. */
@@ -40,6 +63,13 @@ export class ParleyAct extends HTMLElement {
     const what = event.submitter?.name === 'do' ? event.submitter.value : 'answer';
     if (this.busy) return;
     const sent = new FormData(event.target);
+    if (what === 'together') {
+      const [operation, body] = callOf(what, this.card, sent);
+      const ids = body.decisions.map((d) => d.form);
+      const words = `${sent.get('decision') === 'once' ? '✓ Allowed' : '✕ Denied'} ${ids.length} calls`;
+      decideLater({ operation, body, ids, said: words, card: this.card, ended: () => {} });
+      return;
+    }
     this.perform(what, event.submitter, () => callOf(what, this.card, sent));
   }
 
@@ -98,8 +128,21 @@ export class ParleyForm extends ParleyAct {
     if (this.busy) return;
     const pressed = event.submitter;
     if (this.filling.show(this.filling.errors(pressed))) return;
-    const texts = this.filling.texts(pressed);
-    this.perform('answer', pressed, () => ['respond_form', { as: this.card.dataset.as, id: this.card.dataset.id, texts }]);
+    let texts = this.filling.texts(pressed);
+    const isDecision = this.card.matches('[data-type=approval]') && Boolean(pressed?.value);
+    if (isDecision) texts = texts.filter((t) => t.name !== 'input' || ['once', 'always'].includes(pressed.value) && this.isEdited);
+    const body = { as: this.card.dataset.as, id: this.card.dataset.id, texts };
+    if (isDecision && mayWait(body)) {
+      decideLater({ operation: 'respond_form', body, ids: [body.id], said: wordsOf(pressed, texts), card: this.card, ended: () => this.filling.finish() });
+      return;
+    }
+    this.perform('answer', pressed, () => ['respond_form', body]);
+  }
+
+  /** Reports whether the input of the call was changed. */
+  get isEdited() {
+    const control = this.filling.form.querySelector('.edit textarea');
+    return Boolean(control?.value) && control.value !== control.defaultValue;
   }
 
   async done(what) {

@@ -45,7 +45,7 @@ export async function open(address, { focus = true, push = true } = {}) {
 export function openNext() {
   const all = rows();
   const at = all.findIndex((r) => r.dataset.key === openCard()?.id);
-  const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits'));
+  const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits') && !document.body.dataset.deciding?.includes(r.dataset.id));
   if (next) open(next.firstElementChild.href);
   return next?.dataset.key ?? '';
 }

@@ -10,9 +10,9 @@ export function hold(card) {
 
 const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
-/** Handles a key of the approval that has the focus: A allows once, D gives a reason and denies. */
+/** Handles a key of the approval that has the focus: A allows once, D gives a reason and denies, E edits the input. */
 function decide(card, key, event) {
-  const reason = card.querySelector('.why textarea');
+  const [reason, edit] = [card.querySelector('.why textarea'), card.querySelector('.edit textarea')];
   if (key === 'a') {
     event.preventDefault();
     card.querySelector('button[value=once]')?.click();
@@ -20,6 +20,10 @@ function decide(card, key, event) {
     event.preventDefault();
     reason.closest('details').open = true;
     document.addEventListener('keyup', () => reason.focus(), { once: true }); // the letter is not part of the reason
+  } else if (key === 'e' && edit) {
+    event.preventDefault();
+    edit.closest('details').open = true;
+    document.addEventListener('keyup', () => edit.focus(), { once: true });
   }
 }
 

@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"parley/actors"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// waitingCalls returns the number of forms that wait for the host.
+func (h *pageServer) waitingCalls() int {
+	h.t.Helper()
+	in, err := h.node.Host().Mail().Inbox(h.t.Context(), view.MessageFilter{Pending: true})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return len(in.Messages)
+}
+
+// approveEditable asks about a call of an agent that makes it with the input that is allowed.
+func (h *pageServer) approveEditable(input string) view.Permission {
+	h.t.Helper()
+	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: "shell", Input: input, Folder: "/srv/shop", Editable: true})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return p
+}
+
+// TestInputIsEditedOnPage allows a call with another input, of which the page shows the digest before.
+func TestInputIsEditedOnPage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	const shown, allowed = `{"command":"git push"}`, `{"command":"git push --dry-run"}`
+	p := h.approveEditable(shown)
+	b := h.openBrowser()
+	b.open("/questions")
+	b.until(`document.activeElement.matches("li.message[data-keys]")`)
+	b.press("e")
+	b.until(`document.activeElement.matches(".edit textarea") && document.activeElement.value`)
+	b.reads(".digests", mailbox.DigestCall("shell", shown))
+	b.fill(".edit textarea", allowed)
+	b.reads(".digests", mailbox.DigestCall("shell", allowed))
+	b.click(asking(p) + " button[value=always]") // no rule follows from it
+	b.reads(asking(p)+" .edit .wrong", "Only a call that is allowed once may have another input")
+	b.click(asking(p) + " .edit button[value=once]")
+	b.reads(asking(p)+" .state", "✓ Allowed once, with another input")
+	b.reads(asking(p)+" .outcome", allowed)
+	b.reads(asking(p)+" .outcome", mailbox.DigestCall("shell", allowed))
+	ok, o, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form))
+	if err != nil || !ok || o.EditedInput != allowed || o.EditedDigest != mailbox.DigestCall("shell", allowed) || o.Digest != mailbox.DigestCall("shell", shown) {
+		t.Errorf("%v %+v %v", ok, o, err)
+	}
+	plain := h.approve("shell", shown)
+	b.reads(asking(plain)+" .heading", "git push")
+	if got := b.text(`document.querySelectorAll(".edit").length`); got != "0" {
+		t.Error("a call is edited whose agent cannot take another input")
+	}
+	b.checkNoFaults()
+}
+
+// TestRuleEndsOnPage gives a rule an end, in words before and after.
+func TestRuleEndsOnPage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approveIn("/srv/shop", "shell", `{"command":"ls"}`)
+	b := h.openBrowser()
+	b.open("/questions")
+	b.click(asking(p) + " .rules summary")
+	b.choose(asking(p)+" .rules [data-kind=select] select[id$='-3']", "8h")
+	b.reads(asking(p)+" button[value=always]", "until ")
+	b.click(asking(p) + " button[value=always]")
+	b.reads(asking(p)+" .state", "✓ Always: ")
+	b.reads(asking(p)+" .state", ", until ")
+	rules, err := h.fae.Rules().List(t.Context())
+	if err != nil || len(rules) != 1 || rules[0].Until == 0 {
+		t.Errorf("%+v %v", rules, err)
+	}
+	b.checkNoFaults()
+}
+
+// TestSameCallsAreDecidedTogether decides on the calls that the page has shown, and not on one that came later.
+func TestSameCallsAreDecidedTogether(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	const same = `{"command":"make"}`
+	var shown []view.Permission
+	for range 3 {
+		shown = append(shown, h.approve("shell", same))
+	}
+	h.approve("shell", `{"command":"make install"}`)
+	b := h.openBrowser()
+	b.open("/forms/" + shown[1].Form.String())
+	b.reads(".together", "Allow 3 that are the same")
+	b.reads(".together", "Deny all 4 of fae")
+	h.approve("shell", same)
+	b.until(`document.getElementById("count").textContent === "5"`)
+	b.click(".together button:first-child")
+	for _, p := range shown {
+		if !h.permitted(p) {
+			t.Error("it is not allowed")
+		}
+	}
+	if n := h.waitingCalls(); n != 2 {
+		t.Errorf("%d wait, want the other call and the later one", n)
+	}
+	b.checkNoFaults()
+}
+
+// TestDecisionIsTakenBack takes a decision back, and sees that one which is not is sent with the next and with the page.
+func TestDecisionIsTakenBack(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	first, second := h.approve("shell", `{"command":"one"}`), h.approve("shell", `{"command":"two"}`)
+	b := h.openBrowser()
+	b.undoes(3600)
+	b.open("/forms/" + first.Form.String() + "?in=questions")
+	b.click(asking(first) + " button[value=once]")
+	b.reads(".toast", "✓ Allowed once · ")
+	b.reads("#alone .heading", "run two") // the next one opens
+	b.click(".toast .undo button")
+	b.reads("#alone .heading", "run one")
+	b.until(`!document.querySelector(".toast .undo")`)
+	if n := h.waitingCalls(); n != 2 {
+		t.Fatalf("%d wait, want both", n)
+	}
+	b.click(asking(first) + " .why summary")
+	b.fill(asking(first)+" .why textarea", "not that")
+	b.click(asking(first) + " button[value=deny]")
+	b.reads(".toast", "✕ Denied · not that")
+	b.reads("#alone .heading", "run two")
+	b.click(asking(second) + " button[value=once]") // sends the one before
+	if h.permitted(first) {
+		t.Error("it is allowed")
+	}
+	b.reads(".toast", "✓ Allowed once")
+	if n := h.waitingCalls(); n != 1 {
+		t.Errorf("%d wait, want the second", n)
+	}
+	b.open("/agents") // sends what waits
+	if !h.permitted(second) {
+		t.Error("it is denied")
+	}
+	b.undoes(1)
+	third := h.approve("shell", `{"command":"three"}`)
+	b.open("/forms/" + third.Form.String())
+	b.click(asking(third) + " button[value=once]")
+	if !h.permitted(third) { // when its time has passed
+		t.Error("it is denied")
+	}
+	b.checkNoFaults()
+}
+
+// TestTogetherWithoutScript sends plain HTML forms.
+func TestTogetherWithoutScript(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	const input = `{"command":"make"}`
+	first, second := h.approveEditable(input), h.approveEditable(input)
+	_, _, body := h.get("/forms/"+first.Form.String(), "text/html")
+	digest := mailbox.DigestCall("shell", input)
+	for _, want := range []string{"Allow 2 that are the same", fmt.Sprintf(`name="of" value="%s %s"`, second.Form, digest), "Edit the input"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %s in\n%s", want, body)
+		}
+	}
+	sent := url.Values{"do": {"together"}, "decision": {"once"}, "of": {first.Form.String() + " " + digest, second.Form.String() + " " + strings.Repeat("0", 64)}}
+	if status, _, body := h.postForm("/forms/"+first.Form.String(), sent); status != http.StatusBadRequest || !strings.Contains(body, "1 of 2 calls were not decided") {
+		t.Errorf("%d\n%s", status, body)
+	}
+	if !h.permitted(first) {
+		t.Error("the other one stopped it")
+	}
+	fields := url.Values{"f0": {"deny"}, "f1": {"no"}, "f2": {""}, "f3": {"8h"}, "f4": {`{"command":"rm"}`}}
+	if status, _, body := h.postForm("/forms/"+second.Form.String(), fields); status != http.StatusSeeOther || h.permitted(second) {
+		t.Errorf("denied with another input: %d\n%s", status, body)
+	}
+	third := h.approveEditable(input)
+	if status, _, body := h.postForm("/forms/"+third.Form.String(), url.Values{"f0": {"once"}, "f1": {""}, "f2": {""}, "f3": {""}, "f4": {input}}); status != http.StatusSeeOther {
+		t.Errorf("%d\n%s", status, body)
+	}
+	if _, o, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(third.Form)); err != nil || o.EditedInput != "" {
+		t.Errorf("the input that was shown is another one: %+v %v", o, err)
+	}
+}
