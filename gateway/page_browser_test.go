@@ -137,7 +137,7 @@ func (h *pageServer) tab(in context.Context, options ...chromedp.ContextOption) 
 // undoes sets for how many seconds the pages that the tab opens from now on can take a decision back.
 func (b *tab) undoes(seconds int) {
 	b.t.Helper()
-	source := fmt.Sprintf(`try { localStorage.setItem('parley.undo', '%d') } catch {}`, seconds)
+	source := fmt.Sprintf(`try { sessionStorage.setItem('parley.undo', '%d') } catch {}`, seconds)
 	if _, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: source}); err != nil {
 		b.t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ const largest = 60_000; // bytes that a closing page can still send
 
 let waiting; // the decision: { operation, body, ids, card, ended, note, timer }
 
-/** Returns how long a decision waits, in milliseconds: 5 s, or as many seconds as the browser keeps under "parley.undo". */
+/** Returns how long a decision waits, in milliseconds: 5 s, or as many seconds as the tab keeps under "parley.undo". */
 function pause() {
   try {
-    return 1000 * Number(localStorage.getItem('parley.undo') ?? 5);
+    return 1000 * Number(sessionStorage.getItem('parley.undo') ?? 5);
   } catch {
     return 5000;
   }
