@@ -250,6 +250,9 @@ func TestAgentsAreListedByPage(t *testing.T) {
 		f := k.ask("fetch_agents", fmt.Sprintf(`,"page":{"limit":3%s}`, cursor))
 		agents, _ := f["agents"].([]any)
 		info, _ := f["pageInfo"].(map[string]any)
+		if before, _ := info["prevCursor"].(string); cursor != "" && cursor != fmt.Sprintf(`,"cursor":%q`, before) || cursor == "" && before != "" {
+			t.Errorf("the page of the cursor %s has %q", cursor, before)
+		}
 		if more, _ = info["hasMore"].(bool); more != (info["nextCursor"] != nil) || len(agents) > 3 || more && len(agents) != 3 {
 			t.Fatalf("got %v", f)
 		}

@@ -41,6 +41,7 @@ type Page struct {
 type PageInfo struct {
 	HasMore    bool   `json:"hasMore"`
 	NextCursor string `json:"nextCursor,omitempty"` // of the next page
+	PrevCursor string `json:"prevCursor,omitempty"` // the cursor of this page, as it was asked for
 }
 
 // FetchAgentsResponse has the agents, oldest first.

@@ -35,7 +35,7 @@ func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest)
 	list, paged, err := api.PageOf(some, r.Paging, func(s view.AgentStatus) string { return s.ID.String() })
 	got := api.FetchAgentsResponse{Agents: list, Paged: paged}
 	if r.Page != nil && err == nil {
-		got.PageInfo = &api.PageInfo{HasMore: paged.Next != "", NextCursor: paged.Next}
+		got.PageInfo = &api.PageInfo{HasMore: paged.Next != "", NextCursor: paged.Next, PrevCursor: r.Page.Cursor}
 	}
 	return got, err
 }

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"parley"
 	"parley/capabilities"
@@ -14,6 +17,16 @@ import (
 
 // wireVersion is the version of QuestionSchema.
 const wireVersion = 1
+
+// Bounds of a question's form, in fields, options and characters, as its dialect has them.
+const (
+	maxFields  = 8
+	maxOptions = 50
+	maxLabel   = 160
+	maxHelp    = 500
+	maxPattern = 512
+	maxText    = 4000
+)
 
 // QuestionSchema describes a question's form.
 type QuestionSchema struct {
@@ -42,6 +55,7 @@ type limits struct {
 	Pattern       string   `json:"pattern,omitempty"` // of a text: a regular expression that it contains
 	Min           *float64 `json:"min,omitempty"`     // of a number
 	Max           *float64 `json:"max,omitempty"`
+	Step          *float64 `json:"step,omitempty"` // between the numbers that are allowed, from min on
 	Integer       bool     `json:"integer,omitempty"`
 	MinSelections *int     `json:"minSelections,omitempty"` // of a multiselect
 	MaxSelections *int     `json:"maxSelections,omitempty"`
@@ -49,14 +63,15 @@ type limits struct {
 
 // schemaLimits is a JSON Schema with the keywords for limits.
 type schemaLimits struct {
-	Type      string   `json:"type,omitempty"`
-	MinLength *int     `json:"minLength,omitempty"`
-	MaxLength *int     `json:"maxLength,omitempty"`
-	Pattern   string   `json:"pattern,omitempty"`
-	Minimum   *float64 `json:"minimum,omitempty"`
-	Maximum   *float64 `json:"maximum,omitempty"`
-	MinItems  *int     `json:"minItems,omitempty"`
-	MaxItems  *int     `json:"maxItems,omitempty"`
+	Type       string   `json:"type,omitempty"`
+	MultipleOf *float64 `json:"multipleOf,omitempty"`
+	MinLength  *int     `json:"minLength,omitempty"`
+	MaxLength  *int     `json:"maxLength,omitempty"`
+	Pattern    string   `json:"pattern,omitempty"`
+	Minimum    *float64 `json:"minimum,omitempty"`
+	Maximum    *float64 `json:"maximum,omitempty"`
+	MinItems   *int     `json:"minItems,omitempty"`
+	MaxItems   *int     `json:"maxItems,omitempty"`
 }
 
 // of returns the limits that a field of a type may have.
@@ -67,7 +82,7 @@ func (l limits) of(t events.FieldType) limits {
 	case events.Textarea:
 		return limits{MinLength: l.MinLength, MaxLength: l.MaxLength}
 	case events.Number:
-		return limits{Min: l.Min, Max: l.Max, Integer: l.Integer}
+		return limits{Min: l.Min, Max: l.Max, Step: l.Step, Integer: l.Integer}
 	case events.Multiselect:
 		return limits{MinSelections: l.MinSelections, MaxSelections: l.MaxSelections}
 	}
@@ -76,6 +91,7 @@ func (l limits) of(t events.FieldType) limits {
 
 // wrong returns why the limits cannot be those of a field of a type, or "".
 func (l limits) wrong(t events.FieldType) string {
+	mostText := maxText
 	switch {
 	case l != l.of(t):
 		return "a " + string(t) + " field takes no such limits"
@@ -83,6 +99,12 @@ func (l limits) wrong(t events.FieldType) string {
 		return "minLength is above maxLength"
 	case above(l.Min, l.Max):
 		return "min is above max"
+	case l.Step != nil && !(*l.Step > 0):
+		return "step is not above 0"
+	case above(l.MinLength, &mostText) || above(l.MaxLength, &mostText):
+		return fmt.Sprintf("a length is above %d", mostText)
+	case utf8.RuneCountInString(l.Pattern) > maxPattern:
+		return fmt.Sprintf("the pattern is longer than %d characters", maxPattern)
 	case above(l.MinSelections, l.MaxSelections):
 		return "minSelections is above maxSelections"
 	}
@@ -93,17 +115,27 @@ func above[T int | float64](least, most *T) bool {
 	return least != nil && most != nil && *least > *most
 }
 
+// divides reports whether a number is a multiple of a step, both as they are written in decimals.
+func divides(step, number float64) bool {
+	s, ok := new(big.Rat).SetString(strconv.FormatFloat(step, 'g', -1, 64))
+	n, also := new(big.Rat).SetString(strconv.FormatFloat(number, 'g', -1, 64))
+	return ok && also && n.Quo(n, s).IsInt()
+}
+
 // schema returns the limits as the pattern of a field; nil if there are none.
 func (l limits) schema() json.RawMessage {
 	if l == (limits{}) {
 		return nil
 	}
 	s := schemaLimits{
-		MinLength: l.MinLength, MaxLength: l.MaxLength, Pattern: l.Pattern, Minimum: l.Min, Maximum: l.Max,
+		MinLength: l.MinLength, MaxLength: l.MaxLength, Pattern: l.Pattern, Minimum: l.Min, Maximum: l.Max, MultipleOf: l.Step,
 		MinItems: l.MinSelections, MaxItems: l.MaxSelections,
 	}
 	if l.Integer {
 		s.Type = "integer"
+	}
+	if l.Step != nil && l.Min != nil && !divides(*l.Step, *l.Min) { // steps that do not begin at 0 have no keyword
+		s.MultipleOf = nil
 	}
 	text, err := json.Marshal(s)
 	if err != nil { // numbers and texts can always be written
@@ -119,7 +151,7 @@ func limitsOf(f events.Field) limits {
 		return limits{}
 	}
 	l := limits{
-		MinLength: s.MinLength, MaxLength: s.MaxLength, Pattern: s.Pattern, Min: s.Minimum, Max: s.Maximum, Integer: s.Type == "integer",
+		MinLength: s.MinLength, MaxLength: s.MaxLength, Pattern: s.Pattern, Min: s.Minimum, Max: s.Maximum, Step: s.MultipleOf, Integer: s.Type == "integer",
 		MinSelections: s.MinItems, MaxSelections: s.MaxItems,
 	}
 	return l.of(f.Type)
@@ -137,13 +169,47 @@ func (f QuestionField) wrong() string {
 	if !fieldName.MatchString(f.Name) {
 		return "a name is a letter and up to 63 letters, digits, _ and -"
 	}
+	if why := f.tooLong(); why != "" {
+		return why
+	}
 	return f.limits.wrong(f.Type)
+}
+
+// tooLong returns what of the field is longer than a question's may be, or "".
+func (f QuestionField) tooLong() string {
+	if len(f.Options) > maxOptions {
+		return fmt.Sprintf("it has %d options, and may have %d", len(f.Options), maxOptions)
+	}
+	type part struct {
+		what, text string
+		most       int
+	}
+	suggested, _ := f.DefaultValue.AsString()
+	parts := []part{
+		{"label", f.Label, maxLabel}, {"placeholder", f.Placeholder, maxLabel}, {"helpText", f.HelpText, maxHelp}, {"defaultValue", suggested, maxText},
+	}
+	for _, o := range f.Options {
+		parts = append(parts, part{"value of an option", o.Value, maxLabel}, part{"label of an option", o.Label, maxLabel},
+			part{"description of an option", o.Description, maxHelp})
+	}
+	for _, p := range parts {
+		if n := utf8.RuneCountInString(p.text); n > p.most {
+			return fmt.Sprintf("the %s has %d characters, and may have %d", p.what, n, p.most)
+		}
+	}
+	return ""
 }
 
 // check refuses with INVALID_FORM another version, and fields that cannot be a question's.
 func (s QuestionSchema) check() error {
 	if s.WireVersion != nil && *s.WireVersion != wireVersion {
 		return parley.Refuse(parley.InvalidForm, "wireVersion %d is not known: want %d", *s.WireVersion, wireVersion)
+	}
+	if len(s.Fields) > maxFields {
+		return parley.Refuse(parley.InvalidForm, "%d fields are more than the %d that a question may have", len(s.Fields), maxFields)
+	}
+	if utf8.RuneCountInString(s.SubmitLabel) > maxLabel {
+		return parley.Refuse(parley.InvalidForm, "the submitLabel is longer than %d characters", maxLabel)
 	}
 	problems := map[string]string{}
 	var whys []string

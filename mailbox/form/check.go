@@ -40,7 +40,7 @@ func (b *checkBudget) spend(e capabilities.Extent, l schemaCost) bool {
 }
 
 // Check returns the values of an answer as they are stored. Defaults replace missing values, and empty optional values
-// ("", null, []) are left out. It refuses with INVALID_ANSWER, naming every wrong field, and with TOO_LARGE more than
+// ("", null, []) are left out, except for a capability field that takes every value. It refuses with INVALID_ANSWER, naming every wrong field, and with TOO_LARGE more than
 // 256 KiB. It does not change the given map.
 func (c *Schema) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
 	var w fieldErrors
@@ -63,7 +63,7 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 		if !given {
 			v = q.Default
 		}
-		if isEmpty(v) {
+		if isEmpty(v) && !(given && q.takesEmpty()) {
 			if q.Required {
 				w.add(q.Name, "required")
 			}
@@ -100,6 +100,9 @@ func CheckSize(values map[string]capabilities.Value) error {
 	}
 	return nil
 }
+
+// takesEmpty reports whether an empty value is an answer too: a value that is held under a name may be empty.
+func (q question) takesEmpty() bool { return q.anyValue && q.Type == events.Capability }
 
 // isEmpty reports whether a value means that nothing was given.
 func isEmpty(v capabilities.Value) bool {

@@ -52,8 +52,12 @@ func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilitie
 		}
 		v := values[name]
 		i, known := c.find(name)
-		if path, isText := v.AsString(); known && isText && path != "" && c.fields[i].Type == events.Capability {
-			v = find(path, name, lookup, w)
+		if known && c.fields[i].Type == events.Capability {
+			if path, isText := v.AsString(); isText && path != "" {
+				v = find(path, name, lookup, w)
+			} else if isEmpty(v) { // no name was given, which a value that is held would have
+				continue
+			}
 		}
 		all[name] = v
 	}
@@ -69,6 +73,10 @@ func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w
 	values := make(map[string]capabilities.Value, len(given))
 	for _, f := range fields {
 		if texts, ok := given[f.Name]; ok {
+			if f.Type == events.Capability && len(texts) == 1 && texts[0] == "" {
+				delete(given, f.Name) // no name was given
+				continue
+			}
 			if v := readField(f, texts, lookup, w); !w.has(f.Name) {
 				values[f.Name] = v
 			}

@@ -419,6 +419,7 @@ export interface Page {
 export interface PageInfo {
   hasMore: boolean;
   nextCursor?: string;
+  prevCursor?: string;
 }
 
 export interface Peers {
