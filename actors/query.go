@@ -327,10 +327,11 @@ type viewer struct {
 	secrets *keys.SecretBox
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 	absent  error                     // of a name that is not in memory
+	drafts  *notes                    // that wait to be written; nil if there are none
 }
 
 func (b *mailboxActor) viewer() *viewer {
-	return &viewer{state: b.state, secrets: b.node.secrets}
+	return &viewer{state: b.state, secrets: b.node.secrets, drafts: b.notes}
 }
 
 // nameOf returns the agent's name for another. It notes a name that is not in memory.
@@ -404,6 +405,9 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	}
 	for _, h := range f.Forwarded {
 		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.nameOf(h.To)})
+	}
+	if _, saved := v.drafts.of(f); saved != 0 {
+		e.DraftAt = saved
 	}
 	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering

@@ -8,7 +8,6 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -52,6 +51,7 @@ type Message struct {
 	Chain        []Party   `json:"chain,omitempty"` // who had it before the agent, first the one asked
 	ForwardedTo  []Party   `json:"forwardedTo,omitempty"`
 	Outcome      *Outcome  `json:"outcome,omitempty"`   // nil while it is open
+	DraftAt      time.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer was saved, if there is one
 	AnswerNeeded bool      `json:"answerNeeded"`        // it is open and this agent may answer it
 	Answering    bool      `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string    `json:"refused,omitempty"`   // why the home refused the agent's answer
@@ -202,10 +202,10 @@ func (c *Client) Counts(ctx context.Context) (Counts, error) {
 	return get[Counts](ctx, c, "count_messages", api.CountMessagesRequest{})
 }
 
-// SaveDraft keeps the agent's unfinished answer to a form as texts, until the form ends. None remove it. It returns when the
-// draft, or a later one, is on the node's disk.
-func (c *Client) SaveDraft(ctx context.Context, form ID, texts []events.FieldText) error {
-	return c.Call(ctx, "save_draft", api.SaveDraftRequest{FormRef: refTo(form), Texts: texts}, nil)
+// SaveDraft keeps the agent's unfinished answer to a form, until the form ends. Texts are as for AnswerText, but may be wrong;
+// none remove the draft. It returns when the draft, or a later one, is on the node's disk.
+func (c *Client) SaveDraft(ctx context.Context, form ID, texts map[string][]string) error {
+	return c.Call(ctx, "save_draft", api.SaveDraftRequest{FormRef: refTo(form), Texts: textsOf(texts)}, nil)
 }
 
 // Draft returns the agent's unfinished answer to a form. It has no texts if there is none.

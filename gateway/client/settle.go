@@ -31,13 +31,17 @@ func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, erro
 // AnswerText answers a form with texts by the names of the fields. The node reads them by the fields' types, as on a command
 // line: 443, true, or a name of the answerer's for a capability. A field for several choices has several texts.
 func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]string) (Outcome, error) {
-	a := api.RespondFormRequest{FormRef: refTo(form)}
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form), Texts: textsOf(texts)})
+}
+
+// textsOf returns texts by name as a list.
+func textsOf(texts map[string][]string) (list []events.FieldText) {
 	for name, several := range texts {
 		for _, t := range several {
-			a.Texts = append(a.Texts, events.FieldText{Name: name, Text: t})
+			list = append(list, events.FieldText{Name: name, Text: t})
 		}
 	}
-	return get[Outcome](ctx, c, "respond_form", a)
+	return list
 }
 
 // Decide answers the approval that a message shows: with deny or once, or with always or never for all calls that the rule

@@ -3,7 +3,9 @@
 /** @typedef {import("./operations.js").Outcome} Outcome */
 /** @typedef {import("./operations.js").Sent} Sent */
 /** @typedef {import("./operations.js").Field} Field */
-/** @typedef {{all?: boolean, pending?: boolean}} View all: also what the agent sent and dismissed; pending: only what waits for its answer */
+/** @typedef {import("./operations.js").Draft} Draft */
+/** @typedef {import("./operations.js").MessageCounts} MessageCounts */
+/** @typedef {{all?: boolean, pending?: boolean, snoozed?: boolean, done?: boolean, unread?: boolean}} View all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; snoozed, done, unread: only that */
 /** @typedef {import("./wire.js").Options} Options */
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./agents.js").Agent} Agent */
@@ -181,6 +183,51 @@ export class Client {
      */
     dismiss(message: Which, ending?: Ending): Promise<void>;
     /**
+     * Brings a message back into view that was dismissed.
+     *
+     * @param {Which} message
+     * @param {Ending} [ending]
+     */
+    restore(message: Which, ending?: Ending): Promise<void>;
+    /**
+     * Takes a message out of what is pending until a time, at which it comes back unread. Without a time it comes back now.
+     *
+     * @param {Which} message
+     * @param {Date | string} [until]
+     * @param {Ending} [ending]
+     */
+    snooze(message: Which, until?: Date | string, ending?: Ending): Promise<void>;
+    /**
+     * Marks messages as read by their numbers; with none the newest 1,000 unread ones. Resolves to the number of unread messages that are left.
+     *
+     * @param {number[]} [numbers]
+     * @param {{unread?: boolean} & Ending} [options] unread: marks them as not read
+     */
+    markRead(numbers?: number[], { unread, ...ending }?: {
+        unread?: boolean;
+    } & Ending): Promise<number>;
+    /**
+     * Counts the messages that are pending, snoozed, done, unread, and all.
+     *
+     * @param {Ending} [ending]
+     */
+    counts(ending?: Ending): Promise<import("./operations.js").MessageCounts>;
+    /**
+     * Keeps the agent's unfinished answer to a form, until the form ends; no texts remove it. Resolves when it is on the node's disk.
+     *
+     * @param {Which} form
+     * @param {Record<string, string | string[]>} texts several for a field for several choices
+     * @param {Ending} [ending]
+     */
+    saveDraft(form: Which, texts: Record<string, string | string[]>, ending?: Ending): Promise<void>;
+    /**
+     * Returns the agent's unfinished answer to a form. It has no texts if there is none.
+     *
+     * @param {Which} form
+     * @param {Ending} [ending]
+     */
+    draft(form: Which, ending?: Ending): Promise<import("./operations.js").Draft>;
+    /**
      * @param {Which} message
      * @param {Ending} [ending]
      */
@@ -351,12 +398,17 @@ export type Message = import("./operations.js").Envelope;
 export type Outcome = import("./operations.js").Outcome;
 export type Sent = import("./operations.js").Sent;
 export type Field = import("./operations.js").Field;
+export type Draft = import("./operations.js").Draft;
+export type MessageCounts = import("./operations.js").MessageCounts;
 /**
- * all: also what the agent sent and dismissed; pending: only what waits for its answer
+ * all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; snoozed, done, unread: only that
  */
 export type View = {
     all?: boolean;
     pending?: boolean;
+    snoozed?: boolean;
+    done?: boolean;
+    unread?: boolean;
 };
 export type Options = import("./wire.js").Options;
 export type Ending = import("./wire.js").Ending;

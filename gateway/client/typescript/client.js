@@ -11,7 +11,9 @@ export { ParleyError, Asked, Permission };
 /** @typedef {import("./operations.js").Outcome} Outcome */
 /** @typedef {import("./operations.js").Sent} Sent */
 /** @typedef {import("./operations.js").Field} Field */
-/** @typedef {{all?: boolean, pending?: boolean}} View all: also what the agent sent and dismissed; pending: only what waits for its answer */
+/** @typedef {import("./operations.js").Draft} Draft */
+/** @typedef {import("./operations.js").MessageCounts} MessageCounts */
+/** @typedef {{all?: boolean, pending?: boolean, snoozed?: boolean, done?: boolean, unread?: boolean}} View all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; snoozed, done, unread: only that */
 /** @typedef {import("./wire.js").Options} Options */
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./agents.js").Agent} Agent */
@@ -146,8 +148,7 @@ export class Client {
    * @param {Ending} [ending]
    */
   answerText(form, texts, ending) {
-    const list = Object.entries(texts).flatMap(([name, text]) => [text].flat().map((text) => ({ name, text })));
-    return this.call("respond_form", { ...about(form), texts: list }, ending);
+    return this.call("respond_form", { ...about(form), texts: listOf(texts) }, ending);
   }
 
   /**
@@ -259,6 +260,67 @@ export class Client {
    */
   async dismiss(message, ending) {
     await this.call("dismiss", about(message), ending);
+  }
+
+  /**
+   * Brings a message back into view that was dismissed.
+   *
+   * @param {Which} message
+   * @param {Ending} [ending]
+   */
+  async restore(message, ending) {
+    await this.call("restore_message", about(message), ending);
+  }
+
+  /**
+   * Takes a message out of what is pending until a time, at which it comes back unread. Without a time it comes back now.
+   *
+   * @param {Which} message
+   * @param {Date | string} [until]
+   * @param {Ending} [ending]
+   */
+  async snooze(message, until, ending) {
+    await this.call("snooze", { ...about(message), ...(until && { until: new Date(until).toISOString() }) }, ending);
+  }
+
+  /**
+   * Marks messages as read by their numbers; with none the newest 1,000 unread ones. Resolves to the number of unread messages that are left.
+   *
+   * @param {number[]} [numbers]
+   * @param {{unread?: boolean} & Ending} [options] unread: marks them as not read
+   */
+  async markRead(numbers = [], { unread = false, ...ending } = {}) {
+    return (await this.call("mark_read", { numbers, unread }, ending)).unread;
+  }
+
+  /**
+   * Counts the messages that are pending, snoozed, done, unread, and all.
+   *
+   * @param {Ending} [ending]
+   */
+  counts(ending) {
+    return this.call("count_messages", {}, ending);
+  }
+
+  /**
+   * Keeps the agent's unfinished answer to a form, until the form ends; no texts remove it. Resolves when it is on the node's disk.
+   *
+   * @param {Which} form
+   * @param {Record<string, string | string[]>} texts several for a field for several choices
+   * @param {Ending} [ending]
+   */
+  async saveDraft(form, texts, ending) {
+    await this.call("save_draft", { ...about(form), texts: listOf(texts) }, ending);
+  }
+
+  /**
+   * Returns the agent's unfinished answer to a form. It has no texts if there is none.
+   *
+   * @param {Which} form
+   * @param {Ending} [ending]
+   */
+  draft(form, ending) {
+    return this.call("fetch_draft", about(form), ending);
   }
 
   /**
@@ -482,6 +544,15 @@ export class Client {
   followAgents(of = {}) {
     return followAgents(this.#wire, of);
   }
+}
+
+/**
+ * Returns texts by name as a list.
+ *
+ * @param {Record<string, string | string[]>} texts
+ */
+function listOf(texts) {
+  return Object.entries(texts).flatMap(([name, text]) => [text].flat().map((text) => ({ name, text })));
 }
 
 /**

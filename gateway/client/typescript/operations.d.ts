@@ -765,6 +765,8 @@ export interface Envelope {
   description?: string;
   digest?: string;
   dismissed: boolean;
+  /** A time in UTC, with milliseconds. */
+  draftAt?: string;
   edges?: Record<string, unknown>;
   fields?: Array<Field>;
   forwardedTo?: Array<Party>;

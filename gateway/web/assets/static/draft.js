@@ -1,7 +1,13 @@
-// Stores the input of forms that were not sent yet, without secrets, for 30 days.
+// Keeps the input of forms that were not sent yet, without secrets. The node keeps drafts of answers, so that a form that is
+// begun in one browser is finished in another. The browser keeps what has not reached the node, and forms that are being
+// built, for 30 days.
+
+import { call } from './rpc.js';
 
 const prefix = 'parley.draft.';
 const keep = 30 * 24 * 3600 * 1000;
+const rest = 800; // ms after the last input
+const again = 2000; // ms until the node is tried again
 
 function store(fn) {
   try {
@@ -14,9 +20,10 @@ function store(fn) {
 /** Returns the name of the draft of an agent's form. */
 export const draftOf = (as, id) => `${as}/${id}`;
 
+const kept = (name) => store((s) => JSON.parse(s.getItem(prefix + name)));
 export const saveDraft = (name, fields) => store((s) => s.setItem(prefix + name, JSON.stringify({ at: Date.now(), fields })));
 export const forgetDraft = (name) => store((s) => s.removeItem(prefix + name));
-export const readDraft = (name) => store((s) => JSON.parse(s.getItem(prefix + name))?.fields) ?? null;
+export const readDraft = (name) => kept(name)?.fields ?? null;
 
 /** Deletes old drafts. */
 export function forgetOldDrafts() {
@@ -25,4 +32,75 @@ export function forgetOldDrafts() {
       if (k.startsWith(prefix) && !(JSON.parse(s.getItem(k))?.at > Date.now() - keep)) s.removeItem(k);
     }
   });
+}
+
+/** Draft is the unfinished answer to a form: the texts of each field, by name. */
+export class Draft {
+  /** @param {{as: string, id: string, at?: string, endpoint?: import('./rpc.js').Endpoint}} of at is the time of the node's draft; '' if it has none */
+  constructor({ as, id, at = '', endpoint = {} }) {
+    Object.assign(this, { about: { as, id }, at, endpoint, name: draftOf(as, id) });
+    addEventListener('pagehide', this.left = () => this.leave());
+  }
+
+  /** Returns the last input, or null. What has not reached the node is sent there. */
+  async read() {
+    const here = kept(this.name);
+    if (this.at && !(here?.at > Date.parse(this.at))) {
+      try {
+        const { texts } = await call('fetch_draft', this.about, this.endpoint);
+        forgetDraft(this.name);
+        const fields = Object.create(null); // a field may be called "constructor"
+        for (const { name, text } of texts) (fields[name] ??= []).push(text);
+        return texts.length ? fields : null;
+      } catch {
+        return here?.fields ?? null;
+      }
+    }
+    if (here) this.save(here.fields);
+    return here?.fields ?? null;
+  }
+
+  /** Has the node keep the fields once the person rests. No fields remove the draft. */
+  save(fields) {
+    this.next = fields;
+    this.wait(rest);
+  }
+
+  wait(ms) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.send(), ms);
+  }
+
+  async send(keepalive = false) {
+    const fields = this.next;
+    if (fields === undefined || this.isOver) return;
+    this.next = undefined;
+    const texts = Object.entries(fields).flatMap(([name, list]) => list.map((text) => ({ name, text })));
+    try {
+      await call('save_draft', { ...this.about, texts }, { ...this.endpoint, keepalive });
+      if (this.next === undefined) forgetDraft(this.name);
+    } catch (refused) {
+      if (this.isOver || this.next !== undefined) return;
+      if (refused.code.startsWith('ALREADY_')) return forgetDraft(this.name);
+      saveDraft(this.name, fields);
+      if (refused.status !== 0) return;
+      this.next = fields;
+      this.wait(again);
+    }
+  }
+
+  /** Sends the last input as the page goes. The browser keeps it too, since nobody will know whether it arrived. */
+  leave() {
+    if (this.next === undefined || this.isOver) return;
+    saveDraft(this.name, this.next);
+    this.send(true);
+  }
+
+  /** Ends the draft with its form. */
+  end() {
+    this.isOver = true;
+    clearTimeout(this.timer);
+    removeEventListener('pagehide', this.left);
+    forgetDraft(this.name);
+  }
 }

@@ -20,7 +20,7 @@
 // validateValues can be imported without the elements. It needs no document.
 
 import { exported, prepare } from './appearance.js';
-import { draftOf, forgetDraft } from './draft.js';
+import { Draft, draftOf, forgetDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { Live, said } from './live.js';
 import { Refused, call, page } from './rpc.js';
@@ -88,7 +88,8 @@ export class ParleyFormElement extends Live {
     this.article = article;
     this.shadow.prepend(article);
     if (waits) article.append(document.adoptNode(names)); // the names to choose from
-    this.filling = waits ? new Filling(article.querySelector('form.ask'), this.noDraft ? '' : draftOf(this.as, this.formId)) : undefined;
+    const draft = () => (this.noDraft ? undefined : new Draft({ as: this.as, id: this.formId, at: card.dataset.draft, endpoint: this.mailbox }));
+    this.filling = waits ? new Filling(article.querySelector('form.ask'), draft()) : undefined;
     if (!waits) forgetDraft(draftOf(this.as, this.formId));
     if (had) this.tellEnd(isLost);
     if (focused) article.focus({ preventScroll: true });

@@ -1,6 +1,5 @@
 // Handles the input of an open form: its values, errors and draft, both in the page and in the element for other pages.
 
-import { forgetDraft, readDraft, saveDraft } from './draft.js';
 import { ending, showDigest } from './edit.js';
 import { Field } from './field.js';
 import { readTexts, validateValues } from './validate.js';
@@ -11,7 +10,7 @@ const typed = 'input[type=text], input[type=password], input[type=date], input:n
 export class Filling {
   /**
    * @param {HTMLFormElement} form as the node draws it
-   * @param {string} draft the name of the draft; '' keeps none
+   * @param {import('./draft.js').Draft} [draft] none keeps none
    */
   constructor(form, draft) {
     Object.assign(this, { form, draft });
@@ -31,8 +30,16 @@ export class Filling {
   get isTyped() { return this.snapshot() !== this.first; }
 
   restore() {
-    const draft = this.draft && readDraft(this.draft);
-    for (const f of this.fields) if (draft && Object.hasOwn(draft, f.spec.name)) f.put(draft[f.spec.name]);
+    this.unfold();
+    this.draft?.read().then((fields) => {
+      if (!fields || this.isTyped) return;
+      for (const f of this.fields) if (Object.hasOwn(fields, f.spec.name)) f.put(fields[f.spec.name]);
+      this.unfold();
+      this.repeat();
+    });
+  }
+
+  unfold() {
     for (const e of this.form.querySelectorAll('details textarea')) if (e.value !== e.defaultValue) e.closest('details').open = true;
   }
 
@@ -46,21 +53,19 @@ export class Filling {
   }
 
   keep() {
-    if (!this.draft) return;
-    if (!this.isTyped) return forgetDraft(this.draft);
-    const open = this.fields.filter((f) => !f.isSecret);
-    saveDraft(this.draft, Object.fromEntries(open.map((f) => [f.spec.name, f.texts()])));
+    const open = this.isTyped ? this.fields.filter((f) => !f.isSecret) : [];
+    this.draft?.save(Object.fromEntries(open.map((f) => [f.spec.name, f.texts()])));
   }
 
-  /** Makes the present input the initial one, and deletes the draft. */
+  /** Makes the present input the initial one. The form has ended, and its draft with it. */
   finish() {
     this.first = this.snapshot();
-    if (this.draft) forgetDraft(this.draft);
+    this.draft?.end();
   }
 
   discard() {
     JSON.parse(this.first).forEach((texts, i) => this.fields[i].put(texts));
-    this.finish();
+    this.draft?.save({});
     for (const f of this.fields) f.say('');
     this.repeat();
     this.fail('');

@@ -2,7 +2,7 @@
 // their fields and handles keys. It is for the node's own page; <parley-form> is for other pages.
 
 import { call } from './rpc.js';
-import { draftOf } from './draft.js';
+import { Draft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
 import { close, openCard, openNext } from './item.js';
@@ -115,7 +115,8 @@ export class ParleyForm extends ParleyAct {
   connectedCallback() {
     if (this.card) return;
     super.connectedCallback();
-    this.filling = new Filling(this.querySelector('form.ask'), draftOf(this.card.dataset.as, this.card.dataset.id));
+    const { as, id, draft } = this.card.dataset;
+    this.filling = new Filling(this.querySelector('form.ask'), new Draft({ as, id, at: draft }));
     this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !e.isComposing) this.leave(e); });
   }
 

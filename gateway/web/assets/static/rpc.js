@@ -14,14 +14,14 @@ export const home = new URL('../..', import.meta.url).pathname.replace(/\/$/, ''
 
 /**
  * The address of a node and the token for it.
- * @typedef {{base?: string, token?: string, signal?: AbortSignal}} Endpoint
+ * @typedef {{base?: string, token?: string, signal?: AbortSignal, keepalive?: boolean}} Endpoint keepalive: the call goes on when the page ends
  */
 
 /** @param {Endpoint} endpoint */
-async function ask(address, init, { base = home, token = '', signal }) {
+async function ask(address, init, { base = home, token = '', signal, keepalive }) {
   const headers = { ...init.headers, ...(token && { Authorization: `Bearer ${token}` }) };
   try {
-    const response = await fetch(base + address, { ...init, headers, signal });
+    const response = await fetch(base + address, { ...init, headers, signal, keepalive });
     return { response, text: await response.text() };
   } catch (why) {
     if (signal?.aborted) throw why;
