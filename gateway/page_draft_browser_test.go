@@ -62,6 +62,7 @@ func (h *pageServer) keeps(asked view.Asked, texts string) {
 
 // TestFormBegunInOneBrowserIsFinishedInAnother has two browsers that share nothing but the node.
 func TestFormBegunInOneBrowserIsFinishedInAnother(t *testing.T) {
+	t.Parallel()
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "name", Label: "Name"}, {Name: "builder", Label: "Builder"}, {Name: "key", Label: "Key", Type: events.Secret},
