@@ -229,7 +229,7 @@ func TestEditorDecidesCalls(t *testing.T) {
 	}
 	e.hears(`"status":"failed"`)
 
-	p = ask(`{"command":"git fetch"}`)
+	ask(`{"command":"git fetch"}`)
 	a = e.next("session/request_permission")
 	for m, err := range host.List(t.Context(), client.View{Pending: true}) {
 		if err != nil {

@@ -94,6 +94,9 @@ func TestClaudeCodeAsksInEveryMode(t *testing.T) {
 					end = c.background(t, "-p", prompt, "--permission-mode", mode)
 				} else {
 					terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
+					if mode == "auto" { // it has not fallen back to another mode
+						terminal.expect(t, "auto mode on")
+					}
 					end = func() { terminal.expect(t, "I am ready") }
 				}
 				number := awaitCall(t, state, "touch wanted.txt")

@@ -91,6 +91,37 @@ func TestCodexAsksInTerminal(t *testing.T) {
 	}
 }
 
+// TestCodexWithdrawsWhatItNoLongerAsks interrupts Codex, and kills it, while its hook asks. The host's "never" comes too
+// late then.
+func TestCodexWithdrawsWhatItNoLongerAsks(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	for name, end := range map[string]func(t *testing.T, s *terminalTest){
+		"interrupted": func(t *testing.T, s *terminalTest) { s.press(t, "\x1b") },
+		"killed":      func(t *testing.T, s *terminalTest) { s.kill(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": "touch a.txt", "sandbox_permissions": "require_escalated", "justification": "May I?"}}}},
+				{Text: "I am ready"},
+			}})
+			state := c.setUp(t, "codex")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
+			number := awaitCall(t, state, "touch a.txt")
+			end(t, terminal)
+			awaitNoCall(t, state)
+			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {
+				t.Errorf("never is answered by %d, %s", exit, errs)
+			}
+			if isThere(c.project, "a.txt") {
+				t.Error("the command has run")
+			}
+		})
+	}
+}
+
 // TestClaudeCodeIsOneGuest has Claude Code ask through its hook and through its MCP server.
 func TestClaudeCodeIsOneGuest(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,7 @@ import (
 	"parley/actors/keys"
 	"parley/actors/view"
 	"parley/cmd/parley/bench"
+	"parley/cmd/parley/hook"
 	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
@@ -101,23 +102,28 @@ func runChecks(ctx context.Context, env *environment) []finding {
 		found[i] = finding{c.name, result, detail}
 	}
 	found = append(found, checkSnapshots(ctx, env)...)
-	return append(found, checkClaudeCode(ctx, env)...)
+	return append(found, checkCodingAgents(ctx, env)...)
 }
 
-// checkClaudeCode warns of settings of Claude Code that do not ask in every mode. It finds nothing without the program.
-func checkClaudeCode(ctx context.Context, env *environment) []finding {
+// checkCodingAgents warns of settings of Claude Code and Codex that do not ask as they should. It finds nothing of a
+// program that is neither there nor set up.
+func checkCodingAgents(ctx context.Context, env *environment) (found []finding) {
 	o, err := setupOptions(env, false)
 	if err != nil {
 		return nil // there is no home folder
 	}
-	words, good := setup.Check(ctx, o)
-	switch {
-	case words == "":
-		return nil
-	case !good:
-		return []finding{{"claude code", dubious, words}}
+	for _, agent := range hook.Agents() {
+		words, good := setup.Check(ctx, agent, o)
+		name := strings.ReplaceAll(agent.Name, "-", " ")
+		switch {
+		case words == "":
+		case !good:
+			found = append(found, finding{name, dubious, words})
+		default:
+			found = append(found, finding{name, fine, words})
+		}
 	}
-	return []finding{{"claude code", fine, words}}
+	return found
 }
 
 // checkSnapshots warns of snapshots that the running node has discarded. It finds nothing if there are none.

@@ -50,13 +50,7 @@ func (s settings) claudeCode() ([]File, error) {
 // project's .codex. Codex takes hooks in either file. The one in JSON can be changed without touching the person's
 // comments.
 func (s settings) codex() ([]File, error) {
-	folder := filepath.Join(s.Folder, ".codex")
-	if !s.Project {
-		folder = filepath.Join(s.Home, ".codex")
-		if set, ok := s.Env("CODEX_HOME"); ok && filepath.IsAbs(set) {
-			folder = set
-		}
-	}
+	folder := s.codexFolder()
 	file, err := s.hookFile(filepath.Join(folder, "hooks.json"))
 	if err != nil {
 		return nil, err
@@ -80,6 +74,17 @@ func (s settings) codex() ([]File, error) {
 	return []File{file, mcp, words}, err
 }
 
+// codexFolder returns the folder of a person's configuration of Codex, or of the project's.
+func (s settings) codexFolder() string {
+	if s.Project {
+		return filepath.Join(s.Folder, ".codex")
+	}
+	if folder, ok := s.Env("CODEX_HOME"); ok && filepath.IsAbs(folder) {
+		return folder
+	}
+	return filepath.Join(s.Home, ".codex")
+}
+
 // hookFile returns the file with the hooks entered.
 func (s settings) hookFile(path string) (File, error) {
 	own, err := s.hooks()
@@ -100,9 +105,14 @@ func (s settings) hookFile(path string) (File, error) {
 func (s settings) hooks() ([]eventHook, error) {
 	command, err := s.hookCommand()
 	if s.agent.Name != hook.ClaudeCode().Name {
-		return []eventHook{ownHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command)}, err
+		return codexHooks(command), err
 	}
 	return s.claudeHooks(command), err
+}
+
+// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals on the others.
+func codexHooks(command string) []eventHook {
+	return []eventHook{ownHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command)}
 }
 
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
