@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/cmd/parley/watch"
@@ -100,20 +102,54 @@ func adoptCommand(env *environment) *cobra.Command {
 }
 
 func dismissCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	undo := false
+	c := &cobra.Command{
 		Use:   "dismiss NUMBER",
 		Short: "Drop a message from view",
 		Long: `Drops a message from the inbox. It keeps its number and stays in the log and in "inbox --all"; a form that
-is dismissed stays open.`,
-		Example:           "  parley dismiss 2",
+is dismissed stays open. --undo brings a message back into view.`,
+		Example:           "  parley dismiss 2\n  parley dismiss 2 --undo",
 		Args:              exactly("NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := env.call(c.Context(), "dismiss", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil)
+			operation, done := "dismiss", "dismissed"
+			if undo {
+				operation, done = "restore_message", "restored"
+			}
+			err := env.call(c.Context(), operation, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil)
 			if err != nil {
 				return err
 			}
-			return env.print(map[string]string{"dismissed": args[0]}, silent)
+			return env.print(map[string]string{done: args[0]}, silent)
+		},
+	}
+	c.Flags().BoolVar(&undo, "undo", false, "bring the message back into view")
+	return c
+}
+
+func snoozeCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "snooze NUMBER WHEN",
+		Short: "Put a message off until later",
+		Long: `Takes a message out of what waits, until a time. Then it comes back as new, also if the node was down at that time.
+WHEN is a time from now (2h, 3d), a time of day (14:00), tomorrow (at nine), a date (at nine) or a moment. "off" brings the
+message back now. The deadline of a form stays. "parley inbox --snoozed" lists what is snoozed.`,
+		Example:           "  parley snooze 2 2h\n  parley snooze 2 tomorrow\n  parley snooze 2 2026-01-31T12:00:00Z\n  parley snooze 2 off",
+		Args:              exactly("NUMBER", "WHEN"),
+		ValidArgsFunction: completeArguments(env, api.CompletePending),
+		RunE: func(c *cobra.Command, args []string) error {
+			until, err := terminal.Later(args[1], time.Now())
+			if err != nil {
+				return usage(c, "%v", err)
+			}
+			r := api.SnoozeRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}
+			if !until.IsZero() {
+				r.Until = capabilities.At(until)
+			}
+			if err := env.call(c.Context(), "snooze", r, nil); err != nil {
+				return err
+			}
+			return env.print(map[string]any{"snoozed": args[0], "until": r.Until}, silent)
 		},
 	}
 }
@@ -135,11 +171,17 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 		Example: `  parley inbox
   parley inbox --last 0                every message that was not dismissed
   parley inbox --pending               what waits for an answer
+  parley inbox --snoozed               what comes back later
+  parley inbox --done                  what was answered, has ended or was dismissed
   parley inbox --all --as fae          also what fae sent and dismissed
   parley inbox --follow --json         every change, one envelope a line`,
 	}
 	c.Flags().BoolVar(&filter.All, "all", false, "also what the agent sent and what it dismissed")
 	c.Flags().BoolVar(&filter.Pending, "pending", false, "only what waits for the agent's answer")
+	c.Flags().BoolVar(&filter.Snoozed, "snoozed", false, "only what is snoozed")
+	c.Flags().BoolVar(&filter.Done, "done", false, "only what was received, and is dismissed or settled")
+	c.Flags().BoolVar(&filter.Unread, "unread", false, "only what others sent, is not done and was not read")
+	c.MarkFlagsMutuallyExclusive("pending", "snoozed", "done", "unread")
 	c.Flags().IntVar(&last, "last", 50, "how many of the last messages; 0 for all of them")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -151,8 +193,10 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 		if last < 0 {
 			return parley.Refuse(parley.InvalidArgument, "--last %d: give a number, or 0 for all of them", last)
 		}
-		latest := last > 0 && !filter.All && !filter.Pending
-		all, err := listMessages(c.Context(), waiter, client.View{All: filter.All, Pending: filter.Pending || latest})
+		latest := last > 0 && filter == client.View{}
+		listed := filter
+		listed.Pending = filter.Pending || latest
+		all, err := listMessages(c.Context(), waiter, listed)
 		if err == nil && latest {
 			all, err = addLast(c.Context(), env, waiter, all, last)
 		}
@@ -164,8 +208,11 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 			raw[i] = m.Raw
 		}
 		none := "no messages"
-		if filter.Pending {
+		switch {
+		case filter.Pending:
 			none = "nothing waits for an answer"
+		case filter.Snoozed:
+			none = "nothing is snoozed"
 		}
 		return printMessages(env, raw, none)
 	}
@@ -291,12 +338,16 @@ func showMessage(ctx context.Context, env *environment, number string) error {
 	if err := json.Unmarshal(raw, &w.Message); err != nil {
 		return notANode(err)
 	}
-	return env.print(raw, func() string {
+	err := env.print(raw, func() string {
 		if w.Type == approvalType {
 			return w.full(env.screen())
 		}
 		return show.Whole(w.Message, env.screen())
 	})
+	if err == nil && w.Unread && env.screen().Width > 0 { // a person has read it, not a script
+		_ = env.call(ctx, "mark_read", api.MarkReadRequest{Acting: env.acting(), Numbers: []uint64{w.Number}}, nil) // it stays unread then
+	}
+	return err
 }
 
 func watchCommand(env *environment) *cobra.Command {
@@ -310,6 +361,7 @@ What arrives is shown at once. While the node is away it says so, and goes on wh
   A  always: choose the rule    d      deny or decline, with a reason
   ↑↓ j k  move                  space  mark a call: a and d decide all that are marked
   enter  the message alone      page up, page down  scroll
+  s  snooze: 2h, 14:00, tomorrow, 2026-01-31, or off
   q  quit`,
 		Example: "  parley watch\n  parley watch --as fae",
 		Args:    exactly(),

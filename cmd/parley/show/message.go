@@ -86,6 +86,9 @@ func ending(e view.Message, s terminal.Screen) string {
 	if s.Width > 0 && e.AnswerNeeded && e.Deadline != 0 {
 		b.WriteString(s.Paint(terminal.Waiting, ", expires "+terminal.Ago(e.Deadline.Std(), s.Now)))
 	}
+	if e.SnoozedUntil != 0 {
+		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
+	}
 	if e.Dismissed {
 		b.WriteString(" (dismissed)")
 	}

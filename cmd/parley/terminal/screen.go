@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -201,4 +202,38 @@ func (s Screen) shrink(columns []Column, widths []int) {
 		}
 		widths[widest]--
 	}
+}
+
+// Later returns the moment that a person means with some words at a time: a duration from then, as 2h or 3d, the next time
+// of day, as 14:00, tomorrow at nine, a date at nine, or a moment. It is the zero time for off.
+func Later(words string, now time.Time) (time.Time, error) {
+	on := func(day time.Time, hour, minute int) time.Time {
+		return time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, now.Location())
+	}
+	switch words {
+	case "off":
+		return time.Time{}, nil
+	case "tomorrow":
+		return on(now.AddDate(0, 0, 1), 9, 0), nil
+	}
+	if clock, err := time.Parse("15:04", words); err == nil {
+		at := on(now, clock.Hour(), clock.Minute())
+		if !at.After(now) {
+			at = on(now.AddDate(0, 0, 1), clock.Hour(), clock.Minute())
+		}
+		return at, nil
+	}
+	if day, err := time.Parse(time.DateOnly, words); err == nil {
+		return on(day, 9, 0), nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, words); err == nil {
+		return at, nil
+	}
+	if days, err := strconv.ParseUint(strings.TrimSuffix(words, "d"), 10, 12); err == nil && strings.HasSuffix(words, "d") {
+		return now.AddDate(0, 0, int(days)), nil
+	}
+	if d, err := time.ParseDuration(words); err == nil && d >= 0 {
+		return now.Add(d), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: want 2h, 3d, 14:00, tomorrow, 2026-01-31, 2026-01-31T12:00:00Z or off", words)
 }

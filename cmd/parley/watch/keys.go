@@ -51,6 +51,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		m.move(len(m.order))
 	case "enter", "tab":
 		m.whole = !m.whole
+		return m.read()
 	case "esc":
 		m.whole = false
 	case "space":
@@ -63,7 +64,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		m.scroll += m.itemHeight() - 1
 	case "b", "pgup":
 		m.scroll -= m.itemHeight() - 1
-	case "a", "A", "d", "r":
+	case "a", "A", "d", "r", "s":
 		return m.act(key.String())
 	}
 	return nil
@@ -82,6 +83,8 @@ func (m *model) act(key string) tea.Cmd {
 		return nil
 	case e.Type == "message" && key == "r":
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
+	case key == "s":
+		return m.snooze(*e)
 	case len(m.marked) > 0 && key != "r":
 		return m.decide(*e, key)
 	case !e.AnswerNeeded:
@@ -99,6 +102,41 @@ func (m *model) act(key string) tea.Cmd {
 	m.state = "r answers this, d declines it"
 	return nil
 }
+
+// snooze asks for a time, and puts a message off until then.
+func (m *model) snooze(e view.Message) tea.Cmd {
+	if e.SnoozedUntil == 0 && !e.AnswerNeeded && e.Type != "message" {
+		m.state = "this does not wait"
+		return nil
+	}
+	return m.ask(prompt{about: e, label: "Snooze until (2h, 14:00, tomorrow, off)", next: func(text string) tea.Cmd {
+		until, err := terminal.Later(strings.TrimSpace(text), time.Now())
+		if err != nil {
+			m.state = terminal.Visible(err.Error())
+			return nil
+		}
+		r, said := api.SnoozeRequest{FormRef: refTo(e.MessageID)}, "back"
+		if !until.IsZero() {
+			r.Until, said = capabilities.At(until), "snoozed until "+m.screen.Moment(until, until.String())
+		}
+		return m.call(e, "snooze", said, false, r)
+	}})
+}
+
+// read has the node mark a message as read that is shown whole. It stays unread if that fails.
+func (m *model) read() tea.Cmd {
+	e := m.selected()
+	if e == nil || !m.whole || !e.Unread {
+		return nil
+	}
+	return func() tea.Msg {
+		_ = m.node.Call(m.ctx, "mark_read", api.MarkReadRequest{Numbers: []uint64{e.Number}}, nil)
+		return nil
+	}
+}
+
+// waits reports whether a message waits for the agent's answer now.
+func waits(e *view.Message) bool { return e.AnswerNeeded && e.SnoozedUntil == 0 }
 
 // mark marks the selected call, or no longer, and goes on to the next.
 func (m *model) mark() {

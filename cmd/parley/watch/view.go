@@ -36,7 +36,7 @@ func (m *model) View() tea.View {
 func (m *model) header() string {
 	waiting := 0
 	for _, e := range m.items {
-		if e.AnswerNeeded {
+		if waits(e) {
 			waiting++
 		}
 	}
@@ -191,6 +191,9 @@ func (m *model) footer() []string {
 		case e.Type == "message":
 			keys = "r reply · " + keys
 		}
+	}
+	if e := m.selected(); e != nil && (e.AnswerNeeded || e.Type == "message") {
+		keys = "s snooze · " + keys
 	}
 	return []string{m.screen.Fit(m.state), m.screen.Fit(m.screen.Paint(terminal.Faint, keys))}
 }

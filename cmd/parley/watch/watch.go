@@ -127,7 +127,7 @@ func (m *model) add(messages []view.Message) {
 		m.order = append(m.order, n)
 	}
 	slices.SortFunc(m.order, func(a, b uint64) int {
-		if x, y := m.items[a].AnswerNeeded, m.items[b].AnswerNeeded; x != y {
+		if x, y := waits(m.items[a]), waits(m.items[b]); x != y {
 			if x {
 				return -1
 			}
@@ -202,7 +202,7 @@ func (m *model) finish(d done) {
 	}
 	m.state = d.said
 	for _, n := range m.order {
-		if m.items[n].AnswerNeeded && slices.Contains(d.settled, m.chosen) && n != m.chosen {
+		if waits(m.items[n]) && slices.Contains(d.settled, m.chosen) && n != m.chosen {
 			m.choose(n)
 			m.settled = time.Now().Add(doublePress)
 			break

@@ -36,6 +36,7 @@ export class Filling {
       for (const f of this.fields) if (Object.hasOwn(fields, f.spec.name)) f.put(fields[f.spec.name]);
       this.unfold();
       this.repeat();
+      showDigest(this.form);
     });
   }
 

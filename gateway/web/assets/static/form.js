@@ -120,6 +120,9 @@ export class ParleyForm extends ParleyAct {
     this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !e.isComposing) this.leave(e); });
   }
 
+  /** Saves what was typed last when the form leaves the page. */
+  disconnectedCallback() { this.filling?.draft?.send(); }
+
   /** Reports whether the input differs from the initial one. */
   get isTyped() { return this.filling.isTyped; }
 
