@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"parley"
@@ -19,6 +20,8 @@ type facts struct {
 	refused  map[capabilities.ID]map[*box]bool // copies that their mailbox refused for good
 	mayReach map[reach]bool
 	shared   []capabilities.ID // forms that were forwarded
+	forged   map[capabilities.ID]bool
+	granted  []capabilities.ID
 	waits    []*waiting
 }
 
@@ -41,6 +44,7 @@ func newFacts() facts {
 	return facts{
 		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*box][]capabilities.ID{}, place: map[[2]*box]map[capabilities.ID]int{},
 		received: map[[2]*box]int{}, skipped: map[[2]*box][]capabilities.ID{}, refused: map[capabilities.ID]map[*box]bool{}, mayReach: map[reach]bool{},
+		forged: map[capabilities.ID]bool{},
 	}
 }
 
@@ -112,6 +116,7 @@ func (b *box) check(e events.Event) {
 		}
 		b.settles(e.Form, endedText(e))
 	case *events.CapabilityGranted:
+		f.granted = append(f.granted, e.Grant.ID)
 		target := w.box(e.Grant.Target)
 		if target.node == b.node || f.mayReach[reach{target, b.node}] {
 			f.mayReach[reach{target, w.nodeOf(e.Grant.To)}] = true
@@ -152,7 +157,9 @@ func (b *box) arrives(id, from, to capabilities.ID, number uint64, size int64, i
 		b.sends(id, w.box(to))
 		return
 	}
-	w.receives(c.from, b, id)
+	if !w.facts.forged[id] {
+		w.receives(c.from, b, id)
+	}
 	if c.from.node == b.node {
 		if s.inbox[c.from] += size; c.from != b.node.boxes[0] && s.inbox[c.from] > quotaInbox {
 			w.failf("%s holds %d bytes of %s, over its quota of %d", b.name, s.inbox[c.from], c.from.name, quotaInbox)
@@ -298,17 +305,31 @@ func (w *world) noteRefusal(b *box, c mailbox.AcceptDelivery, err error) {
 	if !isFinal(err) {
 		return
 	}
-	id := capabilities.ID{}
-	if c.Form != nil {
-		id = c.Form.ID
-	} else {
-		id = c.Posted.Message
-	}
+	id := copyID(c)
 	if w.facts.refused[id] == nil {
 		w.facts.refused[id] = map[*box]bool{}
 	}
 	w.facts.refused[id][b] = true
 	w.sometimes(copyRefused)
+}
+
+// copyID returns the ID of a form or message on its way.
+func copyID(c mailbox.AcceptDelivery) capabilities.ID {
+	if c.Form != nil {
+		return c.Form.ID
+	}
+	return c.Posted.Message
+}
+
+// refusedBefore reports whether a command brings a copy that the box has refused for good. See Schedule.Strict.
+func (w *world) refusedBefore(b *box, c mailbox.Command) bool {
+	switch c := c.(type) {
+	case mailbox.AcceptDelivery:
+		return !w.strict && w.facts.refused[copyID(c)][b]
+	case mailbox.RemoteDelivery:
+		return !w.strict && w.facts.refused[copyID(c.AcceptDelivery)][b]
+	}
+	return false
 }
 
 // isAnswered reports whether a command is a settlement that its home has recorded.
@@ -391,8 +412,11 @@ func (w *world) checkGrants() {
 	}
 	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.ULID.Compare(b.ID.ULID) }) // parents are older
 	ended := map[capabilities.ID]bool{}
+	for _, b := range w.all {
+		maps.Copy(ended, b.shadow.revoked)
+	}
 	for _, g := range all {
-		ended[g.ID] = g.Revoked != 0 || ended[g.Parent]
+		ended[g.ID] = ended[g.ID] || g.Revoked != 0 || ended[g.Parent]
 		if ended[g.ID] && g.Revoked == 0 {
 			w.failf("%s has a valid grant of a revoked one: %+v", w.box(g.By).name, g)
 		}

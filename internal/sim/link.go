@@ -387,7 +387,10 @@ func (n *node) accept(p *peer, m *packet) {
 			if isAnswered(b, c) {
 				w.sometimes(answerDoubled)
 			}
-			_, err := b.decide(w.quotaed(w.host(m.from), b, c))
+			err := errRefused
+			if !w.refusedBefore(b, c) {
+				_, err = b.decide(w.quotaed(w.host(m.from), b, c))
+			}
 			if isTransient(err) {
 				in.fail(b)
 			}

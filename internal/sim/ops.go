@@ -216,6 +216,24 @@ func (w *world) revoke(b *box, nth int) {
 	}, nil)
 }
 
+// forge has a node send a message that its agent did not, to a mailbox that it may hold no grant for. It claims to hold
+// some grant.
+func (w *world) forge(b, to *box, via capabilities.ID) {
+	if to.node == b.node {
+		return
+	}
+	e := &events.MessagePosted{Message: b.node.newID(), From: b.id, To: to.id, Via: via, Text: []events.Span{{Words: "forged"}}, Date: b.node.now()}
+	w.facts.forged[e.Message] = true
+	d := &direct{item: w.pack(b, mailbox.OutboxItem{Kind: events.OutboxCopy, To: to.id}, mailbox.AcceptDelivery{Posted: e})}
+	d.result = func(r result) {
+		if r.code == parley.NotPermitted {
+			w.sometimes(forgeryRefused)
+		}
+	}
+	p := b.node.peer(to.node)
+	p.direct = append(p.direct, d)
+}
+
 // wait is a client that waits for the end of a form. It asks again after a crash or a failure of the journal.
 type wait struct {
 	outcome string // "" until it has one

@@ -57,26 +57,44 @@ func report(t *testing.T, seed uint64, s Schedule, broken string) {
 
 // TestFailedSchedules runs the schedules that failed once.
 func TestFailedSchedules(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	for name, s := range stored(t, "testdata/*.txt") {
+		var seen [states]int
+		if broken, lines := run(s, &seen, true); broken != "" {
+			t.Errorf("%s:\n%s\n%s", name, strings.Join(lines, "\n"), broken)
+		}
+	}
+}
+
+// TestOpenFindings runs the schedules that still fail. Move one that does not to those above.
+func TestOpenFindings(t *testing.T) {
+	for name, s := range stored(t, "testdata/open/*.txt") {
+		var seen [states]int
+		broken, _ := run(s, &seen, false)
+		if broken == "" {
+			t.Errorf("%s does not fail any more", name)
+		}
+		t.Logf("%s: %s", name, broken)
+	}
+}
+
+// stored returns the schedules in files.
+func stored(t *testing.T, pattern string) map[string]Schedule {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatal("there are no schedules", err)
+		t.Fatalf("there are no schedules at %s: %v", pattern, err)
 	}
+	all := map[string]Schedule{}
 	for _, name := range files {
-		t.Run(filepath.Base(name), func(t *testing.T) {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := Parse(string(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var seen [states]int
-			if broken, lines := run(s, &seen, true); broken != "" {
-				t.Fatalf("%s\n%s", strings.Join(lines, "\n"), broken)
-			}
-		})
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[name], err = Parse(string(text)); err != nil {
+			t.Fatal(err)
+		}
 	}
+	return all
 }
 
 // TestSchedulesRepeat runs schedules twice: the same has to happen.

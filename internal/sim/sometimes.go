@@ -28,6 +28,7 @@ const (
 	peerQuotaMet
 	copyRefused
 	boxCrashed
+	forgeryRefused
 	clockBack
 	deadlinePassed
 	states int = iota
@@ -58,6 +59,7 @@ var stateNames = [states]string{
 	"another node meets its quota",
 	"a mailbox refuses a copy",
 	"a mailbox crashes",
+	"a node sends mail that it has no grant for",
 	"a clock steps back",
 	"a form expires",
 }

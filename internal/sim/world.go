@@ -32,6 +32,8 @@ type world struct {
 	lines []string // the transcript; nil for none
 	log   bool
 
+	strict bool // see Schedule
+
 	progress int // grows with everything that happens
 }
 
