@@ -397,6 +397,12 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 			if err != nil {
 				return err
 			}
+			if how.always && how.same && w.MessageID != which[0].MessageID && w.AsksSame(&which[0].Message) {
+				d.Rule, d.Until = "", "" // the first one makes the rule
+				if d.Decision = mailbox.Once; how.choice == mailbox.Never {
+					d.Decision = mailbox.Deny
+				}
+			}
 			req.Decisions = append(req.Decisions, d)
 		}
 		var got api.DecideManyResponse
@@ -408,7 +414,10 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 			if d.Error != nil {
 				err = d.Error
 			} else {
-				err = printDecision(ctx, env, some[i], how, *d.Outcome)
+				made := how
+				made.choice = req.Decisions[i].Decision
+				made.always = made.choice == mailbox.Always || made.choice == mailbox.Never
+				err = printDecision(ctx, env, some[i], made, *d.Outcome)
 			}
 			if err == nil {
 				continue

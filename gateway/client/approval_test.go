@@ -63,3 +63,31 @@ func TestApprovalReportsWhetherItIsAttended(t *testing.T) {
 		t.Error("it was asked more than once")
 	}
 }
+
+// TestDecideManyHasAResultForEach decides on two approvals, of which one has ended and one is changed by its host.
+func TestDecideManyHasAResultForEach(t *testing.T) {
+	_, host, fae := openTest(t)
+	first, err := fae.Approve(t.Context(), client.Approval{Tool: "shell", Input: []byte(`{"command":"ls"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := fae.Approve(t.Context(), client.Approval{Tool: "shell", Input: []byte(`{"command":"make"}`), Editable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := listed(t, host, client.View{Pending: true})
+	const other = `{"command":"make test"}`
+	if _, err := host.Answer(t.Context(), second.Form, map[string]string{"decision": "once", "input": other}); err != nil {
+		t.Fatal(err)
+	}
+	results, err := host.DecideMany(t.Context(), shown, "deny", "not now")
+	if err != nil || len(results) != 2 || results[0].Error != nil || results[0].Outcome.Status != client.Answered || parley.CodeOf(results[1].Error) != parley.AlreadyAnswered {
+		t.Fatalf("%+v %v", results, err)
+	}
+	if d, err := first.Await(t.Context()); err != nil || d.Allowed || d.Reason != "not now" {
+		t.Errorf("%+v %v", d, err)
+	}
+	if d, err := second.Await(t.Context()); err != nil || !d.Allowed || string(d.Input) != other || d.Outcome.EditedDigest == d.Outcome.Digest {
+		t.Errorf("%+v %v", d, err)
+	}
+}
