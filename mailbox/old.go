@@ -398,7 +398,7 @@ func (p *Parts) Size() int {
 type PageSum = index.Sum
 
 // Part encodes the state without the pages that are stored. It seals at most some pages of the index, which have no
-// messages that were made at a time or later, and at most some pages of each table of names.
+// messages that were made at a time or later. It seals all pages of names that are full enough.
 func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 	l := &s.Mail
 	needed := map[int]bool{}
@@ -411,7 +411,7 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		return Parts{}, err
 	}
 	names := &s.Names
-	p := Parts{Pages: l.index.Unstored(), Names: append(names.agents.Seal(pages), names.byULID.Seal(pages)...)}
+	p := Parts{Pages: l.index.Unstored(), Names: append(names.agents.Seal(), names.byULID.Seal()...)}
 	head := headSnapshot{Format: headFormat, State: state, Index: l.index.Head(), Agents: names.agents.Head(), ByULID: names.byULID.Head()}
 	if p.Head, err = encode(&head); err != nil {
 		return Parts{}, fmt.Errorf("snapshot of %s: %w", s.ID, err)

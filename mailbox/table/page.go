@@ -16,21 +16,20 @@ type Part struct {
 	Data []byte
 }
 
-// Seal seals at most limit open pages that are a quarter full. Emptier pages are in the head. It returns all pages that are
-// sealed and not stored.
-func (t *Table) Seal(limit int) []Part {
+// Seal seals the open pages that are a quarter full. Emptier pages are in the head. It returns all pages that are sealed
+// and not stored.
+func (t *Table) Seal() []Part {
 	t.pages = slices.DeleteFunc(t.pages, func(p *page) bool { return !p.sealed && len(p.entries) == 0 })
 	if len(t.pages) > 0 {
 		t.pages[0].first = ""
 	}
 	var parts []Part
 	for _, p := range t.pages {
-		if !p.sealed && (len(p.entries) < t.pageLength()/4 || limit <= 0) || p.stored {
+		if !p.sealed && len(p.entries) < t.pageLength()/4 || p.stored {
 			continue
 		}
 		data := p.encode()
 		if !p.sealed {
-			limit--
 			p.sealed, p.sum = true, sha256.Sum256(data)
 		}
 		parts = append(parts, Part{p.sum, data})
