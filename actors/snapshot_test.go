@@ -2,11 +2,13 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/mailbox"
+	"parley/mailbox/table"
 )
 
 // shed writes the snapshot of a mailbox, and lets the index go out of memory as far as it can. It returns the pages.
@@ -114,4 +116,90 @@ func TestLostPagesOnlyCostTime(t *testing.T) {
 	if m, err := n.Host().Message(t.Context(), capabilities.FormNumber(3)); err != nil || !m.Dismissed {
 		t.Errorf("message 3 is dismissed: %t, %v", m.Dismissed, err)
 	}
+}
+
+// shedNames stores a mailbox, and lets its pages of names go out of memory. It returns these.
+func shedNames(t *testing.T, a *Agent) []table.Sum {
+	t.Helper()
+	pages, err := inspect(t.Context(), a, func(b *mailboxActor) ([]table.Sum, error) {
+		if err := b.awaitDurable(); err != nil {
+			return nil, err
+		}
+		parts, err := b.state.Part(0, 0)
+		if err == nil {
+			err = b.node.snapshots.save(context.Background(), snapshot{b.reg, b.state.Version, parts})
+		}
+		b.trimPages()
+		b.state.Names.TrimPages(0)
+		return b.state.Names.Absent(), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 2 {
+		t.Fatalf("%d pages of names are out of memory, want some of each table", len(pages))
+	}
+	return pages
+}
+
+// TestNamesOutOfMemoryAreRead uses the names of a host whose pages are out of memory, are lost, and are read after a start.
+func TestNamesOutOfMemoryAreRead(t *testing.T) {
+	const agents = 30
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	_, err := inspect(t.Context(), n.Host(), func(b *mailboxActor) (none, error) {
+		b.state.Names.SetPageLength(8)
+		return none{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range agents {
+		guest(t, n, fmt.Sprint("agent-", i))
+	}
+	check := func() {
+		t.Helper()
+		list, err := n.Host().Agents().Page(t.Context(), view.AgentFilter{}, "", 100)
+		if err != nil || len(list) != agents+1 {
+			t.Fatalf("%d agents are listed: %v", len(list), err)
+		}
+		for i, s := range list[1:] {
+			if want := fmt.Sprint("agent-", i); s.Name != want {
+				t.Errorf("%s is listed as %q", want, s.Name)
+			}
+		}
+		if names, err := n.Host().Names().List(t.Context(), ""); err != nil || len(names) != agents+2 {
+			t.Errorf("%d names are listed: %v", len(names), err)
+		}
+		if a, err := n.ActAs(t.Context(), "agent-7"); err != nil || a.ID() != list[8].ID {
+			t.Errorf("agent-7 is %v: %v", a, err)
+		}
+	}
+	lose := func() {
+		for _, sum := range shedNames(t, n.Host()) {
+			n.journal.RemoveSnapshotPart(t.Context(), n.host, sum)
+		}
+	}
+
+	shedNames(t, n.Host())
+	check()
+	shedNames(t, n.Host())
+	if err := n.Host().Names().Rename(t.Context(), "agent-3", "other"); err != nil {
+		t.Fatal(err)
+	}
+	shedNames(t, n.Host())
+	if err := n.Host().Names().Rename(t.Context(), "other", "agent-3"); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	lose()
+	check()
+	shedNames(t, n.Host())
+	closeNode(t, n)
+	n = openNode(t, folder)
+	check()
+	lose()
+	closeNode(t, n)
+	n = openNode(t, folder)
+	check()
 }
