@@ -14,6 +14,13 @@
 // A call that its client cancels (notifications/cancelled) withdraws the form that it has sent, unless the caller gave a
 // key: other calls may wait for such a form. A lost connection withdraws nothing.
 //
+// # Tasks
+//
+// A question of ask_user to anybody but @me is a task for a client of 2026-07-28 that takes tasks with the request, unless
+// the call has a timeout. The task's ID is the form's, so the task lasts as long as the form. An open form is working, a
+// cancelled one is cancelled, and any other outcome is a result. The methods of the extension fail with errors of the
+// protocol, and serve the agent that asked the form alone. No task asks for input: what a client sends for one is ignored.
+//
 // # Elicitation
 //
 // A form addressed to @me is for the person at the client. It is mail from the agent to itself, never to the host. The
