@@ -1,0 +1,221 @@
+package mailbox_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
+)
+
+// modelMark is how a received message is expected to stand in the inbox.
+type modelMark struct {
+	id                       capabilities.ID // of a form
+	ended, dismissed, unread bool
+	until                    capabilities.Time // 0 if it is not snoozed
+	draft                    string
+}
+
+// done reports whether the message is done.
+func (k *modelMark) done() bool { return k.ended || k.dismissed }
+
+// end ends the snooze and the draft with the form, or the snooze with the dismissal.
+func (k *modelMark) end(form bool) {
+	if k.until = 0; form {
+		k.ended, k.draft = true, ""
+	} else {
+		k.dismissed = true
+	}
+}
+
+// TestInboxMatchesModel snoozes, wakes, marks, dismisses and restores messages, and saves drafts, in any order. Counts and
+// lists are as the model has them, from the log and from a snapshot alike.
+func TestInboxMatchesModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := mailboxtest.New(t)
+		v.Add("host")
+		v.Add("fae")
+		v.NameAgents()
+		var mail []*modelMark
+		pick := func() (capabilities.FormRef, *modelMark) {
+			if len(mail) == 0 {
+				t.Skip("no mail")
+			}
+			n := rapid.IntRange(0, len(mail)-1).Draw(t, "message")
+			return capabilities.FormNumber(uint64(n)), mail[n]
+		}
+		decide := func(c mailbox.Command, want parley.Code) {
+			t.Helper()
+			if _, err := v.Decide("host", c); parley.CodeOf(err) != want {
+				t.Fatalf("%T %+v: %v, want %q", c, c, err, want)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) { checkInbox(t, v, mail) },
+			"ask": func(*rapid.T) {
+				evs := v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
+				v.Deliver(false)
+				mail = append(mail, &modelMark{id: evs[0].(*events.FormRequested).ID, unread: true})
+			},
+			"post": func(*rapid.T) {
+				v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello"})
+				v.Deliver(false)
+				mail = append(mail, &modelMark{unread: true})
+			},
+			"cancel": func(*rapid.T) {
+				_, k := pick()
+				if k.id.IsZero() || k.ended {
+					return
+				}
+				v.Must("fae", mailbox.CancelForm{Form: capabilities.FormID(k.id)})
+				v.Deliver(false)
+				k.end(true)
+			},
+			"dismiss": func(*rapid.T) {
+				ref, k := pick()
+				decide(mailbox.DismissMessage{Message: ref}, "")
+				k.end(false)
+			},
+			"restore": func(*rapid.T) {
+				ref, k := pick()
+				decide(mailbox.RestoreMessage{Message: ref}, "")
+				k.dismissed = false
+			},
+			"mark": func(t *rapid.T) {
+				ref, k := pick()
+				unread := rapid.Bool().Draw(t, "unread")
+				n, _ := ref.Number()
+				decide(mailbox.MarkMessages{Numbers: []uint64{n, n}, Unread: unread}, "")
+				if !k.done() {
+					k.unread = unread
+				}
+			},
+			"snooze": func(t *rapid.T) {
+				ref, k := pick()
+				until := v.Now + capabilities.Time(rapid.IntRange(-1, 3).Draw(t, "until"))
+				var want parley.Code
+				switch {
+				case until <= v.Now || k.until == until:
+				case k.ended:
+					want = parley.AlreadyCancelled
+				case k.dismissed:
+					want = parley.InvalidArgument
+				}
+				decide(mailbox.SnoozeMessage{Message: ref, Until: until}, want)
+				switch {
+				case want != "":
+				case until > v.Now:
+					k.until = until
+				case k.until != 0:
+					k.until, k.unread = 0, true
+				}
+			},
+			"wait": func(*rapid.T) {
+				v.Now++
+				decide(mailbox.WakeMessages{}, "")
+				for _, k := range mail {
+					if k.until != 0 && k.until <= v.Now {
+						k.until, k.unread = 0, true
+					}
+				}
+			},
+			"draft": func(t *rapid.T) {
+				ref, k := pick()
+				typed := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "draft")
+				values := map[string]capabilities.Value{"f": capabilities.Strings(typed)}
+				if typed == "" {
+					values = nil
+				}
+				switch c := (mailbox.SaveDraft{Form: ref, Values: values}); {
+				case k.id.IsZero():
+					decide(c, parley.NotAForm)
+				case k.ended:
+					decide(c, parley.AlreadyCancelled)
+				default:
+					decide(c, "")
+					k.draft = typed
+				}
+			},
+		})
+		v.CheckReplay()
+		restored, err := mailbox.Restore(v.States["host"].ID, []byte(v.Snapshot("host")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.SetState("host", restored)
+		checkInbox(t, v, mail)
+	})
+}
+
+// checkInbox compares the host's inbox with the model.
+func checkInbox(t *rapid.T, v *mailboxtest.Harness, mail []*modelMark) {
+	want := mailbox.Counts{All: len(mail)}
+	var first capabilities.Time
+	for n, m := range v.Messages("host") {
+		k := mail[n]
+		draft := ""
+		if m.Form != nil && m.Form.Draft != nil {
+			draft = m.Form.DraftTexts(m.Form.Draft.Values)[0].Text
+		}
+		if got := v.States["host"].Mail.SnoozedUntil(m.Number); got != k.until || draft != k.draft || m.Dismissed != k.dismissed {
+			t.Fatalf("message %d: snoozed until %d, draft %q, dismissed %t; want %+v", n, got, draft, m.Dismissed, k)
+		}
+		switch {
+		case k.until != 0:
+			want.Snoozed++
+			if first == 0 || k.until < first {
+				first = k.until
+			}
+		case !k.id.IsZero() && !k.done():
+			want.Pending++
+		}
+		if k.done() {
+			want.Done++
+		} else if k.unread {
+			want.Unread++
+		}
+	}
+	if got, err := v.States["host"].Mail.Counts(); err != nil || got != want {
+		t.Fatalf("counts %+v, %v; want %+v", got, err, want)
+	}
+	if got := v.States["host"].Summary().Deadline; got != first {
+		t.Fatalf("the next message comes back at %d, want %d", got, first)
+	}
+}
+
+// TestSnapshotOfFormat12IsReadForEver restores a file of the format, with messages that are snoozed and read, and a draft.
+// The file is written once, and never again.
+func TestSnapshotOfFormat12IsReadForEver(t *testing.T) {
+	const path = "testdata/snapshot-12"
+	v := newThreeAgents(t, capabilities.Facet{})
+	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "open", Fields: text})
+	v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello"})
+	v.Deliver(false)
+	v.Must("host", mailbox.SnoozeMessage{Message: capabilities.FormNumber(1), Until: 50})
+	v.Must("host", mailbox.MarkMessages{Numbers: []uint64{2}})
+	v.Must("host", mailbox.SaveDraft{Form: capabilities.FormNumber(1), Values: map[string]capabilities.Value{"f": capabilities.Strings("begun")}})
+	encoded, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("PARLEY_WRITE_GOLDEN") != "" {
+		encoded = []byte(v.Snapshot("host"))
+		err = os.WriteFile(path, encoded, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, err := mailbox.Restore(v.States["host"].ID, encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := restored.Snapshot()
+	if err != nil || !bytes.Equal(got, []byte(v.Snapshot("host"))) {
+		t.Errorf("the restored state is another than the one that was written: %v", err)
+	}
+}
