@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -173,6 +174,9 @@ func (l *link) createUnfinished(ctx context.Context) error {
 	return nil
 }
 
+// restoreStall is the longest time for which a restore waits for the disk to take the commits under way.
+const restoreStall = 2 * time.Minute
+
 // storeAll stores the frames of a backup, restoreWindow at a time.
 func (l *link) storeAll(ctx context.Context, b *backupReader) (Mark, error) {
 	js, err := jetstream.New(l.conn, jetstream.WithPublishAsyncMaxPending(restoreWindow))
@@ -184,7 +188,7 @@ func (l *link) storeAll(ctx context.Context, b *backupReader) (Mark, error) {
 		msg := nats.NewMsg(l.o.subject())
 		msg.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(m.Number-1, 10))
 		msg.Data = bytes
-		if last, err = js.PublishMsgAsync(msg); err != nil {
+		if last, err = js.PublishMsgAsync(msg, jetstream.WithStallWait(restoreStall)); err != nil {
 			return unreachable(err)
 		}
 		return ctx.Err()

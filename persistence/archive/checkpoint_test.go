@@ -24,7 +24,7 @@ import (
 func testKey() capabilities.NodeID { return capabilities.NodeOf([32]byte{31: 1}) }
 
 // newCheckpoint writes a checkpoint and returns its path, digest and mailboxes.
-func newCheckpoint(t *testing.T) (string, events.Hash, []archive.Mailbox) {
+func newCheckpoint(t testing.TB) (string, events.Hash, []archive.Mailbox) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), archive.CheckpointName(7))
 	w, err := archive.CreateCheckpoint(path, testKey(), archive.Mark{Number: 7, Hash: events.Hash{7}})
@@ -78,6 +78,25 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	}
 	if _, err := archive.OpenCheckpoint(path, events.Hash{1}); !errors.Is(err, archive.ErrDamaged) {
 		t.Errorf("another checkpoint: %v", err)
+	}
+}
+
+// TestFirstFormatOfCheckpoints reads a file of the first format, which every version has to read.
+func TestFirstFormatOfCheckpoints(t *testing.T) {
+	const golden = "testdata/format-1.checkpoint"
+	_, _, want := newCheckpoint(t)
+	b, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := archive.OpenCheckpoint(golden, events.Hash(b[len(b)-44:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []archive.Mailbox
+	err = c.Each(func(m archive.Mailbox) error { got = append(got, m); return nil })
+	if err = errors.Join(err, c.Close()); err != nil || !slices.EqualFunc(got, want, sameMailbox) {
+		t.Errorf("%d mailboxes, %v", len(got), err)
 	}
 }
 
@@ -135,6 +154,56 @@ func TestForgedCheckpointTakesNoMemory(t *testing.T) {
 	if c != nil {
 		_ = c.Close() // it was only read
 	}
+}
+
+// FuzzCheckpoint reads checkpoints that whoever wrote them gave a right digest.
+func FuzzCheckpoint(f *testing.F) {
+	path, _, _ := newCheckpoint(f)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	golden, err := os.ReadFile("testdata/format-1.checkpoint")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(golden)
+	f.Add(b)
+	f.Add(b[:len(b)-1])
+	f.Add(b[:60])
+	const tail = 32 + 4 + 8
+	path = filepath.Join(f.TempDir(), "fuzzed")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = slices.Clone(b)
+		var digest events.Hash
+		if len(b) >= tail {
+			foot := b[:len(b)-tail]
+			size := min(int(binary.BigEndian.Uint32(b[len(b)-12:])), len(foot))
+			digest = sha256.Sum256(foot[len(foot)-size:])
+			copy(b[len(b)-tail:], digest[:])
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := archive.OpenCheckpoint(path, digest)
+		if err != nil {
+			if !errors.Is(err, archive.ErrDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		read := uint64(0)
+		err = c.Each(func(m archive.Mailbox) error { read++; return nil })
+		if err == nil && read != c.Mailboxes() || err != nil && !errors.Is(err, archive.ErrDamaged) {
+			t.Errorf("%d of %d mailboxes, %v", read, c.Mailboxes(), err)
+		}
+		if _, _, err := c.Find(ulid.ULID{15: 4}); err != nil && !errors.Is(err, archive.ErrDamaged) {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func testManifest() *archive.Manifest {
