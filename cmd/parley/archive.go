@@ -65,7 +65,8 @@ Its log stays.
 
 With --before it moves the beginning of the node's log to compressed segment files in the state folder, while the node
 runs. Nothing that can be seen changes: old messages are read from the segments. AGE is a time span, as 90d, or a date.
-Whole files of the log are archived, and never the newest. --list shows the segments.
+Whole files of the log are archived, and never the newest. A log on a NATS server (parley serve --nats) cannot be
+archived. --list shows the segments.
 
 With --move it copies segments to PLACE, reads them back, compares them, and then removes them here. What is only in them
 is refused with ARCHIVED until --fetch brings them back, from PLACE or from where each was moved to. A segment is named by
