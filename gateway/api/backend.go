@@ -131,6 +131,8 @@ type Agent interface {
 type Mail interface {
 	// Page returns messages from a number on, at most so many.
 	Page(ctx context.Context, f view.MessageFilter, first uint64, limit int) (view.Inbox, error)
+	// Last returns the last messages before a number, at most so many; before 0 is the end. They are by number.
+	Last(ctx context.Context, f view.MessageFilter, before uint64, limit int) (view.Inbox, error)
 	// All iterates over the messages that a filter picks.
 	All(ctx context.Context, f view.MessageFilter) iter.Seq2[view.Message, error]
 	// Since returns the messages that changed after a cursor. It does not wait.

@@ -65,22 +65,22 @@ type source struct {
 // activityOf returns the end of the activity of an agent or, if before is not "", the part before that position.
 func (p *page) activityOf(l local, status view.AgentStatus, before string) (a activity, err error) {
 	ctx := p.ctx()
-	end, _, err := endOfMail(ctx, l.agent)
-	if err != nil {
-		return a, err
-	}
-	at := position{endOfOutput, end}
+	at := position{cursor: endOfOutput}
 	if a.Newest = before == ""; !a.Newest {
 		if at, err = parsePosition(before); err != nil {
 			return a, err
 		}
-		at.number = min(at.number, end)
 	}
-	mail, moreMail, err := window(ctx, l.agent, at.number, maxMail, listQuery{}.keeps)
-	if err != nil {
-		return a, err
+	var part mailPart
+	if a.Newest || at.number > 0 {
+		if part, err = newest(ctx, l.agent, view.MessageFilter{All: true}, at.number, maxMail, listQuery{View: allMail}.keeps); err != nil {
+			return a, err
+		}
 	}
-	mail = mail[max(0, len(mail)-maxMail):]
+	mail, moreMail := part.messages, part.before
+	if a.Newest && len(mail) > 0 {
+		at.number = mail[len(mail)-1].Number + 1
+	}
 	var pieces []view.OutputPiece
 	var moreOutput bool
 	if status.Runtime != "" {

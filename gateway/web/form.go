@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/actors/view"
@@ -45,6 +47,7 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 	if c.Approval != nil {
 		c.Approval.whole()
 	}
+	c.Tools = c.Received
 	f := layout{Title: sanitize.Line(c.Heading()), Main: c, Alone: true}
 	if f.Title == "" {
 		f.Title = "Message"
@@ -158,8 +161,18 @@ func decisionsOf(as api.Acting, sent url.Values) api.DecideManyRequest {
 	return r
 }
 
+// maxSnooze bounds the hours for which the page snoozes a message.
+const maxSnooze = 24 * 366
+
 // operationOf returns the operation of a button, and its request. The name is "" for an unknown button.
 func operationOf(button string, as api.Acting, which api.FormRef, sent url.Values, texts []events.FieldText) (name string, request any) {
+	if hours, ok := strings.CutPrefix(button, "snooze-"); ok {
+		n, err := strconv.Atoi(hours)
+		if err != nil || n < 1 || n > maxSnooze {
+			return "", nil
+		}
+		return "snooze", api.SnoozeRequest{Acting: as, FormRef: which, Until: capabilities.At(time.Now().Add(time.Duration(n) * time.Hour))}
+	}
 	switch button {
 	case "answer":
 		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Texts: texts}
@@ -171,6 +184,10 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "forward":
 		return "forward_form", api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")}
+	case "restore":
+		return "restore_message", api.MessageRequest{Acting: as, FormRef: which}
+	case "wake":
+		return "snooze", api.SnoozeRequest{Acting: as, FormRef: which}
 	case "dismiss":
 		return "dismiss", api.MessageRequest{Acting: as, FormRef: which}
 	case "adopt":

@@ -13,6 +13,7 @@ type leftPane struct {
 	Agents []leftAgent
 	More   bool   // there are agents that it does not name
 	Text   string // that the list is searched for
+	Counts view.MessageCounts
 }
 
 // leftAgent is an agent as the left pane shows it.
@@ -32,14 +33,19 @@ const (
 
 // left returns the left pane. First are the agents that wait for the reader, then those that run, then the latest.
 func (p *page) left() (*leftPane, error) {
+	pane := &leftPane{Text: p.r.URL.Query().Get("q")}
+	counts, err := p.site.Backend.Call(p.ctx(), p.principal, "count_messages", api.Typed{Value: api.CountMessagesRequest{}})
+	if err != nil {
+		return nil, err
+	}
+	pane.Counts, _ = counts.(view.MessageCounts)
 	if !p.principal.IsHost() {
-		return &leftPane{Text: p.r.URL.Query().Get("q")}, nil // another agent may not see the pages of those it holds
+		return pane, nil // another agent may not see the pages of those it holds
 	}
 	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "fetch_agents", api.Typed{Value: api.FetchAgentsRequest{Paging: api.Paging{Limit: maxLeftLooked}}})
 	if err != nil {
 		return nil, err
 	}
-	pane := &leftPane{Text: p.r.URL.Query().Get("q")}
 	got, _ := resp.(api.FetchAgentsResponse)
 	rank := func(s view.AgentStatus) int {
 		switch {

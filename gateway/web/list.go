@@ -21,12 +21,25 @@ const (
 	maxScanned = 2_000 // messages that one part of a filtered list looks at
 )
 
-// QuestionsPath is the address of the list of forms that wait for the reader.
-const QuestionsPath = "/questions"
+// listView is a list of the inbox, by its address.
+type listView string
+
+// The lists.
+const (
+	allMail     listView = "/"
+	needsReader listView = "/questions" // the forms that wait for the reader, in all mail that it has
+	snoozedMail listView = "/snoozed"
+	doneMail    listView = "/done"
+)
+
+// isList reports whether a path is the address of a list.
+func isList(path string) bool {
+	return slices.Contains([]listView{allMail, needsReader, snoozedMail, doneMail}, listView(path))
+}
 
 // listQuery is what a list shows.
 type listQuery struct {
-	Needs bool   // the forms that wait for the reader, in all mail that it has; otherwise the mail of one agent
+	View  listView
 	As    string // the agent with the mail; "" for the reader
 	Text  string // only messages with this text
 	Kind  string // only form, request, approval or message
@@ -37,15 +50,15 @@ type listQuery struct {
 
 // queryOf returns the listQuery of an address.
 func queryOf(path string, q url.Values) listQuery {
-	return listQuery{Needs: path == QuestionsPath, As: q.Get("as"), Text: strings.TrimSpace(q.Get("q")),
+	return listQuery{View: listView(path), As: q.Get("as"), Text: strings.TrimSpace(q.Get("q")),
 		Kind: q.Get("kind"), State: q.Get("state"), Agent: q.Get("agent"), Group: q.Get("group")}
 }
 
 // queryIn returns the listQuery that an address of a message has under "in". Without one it is the mail with the message.
 func queryIn(in, as string) listQuery {
 	at, err := url.Parse("/" + in)
-	if in == "" || err != nil {
-		return listQuery{As: as}
+	if in == "" || err != nil || !isList(at.Path) {
+		return listQuery{View: allMail, As: as}
 	}
 	return queryOf(at.Path, at.Query())
 }
@@ -53,7 +66,7 @@ func queryIn(in, as string) listQuery {
 // In returns the listQuery for the addresses of messages. It is "" for all of an agent's mail.
 func (l listQuery) In() string {
 	in := strings.TrimPrefix(l.Address(), "/")
-	if in == strings.TrimPrefix(listQuery{As: l.As}.Address(), "/") {
+	if in == strings.TrimPrefix(listQuery{View: allMail, As: l.As}.Address(), "/") {
 		return ""
 	}
 	return in
@@ -64,16 +77,13 @@ func (l listQuery) Address() string { return l.from("", "") }
 
 // from returns the address of the list with one more part of the query, if that has a value.
 func (l listQuery) from(name, value string) string {
-	q, path := url.Values{}, "/"
-	if l.Needs {
-		path = QuestionsPath
-	}
+	q := url.Values{}
 	for key, text := range map[string]string{"as": l.As, "q": l.Text, "kind": l.Kind, "state": l.State, "agent": l.Agent, "group": l.Group, name: value} {
 		if key != "" && text != "" {
 			q.Set(key, text)
 		}
 	}
-	return path + suffix(q, "")
+	return string(l.View) + suffix(q, "")
 }
 
 // By returns the address of the list in other groups.
@@ -84,18 +94,35 @@ func (l listQuery) By(group string) string {
 
 // Unfiltered returns the address of the list with everything.
 func (l listQuery) Unfiltered() string {
-	return listQuery{Needs: l.Needs, As: l.As, Group: l.Group}.Address()
+	return listQuery{View: l.View, As: l.As, Group: l.Group}.Address()
 }
 
-// IsFiltered reports whether the list leaves messages out.
+// Needs reports whether the list has what waits for the reader.
+func (l listQuery) Needs() bool { return l.View == needsReader }
+
+// IsFiltered reports whether the reader has the list leave messages out.
 func (l listQuery) IsFiltered() bool {
 	return l.Text != "" || l.Kind != "" || l.State != "" || l.Agent != ""
+}
+
+// IsPicked reports whether the node has to pick the messages of the list, so that a script cannot keep it.
+func (l listQuery) IsPicked() bool { return l.IsFiltered() || l.View != allMail }
+
+// filter returns the filter of the list's messages.
+func (l listQuery) filter() view.MessageFilter {
+	switch l.View {
+	case snoozedMail:
+		return view.MessageFilter{Snoozed: true}
+	case doneMail:
+		return view.MessageFilter{Done: true}
+	}
+	return view.MessageFilter{All: true}
 }
 
 // keeps reports whether the list shows a message.
 func (l listQuery) keeps(m view.Message) bool {
 	switch {
-	case m.Dismissed, l.Kind != "" && m.Type != l.Kind:
+	case l.View == allMail && m.Dismissed, l.Kind != "" && m.Type != l.Kind:
 		return false
 	case l.Agent != "" && m.From.String() != l.Agent && m.To.String() != l.Agent:
 		return false
@@ -132,8 +159,12 @@ func (m mailList) Older() string { return m.from("before", m.Before) }
 // Heading returns the title of the list.
 func (m mailList) Heading() string {
 	switch {
-	case m.Needs:
+	case m.View == needsReader:
 		return "Needs you"
+	case m.View == snoozedMail:
+		return "Snoozed"
+	case m.View == doneMail:
+		return "Done"
 	case m.As != "":
 		return sanitize.Line(m.As)
 	}
@@ -157,6 +188,7 @@ func (p *page) inbox() error {
 			return err
 		}
 		c := p.card(p.ctx(), mail, at.Message, nil)
+		c.Tools = c.Received
 		at.Current, f.Main = true, c
 	}
 	return p.show(http.StatusOK, "mail.html", f)
@@ -164,34 +196,29 @@ func (p *page) inbox() error {
 
 // list returns the part of a list before a row, which is "" for the newest part. With keys it has only those rows.
 func (p *page) list(q listQuery, before string, keys []string) (mailList, error) {
-	if q.Needs {
+	if q.Needs() {
 		return p.needs(q, before, keys)
 	}
-	ctx := p.ctx()
 	mail, err := p.agentOf(q.As)
 	if err != nil {
 		return mailList{}, err
 	}
-	end, cursor, err := endOfMail(ctx, mail)
-	if err != nil {
-		return mailList{}, err
-	}
-	l := mailList{listQuery: q, Newest: true, Cursor: strconv.FormatUint(cursor, 10)}
-	if before != "" {
-		n, err := strconv.ParseUint(before, 10, 64)
-		if err != nil {
+	l := mailList{listQuery: q, Newest: before == ""}
+	end := uint64(0)
+	if !l.Newest {
+		if end, err = strconv.ParseUint(before, 10, 64); err != nil || end == 0 {
 			return l, parley.Refuse(parley.InvalidArgument, "%.40q is no message number", before)
 		}
-		l.Newest, end = n > end, min(n, end)
 	}
-	messages, more, err := window(ctx, mail, end, firstPaint, q.keeps)
+	part, err := newest(p.ctx(), mail, q.filter(), end, firstPaint, q.keeps)
 	if err != nil {
 		return l, err
 	}
-	if more > 0 {
-		l.Before = strconv.FormatUint(more, 10)
+	l.Cursor = strconv.FormatUint(part.cursor, 10)
+	if part.before > 0 {
+		l.Before = strconv.FormatUint(part.before, 10)
 	}
-	l.Rows = grouped(p.drawRows(local{q.As, mail}, messages, q.In()), q.Group)
+	l.Rows = grouped(p.drawRows(local{q.As, mail}, part.messages, q.In()), q.Group)
 	return l, nil
 }
 
@@ -228,72 +255,37 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 	return l, nil
 }
 
-// window returns the last messages before a number that are kept, as many as are wanted and fit on a page. It also returns
-// the number before which there are more. It looks at maxScanned messages at most.
-func window(ctx context.Context, a api.Agent, before uint64, want int, keep func(view.Message) bool) (found []view.Message, more uint64, err error) {
-	scanned := uint64(0)
-	for step := uint64(want); ; step = min(step*2, 500) {
-		first := before - min(before, step)
-		kept, err := keptBetween(ctx, a, first, before, keep)
+// mailPart is a part of an agent's mail.
+type mailPart struct {
+	messages []view.Message // by number
+	before   uint64         // there may be more before this number; 0 if there is none
+	cursor   uint64         // from which to follow the mail
+}
+
+// newest returns the last messages before a number, 0 for the end, that a filter picks and that are kept: as many as are
+// wanted and fit on a page. It looks at maxScanned messages at most.
+func newest(ctx context.Context, a api.Agent, f view.MessageFilter, before uint64, want int, keep func(view.Message) bool) (part mailPart, err error) {
+	for scanned := 0; ; {
+		in, err := a.Mail().Last(ctx, f, before, max(want, 50))
 		if err != nil {
-			return nil, 0, err
+			return part, err
 		}
-		found = append(kept, found...)
-		scanned += before - first
-		if before = first; before > 0 && len(found) < want && scanned < maxScanned {
+		if scanned == 0 {
+			part.cursor = in.Cursor
+		}
+		if before = 0; len(in.Messages) > 0 {
+			before = in.Messages[0].Number
+		}
+		scanned += len(in.Messages)
+		part.messages = append(slices.DeleteFunc(in.Messages, func(m view.Message) bool { return !keep(m) }), part.messages...)
+		if before > 0 && len(part.messages) < want && scanned < maxScanned {
 			continue
 		}
-		fit, err := api.NewestFitting(found[len(found)-min(len(found), want):])
-		if err == nil && len(fit) < len(found) {
-			before = fit[0].Number
+		fit, err := api.NewestFitting(part.messages[len(part.messages)-min(len(part.messages), want):])
+		if part.before = before; err == nil && len(fit) < len(part.messages) {
+			part.before = fit[0].Number
 		}
-		return fit, before, err
+		part.messages = fit
+		return part, err
 	}
-}
-
-// keptBetween returns the messages with numbers from first to before that are kept.
-func keptBetween(ctx context.Context, a api.Agent, first, before uint64, keep func(view.Message) bool) (kept []view.Message, err error) {
-	for first < before {
-		in, err := a.Mail().Page(ctx, view.MessageFilter{All: true}, first, int(before-first))
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range in.Messages {
-			if e.Number < before && keep(e) {
-				kept = append(kept, e)
-			}
-		}
-		if in.Next == 0 {
-			break
-		}
-		first = in.Next
-	}
-	return kept, nil
-}
-
-// endOfMail returns the number of an agent's next message, and a cursor from which to follow it. Mail is read from a
-// number on, so endOfMail finds the end by bisection.
-func endOfMail(ctx context.Context, a api.Agent) (end, cursor uint64, err error) {
-	exists := func(n uint64) bool {
-		if err != nil {
-			return false
-		}
-		var in view.Inbox
-		if in, err = a.Mail().Page(ctx, view.MessageFilter{All: true}, n, 1); cursor == 0 {
-			cursor = in.Cursor // of the first look: messages that come during the others are shown again
-		}
-		return len(in.Messages) > 0
-	}
-	low, high := uint64(0), uint64(firstPaint) // all messages below low exist
-	for exists(high) {
-		low, high = high+1, high*2
-	}
-	for low < high {
-		if middle := low + (high-low)/2; exists(middle) {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low, cursor, err
 }

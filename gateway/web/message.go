@@ -53,6 +53,7 @@ type card struct {
 	Approval *approval // the call of an approval; nil for any other message
 	Decision decision  // of an approval that was answered
 	Wrong    string    // the message of a refused answer
+	Tools    bool      // it has buttons that snooze it or put it away
 }
 
 // carried is a value that a message brings.

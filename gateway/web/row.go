@@ -72,7 +72,7 @@ func (r row) Other() party {
 func (r row) Waits() bool { return r.AnswerNeeded }
 
 // IsNew reports whether the reader has something to do or to read.
-func (r row) IsNew() bool { return r.AnswerNeeded }
+func (r row) IsNew() bool { return r.AnswerNeeded || r.Unread }
 
 // Address returns the address of the message, within its list.
 func (r row) Address() string {

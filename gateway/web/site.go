@@ -65,7 +65,7 @@ func (s *Site) Has(path string) bool {
 // handlerOf returns the handler of a path.
 func handlerOf(path string) (func(*page) error, bool) {
 	switch {
-	case path == "/", path == QuestionsPath:
+	case isList(path):
 		return (*page).inbox, true
 	case path == "/agents":
 		return (*page).agents, true

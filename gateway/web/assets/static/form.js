@@ -1,20 +1,23 @@
 // <parley-ask> enhances the plain HTML form of an open form: it validates before sending, keeps drafts, shows errors at
 // their fields and handles keys. It is for the node's own page; <parley-form> is for other pages.
 
-import { call } from './rpc.js';
+import { call, home } from './rpc.js';
 import { Draft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
-import { close, openCard, openNext } from './item.js';
+import { close, open, openCard, openNext } from './item.js';
 import { askToLeave } from './leave.js';
-import { toast } from './toast.js';
+import { toast, undoable } from './toast.js';
 import { decideLater, mayWait } from './undo.js';
 import { visible } from './visible.js';
 
 /** Returns the call of a button: the operation and its body. */
 function callOf(what, card, sent) {
   const about = { as: card.dataset.as, id: card.dataset.id };
+  if (what.startsWith('snooze-')) return ['snooze', { ...about, until: new Date(Date.now() + Number(what.slice(7)) * 3_600_000).toISOString() }];
   switch (what) {
+    case 'wake': return ['snooze', about];
+    case 'restore': return ['restore_message', about];
     case 'decline': return ['decline_form', { ...about, reason: sent.get('reason') }];
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
@@ -47,7 +50,8 @@ function wordsOf(button, texts) {
 }
 
 const said = {
-  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Dismissed',
+  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Done',
+  wake: 'Brought back', restore: 'Not done',
 };
 
 /** ParleyAct is a message whose buttons make calls. */
@@ -88,10 +92,19 @@ export class ParleyAct extends HTMLElement {
   }
 
   async done(what) {
-    announce(said[what]);
-    if (what !== 'dismiss') return refresh(this.card);
-    if (!openNext()) close();
-    this.card.remove();
+    const text = said[what] ?? 'Snoozed';
+    announce(text);
+    const back = { dismiss: 'restore', Snoozed: 'wake' }[said[what] ? what : text];
+    if (!back) return refresh(this.card);
+    const { card } = this;
+    undoable(text, async () => {
+      await call(...callOf(back, card));
+      open(`${home}/forms/${encodeURIComponent(card.dataset.id)}?` + new URLSearchParams({ as: card.dataset.as }));
+    });
+    if (!openNext()) {
+      close();
+      await refresh(card);
+    }
     return undefined;
   }
 

@@ -4,7 +4,7 @@ import { announce, tellTimes } from './cards.js';
 import { focusFirst } from './focus.js';
 import { askToLeave } from './leave.js';
 import { markCurrent, rowOf, rows } from './list.js';
-import { page } from './rpc.js';
+import { call, page } from './rpc.js';
 
 const alone = document.getElementById('alone');
 const narrow = matchMedia('(max-width: 1099.98px)');
@@ -39,6 +39,23 @@ export async function open(address, { focus = true, push = true } = {}) {
   markCurrent();
   document.getElementById('main').scrollTop = 0;
   if (focus) focusFirst(card);
+  if (rowOf(card.id)?.hasAttribute('data-new')) read(card);
+}
+
+/** Marks the open message as read, or as unread. */
+export async function read(card = openCard(), unread = false) {
+  if (!card) return;
+  try {
+    await call('mark_read', { as: card.dataset.as, numbers: [Number(card.dataset.number)], unread });
+    if (unread) announce('Marked as unread');
+  } catch {
+    // a session may be allowed to read the mail alone
+  }
+}
+
+/** Presses a button of the open message, if it has one. */
+export function press(value) {
+  openCard()?.querySelector(`.tools button[value="${value}"]`)?.click();
 }
 
 /** Opens the row next to the open message that waits, and returns its key; '' if there is none. */

@@ -57,13 +57,13 @@ function pressed(event, more) {
   if (at?.matches(ofWriting)) return;
   if (takesKeys) decide(card, key, event);
   if (event.defaultPrevented || event.repeat && !'jk'.includes(key)) return;
-  const act = { j: () => step(1), k: () => step(-1), '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
+  const act = { j: () => step(1), k: () => step(-1), e: more.done, u: more.unread, s: more.snooze, '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
   if (!act) return;
   if (key !== 'escape') event.preventDefault();
   act();
 }
 
-/** Starts the keys. More has the functions palette, help and back. */
+/** Starts the keys. More has a function for each: palette, help, back, done, unread and snooze. */
 export function startKeys(more) {
   document.addEventListener('keydown', (e) => pressed(e, more));
 }

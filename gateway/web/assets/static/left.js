@@ -16,8 +16,10 @@ export async function leftChanged() {
   while (wanted) {
     wanted = false;
     try {
-      const next = (await page('/agents?pane=left')).getElementById('left-agents');
+      const doc = await page('/agents?pane=left');
+      const next = doc.getElementById('left-agents');
       if (next) renew(document.getElementById('left-agents'), next);
+      for (const id of ['snoozed', 'unread']) document.getElementById(id).replaceWith(document.adoptNode(doc.getElementById(id)));
     } catch {
       // the stream of events updates it once the node is back
     }

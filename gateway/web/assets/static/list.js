@@ -147,7 +147,7 @@ export function mailChanged(what) {
     else location.reload();
     return;
   }
-  if (list.dataset.filtered) {
+  if (list.dataset.picked) {
     look();
     return;
   }

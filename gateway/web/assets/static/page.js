@@ -6,7 +6,7 @@ import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
 import { focusFirst } from './focus.js';
 import { ParleyAct, ParleyForm } from './form.js';
-import { canShow, close, openCard, startItem } from './item.js';
+import { canShow, close, openCard, press, read, startItem } from './item.js';
 import { startKeys } from './keys.js';
 import { leftChanged } from './left.js';
 import { mailChanged, startList } from './list.js';
@@ -31,7 +31,7 @@ startItem();
 startList();
 if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard());
-startKeys({ palette: showPalette, help: showKeys, back: close });
+startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4') });
 setInterval(() => tellSpans(document), 30_000);
 startNotifying(document.getElementById('notify'));
 

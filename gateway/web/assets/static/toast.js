@@ -1,6 +1,6 @@
 // Shows what comes as toasts, which take no focus. What they are about stays in its list.
 
-import { tellTimes } from './cards.js';
+import { announce, tellTimes } from './cards.js';
 
 const stays = 12_000; // milliseconds
 const most = 3;
@@ -25,6 +25,25 @@ export function toast(content, key = '') {
   const leave = () => { if (t.matches(':hover, :focus-within')) setTimeout(leave, stays); else t.remove(); };
   setTimeout(leave, stays);
   return t;
+}
+
+/** Shows what was done, with a button that undoes it. */
+export function undoable(text, undo) {
+  const p = document.createElement('p');
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'quiet';
+  button.textContent = 'Undo';
+  p.append(`${text} `, button);
+  const t = toast(p);
+  button.addEventListener('click', async () => {
+    t.remove();
+    try {
+      await undo();
+    } catch (refused) {
+      announce(refused.message);
+    }
+  });
 }
 
 /** Removes the toasts about questions that are settled. */

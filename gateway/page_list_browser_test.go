@@ -1,0 +1,205 @@
+package gateway
+
+import (
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"parley/actors"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// TestPageIsUsedByKeyboardAlone reads, decides, snoozes, searches and goes about without a pointer.
+func TestPageIsUsedByKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	if _, err := h.fae.Send(t.Context(), "HOST", "The build is green"); err != nil {
+		t.Fatal(err)
+	}
+	form := h.ask(actors.Ask{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	first := h.approve("shell", `{"command":"make"}`)
+	b := h.openBrowser()
+	for _, width := range []int64{1280, 390} { // the first decision within five keys, in a wide and in a narrow window
+		b.do(chromedp.EmulateViewport(width, 900))
+		b.open("/questions")
+		b.live()
+		if width == 390 {
+			b.press("j")
+			b.until(`document.activeElement.closest('.entry')?.textContent.includes('make')`)
+			b.press(kb.Enter)
+		}
+		b.until(`document.activeElement.matches('li.message[data-keys]')`)
+		b.press("a")
+		b.reads("#alone, .toast", "Which port?")
+		if !h.permitted(first) {
+			t.Error("A allows nothing")
+		}
+		first = h.approve("shell", `{"command":"make"}`)
+	}
+	b.do(chromedp.EmulateViewport(1280, 900))
+	b.open("/")
+	b.live()
+	b.press("j")
+	b.until(`document.activeElement.closest('.entry')`)
+	b.press("kj")
+	b.press("?")
+	b.reads("dialog.keys", "next or previous message")
+	b.press(kb.Escape)
+	b.until(`!document.querySelector('dialog')`)
+	b.press("k", chromedp.ModifierCtrl)
+	b.until(`document.activeElement.matches('.palette input')`)
+	b.press("port")
+	b.until(`document.querySelectorAll('.palette li').length === 1`)
+	b.press(kb.Enter)
+	b.reads("#alone .heading", "Which port?")
+	b.until(`document.activeElement.name === 'f0' && location.pathname.includes('/forms/')`)
+	b.press(kb.Escape)
+	b.until(`document.activeElement.matches('li.message')`)
+	b.press("s")
+	b.reads(".toast", "Snoozed")
+	b.until(`!document.querySelector('#badge').textContent.includes('2')`)
+	if m := h.message(form); m.SnoozedUntil == 0 {
+		t.Error("it is not snoozed")
+	}
+	b.click(".toast button.quiet")
+	b.reads("#alone .heading", "Which port?")
+	if m := h.message(form); m.SnoozedUntil != 0 {
+		t.Error("it is still snoozed")
+	}
+	b.press(kb.Escape)
+	b.press(kb.Escape)
+	b.press("/")
+	b.until(`document.activeElement.id === 'search'`)
+	b.fill("#search", "green") // without the slash, which this browser types all the same
+	b.press(kb.Enter)
+	b.do(chromedp.WaitReady(chromedp.CSS(`[data-picked=yes]`)), chromedp.WaitReady("html[data-live]"))
+	b.until(`document.querySelectorAll('.entry').length === 1`)
+	b.press(kb.Tab) // from wherever the focus is after loading
+	b.press("j")
+	b.until(`document.activeElement.closest('.entry')`)
+	b.press(kb.Enter)
+	b.until(`location.pathname.includes('/forms/') && document.activeElement.matches('li.message')`)
+	b.press("u")
+	b.reads("#news", "Marked as unread")
+	b.press("e")
+	b.reads(".toast", "Done")
+	b.open("/done")
+	b.reads("#stream", "The build is green")
+	b.checkNoFaults()
+}
+
+// message returns a form of the host's mail.
+func (h *pageServer) message(asked view.Asked) view.Message {
+	h.t.Helper()
+	m, err := h.node.Host().Message(h.t.Context(), capabilities.FormID(asked.Form))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return m
+}
+
+// TestListsNeedNoScript reads every list, finds messages and puts them away by plain links and forms.
+func TestListsNeedNoScript(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for _, c := range []struct{ path, want string }{
+		{"/questions", "parley setup claude-code"}, {"/questions", "Send yourself a question"}, {"/snoozed", "Nothing is snoozed"}, {"/done", "Nothing is done"}, {"/", "No messages yet"},
+	} {
+		if status, _, body := h.get(c.path, "text/html"); status != 200 || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d, without %q", c.path, status, c.want)
+		}
+	}
+	if _, err := h.fae.Send(t.Context(), "HOST", "The build is green"); err != nil {
+		t.Fatal(err)
+	}
+	asked := h.ask(actors.Ask{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "Port"}}})
+	h.approve("shell", `{"command":"make"}`)
+	shows := func(path string, want ...string) {
+		t.Helper()
+		_, _, body := h.get(path, "text/html")
+		_, list, _ := strings.Cut(body, `id="stream"`)
+		list, _, _ = strings.Cut(list, "</section>")
+		if got := strings.Count(list, `class="entry"`); got != len(want) {
+			t.Errorf("%s has %d rows, want %d", path, got, len(want))
+		}
+		for _, w := range want {
+			if !strings.Contains(list, w) {
+				t.Errorf("%s lacks %q", path, w)
+			}
+		}
+	}
+	shows("/", "Run make", "Which port?", "The build is green")
+	shows("/questions", "Run make", "Which port?")
+	shows("/questions?group=agent", "Run make", "Which port?")
+	shows("/?kind=approval", "Run make")
+	shows("/?state=open", "Run make", "Which port?")
+	shows("/?q=BUILD+is", "The build is green")
+	shows("/?agent="+h.fae.ID().String(), "Run make", "Which port?", "The build is green")
+	shows("/?agent=nobody")
+	form := "/forms/" + asked.Form.String()
+	in := "?in=" + url.QueryEscape("questions?group=agent")
+	if _, _, body := h.get(form+in, "text/html"); !strings.Contains(body, `<form class="ask"`) || !strings.Contains(body, `aria-current="true"`) || !strings.Contains(body, `href="/questions?group=agent"`) {
+		t.Error("the form is not beside its list")
+	}
+	send := func(path, button string) {
+		t.Helper()
+		if status, _, body := h.postForm(path, url.Values{"do": {button}}); status != 303 {
+			t.Errorf("%s: %d %s", button, status, body)
+		}
+	}
+	send(form, "snooze-4")
+	shows("/questions", "Run make")
+	shows("/snoozed", "Which port?")
+	send(form, "wake")
+	shows("/snoozed")
+	send("/forms/0", "dismiss")
+	shows("/done", "The build is green")
+	shows("/", "Run make", "Which port?")
+	send("/forms/0", "restore")
+	shows("/done")
+	for _, bad := range []string{"snooze-", "snooze-0", "snooze-99999", "snooze-x"} {
+		if status, _, _ := h.postForm(form, url.Values{"do": {bad}}); status != 400 {
+			t.Errorf("%s: %d", bad, status)
+		}
+	}
+}
+
+// TestLayoutFitsEveryWidth checks the panes at three widths, with axe in both themes.
+func TestLayoutFitsEveryWidth(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(axePath(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openPageServer(t)
+	h.ask(actors.Ask{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	h.approve("shell", `{"command":"make"}`)
+	b := h.openBrowser()
+	const panes = `['.left', '#list', '#main'].map((s) => document.querySelector(s)).map((e) => (e?.checkVisibility() ? Math.round(e.getBoundingClientRect().width) : 0)).join()`
+	for i, c := range []struct {
+		width      int64
+		list, item string // the widths of the panes
+	}{{1280, "220,360,700", "220,360,700"}, {768, "768,768,0", "768,0,768"}, {390, "390,390,0", "390,0,390"}} {
+		b.do(chromedp.EmulateViewport(c.width, 900))
+		for path, want := range map[string]string{"/questions": c.list, "/forms/0": c.item} {
+			b.prefer([]string{"light", "dark", "light"}[i])
+			b.open(path)
+			if got := b.text(panes); got != want {
+				t.Errorf("%s at %d: %s, want %s", path, c.width, got, want)
+			}
+			if got := b.text(`[...document.querySelectorAll('.entry')].map((e) => e.offsetHeight).join()`); path == "/questions" && got != "64,64" {
+				t.Errorf("rows of %s", got)
+			}
+			if found := b.violations(string(source)); found != "" {
+				t.Errorf("%s at %d:\n%s", path, c.width, found)
+			}
+		}
+	}
+	b.checkNoFaults()
+}
