@@ -31,9 +31,9 @@ func TestPagesAreAccessible(t *testing.T) {
 	h := openPageServer(t)
 	h.fillScene()
 	b := h.openBrowser()
-	for _, scheme := range []string{"light", "dark"} {
+	for scheme, paths := range map[string][]string{"light": {"/", "/questions", "/agents", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77"}, "dark": {"/agents/fae", "/forms/1", "/forms/8", "/done"}} {
 		b.prefer(scheme)
-		for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
+		for _, path := range paths {
 			b.do(chromedp.Navigate(b.url + path))
 			b.until(`document.readyState === 'complete'`)
 			if summary := map[string]string{"/agents/fae?tab=access": "#holds summary", "/agents/fae?tab=events": "#log summary"}[path]; summary != "" {

@@ -181,7 +181,7 @@ func TestLayoutFitsEveryWidth(t *testing.T) {
 	h.ask(actors.Ask{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	h.approve("shell", `{"command":"make"}`)
 	b := h.openBrowser()
-	const panes = `['.left', '#list', '#main'].map((s) => document.querySelector(s)).map((e) => (e?.checkVisibility() ? Math.round(e.getBoundingClientRect().width) : 0)).join()`
+	const panes = `['.left', '#list', '#item'].map((s) => document.querySelector(s)).map((e) => (e?.checkVisibility() ? Math.round(e.getBoundingClientRect().width) : 0)).join()`
 	for i, c := range []struct {
 		width      int64
 		list, item string // the widths of the panes

@@ -81,7 +81,7 @@ func (b *tab) shot(name string) {
 
 func (b *tab) grow() {
 	b.t.Helper()
-	size, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]int64](`[innerWidth, Math.max(document.body.scrollHeight, document.querySelector('main')?.scrollHeight ?? 0) + 100]`))
+	size, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]int64](`[innerWidth, Math.max(document.body.scrollHeight, document.querySelector('#item, main')?.scrollHeight ?? 0) + 100]`))
 	if err != nil {
 		b.t.Fatal(err)
 	}

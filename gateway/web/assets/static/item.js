@@ -37,7 +37,8 @@ export async function open(address, { focus = true, push = true } = {}) {
   document.body.dataset.view = 'item';
   if (push && at.href !== location.href) history.pushState(null, '', at.href);
   markCurrent();
-  document.getElementById('main').scrollTop = 0;
+  document.getElementById('item').scrollTop = 0;
+  document.getElementById('item-title').textContent = doc.getElementById('item-title').textContent;
   if (focus) focusFirst(card);
   if (rowOf(card.id)?.hasAttribute('data-new')) read(card);
 }

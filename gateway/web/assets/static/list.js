@@ -41,7 +41,6 @@ function group(chunk) {
     if (day !== last) {
       const heading = document.createElement('li');
       heading.className = 'group';
-      heading.role = 'presentation';
       heading.textContent = day;
       row.before(heading);
     }
