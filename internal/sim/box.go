@@ -390,10 +390,7 @@ func (b *box) hand(p mailbox.OutboxItem, l *line) {
 		if l.broken || l.failures != b.failures {
 			return
 		}
-		err := errRefused
-		if !b.node.world.refusedBefore(b, c) {
-			_, err = b.decide(b.node.world.quotaed(from, b, c))
-		}
+		_, err := b.decide(b.node.world.quotaed(from, b, c))
 		b.node.world.noteSettlement(b, c, err)
 		if isTransient(err) {
 			from.breakLine(l)

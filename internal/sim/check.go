@@ -321,17 +321,6 @@ func copyID(c mailbox.AcceptDelivery) capabilities.ID {
 	return c.Posted.Message
 }
 
-// refusedBefore reports whether a command brings a copy that the box has refused for good. See Schedule.Strict.
-func (w *world) refusedBefore(b *box, c mailbox.Command) bool {
-	switch c := c.(type) {
-	case mailbox.AcceptDelivery:
-		return !w.strict && w.facts.refused[copyID(c)][b]
-	case mailbox.RemoteDelivery:
-		return !w.strict && w.facts.refused[copyID(c.AcceptDelivery)][b]
-	}
-	return false
-}
-
 // isAnswered reports whether a command is a settlement that its home has recorded.
 func isAnswered(b *box, c mailbox.Command) bool {
 	a, ok := c.(mailbox.RemoteAnswer)

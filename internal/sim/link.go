@@ -48,10 +48,17 @@ type peer struct {
 	calls    map[uint64]*batch
 
 	receives receiveWindow
+	refusals map[copyKey]bool // copies from there that were refused by a quota
+}
+
+// copyKey is a copy for a box.
+type copyKey struct {
+	to      *box
+	message capabilities.ID
 }
 
 func newPeer(n, to *node) *peer {
-	return &peer{node: n, to: to, inFlight: map[*box]map[uint64]bool{}, calls: map[uint64]*batch{}}
+	return &peer{node: n, to: to, refusals: map[copyKey]bool{}, inFlight: map[*box]map[uint64]bool{}, calls: map[uint64]*batch{}}
 }
 
 // sendWindow is packets on their way, several at once.
@@ -379,6 +386,11 @@ func (n *node) accept(p *peer, m *packet) {
 			in.done(i, parley.Refuse(parley.NotPermitted, "not forwarded"))
 			continue
 		}
+		d, isCopy := c.(mailbox.RemoteDelivery)
+		if isCopy && p.refusals[copyKey{it.to, copyID(d.AcceptDelivery)}] {
+			in.done(i, errRefused)
+			continue
+		}
 		it.to.tell(0, "remote "+nameOf(c), func(b *box) {
 			if in.failed[b] || p.receives.hasFailed(m.epoch, b.failures) {
 				in.done(i, errFull)
@@ -387,10 +399,7 @@ func (n *node) accept(p *peer, m *packet) {
 			if isAnswered(b, c) {
 				w.sometimes(answerDoubled)
 			}
-			err := errRefused
-			if !w.refusedBefore(b, c) {
-				_, err = b.decide(w.quotaed(w.host(m.from), b, c))
-			}
+			_, err := b.decide(w.quotaed(w.host(m.from), b, c))
 			if isTransient(err) {
 				in.fail(b)
 			}
@@ -402,6 +411,9 @@ func (n *node) accept(p *peer, m *packet) {
 				}
 				if lost == nil && b.shadow.version < version {
 					w.failf("%s acknowledges an item that is not durable", b.name)
+				}
+				if isCopy && parley.CodeOf(err) == parley.QuotaExceeded {
+					p.refusals[copyKey{b, copyID(d.AcceptDelivery)}] = true
 				}
 				in.done(i, err)
 			})

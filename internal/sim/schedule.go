@@ -16,11 +16,6 @@ import (
 type Schedule struct {
 	Nodes int
 	Steps []Step
-
-	// Strict lets a mailbox accept a copy that it has refused, when that comes again because the ack was lost. Nodes do so
-	// at present, because a refusal leaves no trace at its mailbox. Then the copy is late, and its outcome may have been
-	// refused before it. Without Strict a mailbox refuses the copy again, as it should.
-	Strict bool
 }
 
 // Step is one step of a schedule.
@@ -85,12 +80,8 @@ func Parse(text string) (s Schedule, err error) {
 		if _, err := fmt.Sscan(line, &name, &n); err != nil {
 			return s, fmt.Errorf("%q: %w", line, err)
 		}
-		switch name {
-		case "nodes":
+		if name == "nodes" {
 			s.Nodes = int(n)
-			continue
-		case "strict":
-			s.Strict = n == 1
 			continue
 		}
 		k := slices.Index(kindNames[:], name)
@@ -384,7 +375,6 @@ func (w *world) path(b *box, d *draw) string {
 // counts the rare states that it met. With log, it returns a transcript too.
 func run(s Schedule, seen *[states]int, log bool) (broken string, transcript []string) {
 	w := newWorld(s.Nodes, seen, log)
-	w.strict = s.Strict
 	defer func() {
 		if p := recover(); p != nil {
 			f, ok := p.(failure)

@@ -6,7 +6,7 @@ func shrink(s Schedule, broken string) Schedule {
 	kept := s.Steps
 	fails := func(steps []Step) bool {
 		var seen [states]int
-		text, _ := run(Schedule{s.Nodes, steps, s.Strict}, &seen, false)
+		text, _ := run(Schedule{s.Nodes, steps}, &seen, false)
 		return text != "" && sameKind(text, broken)
 	}
 	for size := len(kept) / 2; size > 0; {
@@ -24,7 +24,7 @@ func shrink(s Schedule, broken string) Schedule {
 			size /= 2
 		}
 	}
-	return Schedule{s.Nodes, kept, s.Strict}
+	return Schedule{s.Nodes, kept}
 }
 
 // sameKind reports whether two broken invariants are the same but for names and numbers.

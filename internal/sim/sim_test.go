@@ -65,18 +65,6 @@ func TestFailedSchedules(t *testing.T) {
 	}
 }
 
-// TestOpenFindings runs the schedules that still fail. Move one that does not to those above.
-func TestOpenFindings(t *testing.T) {
-	for name, s := range stored(t, "testdata/open/*.txt") {
-		var seen [states]int
-		broken, _ := run(s, &seen, false)
-		if broken == "" {
-			t.Errorf("%s does not fail any more", name)
-		}
-		t.Logf("%s: %s", name, broken)
-	}
-}
-
 // stored returns the schedules in files.
 func stored(t *testing.T, pattern string) map[string]Schedule {
 	t.Helper()

@@ -32,8 +32,6 @@ type world struct {
 	lines []string // the transcript; nil for none
 	log   bool
 
-	strict bool // see Schedule
-
 	progress int // grows with everything that happens
 }
 
