@@ -26,7 +26,7 @@ func TestLibraryExampleAgentRuns(t *testing.T) {
 		}
 		return out
 	}
-	const asks = `"example" asked to call "Modifying critical configuration file" (input: {"content":"{\"database\": {\"host\": \"new-host\"}}","path":"/home/user/project/config.json"})`
+	const asks = `"example" asked to call "edit" (input: {"rawInput":{"content":"{\"database\": {\"host\": \"new-host\"}}","path":"/home/user/project/config.json"},"title":"Modifying critical configuration file"})`
 	before := parley(exitPermission, "run", "--runtime", "acp", "--name", "example", "--folder", folder, "--prompt", "improve it", "--", binary)
 	if !strings.Contains(before, "Let me start by reading some files") || strings.Contains(before, "Perfect") {
 		t.Errorf("it said %q", before)
