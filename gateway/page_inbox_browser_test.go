@@ -12,6 +12,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 func TestHostileTextIsShownAsText(t *testing.T) {
@@ -76,7 +77,9 @@ func TestListIsScrolledInBoundedMemory(t *testing.T) {
 	}).observe(document.getElementById('stream'), { childList: true, subtree: true });
 	window.isSorted = () => [...document.querySelectorAll('#stream .entry')].every((r, i, all) => i === 0 || Number(r.dataset.number) < Number(all[i - 1].dataset.number));
 	window.down = setInterval(() => { pane.scrollTop += 1500 }, 10)`)
-	b.until(`!document.getElementById('older') && document.querySelector('#stream .entry[data-number="0"]')`)
+	eventually.Holds(t, "the oldest message is in view", func() bool {
+		return b.text(`!document.getElementById('older') && Boolean(document.querySelector('#stream .entry[data-number="0"]'))`) == "true"
+	})
 	t.Logf("at the end %s", b.heap())
 	b.run(`clearInterval(down)`)
 	if got := b.text(`isSorted() + " " + numbers.size + " " + (most < 350)`); got != fmt.Sprintf("true %d true", *messages) {

@@ -30,7 +30,7 @@ func TestScreenshots(t *testing.T) {
 			b.do(chromedp.EmulateViewport(width, 900))
 			b.prefer(scheme)
 			for name, path := range map[string]string{
-				"all": "/", "needs": "/questions", "by-agent": "/questions?group=agent", "settled": "/forms/0", "form": "/forms/8", "agents": "/agents", "agent": "/agents/fae",
+				"all": "/", "needs": "/questions", "by-agent": "/questions?group=agent", "settled": "/forms/0", "form": "/forms/8", "approval": "/forms/7", "agents": "/agents", "agent": "/agents/fae",
 				"nothing-found": "/?q=nowhere",
 			} {
 				name = fmt.Sprintf("%s-%d-%s", name, width, scheme)
