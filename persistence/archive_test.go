@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,13 +147,6 @@ func TestArchivingTakesSomeAtATime(t *testing.T) {
 	for range 3 {
 		w.fillBlock(t, j)
 	}
-	closeJournal(t, j)
-	whole, before := o, maps.Clone(w)
-	whole.archiveAtOnce, whole.Folder = 0, filepath.Join(t.TempDir(), "whole")
-	if err := errors.Join(os.CopyFS(whole.Folder, os.DirFS(o.Folder)), os.Chmod(whole.Folder, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	j = open(t, o)
 	var last Archive
 	for rounds := 0; ; rounds++ {
 		a, err := j.PrepareArchive(t.Context(), later, foldState)
@@ -182,9 +174,6 @@ func TestArchivingTakesSomeAtATime(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(o.Folder, archiveFolder, unnamed+"*")); len(left) > 0 || err != nil {
 		t.Errorf("%v are left, %v", left, err)
-	}
-	if once := before.archive(t, open(t, whole)); once.End != last.End || once.Checkpoint != last.Checkpoint {
-		t.Errorf("archived at once, the states at commit %d are %s; in rounds, at commit %d, %s", once.End.Number, once.Checkpoint, last.End.Number, last.Checkpoint)
 	}
 }
 
