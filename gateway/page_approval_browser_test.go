@@ -96,7 +96,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 	if p := h.approveIn("/srv/other", "shell", `{"command":"git push origin main"}`); p.Decided {
 		t.Error("a rule for one folder decides in another")
 	}
-	b.open("/agents/fae")
+	b.open("/agents/fae?tab=rules")
 	b.reads("#rules li", wider)
 	b.checkNoFaults()
 }
