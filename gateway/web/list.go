@@ -92,6 +92,12 @@ func (l listQuery) By(group string) string {
 	return l.Address()
 }
 
+// Of returns the address of the list of one kind of message; "" is every kind.
+func (l listQuery) Of(kind string) string {
+	l.Kind = kind
+	return l.Address()
+}
+
 // Unfiltered returns the address of the list with everything.
 func (l listQuery) Unfiltered() string {
 	return listQuery{View: l.View, As: l.As, Group: l.Group}.Address()
