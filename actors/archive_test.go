@@ -1,9 +1,11 @@
 package actors
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/internal/eventually"
+	"parley/persistence"
 	"parley/persistence/archive/store"
 )
 
@@ -347,5 +350,36 @@ func BenchmarkArchive(b *testing.B) {
 		b.ReportMetric(float64(a.Checkpoint)/float64(forms), "state-B/form")
 		b.ReportMetric(float64(events)/took.Seconds(), "events/s")
 		closeNode(b, n)
+	}
+}
+
+// TestStateForACheckpointIsTheSameInRounds folds the events of mailboxes at once, and in rounds that begin with the state
+// of the one before, as archivings do.
+func TestStateForACheckpointIsTheSameInRounds(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	defer closeNode(t, n)
+	g := guest(t, n, "old")
+	settleForms(t, n, g, 12)
+	ask(t, g, Ask{Key: "open"})
+	for _, a := range []*Agent{n.Host(), g} {
+		evs, err := n.journal.Events(t.Context(), a.id, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fold := func(length int) (state []byte) {
+			for some := range slices.Chunk(evs, length) {
+				batch := func(yield func([]persistence.Entry, error) bool) { yield(some, nil) }
+				if state, err = n.stateAfter(t.Context(), a.id, state, batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return state
+		}
+		once := fold(len(evs))
+		for _, length := range []int{1, 2, 7} {
+			if !bytes.Equal(fold(length), once) {
+				t.Errorf("the state after %d events is another in rounds of %d", len(evs), length)
+			}
+		}
 	}
 }
