@@ -29,6 +29,7 @@ var lists = map[string][]string{
 	"gateway/client/agent.go":      {"Agents"},
 	"gateway/client/update.go":     {"FollowAgents", "run"}, // reports agents that were removed during an interruption
 	"gateway/mux/call.go":          {""},                    // the scope of a follow of agents
+	"gateway/web/left.go":          {"left"},                // the agents beside the lists of mail
 
 	"gateway/client/typescript/agents.js":     nil,
 	"gateway/client/typescript/client.js":     nil,

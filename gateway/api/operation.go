@@ -87,7 +87,7 @@ func Operations() []Operation {
 		of[AwaitRequest, view.Outcome]("await", ScopeRead, waits),
 		of[EndRequest, view.Outcome]("cancel_form", ScopeAsk, 0),
 		of[RespondFormRequest, view.Outcome]("respond_form", ScopeAnswer, 0),
-		of[DecideManyRequest, DecideManyResponse]("decide_many", ScopeAnswer, lists),
+		of[DecideManyRequest, DecideManyResponse]("decide_many", ScopeAnswer, 0),
 		of[EndRequest, view.Outcome]("decline_form", ScopeAnswer, 0),
 		of[ForwardFormRequest, Done]("forward_form", ScopeAnswer, 0),
 		of[ResolveRequest, view.Outcome]("resolve", ScopeAnswer, 0),
