@@ -21,7 +21,7 @@ import (
 )
 
 // openRawStream opens a stream of events on a connection of its own, and reads nothing.
-func (h *pageServer) openRawStream(receives int) *net.TCPConn {
+func (h *pageServer) openRawStream(query string, receives int) *net.TCPConn {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", h.server.Address())
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *pageServer) openRawStream(receives int) *net.TCPConn {
 			h.t.Fatal(err)
 		}
 	}
-	if _, err := fmt.Fprintf(tcp, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token); err != nil {
+	if _, err := fmt.Fprintf(tcp, "GET /events?%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", query, h.token); err != nil {
 		h.t.Fatal(err)
 	}
 	return tcp
@@ -85,7 +85,7 @@ func TestThousandSubscribersGetEachEventOnce(t *testing.T) {
 	before := memoryInUse()
 	crowd := make([]*net.TCPConn, many)
 	for i := range crowd {
-		crowd[i] = h.openRawStream(0)
+		crowd[i] = h.openRawStream("cursor=0", 0)
 	}
 	eventually.Holds(t, "all streams are served", func() bool { return h.server.now(api.KindStreams) == many })
 	t.Logf("%d KiB for each idle subscriber, %d goroutines in all", (int64(memoryInUse())-int64(before))/many>>10, runtime.NumGoroutine())
@@ -129,7 +129,7 @@ func readSlowly(conn net.Conn, stop <-chan struct{}) {
 func TestSlowReaderIsCutOffAndDelaysNoOther(t *testing.T) {
 	h := openPageServer(t)
 	h.server.bodies.Slowest = 500 * time.Millisecond // before anybody is there
-	slow := h.openRawStream(256 << 10)
+	slow := h.openRawStream(strings.Repeat("feed=0:HOST&", 100), 256<<10)
 	eventually.Holds(t, "one stream is served", func() bool { return h.server.now(api.KindStreams) == 1 })
 	stop := make(chan struct{})
 	var sipping sync.WaitGroup
@@ -137,9 +137,9 @@ func TestSlowReaderIsCutOffAndDelaysNoOther(t *testing.T) {
 
 	l := h.openStream("?cursor=0", "")
 	eventually.Holds(t, "two streams are served", func() bool { return h.server.now(api.KindStreams) == 2 })
-	words := strings.Repeat("x", 50_000)
+	words := strings.Repeat("语", 160) // a row of over a KiB
 	sent := 0
-	for ; h.server.now(api.KindStreams) == 2 && sent < 200; sent++ { // 10 MB: more than the connection holds
+	for ; h.server.now(api.KindStreams) == 2 && sent < 200; sent++ { // a row in 100 feeds: more than the connection holds
 		if _, err := h.fae.Send(t.Context(), "HOST", words); err != nil {
 			t.Fatal(err)
 		}
