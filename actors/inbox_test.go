@@ -10,6 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // hostWithForm returns a host and the form that it was asked.
@@ -197,5 +198,27 @@ func TestLastDraftIsKeptUntilTheFormEnds(t *testing.T) {
 	}
 	if d, err := host.Draft(t.Context(), form); err != nil || len(d.Texts) != 0 {
 		t.Fatalf("%+v, %v", d, err)
+	}
+}
+
+// TestWaitingDraftIsNotShown reads the draft of a form while a newer one waits to be written.
+func TestWaitingDraftIsNotShown(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	host, form, _ := hostWithForm(t, n)
+	stored := []events.FieldText{{Name: "name", Text: "stored"}}
+	if err := host.SaveDraft(t.Context(), form, stored); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := inspect(t.Context(), host, func(b *mailboxActor) (view.Draft, error) {
+		c, err := saveDraft{form, []events.FieldText{{Name: "name", Text: "waiting"}}}.command(b)
+		if err != nil {
+			return view.Draft{}, err
+		}
+		b.notes = &notes{drafts: map[capabilities.ID]mailbox.SaveDraft{form.ID(): c}}
+		defer func() { b.notes = nil }()
+		return queryDraft{form: form}.handle(b)
+	})
+	if err != nil || !slices.Equal(shown.Texts, stored) {
+		t.Errorf("%+v, %v: want what is stored", shown.Texts, err)
 	}
 }

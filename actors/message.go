@@ -312,16 +312,16 @@ func (m queryDraft) handle(b *mailboxActor) (view.Draft, error) {
 		return view.Draft{}, err
 	}
 	d := view.Draft{Texts: []events.FieldText{}}
-	values, at := b.notes.of(msg.Form)
-	if at == 0 {
+	if msg.Form.Draft == nil {
 		return d, nil
 	}
+	values := msg.Form.Draft.Values
 	if m.reveal {
 		if values, err = b.node.secrets.Open(values); err != nil {
 			return d, err
 		}
 	}
-	d.Texts, d.SavedAt = append(d.Texts, msg.Form.DraftTexts(values)...), at
+	d.Texts, d.SavedAt = append(d.Texts, msg.Form.DraftTexts(values)...), msg.Form.Draft.Date
 	return d, nil
 }
 
@@ -336,7 +336,6 @@ type notes struct {
 	unread  map[uint64]bool // by the number of a marked message
 	drafts  map[capabilities.ID]mailbox.SaveDraft
 	waiting []note
-	at      capabilities.Time // of the last one
 }
 
 // note is one of them: the draft of a form, or with no form the marks of messages.
@@ -353,7 +352,7 @@ func (b *mailboxActor) keep(one note, add func(*notes)) {
 	}
 	n := b.notes
 	add(n)
-	n.waiting, n.at = append(n.waiting, one), b.node.now()
+	n.waiting = append(n.waiting, one)
 	pause := notePause - time.Since(b.notesAt)
 	switch {
 	case !first:
@@ -384,22 +383,6 @@ func (n *notes) handle(b *mailboxActor) {
 	for _, one := range n.waiting {
 		one.reply.release(b, none{}, errs[one.form])
 	}
-}
-
-// of returns the last draft of a form, and the time at which it came; 0 if there is none. It may wait to be written.
-func (n *notes) of(f *mailbox.Form) (values capabilities.Value, at capabilities.Time) {
-	if n != nil {
-		if c, ok := n.drafts[f.ID]; ok && f.IsOpen() {
-			if len(c.Values) == 0 {
-				return values, 0
-			}
-			return capabilities.Record(c.Values), n.at
-		}
-	}
-	if f.Draft == nil {
-		return values, 0
-	}
-	return f.Draft.Values, f.Draft.Date
 }
 
 // mark marks the messages.

@@ -327,11 +327,10 @@ type viewer struct {
 	secrets *keys.SecretBox
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 	absent  error                     // of a name that is not in memory
-	drafts  *notes                    // that wait to be written; nil if there are none
 }
 
 func (b *mailboxActor) viewer() *viewer {
-	return &viewer{state: b.state, secrets: b.node.secrets, drafts: b.notes}
+	return &viewer{state: b.state, secrets: b.node.secrets}
 }
 
 // nameOf returns the agent's name for another. It notes a name that is not in memory.
@@ -406,8 +405,8 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	for _, h := range f.Forwarded {
 		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.nameOf(h.To)})
 	}
-	if _, saved := v.drafts.of(f); saved != 0 {
-		e.DraftAt = saved
+	if f.Draft != nil {
+		e.DraftAt = f.Draft.Date
 	}
 	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering

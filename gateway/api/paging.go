@@ -68,17 +68,6 @@ func NewestFitting[T any](items []T) ([]T, error) {
 	return items, nil
 }
 
-// OldestFitting returns the first of some items, as many as one page has room for.
-func OldestFitting[T any](items []T) ([]T, error) {
-	var room PageRoom
-	for i, item := range items {
-		if full, err := room.IsFull(item); full || err != nil {
-			return items[:i], err
-		}
-	}
-	return items, nil
-}
-
 // PageRoom counts the bytes of a page.
 type PageRoom struct {
 	bytes int

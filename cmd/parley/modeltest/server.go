@@ -172,20 +172,6 @@ func (s *Server) Instructions(prompt string) string {
 	return strings.Join(append([]string{c.system}, c.prompts...), "\n")
 }
 
-// Tools returns the names of the tools on offer in the latest request of a script.
-func (s *Server) Tools(prompt string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.latest[prompt].tools)
-}
-
-// Changed returns a channel that is closed at the next request.
-func (s *Server) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
-}
-
 // stream writes server-sent events, one JSON object each. Its type names the event.
 type stream struct{ w http.ResponseWriter }
 

@@ -52,9 +52,6 @@ func Wants(e view.Message) string {
 	return terminal.Visible(r.Verb + " " + r.Object)
 }
 
-// Brief returns the call of an approval in a few words: "Edit checkout.go +9 −4".
-func Brief(e view.Message) string { return terminal.Visible(read(e).Line) }
-
 // CallLines returns the whole call of an approval. If it has too many lines, the input as it stands follows the first.
 func CallLines(e view.Message) []Line {
 	r := read(e)
