@@ -256,8 +256,15 @@ func (b *tab) run(script string) {
 	}
 }
 
+// click clicks at an element once it rests, as a person does.
 func (b *tab) click(selector string) {
 	b.t.Helper()
+	b.until(fmt.Sprintf(`((e) => {
+		const { x, y, width, height } = e?.getBoundingClientRect() ?? {}, at = [x, y, width, height].join(' ');
+		const rests = e?.wasAt === at;
+		if (e) e.wasAt = at;
+		return rests;
+	})(document.querySelector(%q))`, selector))
 	b.do(chromedp.Click(chromedp.CSS(selector)))
 }
 

@@ -217,3 +217,19 @@ func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestDraftOnItsWayIsKept leaves a page while the node has not answered that it keeps the draft.
+func TestDraftOnItsWayIsKept(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	b := h.openBrowser()
+	b.open("/questions")
+	b.run(`const ask = fetch;
+		window.fetch = (to, ...more) => (to.endsWith('/save_draft') ? (window.saving = true, new Promise(() => {})) : ask(to, ...more));`)
+	b.fill(fieldAt(0)+" input", "half")
+	b.until(`window.saving`)
+	b.open("/questions")
+	b.until(`document.querySelector('[name=f0]').value === 'half'`)
+	b.checkNoFaults()
+}

@@ -119,7 +119,7 @@ func (h *highWater) write(m Mark) error {
 	return nil
 }
 
-func (h *highWater) close() error { return h.file.Close() }
+func (h *highWater) close() error { return closeLocked(h.file) }
 
 // markEvery bounds the time for which the high-water mark is behind the log.
 const markEvery = 20 * time.Millisecond

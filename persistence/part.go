@@ -206,10 +206,11 @@ func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w i
 	if err != nil {
 		return Part{}, cannotBackUp(folder, err)
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
 	if err := lockFile(lock); err != nil {
+		_ = lock.Close() // nothing was written
 		return Part{}, parley.Refuse(parley.AlreadyRunning, "another process backs up to %s", folder)
 	}
+	defer func() { err = errors.Join(err, closeLocked(lock)) }()
 	parts, err := Parts(folder, node)
 	if err != nil {
 		return Part{}, err

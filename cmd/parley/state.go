@@ -126,8 +126,11 @@ func readPID(file *os.File) int {
 	return pid
 }
 
-// release releases the lock. The file stays: removing it could remove the lock of another process.
-func (l *lock) release() error { return l.file.Close() }
+// release releases the lock. The file stays: removing it could remove the lock of another process. Closing alone would
+// leave the lock with a child that is forked and has not started its program yet.
+func (l *lock) release() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+}
 
 // holder reports whether a process runs on the folder, and returns its number.
 func (s stateFolder) holder() (pid int, locked bool, err error) {

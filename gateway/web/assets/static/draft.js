@@ -75,11 +75,14 @@ export class Draft {
     const fields = this.next;
     if (fields === undefined || this.isOver) return;
     this.next = undefined;
+    this.underWay = fields;
     const texts = Object.entries(fields).flatMap(([name, list]) => list.map((text) => ({ name, text })));
     try {
       await call('save_draft', { ...this.about, texts }, { ...this.endpoint, keepalive });
+      this.arrived(fields);
       if (this.next === undefined) forgetDraft(this.name);
     } catch (refused) {
+      this.arrived(fields);
       if (this.isOver || this.next !== undefined) return;
       if (refused.code.startsWith('ALREADY_')) return forgetDraft(this.name);
       saveDraft(this.name, fields);
@@ -89,8 +92,16 @@ export class Draft {
     }
   }
 
-  /** Sends the last input as the page goes. The browser keeps it too, since nobody will know whether it arrived. */
+  arrived(fields) {
+    if (this.underWay === fields) this.underWay = undefined;
+  }
+
+  /**
+   * Sends the last input as the page goes, also what is under way: the browser ends that call with the page. The browser
+   * keeps it too, since nobody will know whether it arrived.
+   */
   leave() {
+    this.next ??= this.underWay;
     if (this.next === undefined || this.isOver) return;
     saveDraft(this.name, this.next);
     this.send(true);
