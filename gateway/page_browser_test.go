@@ -222,10 +222,17 @@ func (b *tab) open(path string) {
 	b.do(chromedp.Navigate(b.url+path), chromedp.WaitReady("html[data-live]"))
 }
 
-// until waits until an expression holds in the page.
+// until waits until an expression holds in the page, or in the page that the browser is about to open.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(20*time.Second)))
+	holds := func() error {
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(20*time.Second)))
+		return err
+	}
+	err := holds()
+	for err != nil && b.ctx.Err() == nil && strings.Contains(err.Error(), "context with specified id") { // the page has gone
+		err = holds()
+	}
 	if err != nil {
 		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`)) // for the report alone
 		b.t.Fatalf("never came about: %s (%v)\nthe page:\n%s", expression, err, text)
@@ -256,16 +263,23 @@ func (b *tab) run(script string) {
 	}
 }
 
-// click clicks at an element once it rests, as a person does.
+// click clicks at an element once it rests, as a person does. It clicks at a place: the page may draw the element anew.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`((e) => {
-		const { x, y, width, height } = e?.getBoundingClientRect() ?? {}, at = [x, y, width, height].join(' ');
-		const rests = e?.wasAt === at;
-		if (e) e.wasAt = at;
+		if (!e) return false;
+		e.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+		const { x, y, width, height } = e.getBoundingClientRect(), at = [x, y, width, height].join(' ');
+		const rests = e.wasAt === at && width > 0;
+		e.wasAt = at;
+		window.clickAt = [x + width / 2, y + height / 2];
 		return rests;
 	})(document.querySelector(%q))`, selector))
-	b.do(chromedp.Click(chromedp.CSS(selector)))
+	at, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]float64](`window.clickAt`))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
 func (b *tab) fill(selector, text string) {

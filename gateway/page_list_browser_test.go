@@ -65,6 +65,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.press("s")
 	eventually.Holds(t, "the form is snoozed", func() bool { return h.message(form).SnoozedUntil != 0 })
 	b.open("/snoozed")
+	b.live()
 	b.click(".tools button[value=wake]")
 	eventually.Holds(t, "the form is back", func() bool { return h.message(form).SnoozedUntil == 0 })
 	b.open("/")
