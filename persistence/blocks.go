@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ import (
 // inspector checks the heads of the records in the embedded server's blocks before the server reads them. The server
 // trusts the number in a record, and allocates room for all numbers up to it. The contents are checked by the chain.
 type inspector struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards done of the blocks
 	blocks []inspected
 	begin  uint64 // the largest number that the first record may have
 }
@@ -96,8 +97,6 @@ func (in *inspector) check(first, last uint64) error {
 	if in == nil {
 		return nil
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	next := func(i int) uint64 {
 		if i+1 < len(in.blocks) {
 			return in.blocks[i+1].first
@@ -117,14 +116,23 @@ func (in *inspector) check(first, last uint64) error {
 		from = max(from-1, 0)
 	}
 	for i := from; i < len(in.blocks) && (in.blocks[i].first <= last || i == from); i++ {
-		if b := &in.blocks[i]; !b.done {
-			if err := checkBlock(b.path, b.first, next(i)); err != nil {
-				return err
-			}
-			b.done = true
+		if err := in.checkOne(&in.blocks[i], next(i)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkOne checks a block, once. A reader of the whole log holds up the others for one block at most.
+func (in *inspector) checkOne(b *inspected, next uint64) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if b.done {
+		return nil
+	}
+	err := checkBlock(b.path, b.first, next)
+	b.done = err == nil
+	return err
 }
 
 // checkBlock checks that a block's records are numbered from first up to the first record of the next block. It accepts
@@ -156,6 +164,11 @@ func eachRecord(path string, fn func(number uint64) error) (whole bool, err erro
 		return false, readOnly("the journal's files cannot be read", err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read
+	return eachRecordOf(f, func(_ int64, _ int, number uint64) error { return fn(number) })
+}
+
+// eachRecordOf calls fn with the place, the length and the number of each record of an open block.
+func eachRecordOf(f *os.File, fn func(at int64, length int, number uint64) error) (whole bool, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return false, readOnly("the journal's files cannot be read", err)
@@ -171,7 +184,7 @@ func eachRecord(path string, fn func(number uint64) error) (whole bool, err erro
 		if length < recordHead+subject+recordHash || at+length > info.Size() {
 			return false, nil
 		}
-		if err := fn(binary.LittleEndian.Uint64(head[4:])); err != nil {
+		if err := fn(at, int(length), binary.LittleEndian.Uint64(head[4:])); err != nil {
 			return false, err
 		}
 		if _, err := r.Discard(int(length - recordHead)); err != nil {
@@ -318,7 +331,7 @@ func (in *inspector) eachFrame(i int, stream string, fn func(r record) error) (w
 	if err != nil {
 		return false, readOnly("the journal's files cannot be read", err)
 	}
-	h := recordHasher(stream + "-" + strings.TrimSuffix(filepath.Base(in.blocks[i].path), blockSuffix))
+	h := recordHasher(blockKey(stream, in.blocks[i].path))
 	for len(b) > 0 {
 		r, rest, ok := nextRecord(b, h)
 		if !ok {
@@ -366,6 +379,48 @@ func nextRecord(b []byte, h hash.Hash64) (r record, rest []byte, ok bool) {
 	return r, b[end+recordHash:], string(h.Sum(sum[:0])) == string(r.sum)
 }
 
+// frame returns the frame of a commit, read from its block without the server. It reports false if the inspector knows
+// no block with the commit, or the record is not whole.
+func (in *inspector) frame(stream string, number uint64) ([]byte, bool) {
+	if in == nil {
+		return nil, false
+	}
+	i := sort.Search(len(in.blocks), func(i int) bool { return in.blocks[i].first == 0 || in.blocks[i].first > number }) - 1
+	if i < 0 {
+		return nil, false
+	}
+	path := in.blocks[i].path
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	var bytes []byte
+	_, err = eachRecordOf(f, func(at int64, length int, n uint64) error {
+		if n != number {
+			return nil
+		}
+		bytes = make([]byte, length)
+		if _, err := f.ReadAt(bytes, at); err != nil {
+			return err
+		}
+		return errEnd
+	})
+	if !errors.Is(err, errEnd) {
+		return nil, false
+	}
+	r, _, ok := nextRecord(bytes, recordHasher(blockKey(stream, path)))
+	return r.frame, ok && r.number == number
+}
+
+// errEnd ends the reading of records.
+var errEnd = errors.New("no more is read")
+
+// blockKey returns the key of the hashes in a block.
+func blockKey(stream, path string) string {
+	return stream + "-" + strings.TrimSuffix(filepath.Base(path), blockSuffix)
+}
+
 // readFrames calls fn with the frames of commits from first on, read from the blocks without the server, which takes
 // several times as long. It stops at the first that is missing or not whole, and leaves that to the server. It fails
 // with fn's error.
@@ -374,7 +429,6 @@ func readFrames(o *Options, first, last uint64, fn func(number uint64, bytes []b
 	if err != nil {
 		return err
 	}
-	errEnd := errors.New("no more is read")
 	next := first
 	for i := range in.blocks {
 		if i+1 < len(in.blocks) && in.blocks[i+1].first != 0 && in.blocks[i+1].first <= first {

@@ -142,6 +142,22 @@ func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, event
 	return c, hash, len(bytes), err
 }
 
+// hash returns the hash of a commit. One that is older than the start is read from its block, where it takes a tenth of
+// the time that the server needs for its first commit of a block.
+func (r *reader) hash(ctx context.Context, number uint64) (events.Hash, error) {
+	l, release := r.hold()
+	if bytes, ok := l.old.frame(l.o.streamName(), number); ok && number >= l.first.Load() {
+		release()
+		if _, hash, err := decodeAs(number, bytes, events.DecodeHead); err == nil {
+			return hash, nil
+		}
+	} else {
+		release()
+	}
+	_, hash, err := r.commit(ctx, number)
+	return hash, err
+}
+
 // frame returns the frame of a commit, from the stream or from the archive.
 func (r *reader) frame(ctx context.Context, number uint64) ([]byte, error) {
 	l, release := r.hold()

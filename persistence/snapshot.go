@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -119,7 +121,7 @@ func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest 
 	}
 	number, err := j.commitOf(mailbox, version)
 	if err == nil && number == at.Number {
-		if _, hash, err := j.reader.commit(ctx, number); err == nil && hash == at.Hash {
+		if hash, err := j.reader.hash(ctx, number); err == nil && hash == at.Hash {
 			return state, version
 		}
 	}
@@ -181,14 +183,49 @@ func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []
 	return err
 }
 
+// getObject reads an object with one request for its description, and one for each piece. The client's own way makes a
+// consumer, for which the server reads all blocks of the bucket.
 func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
 	defer cancel()
-	b, err := l.bucket(ctx)
+	if l.server == nil { // a copy of the stream may lack a piece that the leader has
+		b, err := l.bucket(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return b.GetBytes(ctx, name)
+	}
+	bucket := l.o.bucketName()
+	s, err := l.js.Stream(ctx, "OBJ_"+bucket)
 	if err != nil {
 		return nil, err
 	}
-	return b.GetBytes(ctx, name)
+	m, err := s.GetLastMsgForSubject(ctx, "$O."+bucket+".M."+base64.URLEncoding.EncodeToString([]byte(name)))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = jetstream.ErrObjectNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	var info jetstream.ObjectInfo
+	if err := json.Unmarshal(m.Data, &info); err != nil {
+		return nil, err
+	}
+	if info.Deleted {
+		return nil, jetstream.ErrObjectNotFound
+	}
+	data := make([]byte, 0, min(info.Size, embeddedPayload))
+	for next := uint64(1); uint64(len(data)) < info.Size; {
+		piece, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject("$O."+bucket+".C."+info.NUID))
+		if err != nil {
+			return nil, err
+		}
+		data, next = append(data, piece.Data...), piece.Sequence+1
+	}
+	if uint64(len(data)) != info.Size {
+		return nil, jetstream.ErrDigestMismatch
+	}
+	return data, nil
 }
 
 // deleteObject removes an object that is of no use any more.
