@@ -53,7 +53,7 @@ func TestTabsShareOneStream(t *testing.T) {
 		}
 	}
 	send("before")
-	all := h.tabs(10, "/")
+	all := h.tabs(3, "/")
 	h.streams(1)
 	for _, b := range all {
 		b.run(keep)
@@ -64,7 +64,7 @@ func TestTabsShareOneStream(t *testing.T) {
 	}
 
 	k.stop()
-	all[9].reads("#connection", "Reconnecting")
+	all[2].reads("#connection", "Reconnecting")
 	k.start()
 	h.server, h.node = k.server, k.node
 	var err error
@@ -96,7 +96,7 @@ func TestTabsShareOneStream(t *testing.T) {
 func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	const many = 8 // more than a browser has connections
+	const many = 7 // more than a browser has connections
 	guests := make([]*actors.Agent, many)
 	all := []*tab{h.openBrowser()}
 	for i := range many {

@@ -241,9 +241,9 @@ func TestQuestionsOfAllAgentsAreSortedByAge(t *testing.T) {
 func TestFirstPaintCostIsIndependentOfInboxSize(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.sendMany(1000)
+	h.sendMany(300)
 	few := h.firstPaint()
-	h.sendMany(9000)
+	h.sendMany(2700)
 	if many := h.firstPaint(); many > 2*few {
 		t.Errorf("with ten times the messages the first paint takes %d allocations, not %d", many, few)
 	}

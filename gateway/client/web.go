@@ -19,7 +19,7 @@ import (
 
 const (
 	maxAnswer    = 512 << 20       // bytes of one response
-	longestTurn  = 2 * time.Minute // until a response begins: longer than any wait
+	longestTurn  = 2 * time.Minute // until a response begins, unless its operation is Long: longer than any wait
 	idleOverHTTP = time.Minute     // less than in the server
 )
 
@@ -28,7 +28,11 @@ type web struct {
 	base   *url.URL
 	token  string
 	client http.Client
+	turn   time.Duration   // longestTurn
+	long   map[string]bool // the operations whose responses may take longer
 }
+
+var errNoTurn = errors.New("the node does not answer")
 
 func newWeb(o Options) (*web, error) {
 	base, err := url.Parse(o.URL)
@@ -39,12 +43,15 @@ func newWeb(o Options) (*web, error) {
 		return nil, parley.Refuse(parley.InvalidArgument, "the token has characters that no token has")
 	}
 	base.Path, base.RawQuery, base.Fragment = strings.TrimSuffix(base.Path, "/"), "", ""
-	w := &web{base: base, token: o.Token}
+	w := &web{base: base, token: o.Token, turn: longestTurn, long: map[string]bool{}}
+	for _, op := range api.Operations() {
+		w.long[op.Name] = op.Long
+	}
 	w.client.Transport = o.Transport
 	if o.Transport == nil {
 		w.client.Transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
-			MaxIdleConnsPerHost: 64, IdleConnTimeout: idleOverHTTP, ResponseHeaderTimeout: longestTurn, TLSHandshakeTimeout: 10 * time.Second,
+			MaxIdleConnsPerHost: 64, IdleConnTimeout: idleOverHTTP, TLSHandshakeTimeout: 10 * time.Second,
 		}
 	}
 	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this node
@@ -59,6 +66,13 @@ func (w *web) exchange(ctx context.Context, operation string, b body) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	begins := time.AfterFunc(w.turn, func() { end(errNoTurn) })
+	defer begins.Stop()
+	if w.long[operation] {
+		begins.Stop()
+	}
 	sent := false
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
 	r, err := http.NewRequestWithContext(traced, http.MethodPost, w.base.JoinPath(api.CallPath, operation).String(), bytes.NewReader(text))
@@ -71,8 +85,12 @@ func (w *web) exchange(ctx context.Context, operation string, b body) (answer, e
 	}
 	resp, err := w.client.Do(r)
 	if err != nil {
+		if context.Cause(ctx) == errNoTurn {
+			err = errNoTurn // and not a cancellation, which would be the caller's
+		}
 		return answer{}, w.failure(err, sent)
 	}
+	begins.Stop()
 	defer resp.Body.Close() //nolint:errcheck // read to its end or given up
 	got, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
