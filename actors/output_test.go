@@ -33,9 +33,9 @@ func TestOutputKeepsNewestPieces(t *testing.T) {
 	write(loud, "first of all")
 	write(quiet, "one")
 	var writers sync.WaitGroup
-	for w := range 64 {
+	for w := range 256 {
 		writers.Go(func() {
-			for i := range maxOutputPieces / 64 {
+			for i := range maxOutputPieces / 256 {
 				write(loud, fmt.Sprint(w, " ", i))
 			}
 		})
