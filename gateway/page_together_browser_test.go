@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -85,23 +86,28 @@ func TestRuleEndsOnPage(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestSameCallsAreDecidedTogether decides on the calls that the page has shown, and not on one that came later.
+// TestSameCallsAreDecidedTogether decides on identical calls, which are one row, and not on one that came later. Then it picks
+// rows and denies them by keys.
 func TestSameCallsAreDecidedTogether(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	const same = `{"command":"make"}`
+	h.approve("shell", `{"command":"make install"}`)
 	var shown []view.Permission
 	for range 3 {
 		shown = append(shown, h.approve("shell", same))
 	}
-	h.approve("shell", `{"command":"make install"}`)
 	b := h.openBrowser()
-	b.open("/forms/" + shown[1].Form.String())
-	b.reads(".together", "Allow 3 that are the same")
+	b.open("/questions")
+	b.live()
+	b.reads(".entry .what", "×3")
+	b.reads(".same", "×3")
 	b.reads(".together", "Deny all 4 of fae")
-	h.approve("shell", same)
-	b.until(`document.getElementById("count").textContent === "5"`)
-	b.click(".together button:first-child")
+	later := h.approve("shell", same)
+	b.reads(".entry .what", "×4") // and the card decides what it showed
+	b.until(`document.activeElement.matches("li.message[data-keys]")`)
+	b.press("a")
+	b.reads("#news", "✓ Allowed once ×3")
 	for _, p := range shown {
 		if !h.permitted(p) {
 			t.Error("it is not allowed")
@@ -110,6 +116,18 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 	if n := h.waitingCalls(); n != 2 {
 		t.Errorf("%d wait, want the other call and the later one", n)
 	}
+	b.until(`document.querySelectorAll(".entry").length === 2`)
+	b.run(`document.querySelector(".entry > a").focus()`)
+	b.press("x")
+	b.reads(".bulk .picked", "1 picked")
+	b.press("jx")
+	b.reads(".bulk .picked", "2 picked")
+	b.press("d")
+	b.reads("#news", "✕ Denied ×2")
+	if h.permitted(later) {
+		t.Error("it is allowed")
+	}
+	b.reads("#empty", "Nothing needs you")
 	b.checkNoFaults()
 }
 
@@ -165,7 +183,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	first, second := h.approveEditable(input), h.approveEditable(input)
 	_, _, body := h.get("/forms/"+first.Form.String(), "text/html")
 	digest := mailbox.DigestCall("shell", input)
-	for _, want := range []string{"Allow 2 that are the same", fmt.Sprintf(`name="of" value="%s %s"`, second.Form, digest), "Edit the input"} {
+	for _, want := range []string{"<strong>Identical asks</strong>", fmt.Sprintf(`name="of" value="%s %s"`, second.Form, digest), "Edit the input"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)
 		}
@@ -176,6 +194,36 @@ func TestTogetherWithoutScript(t *testing.T) {
 	}
 	if !h.permitted(first) {
 		t.Error("the other one stopped it")
+	}
+	same := []view.Permission{h.approveEditable(input), h.approveEditable(input)}
+	of := []string{same[0].Form.String() + " " + digest, same[1].Form.String() + " " + digest}
+	if status, _, body := h.postForm("/forms/"+same[0].Form.String(), url.Values{"f0": {"always"}, "f2": {"exactly this call, in /srv/shop"}, "f4": {input}, "of": of}); status != http.StatusSeeOther {
+		t.Errorf("%d\n%s", status, body)
+	}
+	if !h.permitted(same[0]) || !h.permitted(same[1]) {
+		t.Error("an identical call is not allowed")
+	}
+	if rules, err := h.fae.Rules().List(t.Context()); err != nil || len(rules) != 1 {
+		t.Errorf("%+v %v, want one rule", rules, err)
+	} else if err := h.node.Host().Rules().Remove(t.Context(), h.fae, rules[0].Rule); err != nil {
+		t.Error(err)
+	}
+	picked := h.approveEditable(`{"command":"make clean"}`)
+	_, _, body = h.get("/questions", "text/html")
+	pick := url.Values{"id": {picked.Form.String()}, "of": {picked.Form.String() + " " + mailbox.DigestCall("shell", `{"command":"make clean"}`)}}.Encode()
+	if !strings.Contains(html.UnescapeString(body), `name="pick" value="`+pick+`"`) {
+		t.Errorf("there is no %s in\n%s", pick, body)
+	}
+	for _, c := range []struct {
+		do, pick string
+		status   int
+	}{{"once", "", 400}, {"cancel", pick, 400}, {"snooze-1", pick, 303}, {"wake", pick, 303}, {"deny", pick, 303}} {
+		if status, _, body := h.postForm("/questions", url.Values{"do": {c.do}, "pick": {c.pick}}); status != c.status {
+			t.Errorf("%s: %d\n%s", c.do, status, body)
+		}
+	}
+	if h.permitted(picked) {
+		t.Error("it is allowed")
 	}
 	fields := url.Values{"f0": {"deny"}, "f1": {"no"}, "f2": {""}, "f3": {"8h"}, "f4": {`{"command":"rm"}`}}
 	if status, _, body := h.postForm("/forms/"+second.Form.String(), fields); status != http.StatusSeeOther || h.permitted(second) {

@@ -43,10 +43,19 @@ type approval struct {
 }
 
 // shownCall is a call that a page shows as open, by which it can be decided together with others.
-type shownCall struct{ ID, Digest string }
+type shownCall struct {
+	ID, Digest string
+	Date       capabilities.Time
+	Own        bool // it is the call of the card
+}
 
-// IsOne reports whether there is nothing to decide together with the call.
-func (a *approval) IsOne() bool { return len(a.Same) < 2 && len(a.Whole) < 2 }
+// Many returns the number of identical calls that a decision settles; 0 if it is one.
+func (a *approval) Many() int {
+	if len(a.Same) < 2 {
+		return 0
+	}
+	return len(a.Same)
+}
 
 // together names the open calls that may be decided together with one: the identical ones, and those of its agent. Of
 // many it names the oldest.
@@ -56,7 +65,7 @@ func (a *approval) together(e view.Message, waiting []view.Message) {
 		if o.From != e.From || o.Type != string(events.Approval) || !o.AnswerNeeded {
 			continue
 		}
-		shown := shownCall{o.MessageID.String(), o.Digest}
+		shown := shownCall{o.MessageID.String(), o.Digest, o.Date, o.MessageID == e.MessageID}
 		if a.Whole = append(a.Whole, shown); e.AsksSame(o) {
 			a.Same = append(a.Same, shown)
 		}
@@ -223,6 +232,7 @@ func (a *approval) decisions(drawn []widget) {
 type button struct {
 	choice
 	Control, Verb, Key string // the key presses the button
+	Many               int    // identical calls that it settles; 0 if it is one, or if it makes a rule
 	Ends               string // the control with the end of the rule that it makes; "" if there is none
 }
 
@@ -236,11 +246,11 @@ func (a *approval) Button(value string) button {
 	}
 	switch value {
 	case mailbox.Once:
-		b.Verb, b.Key = "Allow once", "A"
+		b.Verb, b.Key, b.Many = "Allow once", "A", a.Many()
 	case mailbox.Always:
 		b.Verb, b.Ends = "Always allow", a.ends()
 	case mailbox.Deny:
-		b.Verb, b.Key = "Deny", "D"
+		b.Verb, b.Key, b.Many = "Deny", "D", a.Many()
 	default:
 		b.Verb, b.Ends = "Never allow", a.ends()
 	}

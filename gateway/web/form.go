@@ -58,7 +58,7 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 			return err
 		}
 		for i := range l.Rows {
-			l.Rows[i].Current = l.Rows[i].Key == c.Key
+			l.Rows[i].Current = l.Rows[i].Has(c.Key)
 		}
 		f.List = &l
 	}
@@ -78,7 +78,7 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 		return err
 	}
 	t := &refusedAnswer{Texts: readTexts(e.Fields, sent)}
-	if err := p.act(ref, sent, t.Texts); err != nil {
+	if err := p.act(e, ref, sent, t.Texts); err != nil {
 		shown := api.Shown(err)
 		t.Wrong, t.Fields = shown.Message, shown.Fields
 		return p.showForm(ref, api.HTTPStatus(shown.Code), t)
@@ -99,13 +99,22 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	return nil
 }
 
-// act performs the operation of the button that was pressed.
-func (p *page) act(ref capabilities.FormRef, sent url.Values, texts []events.FieldText) error {
+// act performs the operation of the button that was pressed at a message.
+func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, texts []events.FieldText) error {
 	button := sent.Get("do")
 	if button == "" {
 		button = "answer"
 	}
-	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, withoutEdit(texts))
+	texts = withoutEdit(texts)
+	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, texts)
+	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && len(several.Decisions) > 1 {
+		name, request = "decide_many", several
+	}
+	return p.perform(button, name, request)
+}
+
+// perform performs the operation of a button. Several decisions fail if one does.
+func (p *page) perform(button, name string, request any) error {
 	o, known := p.site.Backend.Operations()[name]
 	if !known {
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", button)
@@ -157,6 +166,35 @@ func decisionsOf(as api.Acting, sent url.Values) api.DecideManyRequest {
 			continue // no page has such a name
 		}
 		r.Decisions = append(r.Decisions, api.Decision{Form: form, Digest: digest, Decision: sent.Get("decision"), Reason: sent.Get("reason")})
+	}
+	return r
+}
+
+// decisionsLike returns the decision on a call, and the same on the identical ones that the plain HTML form names. Only the
+// first makes a rule. There are none for a call that is allowed with another input.
+func decisionsLike(e view.Message, as api.Acting, sent url.Values, texts []events.FieldText) api.DecideManyRequest {
+	said := map[string]string{}
+	for _, t := range texts {
+		said[t.Name] = t.Text
+	}
+	if e.Type != string(events.Approval) || said["input"] != "" && said["input"] != e.Description {
+		return api.DecideManyRequest{}
+	}
+	r := decisionsOf(as, sent)
+	for i := range r.Decisions {
+		d := &r.Decisions[i]
+		d.Reason, d.Decision = said["reason"], said["decision"]
+		switch {
+		case d.Form == e.MessageID:
+			d.Rule, d.Until = said["rule"], said["until"]
+			if d.Decision == mailbox.Once || d.Decision == mailbox.Deny {
+				d.Rule, d.Until = "", ""
+			}
+		case d.Decision == mailbox.Always:
+			d.Decision = mailbox.Once
+		case d.Decision == mailbox.Never:
+			d.Decision = mailbox.Deny
+		}
 	}
 	return r
 }

@@ -46,6 +46,8 @@ type listQuery struct {
 	State string // only open or settled forms
 	Agent string // only messages from or to the agent of this ID
 	Group string // "agent" groups by agent, anything else by day
+
+	AgentName string // of Agent, if the page knows it
 }
 
 // queryOf returns the listQuery of an address.
@@ -92,11 +94,26 @@ func (l listQuery) By(group string) string {
 	return l.Address()
 }
 
-// Of returns the address of the list of one kind of message; "" is every kind.
-func (l listQuery) Of(kind string) string {
-	l.Kind = kind
-	return l.Address()
+// filterChip is a filter of the list in words, and the address of the list without it.
+type filterChip struct{ Text, Without string }
+
+// Filters returns the filters of the list.
+func (l listQuery) Filters() (all []filterChip) {
+	for _, f := range []struct {
+		part *string
+		text string
+	}{{&l.Text, "“" + l.Text + "”"}, {&l.Kind, kinds[l.Kind]}, {&l.State, l.State}, {&l.Agent, cmp.Or(l.AgentName, "one agent")}} {
+		if was := *f.part; was != "" {
+			*f.part = ""
+			all = append(all, filterChip{cmp.Or(f.text, was), l.Address()})
+			*f.part = was
+		}
+	}
+	return all
 }
+
+// kinds are the kinds of messages in words.
+var kinds = map[string]string{"approval": "calls", "form": "forms", "request": "requests", "message": "notes"}
 
 // Unfiltered returns the address of the list with everything.
 func (l listQuery) Unfiltered() string {
@@ -112,7 +129,9 @@ func (l listQuery) IsFiltered() bool {
 }
 
 // IsPicked reports whether the node has to pick the messages of the list, so that a script cannot keep it.
-func (l listQuery) IsPicked() bool { return l.IsFiltered() || l.View != allMail }
+func (l listQuery) IsPicked() bool {
+	return l.IsFiltered() || l.View != allMail || l.Group == "agent"
+}
 
 // filter returns the filter of the list's messages.
 func (l listQuery) filter() view.MessageFilter {
@@ -177,12 +196,16 @@ func (m mailList) Heading() string {
 	return "All mail"
 }
 
-// inbox shows an agent's mail, or what waits for the reader, and the first message of the list beside it.
+// inbox shows an agent's mail, or what waits for the reader, and the first message of the list beside it. By POST it acts on
+// several messages.
 func (p *page) inbox() error {
+	q := p.r.URL.Query()
+	if p.r.Method == http.MethodPost {
+		return p.several(queryOf(p.r.URL.Path, q))
+	}
 	if err := p.readsOnly(); err != nil {
 		return err
 	}
-	q := p.r.URL.Query()
 	l, err := p.list(queryOf(p.r.URL.Path, q), q.Get("before"), q["key"])
 	if err != nil {
 		return err
@@ -224,7 +247,11 @@ func (p *page) list(q listQuery, before string, keys []string) (mailList, error)
 	if part.before > 0 {
 		l.Before = strconv.FormatUint(part.before, 10)
 	}
-	l.Rows = grouped(p.drawRows(local{q.As, mail}, part.messages, q.In()), q.Group)
+	l.Rows = p.drawRows(local{q.As, mail}, part.messages, q.In())
+	if q.Group == "agent" {
+		l.Rows = byAgent(l.Rows)
+	}
+	l.Rows = grouped(l.Rows, q.Group)
 	return l, nil
 }
 
@@ -240,18 +267,14 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 	}
 	l := mailList{listQuery: q, Count: len(waiting), Newest: before == ""}
 	slices.Reverse(waiting)
+	waiting = slices.DeleteFunc(waiting, func(w question) bool {
+		return !q.keeps(w.Message) || len(keys) > 0 && !slices.Contains(keys, ElementKey(w.name, w.Number))
+	})
+	shown := p.drawQuestions(waiting, q.In())
 	if q.Group == "agent" {
-		slices.SortStableFunc(waiting, func(a, b question) int { return cmp.Compare(a.From.String(), b.From.String()) })
+		shown = byAgent(shown)
 	}
-	var shown []row
-	for _, w := range waiting {
-		if key := ElementKey(w.name, w.Number); q.keeps(w.Message) && (len(keys) == 0 || slices.Contains(keys, key)) {
-			r := newRow(p.base, w.local, w.Message)
-			r.In = q.In()
-			shown = append(shown, r)
-		}
-	}
-	if at := slices.IndexFunc(shown, func(r row) bool { return r.Key == before }); at >= 0 {
+	if at := slices.IndexFunc(shown, func(r row) bool { return r.Has(before) }); at >= 0 {
 		shown = shown[at+1:]
 	}
 	if len(shown) > firstPaint {

@@ -93,8 +93,21 @@ func (p *page) show(status int, name string, f layout) error {
 		if f.Left, err = p.left(); err != nil {
 			return err
 		}
+		f.nameAgent()
 	}
 	return p.render(status, name, f)
+}
+
+// nameAgent names the agent by which the list is filtered.
+func (l layout) nameAgent() {
+	if l.List == nil || l.List.Agent == "" {
+		return
+	}
+	for _, a := range l.Left.Agents {
+		if a.ID == l.List.Agent {
+			l.List.AgentName = a.Name
+		}
+	}
 }
 
 // pane returns the only pane that a script asks for: left, list or item; "" for the whole page.

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -28,6 +30,7 @@ type row struct {
 	Line     string // the message in a line
 	Decision decision
 	Current  bool   // it is the item beside the list
+	Same     []row  // the rows of identical open asks, which the list does not show; only their messages are set
 	Group    string // heading before the row; "" for none
 }
 
@@ -81,6 +84,43 @@ func (r row) Address() string {
 		q.Set("as", r.As)
 	}
 	return r.Base + FormsPath + r.MessageID.String() + suffix(q, r.In)
+}
+
+// Has reports whether the row stands for the message of a card.
+func (r row) Has(key string) bool {
+	return r.Key == key || slices.ContainsFunc(r.Same, func(s row) bool { return s.Key == key })
+}
+
+// Many returns the number of asks that the row stands for; 0 if it is one.
+func (r row) Many() int {
+	if len(r.Same) == 0 {
+		return 0
+	}
+	return 1 + len(r.Same)
+}
+
+// Keys returns the keys of the cards of identical asks.
+func (r row) Keys() string {
+	var keys []string
+	for _, s := range r.Same {
+		keys = append(keys, s.Key)
+	}
+	return strings.Join(keys, " ")
+}
+
+// Pick returns the messages of the row for an operation on several: their IDs and, of open calls, their digests.
+func (r row) Pick() string {
+	q := url.Values{}
+	if r.As != "" {
+		q.Set("as", r.As)
+	}
+	for _, m := range append([]row{r}, r.Same...) {
+		q.Add("id", m.MessageID.String())
+		if m.AnswerNeeded && m.Digest != "" {
+			q.Add("of", m.MessageID.String()+" "+m.Digest)
+		}
+	}
+	return q.Encode()
 }
 
 // suffix returns a query with a question mark, or "" for an empty one. In is the query of a list, which the query contains
@@ -166,6 +206,38 @@ func grouped(rows []row, by string) []row {
 		if heading != last {
 			rows[i].Group, last = heading, heading
 		}
+	}
+	return rows
+}
+
+// byAgent returns rows in groups of the agent at the other end. The agents come in the order of their first rows.
+func byAgent(rows []row) []row {
+	at := map[string]int{}
+	for i := range rows {
+		if id := rows[i].Other().ID; at[id] == 0 {
+			at[id] = 1 + len(at)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(at[a.Other().ID], at[b.Other().ID]) })
+	return rows
+}
+
+// drawQuestions returns the rows of questions, of which identical ones are one row.
+func (p *page) drawQuestions(waiting []question, in string) []row {
+	messages := make([]view.Message, len(waiting))
+	for i, w := range waiting {
+		messages[i] = w.Message
+	}
+	var rows []row
+	for _, group := range view.Together(messages) {
+		first := waiting[group[0]]
+		r := newRow(p.base, first.local, first.Message)
+		r.In = in
+		for _, i := range group[1:min(len(group), api.MaxDecisions)] {
+			w := waiting[i]
+			r.Same = append(r.Same, row{Message: w.Message, Key: ElementKey(w.name, w.Number)})
+		}
+		rows = append(rows, r)
 	}
 	return rows
 }

@@ -36,11 +36,23 @@ function decisionsOf(sent) {
   });
 }
 
+/** Returns the decision on a call for the identical ones too, as the node takes it: only the first makes a rule. */
+function decisionsLike(card, sent, texts) {
+  const text = (name) => texts.find((t) => t.name === name)?.text;
+  const [decision, reason] = [text('decision'), text('reason')];
+  const others = { always: 'once', never: 'deny' }[decision];
+  const decisions = decisionsOf(sent).map(({ form, digest }) => {
+    if (!others || form !== card.dataset.id) return { form, digest, decision: others ?? decision, reason };
+    return { form, digest, decision, reason, rule: text('rule'), until: text('until') };
+  });
+  return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '' }];
+}
+
 /** Returns a decision in the words in which it is shown afterwards. */
-function wordsOf(button, texts) {
+function wordsOf(button, texts, many) {
   const text = (name) => texts.find((t) => t.name === name)?.text ?? '';
   const rule = [...button.querySelectorAll('.describe')].map((d) => d.textContent).filter(Boolean).join(', ');
-  const reason = text('reason') && ` · ${text('reason')}`;
+  const reason = (many > 1 ? ` ×${many}` : '') + (text('reason') && ` · ${text('reason')}`);
   switch (button.value) {
     case 'once': return `✓ Allowed once${text('input') ? ', with another input' : ''}${reason}`;
     case 'always': return `✓ Always: ${rule}${reason}`;
@@ -71,7 +83,7 @@ export class ParleyAct extends HTMLElement {
       const [operation, body] = callOf(what, this.card, sent);
       const ids = body.decisions.map((d) => d.form);
       const words = `${sent.get('decision') === 'once' ? '✓ Allowed' : '✕ Denied'} ${ids.length} calls`;
-      decideLater({ operation, body, ids, said: words, card: this.card, ended: () => {} });
+      decideLater({ calls: [[operation, body]], ids, said: words, card: this.card, ended: () => {} });
       return;
     }
     this.perform(what, event.submitter, () => callOf(what, this.card, sent));
@@ -128,9 +140,21 @@ export class ParleyForm extends ParleyAct {
   connectedCallback() {
     if (this.card) return;
     super.connectedCallback();
+    const deciding = document.body.dataset.deciding ?? ''; // they are not decided twice
+    for (const box of this.querySelectorAll('.same [type=checkbox]')) if (deciding.includes(box.value.split(' ')[0])) box.closest('label').remove();
+    this.countSame();
     const { as, id, draft } = this.card.dataset;
     this.filling = new Filling(this.querySelector('form.ask'), new Draft({ as, id, at: draft }));
+    this.addEventListener('change', (e) => { if (e.target.name === 'of') this.countSame(); });
     this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !e.isComposing) this.leave(e); });
+  }
+
+  /** Shows at the buttons how many identical calls they decide. */
+  countSame() {
+    const many = this.querySelectorAll('.same [name=of]:is([type=hidden], :checked)').length;
+    for (const n of this.querySelectorAll('[data-many]')) n.textContent = many > 1 ? `×${many}` : '';
+    const same = this.querySelector('.same');
+    if (same) same.hidden = !same.querySelector('[type=checkbox]');
   }
 
   /** Saves what was typed last when the form leaves the page. */
@@ -148,12 +172,15 @@ export class ParleyForm extends ParleyAct {
     let texts = this.filling.texts(pressed);
     const isDecision = this.card.matches('[data-type=approval]') && Boolean(pressed?.value);
     if (isDecision) texts = texts.filter((t) => t.name !== 'input' || ['once', 'always'].includes(pressed.value) && this.isEdited);
-    const body = { as: this.card.dataset.as, id: this.card.dataset.id, texts };
-    if (isDecision && mayWait(body)) {
-      decideLater({ operation: 'respond_form', body, ids: [body.id], said: wordsOf(pressed, texts), card: this.card, ended: () => this.filling.finish() });
+    const { as, id } = this.card.dataset;
+    const sent = new FormData(event.target);
+    const same = isDecision && !texts.some((t) => t.name === 'input') ? sent.getAll('of').map((named) => named.split(' ')[0]) : [];
+    const made = same.length > 1 ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts }];
+    if (same.length > 1 || isDecision && mayWait([made])) {
+      decideLater({ calls: [made], ids: same.length > 1 ? same : [id], said: wordsOf(pressed, texts, same.length), card: this.card, ended: () => this.filling.finish() });
       return;
     }
-    this.perform('answer', pressed, () => ['respond_form', body]);
+    this.perform('answer', pressed, () => made);
   }
 
   /** Reports whether the input of the call was changed. */

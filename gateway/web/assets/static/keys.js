@@ -57,13 +57,25 @@ function pressed(event, more) {
   if (at?.matches(ofWriting)) return;
   if (takesKeys) decide(card, key, event);
   if (event.defaultPrevented || event.repeat && !'jk'.includes(key)) return;
-  const act = { j: () => step(1), k: () => step(-1), e: more.done, u: more.unread, s: more.snooze, '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
+  if (!card && more.isPicking()) {
+    const bulk = { a: 'once', d: 'deny', e: 'dismiss', s: 'snooze-4' }[key];
+    if (bulk || key === 'escape') {
+      event.preventDefault();
+      if (bulk) more.pressBulk(bulk);
+      else more.pickNone();
+      return;
+    }
+  }
+  const act = { j: () => step(1), k: () => step(-1), e: more.done, u: more.unread, s: more.snooze, x: more.pick, '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
   if (!act) return;
   if (key !== 'escape') event.preventDefault();
   act();
 }
 
-/** Starts the keys. More has a function for each: palette, help, back, done, unread and snooze. */
+/**
+ * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, pick, and for picked messages
+ * isPicking, pickNone and pressBulk.
+ */
 export function startKeys(more) {
   document.addEventListener('keydown', (e) => pressed(e, more));
 }

@@ -11,7 +11,10 @@ const list = document.getElementById('list');
 const pane = document.getElementById('rows');
 const stream = document.getElementById('stream');
 
-export const rowOf = (key) => document.getElementById(`row-${key}`);
+/** Returns the row of a message, which is that of all identical asks. */
+export const rowOf = (key) => document.getElementById(`row-${key}`) ?? stream?.querySelector(`.entry[data-keys~="${CSS.escape(key ?? '')}"]`) ?? null;
+/** Returns the keys of the messages of a row. */
+export const keysOf = (row) => [row.dataset.key, ...(row.dataset.keys?.split(' ') ?? [])];
 export const rows = () => [...(stream?.querySelectorAll('.entry') ?? [])];
 
 /** Fetches the chunk at an address of the list. */
@@ -54,7 +57,7 @@ const watch = list && new IntersectionObserver((seen) => {
 }, { root: pane, rootMargin: `${reach}px` });
 
 function drop(chunk) {
-  if (!chunk.childElementCount || chunk.contains(document.activeElement)) return;
+  if (!chunk.childElementCount || chunk.contains(document.activeElement) || chunk.querySelector('.pick:checked')) return;
   chunk.style.height = `${chunk.offsetHeight}px`;
   chunk.replaceChildren();
 }
@@ -85,7 +88,7 @@ function adopt(chunk, address) {
   const own = chunk.querySelectorAll('.entry');
   if (list.dataset.needs || !own.length) return;
   chunk.dataset.href = address;
-  chunk.dataset.least = own[own.length - 1].dataset.number;
+  chunk.dataset.least = Math.min(...[...own].map((r) => Number(r.dataset.number)));
   watch.observe(chunk);
 }
 
@@ -110,6 +113,7 @@ async function loadOlder(older) {
 export function startList() {
   if (!list) return;
   finish(stream.firstElementChild);
+  list.querySelector('.filter form')?.addEventListener('change', (e) => e.currentTarget.requestSubmit());
   const older = document.getElementById('older');
   if (!older) return;
   older.addEventListener('click', (e) => { e.preventDefault(); loadOlder(older); });
@@ -129,11 +133,17 @@ export function markCurrent() {
   if (key) rowOf(key)?.firstElementChild.setAttribute('aria-current', 'true');
 }
 
-/** Changes the rows, and keeps the focus on its row. */
+/** Changes the rows, and keeps the focus on its row and the picked rows. */
 function change(make) {
   const at = document.activeElement?.closest('.entry');
   const next = at?.nextElementSibling?.id ?? at?.previousElementSibling?.id;
+  const picked = rows().filter((r) => r.querySelector('.pick').checked).map((r) => r.dataset.key);
   make();
+  for (const key of picked) {
+    const box = rowOf(key)?.querySelector('.pick');
+    if (box) box.checked = true;
+  }
+  if (picked.length) stream.dispatchEvent(new Event('change')); // the bar counts them
   document.getElementById('empty').hidden = rows().length > 0;
   markCurrent();
   if (at && !at.isConnected) (document.getElementById(at.id) ?? document.getElementById(next))?.querySelector('a')?.focus({ preventScroll: true });

@@ -1,6 +1,7 @@
 // Starts the scripts of the page. Without them it is a plain page with plain forms.
 
 import { agentsChanged, outputChanged, outputOf, startAgents } from './agent.js';
+import { isPicking, pick, pickNone, pressBulk, startBulk } from './bulk.js';
 import { refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
@@ -29,9 +30,10 @@ customElements.define('parley-command', ParleyCommand);
 tellTimes(document);
 startItem();
 startList();
+startBulk();
 if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard());
-startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4') });
+startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), pick, isPicking, pickNone, pressBulk });
 setInterval(() => tellSpans(document), 30_000);
 startNotifying(document.getElementById('notify'));
 

@@ -2,7 +2,7 @@
 
 import { announce, isTyping, refresh } from './cards.js';
 import { canShow, open, openCard, openNext } from './item.js';
-import { look, rows } from './list.js';
+import { keysOf, look, rowOf, rows } from './list.js';
 import { page } from './rpc.js';
 import { forgetToasts, toast } from './toast.js';
 
@@ -25,7 +25,7 @@ export function questionsChanged({ count, keys }) {
   if (card?.hasAttribute('data-waits') && isGone(card.id)) refresh(card);
   const list = document.getElementById('list');
   const isListed = list?.dataset.needs && list.dataset.newest;
-  const stale = isListed && (come.length > 0 || rows().some((r) => isGone(r.dataset.key)) || keys.some((k) => !document.getElementById(`row-${k}`)));
+  const stale = isListed && (come.length > 0 || rows().some((r) => keysOf(r).some(isGone)) || keys.some((k) => !rowOf(k)));
   const listed = stale ? look(isGone) : Promise.resolve();
   if (isListed || come.length > 0) listed.then(() => tell(come));
 }

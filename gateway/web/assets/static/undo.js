@@ -9,7 +9,7 @@ import { visible } from './visible.js';
 
 const largest = 60_000; // bytes that a closing page can still send
 
-let waiting; // the decision: { operation, body, ids, card, ended, note, timer }
+let waiting; // the decision: { calls, ids, card, ended, note, timer }
 
 /** Returns how long a decision waits, in milliseconds: 5 s, or as many seconds as the tab keeps under "parley.undo". */
 function pause() {
@@ -20,8 +20,8 @@ function pause() {
   }
 }
 
-/** Reports whether a call can wait: a page that is closed meanwhile has to send it. */
-export const mayWait = (body) => pause() > 0 && new TextEncoder().encode(JSON.stringify(body)).length < largest;
+/** Reports whether calls can wait: a page that is closed meanwhile has to send them. */
+export const mayWait = (calls) => pause() > 0 && new TextEncoder().encode(JSON.stringify(calls)).length < largest;
 
 /** Marks the rows of messages as decided, or as waiting again. */
 function mark(ids, decided) {
@@ -35,7 +35,8 @@ function mark(ids, decided) {
 
 /**
  * Sends a decision after a moment, or before another one. Until then a toast takes it back. The next item opens at once.
- * @param {{operation: string, body: object, ids: string[], said: string, card: Element, ended: () => void}} decision
+ * @param {{calls: [string, object][], ids: string[], said: string, card?: Element, ended: () => void}} decision with the operations and
+ * their bodies, the IDs of the calls decided, and the card of one of them if it is open
  */
 export function decideLater(decision) {
   if (waiting && waiting.ids.every((id) => decision.ids.includes(id))) forget(); // it is decided anew
@@ -50,10 +51,10 @@ export function decideLater(decision) {
   content.append(words, ' · ', undo);
   waiting = { ...decision, note: toast(content), timer: setTimeout(flush, pause()) };
   undo.addEventListener('click', takeBack);
-  decision.card.toggleAttribute('inert', true);
+  decision.card?.toggleAttribute('inert', true);
   mark(decision.ids, true);
   announce(`${decision.said}. Undo takes it back.`);
-  openNext();
+  if (decision.card) openNext();
 }
 
 /** Ends the waiting of a decision, and returns it. */
@@ -71,8 +72,9 @@ function takeBack() {
   const d = forget();
   if (!d) return;
   mark(d.ids, false);
-  d.card.toggleAttribute('inert', false);
   announce('Taken back: nothing was decided');
+  if (!d.card) return;
+  d.card.toggleAttribute('inert', false);
   if (d.card.isConnected) d.card.focus();
   else open(d.card.querySelector('form.ask').action);
 }
@@ -82,7 +84,8 @@ async function flush() {
   const d = forget();
   if (!d) return;
   try {
-    const { results = [] } = await call(d.operation, d.body);
+    const results = [];
+    for (const [operation, body] of d.calls) results.push(...(await call(operation, body)).results ?? []);
     const wrong = results.filter((r) => r.error);
     d.ended();
     if (wrong.length > 0) say(`${wrong.length} of ${results.length} calls were not decided: ${wrong[0].error.message}`);
@@ -90,8 +93,8 @@ async function flush() {
     say(`Not decided: ${refused.code === 'UNAUTHENTICATED' ? 'the session has ended, run parley open for another.' : refused.message}`);
     mark(d.ids, false);
   }
-  d.card.toggleAttribute('inert', false);
-  if (d.card.isConnected) await refresh(d.card);
+  d.card?.toggleAttribute('inert', false);
+  if (d.card?.isConnected) await refresh(d.card);
 }
 
 function say(text) {
@@ -106,10 +109,12 @@ function say(text) {
 function leave() {
   const d = forget();
   if (!d) return;
-  fetch(`${home}/rpc/${d.operation}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(d.body), keepalive: true }).then(
-    (r) => { if (r.ok) d.ended(); else mark(d.ids, false); }, () => mark(d.ids, false),
-  );
-  d.card.toggleAttribute('inert', false);
+  for (const [operation, body] of d.calls) {
+    fetch(`${home}/rpc/${operation}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), keepalive: true }).then(
+      (r) => { if (r.ok) d.ended(); else mark(d.ids, false); }, () => mark(d.ids, false),
+    );
+  }
+  d.card?.toggleAttribute('inert', false);
 }
 
 addEventListener('pagehide', leave);
