@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/capabilities"
 	"parley/mailbox"
 	"parley/mailbox/table"
 )
@@ -17,6 +18,7 @@ const (
 	snapshotEvents = 2000 // at least so many events between snapshots of a mailbox: reading fewer takes some 40 ms
 	snapshotBytes  = 100  // and one for each so many bytes of a snapshot's head
 	sealAtOnce     = 256  // pages that are sealed for one snapshot: some 15 ms
+	sweepAtOnce    = 1024 // parts in the store that are looked at for one snapshot
 	maxPages       = 2    // pages of a mailbox's index that are kept when a snapshot has stored them
 	maxRestocked   = 16   // and until the next snapshot
 	maxNamesPages  = 64   // pages of each table of names: some 4 MB
@@ -36,7 +38,7 @@ func (b *mailboxActor) snapshotIfDue() {
 	if behind < max(snapshotEvents, uint64(b.head/snapshotBytes)) || !b.node.snapshots.claim(b.reg, behind) {
 		return
 	}
-	parts, err := b.state.Part(sealAtOnce, b.node.now().Add(-sealAfter))
+	parts, err := b.parts(b.node.now().Add(-sealAfter))
 	if err != nil {
 		b.node.log.Error("snapshot", "mailbox", b.reg.id.String(), "error", err)
 		b.node.snapshots.forgo()
@@ -53,6 +55,19 @@ func (b *mailboxActor) snapshotIfDue() {
 		}
 		b.node.snapshots.offer(snap)
 	})
+}
+
+// parts encodes the state in parts. Parts that an earlier process has left behind go with those of the last snapshot.
+func (b *mailboxActor) parts(before capabilities.Time) (mailbox.Parts, error) {
+	parts, err := b.state.Part(sealAtOnce, before)
+	if err == nil {
+		var found []mailbox.PageSum
+		for _, sum := range b.node.journal.FoundParts(b.reg.id, sweepAtOnce) {
+			found = append(found, sum)
+		}
+		parts.Gone = append(parts.Gone, b.state.Unused(found)...)
+	}
+	return parts, err
 }
 
 // closingTime bounds the time for the last snapshots of a node that closes.
@@ -73,7 +88,7 @@ func (m lastSnapshot) handle(b *mailboxActor) {
 		if err := b.awaitDurable(); err != nil {
 			return err
 		}
-		parts, err := b.state.Part(sealAtOnce, b.node.now())
+		parts, err := b.parts(b.node.now())
 		if err != nil {
 			return err
 		}

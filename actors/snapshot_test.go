@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"testing"
 
@@ -18,7 +19,7 @@ func shed(t *testing.T, a *Agent) []mailbox.Page {
 		if err := b.awaitDurable(); err != nil {
 			return nil, err
 		}
-		parts, err := b.state.Part(sealAtOnce, b.node.now()+1)
+		parts, err := b.parts(b.node.now() + 1)
 		if err != nil {
 			return nil, err
 		}
@@ -116,6 +117,36 @@ func TestLostPagesOnlyCostTime(t *testing.T) {
 	if m, err := n.Host().Message(t.Context(), capabilities.FormNumber(3)); err != nil || !m.Dismissed {
 		t.Errorf("message 3 is dismissed: %t, %v", m.Dismissed, err)
 	}
+}
+
+// TestPartsLeftBehindAreRemoved stores parts to which no snapshot refers, as a process does that is killed before it
+// stores the snapshot. The first snapshot after a start removes them, and no others.
+func TestPartsLeftBehindAreRemoved(t *testing.T) {
+	const messages = 2100
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	sendMany(t, guest(t, n, "fae"), "HOST", messages)
+	pages := shed(t, n.Host())
+	left := sha256.Sum256([]byte("left"))
+	if err := n.journal.SaveSnapshotPart(t.Context(), n.host, left, []byte("left")); err != nil {
+		t.Fatal(err)
+	}
+	shed(t, n.Host())
+	if _, err := n.journal.SnapshotPart(t.Context(), n.host, left); err != nil {
+		t.Fatal(err) // a snapshot may be on its way to it
+	}
+	closeNode(t, n)
+	n = openNode(t, folder)
+	shed(t, n.Host())
+	if part, err := n.journal.SnapshotPart(t.Context(), n.host, left); err == nil {
+		t.Errorf("%q is there still", part)
+	}
+	for _, p := range pages {
+		if _, err := n.journal.SnapshotPart(t.Context(), n.host, p.Sum); err != nil {
+			t.Error(err)
+		}
+	}
+	checkShed(t, n.Host(), messages)
 }
 
 // shedNames stores a mailbox, and lets its pages of names go out of memory. It returns these.

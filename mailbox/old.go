@@ -397,6 +397,20 @@ func (p *Parts) Size() int {
 // PageSum is the sum of a page, under which it is stored.
 type PageSum = index.Sum
 
+// Unused returns those of some sums that are of no page of the state, in memory or not.
+func (s *State) Unused(sums []PageSum) []PageSum {
+	used := map[PageSum]bool{}
+	for sum := range s.Mail.index.Sums() {
+		used[sum] = true
+	}
+	for _, t := range []*table.Table{&s.Names.agents, &s.Names.byULID} {
+		for sum := range t.Sums() {
+			used[PageSum(sum)] = true
+		}
+	}
+	return slices.DeleteFunc(sums, func(sum PageSum) bool { return used[sum] })
+}
+
 // Part encodes the state without the pages that are stored. It seals at most some pages of the index, which have no
 // messages that were made at a time or later. It seals all pages of names that are full enough.
 func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {

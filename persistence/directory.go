@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"crypto/sha256"
 	"iter"
 	"sync"
 
@@ -18,14 +19,15 @@ type directory struct {
 	mu        sync.RWMutex
 	head      head
 	index     *index
-	snapshots map[ulid.ULID]uint64 // the versions of the newest snapshots
+	snapshots map[ulid.ULID]uint64              // the versions of the newest snapshots
+	parts     map[ulid.ULID][][sha256.Size]byte // see FoundParts
 }
 
 // reset replaces the index, which covers the log up to a commit.
 func (d *directory) reset(x *index, at head) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.index, d.head, d.snapshots = x, at, map[ulid.ULID]uint64{}
+	d.index, d.head, d.snapshots, d.parts = x, at, map[ulid.ULID]uint64{}, map[ulid.ULID][][sha256.Size]byte{}
 }
 
 // add adds the commit that follows the last one.

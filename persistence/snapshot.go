@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -104,6 +105,34 @@ func (j *Journal) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.I
 	j.deleteObject(ctx, partName(mailbox, sum))
 }
 
+// FoundParts returns some of the parts of a mailbox's snapshots that were stored when the journal was opened, and no part
+// twice. A caller that knows which of them are in use removes the others: parts are left over if the process ends
+// between storing them and the snapshot, or before it has removed those of the snapshot before.
+func (j *Journal) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size]byte {
+	j.directory.mu.Lock()
+	defer j.directory.mu.Unlock()
+	all := j.directory.parts[mailbox.ULID]
+	if len(all) <= most {
+		delete(j.directory.parts, mailbox.ULID)
+		return all
+	}
+	j.directory.parts[mailbox.ULID] = all[most:]
+	return all[:most:most]
+}
+
+// foundPart notes a part by its name, if the name is one.
+func (d *directory) foundPart(name string) {
+	whose, digits, _ := strings.Cut(name, ".")
+	mailbox, err := ulid.ParseStrict(whose)
+	sum, err2 := hex.DecodeString(digits)
+	if err != nil || err2 != nil || len(sum) != sha256.Size {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.parts[mailbox] = append(d.parts[mailbox], [sha256.Size]byte(sum))
+}
+
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
 // or was made from another log.
 func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
@@ -183,6 +212,37 @@ func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []
 	return err
 }
 
+// The subjects of an object in a bucket.
+func descriptionOf(bucket, name string) string {
+	return "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+func piecesOf(bucket string, o *jetstream.ObjectInfo) string { return "$O." + bucket + ".C." + o.NUID }
+
+// describe returns the stream of the bucket, and the description of an object in it.
+func (l *link) describe(ctx context.Context, name string) (jetstream.Stream, *jetstream.ObjectInfo, error) {
+	bucket := l.o.bucketName()
+	s, err := l.js.Stream(ctx, "OBJ_"+bucket)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := s.GetLastMsgForSubject(ctx, descriptionOf(bucket, name))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = jetstream.ErrObjectNotFound
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info := new(jetstream.ObjectInfo)
+	if err := json.Unmarshal(m.Data, info); err != nil {
+		return nil, nil, err
+	}
+	if info.Deleted {
+		return nil, nil, jetstream.ErrObjectNotFound
+	}
+	return s, info, nil
+}
+
 // getObject reads an object with one request for its description, and one for each piece. The client's own way makes a
 // consumer, for which the server reads all blocks of the bucket.
 func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
@@ -195,28 +255,13 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 		}
 		return b.GetBytes(ctx, name)
 	}
-	bucket := l.o.bucketName()
-	s, err := l.js.Stream(ctx, "OBJ_"+bucket)
+	s, info, err := l.describe(ctx, name)
 	if err != nil {
 		return nil, err
-	}
-	m, err := s.GetLastMsgForSubject(ctx, "$O."+bucket+".M."+base64.URLEncoding.EncodeToString([]byte(name)))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		err = jetstream.ErrObjectNotFound
-	}
-	if err != nil {
-		return nil, err
-	}
-	var info jetstream.ObjectInfo
-	if err := json.Unmarshal(m.Data, &info); err != nil {
-		return nil, err
-	}
-	if info.Deleted {
-		return nil, jetstream.ErrObjectNotFound
 	}
 	data := make([]byte, 0, min(info.Size, embeddedPayload))
 	for next := uint64(1); uint64(len(data)) < info.Size; {
-		piece, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject("$O."+bucket+".C."+info.NUID))
+		piece, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(piecesOf(l.o.bucketName(), info)))
 		if err != nil {
 			return nil, err
 		}
@@ -228,13 +273,18 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// deleteObject removes an object that is of no use any more.
+// deleteObject removes an object that is of no use any more: its pieces, and then its description. The client's own way
+// leaves a description of each object that was removed.
 func (l *link) deleteObject(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
 	defer cancel()
-	b, err := l.bucket(ctx)
+	bucket := l.o.bucketName()
+	s, info, err := l.describe(ctx, name)
 	if err == nil {
-		err = b.Delete(ctx, name)
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(piecesOf(bucket, info)))
+	}
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(descriptionOf(bucket, name)))
 	}
 	if err != nil {
 		l.o.Log.Debug("an object cannot be removed", "object", name, "error", err)
@@ -264,6 +314,7 @@ func (j *Journal) listSnapshots(ctx context.Context) {
 		if err == nil && err2 == nil {
 			j.setSnapshot(mailbox, version)
 		}
+		j.foundPart(o.Name)
 	}
 }
 

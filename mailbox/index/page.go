@@ -165,6 +165,17 @@ func (x *Index) sealed(is func(*page) bool) []Page {
 	return all
 }
 
+// Sums yields the sums of the sealed pages.
+func (x *Index) Sums() iter.Seq[Sum] {
+	return func(yield func(Sum) bool) {
+		for i := range x.pages {
+			if p := &x.pages[i]; p.sealed && !yield(p.sum) {
+				return
+			}
+		}
+	}
+}
+
 // PageAt returns a sealed page.
 func (x *Index) PageAt(i int) Page { return Page{i, x.pages[i].sum} }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"slices"
 )
 
@@ -62,6 +63,17 @@ func (t *Table) Gone() []Sum {
 	return slices.DeleteFunc(gone, func(s Sum) bool {
 		return slices.ContainsFunc(t.pages, func(p *page) bool { return p.sealed && p.sum == s })
 	})
+}
+
+// Sums yields the sums of the sealed pages.
+func (t *Table) Sums() iter.Seq[Sum] {
+	return func(yield func(Sum) bool) {
+		for _, p := range t.pages {
+			if p.sealed && !yield(p.sum) {
+				return
+			}
+		}
+	}
 }
 
 // Absent returns the sums of the pages that are not in memory.
