@@ -17,7 +17,7 @@ import (
 // archivedJournal returns an archived journal, its events and its archive.
 func archivedJournal(t *testing.T) (Options, *Journal, writer, Archive) {
 	t.Helper()
-	o := testOptions(t)
+	o := smallFiles(t)
 	j, w := open(t, o), make(writer)
 	w.fillBlock(t, j)
 	w.padded(t, j, 1)
@@ -62,7 +62,7 @@ func TestBackupOfArchivedJournal(t *testing.T) {
 		if name == "file" { // it was made before the second part
 			w[2] -= 2
 		}
-		o := testOptions(t)
+		o := smallFiles(t)
 		for _, damage := range []int{100, 1000, b.Len() / 2, b.Len() - 30} {
 			bad := bytes.Clone(b.Bytes())
 			bad[damage] ^= 4
@@ -88,7 +88,7 @@ func TestBackupOfArchivedJournal(t *testing.T) {
 func TestPartsGoOnOverAnArchiving(t *testing.T) {
 	for name, archives := range map[string]bool{"before the first": false, "before the second": true} {
 		t.Run(name, func(t *testing.T) {
-			o := testOptions(t)
+			o := smallFiles(t)
 			j, w := open(t, o), make(writer)
 			w.fillBlock(t, j)
 			w.padded(t, j, 1)
@@ -129,7 +129,7 @@ func TestPartsGoOnOverAnArchiving(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			to := testOptions(t)
+			to := smallFiles(t)
 			if err := errors.Join(Restore(t.Context(), to, all), all.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestBackupWithoutASegment(t *testing.T) {
 	if err := j.Backup(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
-	o := testOptions(t)
+	o := smallFiles(t)
 	if err := Restore(t.Context(), o, &b); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 
 // archiveAsChild archives a journal. At its step it prints a line and waits to be killed.
 func archiveAsChild(folder, stop string) {
-	j, err := Open(context.Background(), Options{Folder: folder, Node: testNode(1), Failpoint: func(step string) error {
+	j, err := Open(context.Background(), Options{Folder: folder, Node: testNode(1), maxBytes: smallJournal, Failpoint: func(step string) error {
 		if step == stop {
 			fmt.Println(step)
 			select {}
@@ -52,7 +52,7 @@ func archiveAsChild(folder, stop string) {
 }
 
 func TestKilledArchiverLeavesAWholeLog(t *testing.T) {
-	o := testOptions(t)
+	o := smallFiles(t)
 	j, w := open(t, o), make(writer)
 	w.fillBlock(t, j)
 	w.padded(t, j, 1)
@@ -95,7 +95,7 @@ func TestKilledArchiverLeavesAWholeLog(t *testing.T) {
 // TestFullDiskWhileArchiving archives on a disk that is full after more and more bytes.
 func TestFullDiskWhileArchiving(t *testing.T) {
 	d := disktest.Mount(t)
-	o := testOptions(t)
+	o := smallFiles(t)
 	o.Folder = d.Path()
 	j, w := open(t, o), make(writer)
 	w.fillBlock(t, j)

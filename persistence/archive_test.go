@@ -23,10 +23,10 @@ import (
 const recorder = 99
 
 // padding is the size of an event that fills a file of the journal soon.
-const padding = 1 << 20
+const padding = 4 << 10
 
 // blockOf is the number of large events that fill a file of the journal.
-const blockOf = 8
+const blockOf = 7
 
 // fillBlock appends large events until the journal has another file, and small ones of other mailboxes between them.
 func (w writer) fillBlock(t testing.TB, j *Journal) {
@@ -141,7 +141,7 @@ func (w writer) archive(t testing.TB, j *Journal) Archive {
 }
 
 func TestArchivingTakesSomeAtATime(t *testing.T) {
-	o := testOptions(t)
+	o := smallFiles(t)
 	o.archiveAtOnce = 1
 	j, w := open(t, o), make(writer)
 	for range 3 {
@@ -178,7 +178,7 @@ func TestArchivingTakesSomeAtATime(t *testing.T) {
 }
 
 func TestArchivedPartLeavesTheJournal(t *testing.T) {
-	o := testOptions(t)
+	o := smallFiles(t)
 	j, w := open(t, o), make(writer)
 	w.fillBlock(t, j)
 	w.padded(t, j, 1)
@@ -220,7 +220,7 @@ func TestArchivedPartLeavesTheJournal(t *testing.T) {
 }
 
 func TestAppendsAndReadsWaitForACut(t *testing.T) {
-	o := testOptions(t)
+	o := smallFiles(t)
 	j, w := open(t, o), make(writer)
 	w.fillBlock(t, j)
 	w.padded(t, j, 1)
@@ -286,7 +286,7 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 // TestArchivingSurvivesAKillAtEachStep copies the folder at each step, as a kill leaves it, and goes on with the copy.
 func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
-	o := testOptions(t)
+	o := smallFiles(t)
 	var copies []string
 	wants := map[string]writer{}
 	j, w := (*Journal)(nil), make(writer)
@@ -321,7 +321,7 @@ func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
 	}
 	for _, folder := range copies {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			o := testOptions(t)
+			o := smallFiles(t)
 			o.Folder = folder
 			j, w := open(t, o), wants[folder]
 			if _, err := j.Verify(t.Context()); err != nil {
@@ -346,7 +346,7 @@ func TestArchivingSurvivesAKillAtEachStep(t *testing.T) {
 }
 
 func TestFailedArchivingLeavesTheJournalWhole(t *testing.T) {
-	o := testOptions(t)
+	o := smallFiles(t)
 	var fail atomic.Value // the step that fails once
 	fail.Store("")
 	o.Failpoint = func(step string) error {
@@ -391,7 +391,7 @@ func TestFailedArchivingLeavesTheJournalWhole(t *testing.T) {
 }
 
 func TestSegmentElsewhereIsArchived(t *testing.T) {
-	o := testOptions(t)
+	o := smallFiles(t)
 	j, w := open(t, o), make(writer)
 	w.fillBlock(t, j)
 	w.padded(t, j, 1)

@@ -218,7 +218,9 @@ func TestHighWaterMarkSurvivesTornWrite(t *testing.T) {
 }
 
 func TestBackgroundCheckDetectsDamage(t *testing.T) {
-	o := filledJournal(t, freshCommits+5_000, 1)
+	o := testOptions(t)
+	o.freshCommits = 500
+	filled(t, o, 1_000, 1)
 	j := open(t, o)
 	eventually.Holds(t, "the background check ends", func() bool { return j.Err() == nil }) // it finds no damage
 	closeJournal(t, j)
@@ -238,7 +240,7 @@ func TestBackgroundCheckDetectsDamage(t *testing.T) {
 }
 
 func TestDamageInAnyBlockIsDetected(t *testing.T) {
-	base := filledJournal(t, 750, 600) // some 20 MiB in three blocks
+	base := filled(t, smallFiles(t), 300, 3) // three blocks
 	for _, block := range []string{"1", "2", "last"} {
 		for _, state := range []string{"kept", "lost", "derived"} {
 			for how, do := range map[string]func(path string) error{
@@ -307,7 +309,7 @@ func TestUnreadableEventAffectsOneMailbox(t *testing.T) {
 }
 
 func TestReaderDetectsDamageWhileRunning(t *testing.T) {
-	o := filledJournal(t, 600, 600)
+	o := filled(t, smallFiles(t), 300, 3)
 	j := open(t, o)
 	full, err := o.withDefaults()
 	if err != nil {
@@ -348,7 +350,7 @@ func TestEmptyBlockIsReplaced(t *testing.T) {
 // TestKilledJournalIsNotReadAsAWhole opens journals after a kill. The server accepts the state that is derived from the
 // blocks, and truncates a record that is not whole itself.
 func TestKilledJournalIsNotReadAsAWhole(t *testing.T) {
-	base := filledJournal(t, 750, 600) // some 20 MiB in three blocks
+	base := filled(t, smallFiles(t), 300, 3) // three blocks
 	for _, torn := range []bool{false, true} {
 		o := copyJournal(t, base)
 		killed(t, &o)
@@ -369,7 +371,7 @@ func TestKilledJournalIsNotReadAsAWhole(t *testing.T) {
 		var log bytes.Buffer
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		j := open(t, o)
-		if n := j.Stats().Commits; n != 750 {
+		if n := j.Stats().Commits; n != 300 {
 			t.Errorf("torn %v: %d commits", torn, n)
 		}
 		if _, err := j.Verify(t.Context()); err != nil {
@@ -383,7 +385,7 @@ func TestKilledJournalIsNotReadAsAWhole(t *testing.T) {
 		}
 		killed(t, &o)
 		j = open(t, o)
-		if n := j.Stats().Commits; n != 753 {
+		if n := j.Stats().Commits; n != 303 {
 			t.Errorf("torn %v: %d commits in the end", torn, n)
 		}
 		closeJournal(t, j)

@@ -56,6 +56,17 @@ func testOptions(t testing.TB) Options {
 	return o
 }
 
+// smallJournal is the limit of a journal with small files.
+const smallJournal = 127_000
+
+// smallFiles returns options of a journal with files of 32,000 bytes in place of 8 MiB. It has room for three.
+func smallFiles(t testing.TB) Options {
+	t.Helper()
+	o := testOptions(t)
+	o.maxBytes = smallJournal
+	return o
+}
+
 // open opens a journal and closes it when the test ends.
 func open(t testing.TB, o Options) *Journal {
 	t.Helper()

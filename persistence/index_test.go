@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sort"
 	"testing"
 	"time"
 
@@ -34,12 +35,8 @@ func TestMilestonesFindEveryStep(t *testing.T) {
 		t.Fatal("the steps differ")
 	}
 	holder := func(version uint64) uint64 {
-		for _, s := range all {
-			if version < s.first+s.count {
-				return s.commit
-			}
-		}
-		return 0
+		i := sort.Search(len(all), func(i int) bool { return version < all[i].first+all[i].count })
+		return all[i].commit
 	}
 	for range 2_000 {
 		first := 1 + random.Uint64N(e.version)

@@ -81,7 +81,12 @@ func BenchmarkAppendAndRelease(b *testing.B) {
 // filledJournal makes a journal with commits of per events each, and returns its options.
 func filledJournal(b testing.TB, commits, per int) Options {
 	b.Helper()
-	o := testOptions(b)
+	return filled(b, testOptions(b), commits, per)
+}
+
+// filled fills the journal of some options.
+func filled(b testing.TB, o Options, commits, per int) Options {
+	b.Helper()
 	f := filler{writer: make(writer)}
 	f.fill(b, o, commits, per)
 	return o

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,7 +191,7 @@ func streamConfig(o *Options) jetstream.StreamConfig {
 		Retention:   jetstream.LimitsPolicy,
 		Discard:     jetstream.DiscardNew,
 		MaxMsgs:     -1,
-		MaxBytes:    -1,
+		MaxBytes:    cmp.Or(o.maxBytes, -1),
 		MaxMsgSize:  -1,
 		Replicas:    o.Replicas,
 		Duplicates:  100 * time.Millisecond, // the default makes recovery slow
@@ -276,7 +277,7 @@ func checkConfig(o *Options, c *jetstream.StreamConfig) error {
 		return parley.Refuse(parley.CorruptLog, "the journal's restore was not finished").
 			WithHint("restore the backup again, into a new folder")
 	case len(c.Subjects) != 1 || c.Subjects[0] != o.subject() || c.Storage != jetstream.FileStorage ||
-		c.MaxMsgs > 0 || c.MaxBytes > 0 || c.MaxAge > 0 || c.MaxMsgsPerSubject > 0 || c.Retention != jetstream.LimitsPolicy:
+		c.MaxMsgs > 0 || c.MaxBytes > o.maxBytes || c.MaxAge > 0 || c.MaxMsgsPerSubject > 0 || c.Retention != jetstream.LimitsPolicy:
 		return parley.Refuse(parley.InvalidArgument, "stream %s is set up as no journal may be: it can forget", c.Name)
 	}
 	return nil

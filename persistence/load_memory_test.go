@@ -17,7 +17,7 @@ import (
 // TestLoadBoundsGarbage loads a mailbox of many large messages. The runtime's collector runs rarely, so that the bound is on
 // the journal's own allocations.
 func TestLoadBoundsGarbage(t *testing.T) {
-	const count, size = 400, 120 << 10
+	const count, size = 200, 120 << 10
 	o := testOptions(t)
 	j := open(t, o)
 	writeLarge(t, j, count, size)

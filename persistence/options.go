@@ -29,6 +29,8 @@ type Options struct {
 	answerWithin  time.Duration // for the answer to a commit that may still come
 	archiveAtOnce int64         // bytes of the journal that one archiving moves, so that it takes no more on disk beside
 	archived      uint64        // the last commit that need not be in the stream
+	maxBytes      int64         // limit of the stream; 0 is none. A low one makes its files small, in tests
+	freshCommits  uint64        // the newest commits, which are checked before the journal opens
 }
 
 // The steps of a journal, for a Failpoint.
@@ -81,6 +83,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.freshCommits == 0 {
+		o.freshCommits = defaultFresh
 	}
 	if o.archiveAtOnce == 0 {
 		o.archiveAtOnce = defaultArchived

@@ -12,7 +12,7 @@ import (
 // Bounds of the part of the log that is checked before a journal opens, even if the index snapshot covers it.
 const (
 	freshBytes   = 32 << 20
-	freshCommits = 50_000
+	defaultFresh = 50_000 // commits
 )
 
 // replay builds the index and checks the newest part of the log. It returns the number of the last commit that it has
@@ -36,7 +36,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	first := max(begin, min(seen+1, freshFrom(state.Bytes, begin, last)))
+	first := max(begin, min(seen+1, freshFrom(j.o.freshCommits, state.Bytes, begin, last)))
 	c := j.archived.chainFrom(first)
 	var at head
 	fold := func(number uint64, bytes []byte) error {
@@ -83,13 +83,13 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	return first - 1, nil
 }
 
-// freshFrom returns the first of the newest commits, which are always checked. The stream has bytes of the commits from
-// begin to last.
-func freshFrom(bytes, begin, last uint64) uint64 {
+// freshFrom returns the first of the newest commits, which are always checked: most at most. The stream has bytes of the
+// commits from begin to last.
+func freshFrom(most, bytes, begin, last uint64) uint64 {
 	if last < begin {
 		return begin
 	}
-	n := min(freshCommits, freshBytes/max(bytes/(last-begin+1), 1)+1)
+	n := min(most, freshBytes/max(bytes/(last-begin+1), 1)+1)
 	if n > last-begin {
 		return begin
 	}

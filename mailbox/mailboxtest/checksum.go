@@ -1,9 +1,7 @@
 package mailboxtest
 
 import (
-	"fmt"
-	"hash/fnv"
-	"io"
+	"math"
 	"reflect"
 	"slices"
 
@@ -13,17 +11,46 @@ import (
 // Checksum returns a hash of a whole state, with unexported fields and caches. Deeply equal states have equal sums.
 func Checksum(s *mailbox.State) uint64 { return sumOf(reflect.ValueOf(s)) }
 
+// sum is a hash of what was put into it.
+type sum uint64
+
+func (h *sum) put(x uint64) {
+	const prime = 0x9e3779b97f4a7c15
+	*h = (*h ^ sum(x)) * prime
+	*h ^= *h >> 29
+}
+
+func (h *sum) putString(s string) {
+	h.put(uint64(len(s)))
+	for ; len(s) >= 8; s = s[8:] {
+		h.put(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56)
+	}
+	for i := range len(s) {
+		h.put(uint64(s[i]))
+	}
+}
+
 func sumOf(v reflect.Value) uint64 {
-	h := fnv.New64a()
-	put := func(x uint64) { fmt.Fprintf(h, "%x,", x) }
 	if !v.IsValid() {
 		return 0
 	}
-	io.WriteString(h, v.Type().String())
+	h := sum(1)
+	put := h.put
+	h.putString(v.Type().String())
 	switch v.Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64, reflect.String:
-		fmt.Fprint(h, v)
+	case reflect.Bool:
+		if v.Bool() {
+			put(1)
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		put(uint64(v.Int()))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		put(v.Uint())
+	case reflect.Float32, reflect.Float64:
+		put(math.Float64bits(v.Float()))
+	case reflect.String:
+		h.putString(v.String())
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
 			put(sumOf(v.Elem()))
@@ -32,7 +59,7 @@ func sumOf(v reflect.Value) uint64 {
 		put(uint64(v.Len()))
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			for i := range v.Len() {
-				h.Write([]byte{byte(v.Index(i).Uint())})
+				put(v.Index(i).Uint())
 			}
 			break
 		}
@@ -56,5 +83,5 @@ func sumOf(v reflect.Value) uint64 {
 	default:
 		panic("a state holds a " + v.Kind().String())
 	}
-	return h.Sum64()
+	return uint64(h)
 }
