@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"parley/events"
 	"parley/mailbox"
 )
 
@@ -84,4 +85,11 @@ func sumOf(v reflect.Value) uint64 {
 		panic("a state holds a " + v.Kind().String())
 	}
 	return uint64(h)
+}
+
+// checkedState is a state that CheckReplay has checked. It is checked again when something has changed.
+type checkedState struct {
+	events   int
+	snapshot string
+	summary  events.Summary
 }

@@ -43,19 +43,11 @@ type Harness struct {
 // pageLength is short, so that few messages make several pages of the index.
 const pageLength = 3
 
-// checkedState is a state that CheckReplay has checked. It is checked again when something has changed.
-type checkedState struct {
-	events   int
-	snapshot string
-	summary  events.Summary
-}
-
 // New returns a harness without agents.
 func New(tb rapid.TB) *Harness {
 	return &Harness{
 		TB: tb, States: map[string]*mailbox.State{}, NameOf: map[capabilities.ID]string{}, Logs: map[string][]events.Recorded{}, Now: 1,
-		taken: map[string]map[string]bool{}, old: map[string]map[uint64]*mailbox.Message{}, pages: map[mailbox.PageSum][]byte{},
-		checked: map[string]checkedState{},
+		taken: map[string]map[string]bool{}, old: map[string]map[uint64]*mailbox.Message{}, pages: map[mailbox.PageSum][]byte{}, checked: map[string]checkedState{},
 	}
 }
 
