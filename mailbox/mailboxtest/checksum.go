@@ -1,7 +1,7 @@
 package mailboxtest
 
 import (
-	"math"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -49,7 +49,7 @@ func sumOf(v reflect.Value) uint64 {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		put(v.Uint())
 	case reflect.Float32, reflect.Float64:
-		put(math.Float64bits(v.Float()))
+		h.putString(fmt.Sprint(v))
 	case reflect.String:
 		h.putString(v.String())
 	case reflect.Pointer, reflect.Interface:
