@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,7 +36,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Files: scriptsHere(t),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PARLEY_STATE", "state")
 			env.Setenv("PARLEY_LISTEN", "off")
@@ -52,13 +56,122 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { killNodes(t, work) })
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "exits": exits, "called": called},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "exits": exits, "called": called, "here": here},
 		Condition: func(name string) (bool, error) {
 			if name == "root" {
 				return os.Geteuid() == 0, nil
 			}
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
+	})
+}
+
+// calls are the commands that only call a node. In scripts they run in the test's own process: to start one under the
+// race detector takes longer than most of them.
+var calls = []string{
+	"adopt", "allow", "answer", "await", "cancel", "copy", "decline", "deny", "dismiss", "forward", "form", "grants", "inbox", "inspect",
+	"interrupt", "invite", "list", "locate", "log", "logs", "ls", "mkguest", "mkhost", "names", "nodes", "peers", "permit", "policy",
+	"prompt", "quota", "reject", "remove", "rename", "reply", "request", "resolve", "respond-form", "revoke", "rules", "run", "send",
+	"show", "snooze", "status", "stop", "store", "token", "wait",
+}
+
+// callLine is a line of a script that runs a command and waits for it.
+var callLine = regexp.MustCompile(`^((?:! )?exec |exits \d+ |until (?:'[^']*'|\S+) )parley ([a-z-]+)(?: .*)?$`)
+
+// scriptsHere returns the scripts in testdata/script, with the commands that only call a node run by here. Those that
+// have a standard input, a terminal or an editor, and those in the background, stay processes.
+func scriptsHere(t *testing.T) []string {
+	t.Helper()
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for i, path := range scripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(string(text), "\n")
+		given := false // there is input for the next command
+		for j, line := range lines {
+			if strings.HasPrefix(line, "-- ") {
+				break
+			}
+			m := callLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+			if m != nil && !given && slices.Contains(calls, m[2]) && !strings.Contains(line, " --edit") && !strings.HasSuffix(line, "&\n") {
+				lines[j] = strings.TrimSuffix(m[1], "exec ") + "here" + strings.TrimPrefix(line, m[1]+"parley")
+			}
+			given = strings.HasPrefix(line, "stdin ") || strings.HasPrefix(line, "ttyin ")
+		}
+		scripts[i] = filepath.Join(folder, filepath.Base(path))
+		if err := os.WriteFile(scripts[i], []byte(strings.Join(lines, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scripts
+}
+
+// here runs a command in this process, and fails as exec does: here COMMAND…
+func here(ts *testscript.TestScript, neg bool, args []string) {
+	out, errs, exit := runScripted(ts, "here", args)
+	_, err := io.WriteString(ts.Stdout(), out)
+	ts.Check(err)
+	_, err = io.WriteString(ts.Stderr(), errs)
+	ts.Check(err)
+	if neg != (exit != 0) {
+		ts.Fatalf("exit code %d\n%s%s", exit, out, errs)
+	}
+}
+
+// runScripted runs a command of a script, and returns its output and its exit code. A command here is run in this process,
+// unless an argument names a file in the script's folder.
+func runScripted(ts *testscript.TestScript, command string, args []string) (out, errs string, exit int) {
+	if command == "here" && !namesFile(ts, args) {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		var stdout, stderr bytes.Buffer
+		p := &program{environment: environment{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}, args: slices.Clone(args)}
+		p.lookup = func(name string) (string, bool) {
+			value := ts.Getenv(name)
+			if name == "PARLEY_STATE" && value != "" {
+				value = ts.MkAbs(value)
+			}
+			return value, value != ""
+		}
+		for i, a := range p.args {
+			if (a == "--state" || a == "--folder") && i+1 < len(p.args) {
+				p.args[i+1] = ts.MkAbs(p.args[i+1])
+			}
+		}
+		if p.args[0] == "run" && !slices.Contains(p.args, "--folder") {
+			p.args = slices.Insert(p.args, 1, "--folder", ts.MkAbs("."))
+		}
+		exit = p.run(ctx)
+		return stdout.String(), stderr.String(), exit
+	}
+	if command == "here" {
+		command = "parley"
+	}
+	err := ts.Exec(command, args...)
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		exit = e.ExitCode()
+	} else if err != nil {
+		exit = -1
+		ts.Logf("%v", err)
+	}
+	return ts.ReadFile("stdout"), ts.ReadFile("stderr"), exit
+}
+
+// namesFile reports whether an argument is the name of a file in the script's folder.
+func namesFile(ts *testscript.TestScript, args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		_, value, ok := strings.Cut(a, "=")
+		if !ok || !strings.HasPrefix(a, "--") {
+			value = a
+		}
+		info, err := os.Stat(ts.MkAbs(value))
+		return err == nil && info.Mode().IsRegular()
 	})
 }
 
@@ -70,12 +183,14 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
 	for end := time.Now().Add(eventually.Patience); ; time.Sleep(20 * time.Millisecond) {
-		err := ts.Exec(args[1], args[2:]...)
-		if want.MatchString(ts.ReadFile("stdout")) {
+		out, errs, exit := runScripted(ts, args[1], args[2:])
+		if want.MatchString(out) {
+			_, err := io.WriteString(ts.Stdout(), out)
+			ts.Check(err)
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("no match for %s within its time (%v)", args[0], err)
+			ts.Fatalf("no match for %s within its time (exit code %d)\n%s%s", args[0], exit, out, errs)
 		}
 	}
 }
@@ -85,15 +200,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND…")
 	}
-	got := 0
-	err := ts.Exec(args[1], args[2:]...)
-	if e, ok := errors.AsType[*exec.ExitError](err); ok {
-		got = e.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if strconv.Itoa(got) != args[0] {
-		ts.Fatalf("exit code %d, want %s", got, args[0])
+	out, errs, exit := runScripted(ts, args[1], args[2:])
+	_, err := io.WriteString(ts.Stdout(), out)
+	ts.Check(err)
+	_, err = io.WriteString(ts.Stderr(), errs)
+	ts.Check(err)
+	if strconv.Itoa(exit) != args[0] {
+		ts.Fatalf("exit code %d, want %s", exit, args[0])
 	}
 }
 
