@@ -202,14 +202,9 @@ type countMessages struct{}
 
 func (countMessages) handle(b *mailboxActor) (view.MessageCounts, error) {
 	if !b.state.Mail.Counted() {
-		var all []mailbox.Listed
-		for l, err := range b.all(0) {
-			if err != nil {
-				return view.MessageCounts{}, err
-			}
-			all = append(all, l)
+		if err := b.state.Mail.Recount(b.all(0)); err != nil {
+			return view.MessageCounts{}, err
 		}
-		b.state.Mail.Recount(all)
 	}
 	c, err := b.state.Mail.Counts()
 	return view.MessageCounts{Pending: c.Pending, Snoozed: c.Snoozed, Done: c.Done, Unread: c.Unread, All: c.All}, err

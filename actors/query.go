@@ -155,13 +155,11 @@ func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	may := func(l mailbox.Listed) bool { return mayShow(m.view, l) }
 	for cursor, more := m.cursor, true; more; {
-		changed, err := recalled(b, func() (changed []mailbox.Listed, err error) {
-			changed, more, err = b.state.Mail.ListChanged(cursor, maxChanges, m.view.Pending, may)
-			return changed, err
-		})
+		changed, left, err := b.changed(mailbox.NewChangedMessages(cursor, maxChanges, m.view.Pending, may))
 		if err != nil {
 			return in, err
 		}
+		more = left
 		size := 0
 		for e, err := range b.list(these(slices.Values(changed)), min(readAtOnce, max(len(changed), 1))) {
 			if err != nil {
@@ -183,6 +181,19 @@ func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 		}
 	}
 	return in, nil
+}
+
+// changed returns the messages that changed first, and whether there may be more. It lets pages of the index go out of
+// memory after each.
+func (b *mailboxActor) changed(c *mailbox.ChangedMessages) ([]mailbox.Listed, bool, error) {
+	for again := true; again; b.trimPages() {
+		var err error
+		if again, err = recalled(b, func() (bool, error) { return c.Step(&b.state.Mail) }); err != nil {
+			return nil, false, err
+		}
+	}
+	all, more := c.First()
+	return all, more, nil
 }
 
 // list lists the messages of a view from a number on.

@@ -63,6 +63,23 @@ func checkShed(t *testing.T, a *Agent, messages int) {
 	if listed != messages {
 		t.Fatalf("%d messages are listed, want %d", listed, messages)
 	}
+	if c, err := a.Mail().Counts(t.Context()); err != nil || c.All != messages {
+		t.Fatalf("%d messages are counted, want %d: %v", c.All, messages, err)
+	}
+	changed := 0
+	for cursor := uint64(0); ; {
+		in, err := a.Mail().Since(t.Context(), view.MessageFilter{All: true}, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(in.Messages) == 0 {
+			break
+		}
+		changed, cursor = changed+len(in.Messages), in.Cursor
+	}
+	if changed != messages {
+		t.Fatalf("%d messages changed since the beginning, want %d", changed, messages)
+	}
 	whole := func(s *mailbox.State, err error) (string, error) {
 		if err != nil {
 			return "", err

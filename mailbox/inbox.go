@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"container/heap"
+	"iter"
 	"maps"
 	"slices"
 
@@ -166,10 +167,13 @@ func (l *Mail) Counts() (Counts, error) {
 // Counted reports whether Counts is known without Recount.
 func (l *Mail) Counted() bool { return l.tally != nil }
 
-// Recount sets the counts from all messages of the mailbox.
-func (l *Mail) Recount(all []Listed) {
+// Recount sets the counts from all messages of the mailbox. It fails with the error that comes with them.
+func (l *Mail) Recount(all iter.Seq2[Listed, error]) error {
 	t := &tally{}
-	for _, m := range all {
+	for m, err := range all {
+		if err != nil {
+			return err
+		}
 		if m.Done {
 			t.Done++
 		}
@@ -178,6 +182,7 @@ func (l *Mail) Recount(all []Listed) {
 		}
 	}
 	l.tally = t
+	return nil
 }
 
 // countAll counts the messages if all pages of the index are in memory.

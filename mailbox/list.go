@@ -82,45 +82,84 @@ func (l *Mail) ListOpen(first uint64) iter.Seq[Listed] {
 	}
 }
 
-// ListChanged returns the messages that changed after a version and that fit, in the order of their changes. If these
-// are more than limit, it returns the first limit of them, with all that changed at the same version as the last one,
-// and whether there may be more. If open, only open forms that the agent received fit. It fails with Absent.
-func (l *Mail) ListChanged(version uint64, limit int, open bool, fits func(Listed) bool) ([]Listed, bool, error) {
-	c := changes{limit: limit, until: index.MaxVersion, room: 4 * limit}
-	add := func(n uint64, e *index.Entry) {
-		if uint64(e.Changed) > version && e.Changed <= c.until {
-			if listed := l.listed(n, e); fits(listed) {
-				c.add(listed)
-			}
-		} else if uint64(e.Changed) > version {
-			c.more = true
-		}
-	}
+// ChangedMessages gathers the messages that changed first after a version, and that fit. It takes the messages of one page
+// of the index at each step, so that few pages are in memory at once.
+type ChangedMessages struct {
+	version uint64
+	open    bool
+	fits    func(Listed) bool
+	changes
+
+	begun bool
+	pages []changedPage // still to be looked at
+}
+
+type changedPage struct {
+	number int
+	least  uint32 // the version of its first change
+}
+
+// NewChangedMessages returns a ChangedMessages for the first limit messages, with all that changed at the same version as
+// the last one. If open, only open forms that the agent received fit.
+func NewChangedMessages(version uint64, limit int, open bool, fits func(Listed) bool) *ChangedMessages {
+	return &ChangedMessages{version: version, open: open, fits: fits, changes: changes{limit: limit, until: index.MaxVersion, room: 4 * limit}}
+}
+
+// Step takes the messages of another page of the mail, which has not changed since the first step. It reports whether
+// there was one. It fails with Absent, and takes the same page when it is called again.
+func (c *ChangedMessages) Step(l *Mail) (bool, error) {
 	switch {
-	case open:
+	case c.begun:
+	case c.open:
 		for n := range l.waiting.From(0) {
-			add(n, l.index.At(n))
+			c.take(l, n, l.index.At(n))
 		}
-	case l.recent.Knows(version):
-		if err := l.changedLately(version, add); err != nil {
-			return nil, false, err
+	case l.recent.Knows(c.version):
+		err := l.changedLately(c.version, func(n uint64, e *index.Entry) { c.take(l, n, e) })
+		if err != nil {
+			return false, err
 		}
 	default:
-		for page, least := range l.index.ChangedAfter(version) {
-			if least > c.until {
-				c.more = true
-				continue
-			}
-			if _, err := l.entry(l.index.FirstOf(page)); err != nil {
-				return nil, false, err
-			}
-			for n, e := range l.index.Page(page, 0) {
-				add(n, e)
-			}
+		for page, least := range l.index.ChangedAfter(c.version) {
+			c.pages = append(c.pages, changedPage{page, least})
 		}
 	}
+	c.begun = true
+	for ; len(c.pages) > 0; c.pages = c.pages[1:] {
+		page := c.pages[0]
+		if page.least > c.until {
+			c.more = true
+			continue
+		}
+		if _, err := l.entry(l.index.FirstOf(page.number)); err != nil {
+			return false, err
+		}
+		for n, e := range l.index.Page(page.number, 0) {
+			c.take(l, n, e)
+		}
+		c.pages = c.pages[1:]
+		return true, nil
+	}
+	return false, nil
+}
+
+// take adds a message if it changed and fits.
+func (c *ChangedMessages) take(l *Mail, n uint64, e *index.Entry) {
+	switch {
+	case uint64(e.Changed) <= c.version:
+	case e.Changed > c.until:
+		c.more = true
+	default:
+		if listed := l.listed(n, e); c.fits(listed) {
+			c.add(listed)
+		}
+	}
+}
+
+// First returns the messages in the order of their changes, after the last step, and whether there may be more.
+func (c *ChangedMessages) First() ([]Listed, bool) {
 	c.cut()
-	return c.all, c.more, nil
+	return c.all, c.more
 }
 
 // changedLately calls fn for the messages that changed after a version. It fails with Absent.
