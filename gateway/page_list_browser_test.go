@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -91,7 +92,45 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	})
 	b.open("/done")
 	b.reads("#stream", "The build is green")
+	b.live()
+	b.press("k", chromedp.ModifierCtrl)
+	b.until(`document.activeElement.matches('.palette input')`)
+	b.press("theme dark")
+	b.until(`document.querySelectorAll('.palette li').length === 1`)
+	b.press(kb.Enter)
+	b.until(`document.documentElement.dataset.theme === 'dark' && getComputedStyle(document.documentElement).colorScheme === 'dark'`)
+	if _, err := h.fae.Send(t.Context(), "HOST", "One more"); err != nil { // put away elsewhere, it comes to the list
+		t.Fatal(err)
+	}
+	last := h.newest()
+	if err := h.node.Host().Dismiss(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#stream", "One more")
+	b.open("/snoozed")
+	b.live()
+	if got := b.text(`document.documentElement.dataset.theme`); got != "dark" {
+		t.Errorf("after loading, the theme is %q", got)
+	}
+	if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(form.Form), capabilities.At(time.Now().Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#stream", "Which port?")
+	if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(form.Form), 0); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#empty", "Nothing is snoozed")
 	b.checkNoFaults()
+}
+
+// newest returns the newest message of the host's mail.
+func (h *pageServer) newest() capabilities.FormRef {
+	h.t.Helper()
+	in, err := h.node.Host().Mail().Last(h.t.Context(), view.MessageFilter{All: true}, 0, 1)
+	if err != nil || len(in.Messages) != 1 {
+		h.t.Fatalf("%+v %v", in, err)
+	}
+	return capabilities.FormID(in.Messages[0].MessageID)
 }
 
 // message returns a form of the host's mail.

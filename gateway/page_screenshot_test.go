@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	h := openPageServer(t)
 	h.fillScene()
+	h.fillCalls()
 	b := h.openBrowser()
 	for _, width := range []int64{390, 768, 1280} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -31,11 +34,15 @@ func TestScreenshots(t *testing.T) {
 			b.prefer(scheme)
 			for name, path := range map[string]string{
 				"all": "/", "needs": "/questions", "by-agent": "/questions?group=agent", "settled": "/forms/0", "form": "/forms/8", "approval": "/forms/7", "agents": "/agents", "agent": "/agents/fae",
-				"nothing-found": "/?q=nowhere",
+				"nothing-found": "/?q=nowhere", "calls": "/forms/12?in=questions", "edit": "/forms/11?in=questions", "filtered": "/?kind=approval&state=open&group=agent", "rules": "/agents/fae?tab=rules",
 			} {
 				name = fmt.Sprintf("%s-%d-%s", name, width, scheme)
 				b.open(path)
 				b.live()
+				if path == "/questions?group=agent" {
+					b.run(`document.querySelectorAll(".pick").forEach((p, i) => { if (i < 2) p.click() })`)
+					b.reads(".bulk .picked", "picked")
+				}
 				b.shot(name)
 				if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
 					t.Errorf("%s is wider than its window", name)
@@ -87,6 +94,25 @@ func (b *tab) grow() {
 	}
 	b.do(chromedp.EmulateViewport(size[0], size[1]))
 	b.until(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+}
+
+// fillCalls adds calls that wait: identical ones, and a long one.
+func (h *pageServer) fillCalls() {
+	h.t.Helper()
+	h.decide(h.approveIn("/srv/shop", "Bash", `{"command":"go vet ./..."}`), "always")
+	var old, changed strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&old, "line %d of the checkout\n", i)
+		fmt.Fprintf(&changed, "line %d of the new checkout\n", i)
+	}
+	edit, err := json.Marshal(map[string]string{"file_path": "/srv/shop/checkout.go", "old_string": old.String(), "new_string": changed.String()})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.approveIn("/srv/shop", "Edit", string(edit))
+	for range 3 {
+		h.approveIn("/srv/shop", "Bash", `{"command":"go test ./... | tail -n 20","description":"Run the tests"}`)
+	}
 }
 
 // fillScene fills the inbox with a day's mail.

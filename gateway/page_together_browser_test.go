@@ -81,7 +81,23 @@ func TestRuleEndsOnPage(t *testing.T) {
 	b.reads(asking(p)+" .state", ", until ")
 	rules, err := h.fae.Rules().List(t.Context())
 	if err != nil || len(rules) != 1 || rules[0].Until == 0 {
-		t.Errorf("%+v %v", rules, err)
+		t.Fatalf("%+v %v", rules, err)
+	}
+	b.open("/agents/fae?tab=rules")
+	b.live()
+	b.click("#rules summary")
+	b.choose("#rules select", "168h")
+	b.click("#rules [name=limit]")
+	b.reads("#news", "The rule has an end")
+	id := rules[0].Rule.String()
+	for until, want := range map[string]int{"never": http.StatusBadRequest, "720h": http.StatusSeeOther} { // as a plain HTML form
+		if status, _, body := h.postForm("/agents/fae?tab=rules", url.Values{"limit": {id}, "until/" + id: {until}}); status != want {
+			t.Errorf("%s: %d %s", until, status, body)
+		}
+	}
+	limited, err := h.fae.Rules().List(t.Context())
+	if err != nil || len(limited) != 1 || limited[0].Until < rules[0].Until+700*3_600_000 {
+		t.Errorf("%+v %v", limited, err)
 	}
 	b.checkNoFaults()
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/actors/view"
@@ -225,6 +226,12 @@ func (p *page) actOn(d *agentPage) error {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", sent.Get("end"))
 		}
 		name, request = "remove_rule", api.RemoveRuleRequest{Agent: d.Name, Rule: rule}
+	case sent.Has("limit"):
+		limit, err := limitOf(d.Name, sent)
+		if err != nil {
+			return err
+		}
+		name, request = "limit_rule", limit
 	case sent.Has("revoke"):
 		name, request = "revoke", api.RevokeRequest{Acting: as, Grant: sent.Get("revoke")}
 	case sent.Has("remove"):
@@ -241,6 +248,23 @@ func (p *page) actOn(d *agentPage) error {
 		return got.Error
 	}
 	return err
+}
+
+// maxLimit bounds the time after which the page has a rule end.
+const maxLimit = 366 * 24 * time.Hour
+
+// limitOf returns the request for the end of a rule that the page's form names.
+func limitOf(agent string, sent url.Values) (r api.LimitRuleRequest, err error) {
+	rule := sent.Get("limit")
+	if r.Rule, err = capabilities.ParseID(rule); err != nil {
+		return r, parley.Refuse(parley.InvalidArgument, "%.40q is no rule", rule)
+	}
+	after, err := time.ParseDuration(sent.Get("until/" + rule))
+	if err != nil || after <= 0 || after > maxLimit {
+		return r, parley.Refuse(parley.InvalidArgument, "%.40q is no time after which a rule ends", sent.Get("until/"+rule))
+	}
+	r.Agent, r.Until = agent, capabilities.At(time.Now().Add(after))
+	return r, nil
 }
 
 // fill looks up the part of an agent's page that its tab shows.

@@ -1,4 +1,4 @@
-// Keeps the list of agents and an agent's page current. Its buttons stop a run, revoke grants, and remove names and
+// Keeps the agents in the left pane, the list of agents and an agent's page current. Its buttons stop a run, revoke grants, and remove names and
 // standing rules.
 
 import { announce } from './cards.js';
@@ -11,8 +11,9 @@ const calls = {
   revoke: (agent, grant) => ['revoke', { as: agent, grant }],
   remove: (agent, name) => ['remove_name', { as: agent, name }],
   end: (agent, rule) => ['remove_rule', { agent, rule }],
+  limit: (agent, rule, hours) => ['limit_rule', { agent, rule, until: new Date(Date.now() + parseInt(hours, 10) * 3_600_000).toISOString() }],
 };
-const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed' };
+const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', limit: 'The rule has an end' };
 const pause = 1000; // between two updates
 const pauseOfOutput = 250;
 const nearEnd = 60; // pixels within which the page follows the end
@@ -115,13 +116,37 @@ function offerEnd(is) {
   if (button) button.hidden = !is;
 }
 
+let leftWanted = false;
+let leftLooks = false;
+
+/** Updates the agents in the left pane. */
+export async function leftChanged() {
+  leftWanted = true;
+  const pane = document.getElementById('left-agents');
+  if (leftLooks || !pane) return;
+  leftLooks = true;
+  while (leftWanted) {
+    leftWanted = false;
+    try {
+      const doc = await page('/agents?pane=left');
+      const next = doc.getElementById('left-agents');
+      if (next) renew(document.getElementById('left-agents'), next);
+      for (const id of ['snoozed', 'unread']) document.getElementById(id).replaceWith(document.adoptNode(doc.getElementById(id)));
+    } catch {
+      // the stream of events updates it once the node is back
+    }
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+  }
+  leftLooks = false;
+}
+
 async function pressed(button) {
   const agent = shown().dataset.agent;
   const fail = (why) => { shown().querySelector(':scope > .failure').textContent = visible(why); };
   fail('');
   button.disabled = true;
   try {
-    await call(...calls[button.name](agent, button.value));
+    await call(...calls[button.name](agent, button.value, button.parentElement.querySelector('select')?.value));
   } catch (refused) {
     button.disabled = false;
     fail(refused.message);

@@ -2,7 +2,7 @@
 
 import { Completion } from './completion.js';
 import { draftOf, forgetDraft, readDraft, saveDraft } from './draft.js';
-import { askToLeave } from './leave.js';
+import { askToLeave } from './dialog.js';
 import { errorKey, FieldBuilder, Raw } from './builder-field.js';
 import { Preview } from './builder-preview.js';
 import { call } from './rpc.js';

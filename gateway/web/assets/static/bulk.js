@@ -54,6 +54,11 @@ export function pick() {
   countPicks();
 }
 
+export function pickAll() {
+  for (const p of document.querySelectorAll('#stream .pick')) p.checked = true;
+  countPicks();
+}
+
 export function pickNone() {
   for (const p of picks()) p.checked = false;
   countPicks();

@@ -2,11 +2,11 @@
 // their fields and handles keys. It is for the node's own page; <parley-form> is for other pages.
 
 import { call, home } from './rpc.js';
+import { askToLeave } from './dialog.js';
 import { Draft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
 import { close, open, openCard, openNext } from './item.js';
-import { askToLeave } from './leave.js';
 import { toast, undoable } from './toast.js';
 import { decideLater, mayWait } from './undo.js';
 import { visible } from './visible.js';

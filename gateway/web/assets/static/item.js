@@ -1,8 +1,8 @@
 // Opens messages beside the list, without loading the page again.
 
 import { announce, tellTimes } from './cards.js';
-import { focusFirst } from './focus.js';
-import { askToLeave } from './leave.js';
+import { askToLeave } from './dialog.js';
+import { focusFirst } from './keys.js';
 import { markCurrent, rowOf, rows } from './list.js';
 import { call, page } from './rpc.js';
 

@@ -8,6 +8,16 @@ export function hold(card) {
   setTimeout(() => card.setAttribute('data-keys', ''), pause);
 }
 
+/** Focuses the first input, never a button: a key press meant for something else must not answer. */
+export function focusFirst(card) {
+  if (card?.matches('[data-type=approval]')) {
+    hold(card);
+    card.focus({ preventScroll: true });
+  } else {
+    (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
+  }
+}
+
 const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
 /** Handles a key of the approval that has the focus: A allows once, D gives a reason and denies, E edits the input. */

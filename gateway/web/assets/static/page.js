@@ -1,18 +1,16 @@
 // Starts the scripts of the page. Without them it is a plain page with plain forms.
 
-import { agentsChanged, outputChanged, outputOf, startAgents } from './agent.js';
+import { agentsChanged, leftChanged, outputChanged, outputOf, startAgents } from './agent.js';
 import { isPicking, pick, pickNone, pressBulk, startBulk } from './bulk.js';
 import { refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
-import { focusFirst } from './focus.js';
 import { ParleyAct, ParleyForm } from './form.js';
 import { canShow, close, openCard, press, read, startItem } from './item.js';
-import { startKeys } from './keys.js';
-import { leftChanged } from './left.js';
+import { focusFirst, startKeys } from './keys.js';
 import { mailChanged, startList } from './list.js';
 import { notifyOf, startNotifying } from './notify.js';
-import { showKeys, showPalette } from './palette.js';
+import { showKeys, showPalette, startPalette } from './palette.js';
 import { openKey, questionsChanged } from './questions.js';
 import { home } from './rpc.js';
 import { follow } from './stream.js';
@@ -31,6 +29,7 @@ tellTimes(document);
 startItem();
 startList();
 startBulk();
+startPalette(document.getElementById('commands'));
 if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard());
 startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), pick, isPicking, pickNone, pressBulk });

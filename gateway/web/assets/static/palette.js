@@ -1,27 +1,16 @@
-// The palette: everything that the page leads to, by a few letters. And the list of keys.
+// The palette: everything that the page does and leads to, by a few letters. And the list of keys.
 
-import { open } from './item.js';
+import { pickAll } from './bulk.js';
+import { dialog } from './dialog.js';
+import { open, openCard, press, read } from './item.js';
 import { rows } from './list.js';
 
-const most = 12; // entries shown at once
+const most = 60; // entries shown at once
 
 const keys = [
   ['j / k', 'next or previous message'], ['↵', 'open the message'], ['Esc', 'back to the list'], ['/', 'search'],
-  ['a', 'allow the call once'], ['d', 'deny it, with a reason'], ['e', 'done, or edit the input of a call'], ['s', 'snooze for 4 hours'], ['x', 'pick the message; a, d, e and s are for all that are picked'], ['u', 'mark as unread'], ['Ctrl ↵', 'send the form'], ['Ctrl K', 'go to anything'], ['?', 'these keys'],
+  ['a', 'allow the call once'], ['d', 'deny it, with a reason'], ['e', 'done, or edit the input of a call'], ['s', 'snooze for 4 hours'], ['x', 'pick the message; a, d, e and s are for all that are picked'], ['u', 'mark as unread'], ['Ctrl ↵', 'send the form'], ['Ctrl K', 'commands, agents and messages'], ['?', 'these keys'],
 ];
-
-function dialog(name, label) {
-  const d = document.createElement('dialog');
-  d.className = name;
-  d.setAttribute('aria-label', label);
-  const back = document.activeElement;
-  d.addEventListener('close', () => {
-    d.remove();
-    if (document.activeElement === document.body) back?.focus();
-  });
-  document.body.append(d);
-  return d;
-}
 
 export function showKeys() {
   const d = dialog('keys', 'Keys');
@@ -37,7 +26,54 @@ export function showKeys() {
   d.showModal();
 }
 
-/** Returns what the palette offers: the links of the left pane, and the messages of the list. */
+const themes = { '': 'as the system', light: 'light', dark: 'dark' };
+
+/** Sets the theme of all pages; '' is the system's. theme.js sets it when a page is loaded. */
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  try {
+    if (theme) localStorage.setItem('parley.theme', theme);
+    else localStorage.removeItem('parley.theme');
+  } catch { /* it is the theme of this page */ }
+}
+
+/** Returns the commands about the open message: those of its buttons. */
+function ofCard() {
+  const card = openCard();
+  const all = [];
+  const add = (text, kind, button) => { if (button && !button.disabled) all.push({ text, kind, go: () => button.click() }); };
+  const ask = card?.querySelector('form.ask');
+  const about = card?.querySelector('.heading')?.textContent ?? '';
+  for (const [value, text] of Object.entries({ once: 'Allow once', always: 'Always allow', deny: 'Deny', never: 'Never allow' })) {
+    const button = card?.matches('[data-type=approval]') && ask?.querySelector(`button[value=${value}]:not(.edit *)`);
+    const rule = [...(button ? button.querySelectorAll('.describe') : [])].map((d) => d.textContent).filter(Boolean).join(', ');
+    if (button) add(text, rule || about, button);
+  }
+  const opens = (text, details) => {
+    if (details) all.push({ text, kind: about, go: () => { details.open = true; details.querySelector('textarea, input')?.focus(); } });
+  };
+  opens('Deny with a reason', ask?.querySelector('.why'));
+  opens('Edit the input', ask?.querySelector('.edit'));
+  for (const b of card?.querySelectorAll('.tools .menu button') ?? []) add(`Snooze for ${b.textContent}`, about, b);
+  for (const b of card?.querySelectorAll('.tools button.quiet') ?? []) add(b.textContent, about, b);
+  if (card) all.push({ text: 'Mark as unread', kind: about, go: () => read(undefined, true) });
+  return all;
+}
+
+/** Returns the commands about the list, and the settings. */
+function ofPage() {
+  const groups = [...document.querySelectorAll('.groups a:not([aria-current])')].map((a) => ({ text: `Group by ${a.textContent.toLowerCase()}`, kind: 'list', go: () => location.assign(a.href) }));
+  const filters = [...document.querySelectorAll('.filter option:not([value=""])')].map((o) => ({
+    text: `Only ${o.textContent}`, kind: 'filter', go: () => { o.selected = true; o.closest('form').requestSubmit(); },
+  }));
+  const settings = Object.entries(themes).map(([theme, words]) => ({ text: `Theme: ${words}`, kind: 'setting', go: () => setTheme(theme) }));
+  const notify = document.getElementById('notify');
+  if (notify && !notify.hidden) settings.push({ text: notify.getAttribute('aria-pressed') === 'true' ? 'Notify me no more' : 'Notify me', kind: 'setting', go: () => notify.click() });
+  if (rows().length) groups.push({ text: 'Pick all', kind: 'list', go: pickAll });
+  return [...groups, ...filters, ...settings];
+}
+
+/** Returns what the palette offers: commands about the open message, the links of the left pane, the messages of the list, and commands. */
 function entries() {
   const links = [...document.querySelectorAll('.views a, .of-agents a, .foot a')].map((a) => ({
     text: a.querySelector('.name')?.textContent ?? a.firstChild.textContent.trim(), kind: a.closest('.of-agents') ? 'agent' : '', go: () => location.assign(a.href),
@@ -45,12 +81,18 @@ function entries() {
   const messages = rows().map((r) => ({
     text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, go: () => open(r.firstElementChild.href),
   }));
-  return [...links, ...messages, { text: 'Keys', kind: '?', go: showKeys }];
+  return [...ofCard(), ...links, ...messages, ...ofPage(), { text: 'Keys', kind: '?', go: showKeys }];
+}
+
+/** Has a button show the palette. */
+export function startPalette(button) {
+  button.hidden = false;
+  button.addEventListener('click', showPalette);
 }
 
 export function showPalette() {
-  const d = dialog('palette', 'Go to');
-  d.innerHTML = `<input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Go to" placeholder="Go to an agent or a message" autocomplete="off" spellcheck="false">
+  const d = dialog('palette', 'Commands');
+  d.innerHTML = `<input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Commands" placeholder="A command, an agent or a message" autocomplete="off" spellcheck="false">
     <ul id="palette-list" role="listbox" aria-label="Found"></ul>`;
   const [input, list] = [d.querySelector('input'), d.querySelector('ul')];
   const all = entries();
@@ -75,6 +117,7 @@ export function showPalette() {
     }));
     if (found.length > 0) input.setAttribute('aria-activedescendant', `palette-${at}`);
     else input.removeAttribute('aria-activedescendant');
+    list.children[at]?.scrollIntoView({ block: 'nearest' });
   }
   function go(entry) {
     d.close();

@@ -1,4 +1,18 @@
-// Asks whether to leave a form that was not sent.
+// The dialogs of the page.
+
+/** Adds a dialog to the page, which is removed when it closes. */
+export function dialog(name, label) {
+  const d = document.createElement('dialog');
+  d.className = name;
+  d.setAttribute('aria-label', label);
+  const back = document.activeElement;
+  d.addEventListener('close', () => {
+    d.remove();
+    if (document.activeElement === document.body) back?.focus();
+  });
+  document.body.append(d);
+  return d;
+}
 
 /** Asks whether to leave a form with input. It resolves to stay, keep or discard. */
 export function askToLeave() {
