@@ -45,6 +45,8 @@ var imports = map[string][]string{
 	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest"},
 	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
 
+	"bench": {"capabilities", "events", "gateway/api", "gateway/client"},
+
 	"internal/eventually": {},
 	"internal/sim":        {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
