@@ -323,9 +323,9 @@ func TestReaderDetectsDamageWhileRunning(t *testing.T) {
 	wantCode(t, j.Err(), parley.CorruptLog)
 }
 
-// TestEmptyBlockIsReplaced opens a folder with an empty block, which a process leaves that is killed while it creates its
-// journal.
-func TestEmptyBlockIsReplaced(t *testing.T) {
+// TestUnfinishedStreamIsReplaced opens a folder with an empty block and a description without its checksum, which a
+// process leaves that is killed while it creates its journal.
+func TestUnfinishedStreamIsReplaced(t *testing.T) {
 	o, err := testOptions(t).withDefaults()
 	if err != nil {
 		t.Fatal(err)
@@ -336,15 +336,16 @@ func TestEmptyBlockIsReplaced(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(blockFolder(&o), "1.blk"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Open(t.Context(), o)
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(filepath.Dir(blockFolder(&o)), "meta.inf"), []byte("{}"), 0o600); err != nil { // without its checksum
 		t.Fatal(err)
 	}
 	w := make(writer)
-	if err := await(t, j, j.Append(w.section(t, 0, 1))); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		j := open(t, o)
+		w.write(t, j, 0, 1)
+		w.check(t, j)
+		closeJournal(t, j)
 	}
-	closeJournal(t, j)
 }
 
 // TestKilledJournalIsNotReadAsAWhole opens journals after a kill. The server accepts the state that is derived from the

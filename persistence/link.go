@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -210,6 +211,9 @@ func (l *link) openStream(ctx context.Context, mark Mark) (jetstream.StreamState
 	if err := l.mayCreate(mark); err != nil {
 		return state, err
 	}
+	if err := l.prepare(ctx, l.o.streamName()); err != nil {
+		return state, err
+	}
 	if _, err := l.js.CreateStream(ctx, streamConfig(l.o)); err != nil {
 		return state, fmt.Errorf("create the journal: %w", unreachable(err))
 	}
@@ -242,6 +246,25 @@ func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, fou
 	}
 	l.first.Store(max(in.State.FirstSeq, 1))
 	return in.State, true, checkState(in.State, l.o.archived)
+}
+
+// prepare prepares to create a stream where the embedded server may have left an unfinished one. The server keeps a
+// description that is there, even one without its checksum: at the next start it would not find the stream.
+func (l *link) prepare(ctx context.Context, stream string) error {
+	if l.server == nil {
+		return nil
+	}
+	switch _, err := l.js.Stream(ctx, stream); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return unreachable(err)
+	}
+	err := os.Remove(filepath.Join(filepath.Dir(blockFolderOf(l.o, stream)), natsserver.JetStreamMetaFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return readOnly("an unfinished stream cannot be removed", err)
+	}
+	return nil
 }
 
 func (l *link) mayCreate(mark Mark) error {

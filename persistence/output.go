@@ -76,6 +76,9 @@ func (l *link) makeOutput(ctx context.Context, after uint64) error {
 	if after > 0 {
 		first = after + 1
 	}
+	if err := l.prepare(ctx, l.o.outputName()); err != nil {
+		return err
+	}
 	_, err := l.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name:              l.o.outputName(),
 		Subjects:          []string{"PARLEY.OUT." + l.o.Node.String() + ".*"},

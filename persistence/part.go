@@ -199,7 +199,7 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 // behind a mark, as BackupAfter does. The part is there whole, on disk, or not at all. It returns a Part without a Path
 // if there is nothing new, and refuses with ALREADY_RUNNING while another process writes to the folder.
 func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w io.Writer) error) (p Part, err error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := MakeFolder(folder); err != nil {
 		return Part{}, cannotBackUp(folder, err)
 	}
 	lock, err := os.OpenFile(filepath.Join(folder, partsLock), os.O_RDWR|os.O_CREATE, 0o600)

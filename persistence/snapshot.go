@@ -36,6 +36,9 @@ const derivedTimeout = 10 * time.Second
 func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	b, err := l.js.ObjectStore(ctx, l.o.bucketName())
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		if err := l.prepare(ctx, "OBJ_"+l.o.bucketName()); err != nil {
+			return nil, err
+		}
 		b, err = l.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 			Bucket:      l.o.bucketName(),
 			Description: "snapshots of a Parley node: derived from its journal",

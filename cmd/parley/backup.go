@@ -104,7 +104,7 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := persistence.MakeFolder(folder); err != nil {
 		return terminal.Unwritable(folder, err)
 	}
 	if there, err := os.ReadFile(filepath.Join(folder, keys.FileName)); err == nil && !bytes.Equal(there, seed) {

@@ -22,6 +22,7 @@ type Disk struct {
 	room    int64 // bytes that files may grow by; less than 0 is no limit
 	onFlush func(name string) error
 	onWrite func(name string)
+	record  *Record // nil records nothing
 }
 
 // Mount mounts an empty disk until the test ends. It skips the test if nothing can be mounted.
@@ -125,5 +126,6 @@ func (d *Disk) flush(n *fs.Inode, do func(failed bool)) syscall.Errno {
 	if err != nil {
 		return syscall.EIO
 	}
+	d.note(op{kind: flushed, of: n})
 	return 0
 }

@@ -74,6 +74,7 @@ func (f *file) Write(ctx context.Context, h fs.FileHandle, data []byte, off int6
 	c := change{at: off, data: append([]byte(nil), data...)}
 	f.data = c.apply(f.data)
 	f.pending = append(f.pending, c)
+	f.disk.note(op{kind: changed, of: &f.Inode, change: c})
 	f.changed = time.Now()
 	f.disk.mu.Unlock()
 	if open, ok := h.(*handle); ok && open.sync {
@@ -130,6 +131,7 @@ func (f *file) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, o
 		c := change{at: int64(size)}
 		f.data = c.apply(f.data)
 		f.pending = append(f.pending, c)
+		f.disk.note(op{kind: changed, of: &f.Inode, change: c})
 	}
 	if mode, ok := in.GetMode(); ok {
 		f.mode = mode & 0o7777

@@ -38,17 +38,27 @@ func (d *folder) Create(ctx context.Context, name string, flags, mode uint32, ou
 	f := &file{disk: d.disk, mode: mode & 0o7777, changed: time.Now()}
 	f.attributes(&out.Attr)
 	n := d.NewPersistentInode(ctx, f, fs.StableAttr{Mode: syscall.S_IFREG})
+	d.link(name, n)
 	return n, handleFor(flags), fuse.FOPEN_KEEP_CACHE, 0
 }
 
 // Mkdir implements fs.NodeMkdirer.
-func (d *folder) Mkdir(ctx context.Context, _ string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+func (d *folder) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	if d.isFull() {
 		return nil, syscall.ENOSPC
 	}
 	sub := &folder{disk: d.disk}
 	sub.attributes(&out.Attr)
-	return d.NewPersistentInode(ctx, sub, fs.StableAttr{Mode: syscall.S_IFDIR}), 0
+	n := d.NewPersistentInode(ctx, sub, fs.StableAttr{Mode: syscall.S_IFDIR})
+	d.link(name, n)
+	return n, 0
+}
+
+// link records a new name.
+func (d *folder) link(name string, n *fs.Inode) {
+	d.disk.mu.Lock()
+	defer d.disk.mu.Unlock()
+	d.disk.note(op{kind: linked, of: &d.Inode, name: name, child: n})
 }
 
 func (d *folder) isFull() bool {
@@ -58,18 +68,26 @@ func (d *folder) isFull() bool {
 }
 
 // Unlink implements fs.NodeUnlinker: the server forgets the name.
-func (d *folder) Unlink(context.Context, string) syscall.Errno { return 0 }
-
-// Rmdir implements fs.NodeRmdirer.
-func (d *folder) Rmdir(_ context.Context, name string) syscall.Errno {
-	if sub := d.GetChild(name); sub != nil && len(sub.Children()) > 0 {
-		return syscall.ENOTEMPTY
-	}
+func (d *folder) Unlink(_ context.Context, name string) syscall.Errno {
+	d.disk.mu.Lock()
+	defer d.disk.mu.Unlock()
+	d.disk.note(op{kind: unlinked, of: &d.Inode, name: name})
 	return 0
 }
 
+// Rmdir implements fs.NodeRmdirer.
+func (d *folder) Rmdir(ctx context.Context, name string) syscall.Errno {
+	if sub := d.GetChild(name); sub != nil && len(sub.Children()) > 0 {
+		return syscall.ENOTEMPTY
+	}
+	return d.Unlink(ctx, name)
+}
+
 // Rename implements fs.NodeRenamer: the server moves the name.
-func (d *folder) Rename(context.Context, string, fs.InodeEmbedder, string, uint32) syscall.Errno {
+func (d *folder) Rename(_ context.Context, name string, to fs.InodeEmbedder, toName string, _ uint32) syscall.Errno {
+	d.disk.mu.Lock()
+	defer d.disk.mu.Unlock()
+	d.disk.note(op{kind: renamed, of: &d.Inode, name: name, child: d.GetChild(name), to: to.EmbeddedInode(), toName: toName})
 	return 0
 }
 
