@@ -120,6 +120,12 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reads("#empty", "Nothing is snoozed")
+	h.ask(actors.Ask{Title: "Which zone?", Fields: []events.Field{{Name: "zone", Type: events.Radio, Options: []events.Option{{Value: "eu"}, {Value: "us"}}}, {Name: "why"}}})
+	b.open("/questions")
+	b.reads("#alone .heading", "Which zone?")
+	b.until(`document.activeElement.matches("#alone [type=radio]")`)
+	b.press("2")
+	b.until(`document.querySelector("#alone [type=radio]:checked")?.closest("label").textContent.includes("us")`)
 	b.checkNoFaults()
 }
 

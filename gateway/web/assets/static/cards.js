@@ -25,10 +25,11 @@ const spans = new Intl.RelativeTimeFormat([], { style: 'short' });
 
 /** Updates the spans of time from now, such as 3 min. ago. */
 export function tellSpans(root) {
-  for (const t of root.querySelectorAll('time.span')) {
+  for (const t of root.querySelectorAll('time:is(.span, .age, .left-time)')) {
     const seconds = (new Date(t.dateTime) - Date.now()) / 1000;
     const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? ['second', 1];
-    t.textContent = `(${spans.format(Math.trunc(seconds / size), unit)})`;
+    const text = spans.format(Math.trunc(seconds / size), unit);
+    t.textContent = t.matches('.span') ? `(${text})` : text.replace('.', '');
   }
 }
 
@@ -39,6 +40,7 @@ export function tellTimes(root) {
     const at = new Date(t.dateTime);
     const isToday = at.toDateString() === today;
     t.title = at.toLocaleString();
+    if (t.matches('.age, .left-time')) continue;
     t.textContent = at.toLocaleString([], isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' });
   }
 }

@@ -37,6 +37,16 @@ function decide(card, key, event) {
   }
 }
 
+/** Chooses the option with a number, of the field with the focus or else the first one with options. A button gets the focus alone. */
+function choose(number) {
+  const card = document.querySelector('#alone > .message[data-waits]:not([data-type=approval])');
+  const fields = [...card?.querySelectorAll('.field:has(.choices)') ?? []];
+  const field = fields.find((f) => f.contains(document.activeElement)) ?? fields[0];
+  const option = field?.querySelectorAll('.choices :is(input, button)')[number - 1];
+  option?.focus();
+  if (option?.matches('input')) option.click();
+}
+
 /** Moves the focus to the next row of the list, or the one before. */
 function step(by) {
   const rows = [...document.querySelectorAll('#stream .entry > a')];
@@ -76,6 +86,7 @@ function pressed(event, more) {
       return;
     }
   }
+  if (/^[1-9]$/.test(key)) choose(Number(key));
   const act = { j: () => step(1), k: () => step(-1), e: more.done, u: more.unread, s: more.snooze, x: more.pick, '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
   if (!act) return;
   if (key !== 'escape') event.preventDefault();

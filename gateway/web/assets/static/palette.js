@@ -9,7 +9,7 @@ const most = 60; // entries shown at once
 
 const keys = [
   ['j / k', 'next or previous message'], ['↵', 'open the message'], ['Esc', 'back to the list'], ['/', 'search'],
-  ['a', 'allow the call once'], ['d', 'deny it, with a reason'], ['e', 'done, or edit the input of a call'], ['s', 'snooze for 4 hours'], ['x', 'pick the message; a, d, e and s are for all that are picked'], ['u', 'mark as unread'], ['Ctrl ↵', 'send the form'], ['Ctrl K', 'commands, agents and messages'], ['?', 'these keys'],
+  ['a', 'allow the call once'], ['d', 'deny it, with a reason'], ['e', 'done, or edit the input of a call'], ['s', 'snooze for 4 hours'], ['x', 'pick the message; a, d, e and s are for all that are picked'], ['u', 'mark as unread'], ['1 – 9', 'choose an option of a question'], ['Ctrl ↵', 'send the form'], ['Ctrl K', 'commands, agents and messages'], ['?', 'these keys'],
 ];
 
 export function showKeys() {
