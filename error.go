@@ -34,6 +34,7 @@ const (
 	AgentArchived       Code = "AGENT_ARCHIVED"
 	Archived            Code = "ARCHIVED" // what was asked for is in a segment of the journal that is elsewhere
 	AnswerPending       Code = "ANSWER_PENDING"
+	Amended             Code = "AMENDED" // the question is another than the one that was shown
 	NoPendingInput      Code = "NO_PENDING_INPUT"
 	NoPendingPermission Code = "NO_PENDING_PERMISSION"
 	NodeUnreachable     Code = "NODE_UNREACHABLE"

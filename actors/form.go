@@ -203,7 +203,7 @@ func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
 // Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
 // form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
+	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Revision: ans.Revision, Values: ans.Values, Texts: ans.Texts}
 	return settle(a, ctx, answerForm{draft})
 }
 
@@ -340,6 +340,33 @@ func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
 	return b.outcomeOf(msg.Form, true)
 }
 
+// Amend corrects the question of an open form that the agent asked. Nil parts stay as they are. Answers to an earlier
+// revision are refused. It returns the form as it is now.
+func (a *Agent) Amend(ctx context.Context, m Amendment) (view.Message, error) {
+	return call(ctx, a, amendForm{mailbox.AmendForm{
+		Form: m.Form, Title: m.Title, Description: m.Description, Fields: m.Fields, Note: m.Note,
+	}})
+}
+
+type amendForm struct{ mailbox.AmendForm }
+
+func (m amendForm) handle(b *mailboxActor) (view.Message, error) {
+	if m.Fields != nil {
+		var err error
+		if m.Schema, err = compileFields(b.node, b.reg.id, m.Fields); err != nil {
+			return view.Message{}, err
+		}
+	}
+	if _, err := b.decide(m.AmendForm); err != nil {
+		return view.Message{}, err
+	}
+	msg, err := b.state.Mail.FindForm(m.Form)
+	if err != nil {
+		return view.Message{}, err
+	}
+	return b.viewer().envelope(msg)
+}
+
 // Forward forwards a form to another agent that this one can reach. The first answer settles it.
 func (a *Agent) Forward(ctx context.Context, ref capabilities.FormRef, to string) error {
 	remote, err := callRelay(ctx, a, forwardForm{ref, to})
@@ -434,12 +461,23 @@ type Request struct {
 
 // Answer is an answer to a form. Values are typed; a string for a capability field is a path of the answerer's names.
 // Texts are read by the types of their fields, as on a command line. A field is in one of the two. Digest, if it is
-// not "", is the digest of the call that was shown: an approval of another call is refused.
+// not "", is the digest of the call that was shown: an approval of another call is refused. Revision, if it is not 0, is
+// that of the question that was shown: an answer to another one is refused.
 type Answer struct {
-	Form   capabilities.FormRef
-	Digest string
-	Values map[string]capabilities.Value
-	Texts  []events.FieldText
+	Form     capabilities.FormRef
+	Digest   string
+	Revision uint64
+	Values   map[string]capabilities.Value
+	Texts    []events.FieldText
+}
+
+// Amendment corrects the question of a form. Nil parts stay as they are.
+type Amendment struct {
+	Form        capabilities.FormRef
+	Title       *string
+	Description *string
+	Fields      []events.Field
+	Note        string // why
 }
 
 // Requests are the forms by which an agent asks others for capabilities, and others ask it.

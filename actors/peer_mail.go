@@ -98,6 +98,18 @@ func acceptWithin(b *mailboxActor, from capabilities.NodeID, c mailbox.Command) 
 			c = r
 		}
 	}
+	if r, ok := c.(mailbox.RemoteAmendment); ok {
+		news, err := recalled(b, func() (bool, error) { return r.IsNews(b.state) })
+		if err != nil {
+			return 0, err
+		}
+		if news {
+			if r.Schema, err = compileFields(b.node, ofNode(from), r.Amendment.Fields); err != nil {
+				return 0, later(err)
+			}
+			c = r
+		}
+	}
 	if settle, ok := c.(mailbox.RemoteAnswer); ok {
 		at, err = acceptAnswer(b, settle)
 	} else {

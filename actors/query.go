@@ -420,6 +420,10 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 		e.DraftAt = f.Draft.Date
 	}
 	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
+	e.Revision = f.Revision()
+	if a := f.Amended; a != nil {
+		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
+	}
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
 	if f.IsOpen() {
 		return nil

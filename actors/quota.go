@@ -205,6 +205,12 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 	case mailbox.RemoteDelivery:
 		c.Quotas = a.ofSender(from)
 		return c
+	case mailbox.RecordAmendment:
+		c.Quotas = a.ofSender(from)
+		return c
+	case mailbox.RemoteAmendment:
+		c.Quotas = a.ofSender(from)
+		return c
 	case mailbox.MintCapability:
 		c.Quotas = a.ofSender(from)
 		return c

@@ -31,6 +31,18 @@ func appendPayload(b []byte, e Event) ([]byte, error) {
 				Again         bool
 			}{e.Run, e.Error, e.Output, e.Again})
 		}
+	case *AnswerQueued:
+		if e.Revision == 0 { // earlier versions of the program can decode it
+			return encodeArray(b, &struct {
+				Form   capabilities.ID
+				Reason Reason
+				Note   string
+				Values capabilities.Value
+				Grants []capabilities.Grant
+				Date   capabilities.Time
+				Answer capabilities.ID
+			}{e.Form, e.Reason, e.Note, e.Values, e.Grants, e.Date, e.Answer})
+		}
 	case *FormAnswered:
 		return appendAnswered(b, e), nil
 	case *FormCancelled:

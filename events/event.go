@@ -57,6 +57,7 @@ const (
 	kindMessageRestored   Kind = 44
 	kindMessagesRead      Kind = 45
 	kindDraftSaved        Kind = 46
+	kindFormAmended       Kind = 50
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -135,6 +136,8 @@ func (*MessagesRead) kind() Kind { return kindMessagesRead }
 
 func (*DraftSaved) kind() Kind { return kindDraftSaved }
 
+func (*FormAmended) kind() Kind { return kindFormAmended }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -174,7 +177,7 @@ var schemas = map[Kind]schema{
 	kindRuleAdded:         {name: "RuleAdded", version: 2, make: func() Event { return new(RuleAdded) }, upcast: map[uint8]upcast{1: ruleShaped}},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
-	kindAnswerQueued:      {name: "FormAnswering", version: 2, make: func() Event { return new(AnswerQueued) }, upcast: map[uint8]upcast{1: lengthened(6)}},
+	kindAnswerQueued:      {name: "FormAnswering", version: 3, make: func() Event { return new(AnswerQueued) }, upcast: map[uint8]upcast{1: lengthened(6), 2: lengthened(7)}},
 	kindForwardQueued:     {name: "FormForwarding", version: 1, make: func() Event { return new(ForwardQueued) }},
 	kindInvitationMade:    {name: "InvitationMade", version: 2, make: func() Event { return new(InvitationMade) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
@@ -192,6 +195,7 @@ var schemas = map[Kind]schema{
 	kindMessageRestored:   {name: "MessageRestored", version: 1, make: func() Event { return new(MessageRestored) }},
 	kindMessagesRead:      {name: "MessagesRead", version: 1, make: func() Event { return new(MessagesRead) }},
 	kindDraftSaved:        {name: "DraftSaved", version: 1, make: func() Event { return new(DraftSaved) }},
+	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 
@@ -220,6 +224,10 @@ func Version(e Event) int {
 		}
 	case *RunEnded:
 		if e.By.IsZero() {
+			return 2
+		}
+	case *AnswerQueued:
+		if e.Revision == 0 {
 			return 2
 		}
 	}

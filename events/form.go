@@ -1,12 +1,14 @@
 package events
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
+	"parley/internal/pack"
 )
 
 // FieldType is the type of a field: the values that it takes and the widget that shows it. "" is text, or with a
@@ -175,15 +177,17 @@ func forwardedVia(payload []byte) ([]byte, error) {
 }
 
 // AnswerQueued is a holder's answer or decline of a form whose home is on another node, kept until the home has
-// decided on it. Reason is "" for an answer. Secret values are sealed. Answer is the settlement's own ID.
+// decided on it. Reason is "" for an answer. Secret values are sealed. Answer is the settlement's own ID. Revision is
+// that of the question that was answered; 0 for the question as it was asked.
 type AnswerQueued struct {
-	Form   capabilities.ID      `json:"form"`
-	Reason Reason               `json:"reason,omitempty"`
-	Note   string               `json:"note,omitempty"`
-	Values capabilities.Value   `json:"values,omitzero"`
-	Grants []capabilities.Grant `json:"grants,omitempty"`
-	Date   capabilities.Time    `json:"date"`
-	Answer capabilities.ID      `json:"answer,omitzero"`
+	Form     capabilities.ID      `json:"form"`
+	Reason   Reason               `json:"reason,omitempty"`
+	Note     string               `json:"note,omitempty"`
+	Values   capabilities.Value   `json:"values,omitzero"`
+	Grants   []capabilities.Grant `json:"grants,omitempty"`
+	Date     capabilities.Time    `json:"date"`
+	Answer   capabilities.ID      `json:"answer,omitzero"`
+	Revision uint64               `json:"revision,omitempty"`
 }
 
 // ForwardQueued is a holder's forward of a form whose home is on another node, kept until the home has decided on it.
@@ -193,6 +197,26 @@ type ForwardQueued struct {
 	To   capabilities.ID   `json:"to"`
 	Via  capabilities.ID   `json:"via,omitzero"`
 	Date capabilities.Time `json:"date"`
+}
+
+// FormAmended replaces the question of an open form. It is recorded at the form's home and in each copy. The question as
+// it was asked is revision 1, so the first amendment is revision 2. Note is a comment by the asker. Digest is that of
+// QuestionDigest.
+type FormAmended struct {
+	Form        capabilities.ID   `json:"form"`
+	Revision    uint64            `json:"revision"`
+	Title       string            `json:"title,omitempty"`
+	Description string            `json:"description"`
+	Fields      []Field           `json:"fields"`
+	Note        string            `json:"note,omitempty"`
+	Digest      Hash              `json:"digest"`
+	Date        capabilities.Time `json:"date"`
+}
+
+// QuestionDigest returns the digest of the question: its title, description and fields as they are encoded.
+func (e *FormAmended) QuestionDigest() Hash {
+	b := appendTexts(pack.AppendArray(nil, 3), e.Title, e.Description)
+	return sha256.Sum256(appendList(b, e.Fields, appendField))
 }
 
 // DraftSaved is the unfinished answer of a recipient of a form, as it was last typed. Values is a record of the texts of

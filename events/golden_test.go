@@ -53,6 +53,14 @@ func goldenForm() *FormRequested {
 	}
 }
 
+func goldenAmendment() *FormAmended {
+	e := &FormAmended{
+		Form: testID(1), Revision: 2, Title: "Title", Description: "Which port is it?", Fields: goldenForm().Fields, Note: "the port, not the name", Date: goldenAt,
+	}
+	e.Digest = e.QuestionDigest()
+	return e
+}
+
 func goldenFormOfDialect() *FormRequested {
 	f := goldenForm()
 	f.Origin = &Origin{Dialect: "question", ID: "q1", Session: "s1", Submit: "Send", Run: "r1", Agent: "planner", Turn: 3, Bare: true}
@@ -70,6 +78,8 @@ func samples() map[string]Event {
 		},
 		"FormCancelled.v2":    &FormCancelled{Form: testID(1), Reason: Declined, By: testID(5), Note: "not today", Date: goldenAt, Answer: testID(30)},
 		"FormForwarded.v2":    &FormForwarded{Form: testID(1), By: testID(5), To: testID(8), Date: goldenAt, Via: testID(20)},
+		"FormAnswering.v3":    &AnswerQueued{Form: testID(1), Values: goldenValue(), Date: goldenAt, Answer: testID(30), Revision: 2},
+		"FormAmended.v1":      goldenAmendment(),
 		"FormAnswering.v2":    &AnswerQueued{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt, Answer: testID(30)},
 		"FormForwarding.v1":   &ForwardQueued{Form: testID(1), To: testID(8), Via: testID(20), Date: goldenAt},
 		"CapabilityMinted.v1": &CapabilityMinted{Grant: goldenGrant(20)},

@@ -76,6 +76,7 @@ const (
 	OutboxMint       OutboxKind = 5 // a new grant, for its target
 	OutboxAnswer     OutboxKind = 6 // an answer, for the home of the form
 	OutboxForward    OutboxKind = 7 // a forward of a form, for the form's home
+	OutboxAmendment  OutboxKind = 8 // the latest amendment of a form
 )
 
 // MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are

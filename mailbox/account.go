@@ -138,7 +138,7 @@ func (s *State) CheckForward(l *Limits, form capabilities.ID, now capabilities.T
 		return nil // the command is refused for it
 	}
 	var growth Amounts
-	growth[QuotaDaily] = sizeOfForm(m.Form.FormRequested)
+	growth[QuotaDaily] = m.Form.size()
 	return l.check(s.Account.Own(now), growth)
 }
 
@@ -186,8 +186,12 @@ func ownChange(s *State, e events.Event) (c Amounts) {
 	case *events.FormForwarded:
 		if e.By == s.ID {
 			if m, err := s.Mail.form(e.Form); err == nil {
-				c[QuotaDaily] = sizeOfForm(m.Form.FormRequested)
+				c[QuotaDaily] = m.Form.size()
 			}
+		}
+	case *events.FormAmended:
+		if m, err := s.Mail.openForm(e.Form); err == nil && m.Form.From == s.ID {
+			c[QuotaBytes], c[QuotaDaily] = m.Form.growth(e), sizeOfAmendment(e)
 		}
 	case *events.AnswerQueued:
 		c[QuotaDaily] = int64(e.Values.Extent().Bytes + len(e.Note))
@@ -210,7 +214,7 @@ func ownChange(s *State, e events.Event) (c Amounts) {
 // freedByEnd returns the change that the end of a form makes, if the agent asked it.
 func freedByEnd(s *State, form capabilities.ID) (c Amounts) {
 	if m, err := s.Mail.form(form); err == nil && m.Form.From == s.ID && m.Form.IsOpen() {
-		c[QuotaForms], c[QuotaBytes] = -1, -sizeOfForm(m.Form.FormRequested)
+		c[QuotaForms], c[QuotaBytes] = -1, -m.Form.size()
 	}
 	return c
 }
@@ -229,6 +233,13 @@ func senderChange(s *State, e events.Event) (by capabilities.ID, c Amounts) {
 			n := sizeOfMessage(e)
 			c[QuotaInbox], c[QuotaDaily] = n, n
 			by = s.Account.of(e.From)
+		}
+	case *events.FormAmended:
+		if m, err := s.Mail.openForm(e.Form); err == nil && m.Form.From != s.ID {
+			by, c[QuotaDaily] = s.Account.of(m.Form.From), sizeOfAmendment(e)
+			if isHeld(s, m) {
+				c[QuotaInbox] = m.Form.growth(e)
+			}
 		}
 	case *events.FormAnswered:
 		if m, err := s.Mail.form(e.Form); err == nil {
@@ -330,7 +341,7 @@ func roomExceeded(q Quota, used, limit int64) *parley.Error {
 // besides.
 func (m *Message) Size() int64 {
 	if m.Form != nil {
-		return sizeOfForm(m.Form.FormRequested)
+		return m.Form.size()
 	}
 	return sizeOfMessage(m.Posted)
 }

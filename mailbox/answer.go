@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -29,7 +30,7 @@ func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 		return nil, err
 	}
 	e := &events.AnswerQueued{
-		Form: c.Answer.Form, Reason: c.Answer.Reason, Note: c.Answer.Note, Grants: c.Answer.Grants, Date: now, Answer: c.Answer.Answer,
+		Form: c.Answer.Form, Reason: c.Answer.Reason, Note: c.Answer.Note, Grants: c.Answer.Grants, Date: now, Answer: c.Answer.Answer, Revision: c.Answer.Revision,
 	}
 	if e.Reason == "" {
 		e.Values = c.Answer.Masked()
@@ -87,6 +88,8 @@ type SettleForm struct {
 	Sealed map[string]capabilities.Value
 	Grants []capabilities.Grant
 
+	Revision uint64 // of the question that is answered; 0 for the question as it was asked
+
 	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
 	// and other settlements of the same agent too.
 	Answer capabilities.ID
@@ -129,12 +132,13 @@ type RemoteAnswer struct {
 }
 
 // Reply is an answer as an agent gives it. A capability in Values may be a path. Digest, if set, is of the call that
-// the answerer was shown.
+// the answerer was shown. Revision, if set, is of the question that the answerer was shown.
 type Reply struct {
-	Form   capabilities.FormRef
-	Digest string
-	Values map[string]capabilities.Value
-	Texts  []events.FieldText
+	Form     capabilities.FormRef
+	Digest   string
+	Revision uint64
+	Values   map[string]capabilities.Value
+	Texts    []events.FieldText
 
 	Answer capabilities.ID // the settlement's own ID, if it was given one; equal settlements may have the same
 
@@ -152,6 +156,11 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if r.Digest != "" && r.Digest != f.Digest() {
 		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
 			WithHint("parley permit ls shows what waits")
+	}
+	if r.Revision != 0 {
+		if err := f.checkRevision(r.Revision, fmt.Sprintf("form %d", m.Number)); err != nil {
+			return SettleForm{}, capabilities.ID{}, err
+		}
 	}
 	if err := f.refuseEdit(r); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
@@ -189,7 +198,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer, Revision: f.answering()}
 	if c.Answer.IsZero() {
 		c.Answer = answerID(s, f, ids)
 	}
@@ -213,7 +222,7 @@ func (s *State) DraftDecline(ref capabilities.FormRef, note string, ids IDs) (Se
 	if err := checkText("a reason", note, maxReason); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	c := SettleForm{Form: m.Form.ID, By: s.ID, Reason: events.Declined, Note: note, Answer: answerID(s, m.Form, ids)}
+	c := SettleForm{Form: m.Form.ID, By: s.ID, Reason: events.Declined, Note: note, Answer: answerID(s, m.Form, ids), Revision: m.Form.answering()}
 	return c, m.Form.From, nil
 }
 
@@ -269,6 +278,9 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	}
 	if f.Deadline != 0 && now >= f.Deadline { // ExpireForms has not run yet
 		return nil, parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
+	}
+	if err := f.checkRevision(c.Revision, "the form"); err != nil {
+		return nil, err
 	}
 	if c.Reason != "" {
 		if err := c.checkDecline(); err != nil {
@@ -394,7 +406,7 @@ func (c SaveDraft) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	if err != nil {
 		return nil, err
 	}
-	e := &events.DraftSaved{Form: m.Form.ID, Date: now}
+	e := &events.DraftSaved{Form: m.Form.ID, Revision: m.Form.answering(), Date: now}
 	if len(c.Values) > 0 {
 		e.Values = capabilities.Record(c.Values)
 	}

@@ -34,6 +34,8 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.formCancelled(e)
 	case *events.FormForwarded:
 		return f.formForwarded(e)
+	case *events.FormAmended:
+		return f.formAmended(e)
 	case *events.MessagePosted:
 		return f.messagePosted(e)
 	case *events.MessageDismissed:
@@ -230,6 +232,9 @@ func (f fold) formForwarded(e *events.FormForwarded) error {
 	if m.Form.From == f.ID {
 		f.Grants.addReply(e.To, e.Form, e.Date)
 		f.Outbox.enqueue(events.OutboxCopy, e.Form, e.To)
+		if m.Form.Amended != nil { // the copy is of the form as it was asked
+			f.Outbox.enqueue(events.OutboxAmendment, e.Form, e.To)
+		}
 		f.Outbox.enqueue(events.OutboxForwarded, e.Form, e.By)
 	}
 	f.retire(m)

@@ -21,11 +21,14 @@ type Form struct {
 	Settled   uint64                // the mailbox's version after its end; 0 while it is open
 	Offered   *events.RulesOffered  // of an approval at its home: the rules to choose from, and the folder of the call
 	Draft     *events.DraftSaved    // the agent's own unfinished answer; nil if there is none
+	Amended   *events.FormAmended   // the last amendment, which FormRequested includes; nil if there is none
 
 	// Of a copy whose home is on another node: the answer and forwards on their way there, and why it refused the last.
 	QueuedAnswer   *events.AnswerQueued
 	QueuedForwards []events.ForwardQueued
 	Refused        string
+
+	asked, before *events.FormRequested // of an amended form: as it was asked, and before the last amendment
 
 	comment *events.Origin // the origin, if it is in a comment: see originInComment
 }
@@ -163,14 +166,22 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	return Existing{}, false, nil
 }
 
-// sameAs refuses a request that differs from the form under its key or name.
+// sameAs refuses a request that differs from the form under its key or name. An amended form may be requested as it was
+// asked, and as it is now.
 func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	to, err := s.addressed(a.To)
 	if err != nil {
 		return err
 	}
-	f := m.Form
-	var differs []string
+	differs := a.differences(s, m.Form, m.Form.asAsked(), to)
+	if len(differs) > 0 && m.Form.Amended != nil {
+		differs = a.differences(s, m.Form, m.Form.FormRequested, to)
+	}
+	return keyConflict(m, what, name, differs)
+}
+
+// differences returns the parts in which a request to an agent differs from a form, as that was asked or is now.
+func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to capabilities.ID) (differs []string) {
 	note := func(part string, same bool) {
 		if !same {
 			differs = append(differs, part)
@@ -182,14 +193,15 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	if a.Kind == events.Approval && f.Kind == events.Approval {
 		title, description = "tool", "input"
 	}
-	note(title, a.Title == f.Title)
-	note(description, a.Description == f.Description)
-	note("fields", f.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
+	note(title, a.Title == e.Title)
+	note(description, a.Description == e.Description)
+	asked := Form{FormRequested: e, comment: f.comment}
+	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || a.editable == IsEditable(f.Fields))
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
-	return keyConflict(m, what, name, differs)
+	return differs
 }
 
 // isForHost reports whether the agent asked its host.

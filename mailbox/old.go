@@ -213,6 +213,8 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 		m.Form.Ended = e
 	case *events.FormForwarded:
 		m.Form.addForward(e, self)
+	case *events.FormAmended:
+		m.Form.amend(e)
 	default:
 		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
 	}

@@ -58,7 +58,7 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	switch p.Kind {
 	case events.OutboxMint:
 		o.mints += change
-	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded:
+	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -162,6 +162,8 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 		return copyFor(s, m, p.To), nil
 	case events.OutboxAnswer:
 		return m.Form.queuedAnswer(s.ID)
+	case events.OutboxAmendment:
+		return RecordAmendment{Amendment: m.Form.Amended}, nil
 	case events.OutboxForwarded:
 		return RecordOutcome{Form: p.Subject, Forwarded: m.Form.forwardedBy(p.To)}, nil
 	}
@@ -231,18 +233,18 @@ func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 		return nil, parley.Refuse(parley.Internal, "outbox item of an answer to form %s, which has none", f.ID)
 	}
 	values, _ := e.Values.AsRecord()
-	return SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer}, nil
+	return SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer, Revision: e.Revision}, nil
 }
 
 // copyFor returns the copy of a message for one of its recipients. It leaves out what is private to the sender, and
-// adds the chain of forwards.
+// adds the chain of forwards. The copy of an amended form is the form as it was asked: the amendment follows it.
 func copyFor(s *State, m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted
 		c.Via, c.Facet = s.Grants.presented(c.Via, to), capabilities.Facet{}
 		return AcceptDelivery{Posted: &c}
 	}
-	c := *m.Form.FormRequested
+	c := *m.Form.asAsked()
 	via := c.Via
 	strip(&c)
 	for _, h := range m.Form.Forwarded {
@@ -307,6 +309,11 @@ func (f fold) refused(p OutboxItem, why string) {
 		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil { // a form is declined by an event of its own
 			m.Refused = why
 			f.Mail.index.Note(m.Number, f.Version)
+			f.Mail.touch(m, f.Version)
+		}
+	case events.OutboxAmendment:
+		if m, err := f.Mail.form(p.Subject); err == nil && m.Form.IsOpen() {
+			m.Form.Refused = why
 			f.Mail.touch(m, f.Version)
 		}
 	case events.OutboxAnswer:

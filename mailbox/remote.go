@@ -16,6 +16,8 @@ func Pack(c Command) []events.Event {
 		return []events.Event{c.Posted}
 	case RecordOutcome:
 		return c.events()
+	case RecordAmendment:
+		return []events.Event{c.Amendment}
 	case RecordRevocation:
 		return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}
 	case MintCapability:
@@ -23,7 +25,7 @@ func Pack(c Command) []events.Event {
 		g.Parent = c.Via
 		return []events.Event{&events.CapabilityMinted{Grant: g}}
 	case SettleForm:
-		e := &events.AnswerQueued{Form: c.Form, Reason: c.Reason, Note: c.Note, Grants: c.Grants, Answer: c.Answer}
+		e := &events.AnswerQueued{Form: c.Form, Reason: c.Reason, Note: c.Note, Grants: c.Grants, Answer: c.Answer, Revision: c.Revision}
 		if c.Reason == "" {
 			e.Values = capabilities.Record(c.Values)
 		}
@@ -77,6 +79,8 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		return RemoteOutcome{RecordOutcome: RecordOutcome{Form: e.Form, Answered: e}, Home: from}, from, kind == events.OutboxOutcome
 	case *events.FormCancelled:
 		return RemoteOutcome{RecordOutcome: RecordOutcome{Form: e.Form, Cancelled: e}, Home: from}, from, kind == events.OutboxOutcome
+	case *events.FormAmended:
+		return RemoteAmendment{RecordAmendment: RecordAmendment{Amendment: e}, Home: from}, from, kind == events.OutboxAmendment
 	case *events.FormForwarded:
 		if kind == events.OutboxForward {
 			return RemoteForward{ForwardForm{Form: e.Form, By: e.By, To: e.To, Via: e.Via}}, e.By, true
@@ -105,7 +109,7 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 }
 
 func unpackAnswer(e *events.AnswerQueued, from capabilities.ID, kind events.OutboxKind) (Command, capabilities.ID, bool) {
-	c := RemoteAnswer{SettleForm: SettleForm{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer}}
+	c := RemoteAnswer{SettleForm: SettleForm{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer, Revision: e.Revision}}
 	if e.Reason == "" {
 		values, isRecord := e.Values.AsRecord()
 		if !isRecord {

@@ -14,12 +14,13 @@ import (
 	"parley/mailbox/index"
 )
 
-// snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, and headFormat of that of
-// headSnapshot. A snapshot of another version, but for wholeNames, is not read: the mailbox is replayed from its log.
+// snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, amendedFormat of that of
+// amendedSnapshot, and headFormat of that of headSnapshot. A snapshot of another version, but for wholeNames, is not read: the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	inboxFormat    = 12
 	headFormat     = 13
+	amendedFormat  = 14
 	wholeNames     = 11 // the last format of a head with all names
 )
 
@@ -192,6 +193,9 @@ func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
 	if err == nil {
 		b, err = s.withInbox(b)
 	}
+	if err == nil {
+		b, err = s.withAmendments(b)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
@@ -257,11 +261,18 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	if head != nil {
 		encoded = head.State
 	}
-	var inbox *inboxSnapshot
+	var amended amendedSnapshot
 	format := 0
 	if err == nil {
 		format, err = formatOf(encoded)
 	}
+	if err == nil && format == amendedFormat {
+		if err = decode(encoded, &amended); err == nil {
+			encoded = amended.State
+			format, err = formatOf(encoded)
+		}
+	}
+	var inbox *inboxSnapshot
 	if err == nil && format == inboxFormat {
 		inbox = new(inboxSnapshot)
 		if err = decode(encoded, inbox); err == nil {
@@ -286,6 +297,9 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	}
 	if err == nil {
 		err = img.restore(s)
+	}
+	if err == nil {
+		err = amended.restore(s)
 	}
 	s.Mail.tally = nil
 	if err == nil && inbox != nil {

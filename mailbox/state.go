@@ -105,7 +105,7 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 func Spends(c Command) bool {
 	switch c.(type) {
 	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
-		SnoozeMessage, MarkMessages, SaveDraft:
+		SnoozeMessage, MarkMessages, SaveDraft, AmendForm:
 		return true
 	}
 	return false

@@ -54,9 +54,18 @@ type Message struct {
 	Answering    bool              `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
+	Revision     uint64            `json:"revision,omitempty"`  // of the question, which is 1 as it was asked
+	Amendment    *Amendment        `json:"amendment,omitempty"` // the last one, if the question was amended
 	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// Amendment is the last change of a form's question by its asker.
+type Amendment struct {
+	At      capabilities.Time `json:"at"`
+	Note    string            `json:"note,omitempty"` // why, in the asker's words
+	Changes []string          `json:"changes"`        // the parts that changed, in words
 }
 
 // TypeArchived is the type of a message in a list whose content is in a segment of the archive that is elsewhere. It has

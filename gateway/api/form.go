@@ -80,13 +80,27 @@ type AwaitRequest struct {
 }
 
 // RespondFormRequest answers a form. Values are typed; Texts are read by their fields' types. Digest is of the call that was
-// shown, as list_messages has it: an approval of another call is refused.
+// shown, as list_messages has it: an approval of another call is refused. Revision is that of the question that was shown:
+// an answer to an earlier one is refused with AMENDED. Without it, the answer is to the present question.
 type RespondFormRequest struct {
 	Acting
 	FormRef
-	Digest string                        `json:"digest,omitempty"`
-	Values map[string]capabilities.Value `json:"values,omitempty"`
-	Texts  []events.FieldText            `json:"texts,omitempty"`
+	Digest   string                        `json:"digest,omitempty"`
+	Revision uint64                        `json:"revision,omitempty"`
+	Values   map[string]capabilities.Value `json:"values,omitempty"`
+	Texts    []events.FieldText            `json:"texts,omitempty"`
+}
+
+// AmendFormRequest corrects the question of an open form that the agent asked. What is not given stays as it is. Those
+// who were asked see the change, and an answer to the earlier question is refused with AMENDED. An approval cannot be
+// amended.
+type AmendFormRequest struct {
+	Acting
+	FormRef
+	Title       *string `json:"title,omitempty"`
+	Description *string `json:"description,omitempty"`
+	Fields      Fields  `json:"fields,omitzero"`
+	Note        string  `json:"note,omitempty"` // why, for those who were asked
 }
 
 // SaveDraftRequest keeps an unfinished answer to a form until the form ends. Texts are as in RespondFormRequest, but may be

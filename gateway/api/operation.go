@@ -86,6 +86,7 @@ func Operations() []Operation {
 		of[LimitRuleRequest, Done]("limit_rule", ScopeAdmin, 0),
 		of[AwaitRequest, view.Outcome]("await", ScopeRead, waits),
 		of[EndRequest, view.Outcome]("cancel_form", ScopeAsk, 0),
+		of[AmendFormRequest, view.Message]("amend_form", ScopeAsk, 0),
 		of[RespondFormRequest, view.Outcome]("respond_form", ScopeAnswer, 0),
 		of[DecideManyRequest, DecideManyResponse]("decide_many", ScopeAnswer, 0),
 		of[EndRequest, view.Outcome]("decline_form", ScopeAnswer, 0),

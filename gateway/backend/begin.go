@@ -160,5 +160,5 @@ func askOf(r api.FormRequest) (actors.Ask, error) {
 // answerOf returns the answer of a request.
 func answerOf(r api.RespondFormRequest) (actors.Answer, error) {
 	ref, err := r.FormRef.Parse()
-	return actors.Answer{Form: ref, Digest: r.Digest, Values: r.Values, Texts: r.Texts}, err
+	return actors.Answer{Form: ref, Digest: r.Digest, Revision: r.Revision, Values: r.Values, Texts: r.Texts}, err
 }

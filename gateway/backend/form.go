@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/mailbox/form"
 )
 
 // Bounds of one waiting call. A client that wants to wait longer calls again.
@@ -115,6 +116,20 @@ func declineForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.O
 
 func cancelForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
 	return end(ctx, r, a.Cancel)
+}
+
+func amendForm(ctx context.Context, a *actors.Agent, r api.AmendFormRequest) (view.Message, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return view.Message{}, err
+	}
+	m := actors.Amendment{Form: ref, Title: r.Title, Description: r.Description, Note: r.Note}
+	if !r.Fields.IsZero() {
+		if m.Fields, err = r.Fields.List(form.ParseFields); err != nil {
+			return view.Message{}, err
+		}
+	}
+	return a.Amend(ctx, m)
 }
 
 func reject(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {

@@ -70,6 +70,7 @@ func handlers() map[string]handler {
 		"limit_rule":      ofBackend(limitRule),
 		"await":           ofAgent(await),
 		"cancel_form":     ofAgent(cancelForm),
+		"amend_form":      ofAgent(amendForm),
 		"respond_form":    ofAgent(respondForm),
 		"decide_many":     ofAgent(decideMany),
 		"decline_form":    ofAgent(declineForm),

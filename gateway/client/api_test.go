@@ -48,6 +48,7 @@ func TestClientTypesMatchAPI(t *testing.T) {
 		own[same, Sent]("send"),
 		own[same, Sent]("reply"),
 		own[same, Message]("get_message"),
+		own[same, Message]("amend_form"),
 		own[same, messagePage]("list_messages"),
 		own[same, messagePage]("follow_messages"),
 		own[same, Located]("locate"),

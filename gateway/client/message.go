@@ -56,11 +56,21 @@ type Message struct {
 	Answering    bool      `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string    `json:"refused,omitempty"`   // why the home refused the agent's answer
 	Digest       string    `json:"digest,omitempty"`    // of the call that an approval shows
+	Revision     uint64    `json:"revision,omitempty"`  // of the question, which is 1 as it was asked
+
+	Amendment *Amended `json:"amendment,omitempty"` // the last one, if the question was amended
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
 
 	Cursor Cursor          `json:"-"` // of a followed message: the position after it
 	Raw    json.RawMessage `json:"-"` // the message as the node sent it
+}
+
+// Amended is the last change of a form's question by its asker.
+type Amended struct {
+	At      time.Time `json:"at"`
+	Note    string    `json:"note,omitempty"` // why, in the asker's words
+	Changes []string  `json:"changes"`        // the parts that changed, in words
 }
 
 // Archived describes a message in a list whose content is in a segment of the node's archive that is elsewhere. Its type

@@ -94,6 +94,32 @@ func (c *Client) Cancel(ctx context.Context, form ID, reason string) (Outcome, e
 	return get[Outcome](ctx, c, "cancel_form", api.EndRequest{FormRef: refTo(form), Reason: reason})
 }
 
+// Amendment corrects the question of a form. Nil parts stay as they are.
+type Amendment struct {
+	Title       *string
+	Description *string
+	Fields      []Field
+	Note        string // why, for those who were asked
+}
+
+// Amend corrects the question of an open form that the agent asked, and returns the form as it is now. Those who were asked
+// see the change. An answer to the earlier question is refused with AMENDED.
+func (c *Client) Amend(ctx context.Context, form ID, a Amendment) (Message, error) {
+	return get[Message](ctx, c, "amend_form", struct {
+		api.FormRef
+		Title       *string `json:"title,omitempty"`
+		Description *string `json:"description,omitempty"`
+		Fields      []Field `json:"fields,omitempty"`
+		Note        string  `json:"note,omitempty"`
+	}{refTo(form), a.Title, a.Description, a.Fields, a.Note})
+}
+
+// AnswerShown is AnswerText for the form as a message shows it. If the asker has amended the form since, it refuses the
+// answer with AMENDED.
+func (c *Client) AnswerShown(ctx context.Context, form Message, texts map[string][]string) (Outcome, error) {
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.MessageID), Revision: form.Revision, Texts: textsOf(texts)})
+}
+
 // Reject declines a request.
 func (c *Client) Reject(ctx context.Context, request ID, reason string) (Outcome, error) {
 	return get[Outcome](ctx, c, "reject", api.EndRequest{FormRef: refTo(request), Reason: reason})

@@ -177,6 +177,8 @@ func (r *Reader) respondFormRequest(q *api.RespondFormRequest) {
 			q.Values, member = r.record(), 5
 		case "texts":
 			q.Texts, member = readList(r, r.fieldText), 6
+		case "revision":
+			q.Revision, member = r.Uint(), 7
 		}
 		return member
 	})

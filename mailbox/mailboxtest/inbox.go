@@ -62,6 +62,34 @@ func (v *Harness) draft(as string, ref capabilities.FormRef, input string) strin
 	return v.outcome(v.Decide(as, mailbox.SaveDraft{Form: ref, Values: values}))
 }
 
+// amend corrects a form by the lines of an input, which are its fields; without any they stay.
+func (v *Harness) amend(ref capabilities.FormRef, arg func(string) string, input string) mailbox.Command {
+	c := mailbox.AmendForm{Form: ref, Note: arg("note")}
+	if about := arg("about"); about != "" {
+		c.Description = &about
+	}
+	for line := range strings.Lines(input) {
+		f, err := form.SplitField(strings.TrimSpace(line))
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+		c.Fields = append(c.Fields, f)
+	}
+	return c
+}
+
+// amended returns how a form was amended.
+func amended(f *mailbox.Form) string {
+	if f.Amended == nil {
+		return ""
+	}
+	text := fmt.Sprintf(", revision %d (%s)", f.Revision(), strings.Join(f.Changes(), ", "))
+	if f.Amended.Note != "" {
+		text += " " + f.Amended.Note
+	}
+	return text
+}
+
 // showCounts returns the numbers of messages in the lists of an inbox.
 func (v *Harness) showCounts(as string) string {
 	c, err := v.States[as].Mail.Counts()

@@ -102,7 +102,7 @@ func (v *Harness) command(d *datadriven.TestData) string {
 	case "ask":
 		return v.ask(as, arg, d.Input)
 	case "answer":
-		return v.answer(as, form(), d.Input, arg("late") == "yes")
+		return v.answer(as, form(), d.Input, arg)
 	case "result":
 		return v.approvalResult(as, form())
 	case "decline":
@@ -177,6 +177,8 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 	switch cmd {
 	case "cancel":
 		return mailbox.CancelForm{Form: ref, Reason: arg("note")}
+	case "amend":
+		return v.amend(ref, arg, input)
 	case "dismiss":
 		return mailbox.DismissMessage{Message: ref}
 	case "restore":
@@ -271,7 +273,7 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 	return v.outcome(v.Decide(as, a))
 }
 
-func (v *Harness) answer(as string, ref capabilities.FormRef, input string, late bool) string {
+func (v *Harness) answer(as string, ref capabilities.FormRef, input string, arg func(string) string) string {
 	var texts []events.FieldText
 	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
 		if line == "" {
@@ -283,8 +285,9 @@ func (v *Harness) answer(as string, ref capabilities.FormRef, input string, late
 		}
 		texts = append(texts, text)
 	}
-	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Texts: texts}, v.Now, v.IDsOf(as))
-	if late {
+	revision, _ := strconv.ParseUint(cmp.Or(arg("revision"), "0"), 10, 64)
+	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Texts: texts, Revision: revision}, v.Now, v.IDsOf(as))
+	if arg("late") == "yes" {
 		v.Now = v.Now.Add(time.Hour)
 	}
 	return v.settle(as, home, c, err)
@@ -399,6 +402,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		from += " forwarded by " + v.NameOf[f.Forwarder]
 	}
 	status := "open" + v.queued(f)
+	gone = amended(f) + gone
 	if a := f.Answered; a != nil {
 		status = "answered by " + v.NameOf[a.By]
 		if !a.Withheld {
