@@ -393,3 +393,41 @@ func (img *amendedSnapshot) restore(s *State) error {
 	}
 	return nil
 }
+
+// snapshotLayers are the parts around a snapshot that only some mailboxes have.
+type snapshotLayers struct {
+	amended *amendedSnapshot
+	inbox   *inboxSnapshot
+}
+
+// peel decodes the layers, and returns the snapshot within them.
+func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
+	format, err := formatOf(encoded)
+	if err == nil && format == amendedFormat {
+		l.amended = new(amendedSnapshot)
+		if err = decode(encoded, l.amended); err == nil {
+			encoded = l.amended.State
+			format, err = formatOf(encoded)
+		}
+	}
+	if err == nil && format == inboxFormat {
+		l.inbox = new(inboxSnapshot)
+		if err = decode(encoded, l.inbox); err == nil {
+			encoded = l.inbox.State
+		}
+	}
+	return encoded, err
+}
+
+// restore adds the layers to a state that is restored otherwise.
+func (l *snapshotLayers) restore(s *State) error {
+	if l.amended != nil {
+		if err := l.amended.restore(s); err != nil {
+			return err
+		}
+	}
+	if l.inbox != nil {
+		return l.inbox.restore(s)
+	}
+	return nil
+}

@@ -8,6 +8,9 @@
 // copy, draft their answer in their own mailbox, and send it home. The outbox holds what other mailboxes have not got
 // yet: copies, outcomes and revocations. It follows from the events, and survives whatever they survive.
 //
+// The asker may amend the question of an open form. Each copy is then amended too. The home refuses an answer to an
+// earlier revision, so what settles a form answers its last question.
+//
 // Other mailboxes may be on other nodes. An agent's own log says which of their agents can reach it. An answer to a
 // form of another node is queued until its home has decided on it. Commands from another node are types of their own.
 //

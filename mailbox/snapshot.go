@@ -261,23 +261,9 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	if head != nil {
 		encoded = head.State
 	}
-	var amended amendedSnapshot
-	format := 0
+	var layers snapshotLayers
 	if err == nil {
-		format, err = formatOf(encoded)
-	}
-	if err == nil && format == amendedFormat {
-		if err = decode(encoded, &amended); err == nil {
-			encoded = amended.State
-			format, err = formatOf(encoded)
-		}
-	}
-	var inbox *inboxSnapshot
-	if err == nil && format == inboxFormat {
-		inbox = new(inboxSnapshot)
-		if err = decode(encoded, inbox); err == nil {
-			encoded = inbox.State
-		}
+		encoded, err = layers.peel(encoded)
 	}
 	var img snapshot
 	if err == nil {
@@ -298,12 +284,9 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	if err == nil {
 		err = img.restore(s)
 	}
-	if err == nil {
-		err = amended.restore(s)
-	}
 	s.Mail.tally = nil
-	if err == nil && inbox != nil {
-		err = inbox.restore(s)
+	if err == nil {
+		err = layers.restore(s)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", id, err)

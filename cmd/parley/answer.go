@@ -34,6 +34,7 @@ func answering(env *environment, verb string) *cobra.Command {
 	var (
 		valueArgs []string
 		valueFile string
+		revision  uint64
 	)
 	c := &cobra.Command{
 		Use:   verb + " NUMBER [VALUE …]",
@@ -43,7 +44,8 @@ no or n, a multiselect by repeating it, a capability as a name that the answerer
 --value, or, for a form of one field, the value alone. The first colon splits. Fields left out get their defaults. On a
 terminal without values it asks field by field.
 
-A wrong answer is refused, says what is wrong with every field, and leaves the form open.`,
+A wrong answer is refused, says what is wrong with every field, and leaves the form open. --revision refuses the answer if
+the asker has amended the form since.`,
 		Example: `  parley answer 3
   parley answer 3 yes
   parley respond-form 0 --value projectName:my-app --value apiKey:sk-1234
@@ -54,8 +56,9 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 	}
 	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
+	c.Flags().Uint64Var(&revision, "revision", 0, "the `number` of the revision that is answered")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		answer := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}
+		answer := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(args[0]), Revision: revision}
 		err := gatherValues(env, c, &answer, valueArgs, valueFile)
 		if err == nil && len(args) > 1 {
 			err = addBareValues(env, c, &answer, args[1:])
@@ -113,7 +116,7 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 			if err != nil {
 				return err
 			}
-			answer.Texts = texts
+			answer.Texts, answer.Revision = texts, e.Revision
 		}
 		err := settleForm(ctx, env, "respond_form", answer, which)
 		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {

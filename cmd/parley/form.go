@@ -88,6 +88,55 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 	return c
 }
 
+func amendCommand(env *environment) *cobra.Command {
+	var (
+		r         api.AmendFormRequest
+		title     string
+		fieldArgs []string
+		fieldFile string
+	)
+	c := &cobra.Command{
+		Use:   "amend NUMBER-or-ID [DESCRIPTION]",
+		Short: "Correct a form that was sent",
+		Long: `Corrects the question of an open form that the agent sent. What is not given stays as it is; fields are given all
+together. Those who were asked see what changed, and keep the parts of an unfinished answer that still fit. An answer to the
+earlier question is refused. An approval is of one call, and cannot be amended.`,
+		Example: `  parley amend 0 'Which port does the proxy take?' --as fae --note 'I meant the proxy'
+  parley amend 0 --as fae --field 'port:Port' --field 'host:Host name'`,
+		Args:              between(1, 2, "NUMBER-or-ID", "[DESCRIPTION]"),
+		ValidArgsFunction: completeArguments(env, api.CompleteOpen),
+	}
+	c.Flags().StringArrayVar(&fieldArgs, "field", nil, "a field as `name:label`; may be repeated")
+	c.Flags().StringVar(&fieldFile, "fields", "", "JSON list of fields in a `file`, or - for standard input")
+	c.Flags().StringVar(&title, "title", "", "another `title` above the description")
+	c.Flags().StringVar(&r.Note, "note", "", "why, in `words` for those who were asked")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r.Acting, r.FormRef = env.acting(), api.RefTo(args[0])
+		if len(args) > 1 {
+			r.Description = &args[1]
+		}
+		if c.Flags().Changed("title") {
+			r.Title = &title
+		}
+		if len(fieldArgs) > 0 || fieldFile != "" {
+			fields, err := formFields(env, c, fieldArgs, fieldFile)
+			if err != nil {
+				return err
+			}
+			r.Fields = api.FieldsOf(fields...)
+		}
+		if r.Description == nil && r.Title == nil && r.Fields.IsZero() {
+			return usage(c, "what is to change? give a DESCRIPTION, --title, --field or --fields")
+		}
+		var m view.Message
+		if err := env.call(c.Context(), "amend_form", r, &m); err != nil {
+			return err
+		}
+		return env.print(m, func() string { return fmt.Sprintf("form %d is at revision %d", m.Number, m.Revision) })
+	}
+	return c
+}
+
 func requestCommand(env *environment) *cobra.Command {
 	var options askOptions
 	c := &cobra.Command{

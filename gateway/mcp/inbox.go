@@ -35,6 +35,8 @@ type entry struct {
 	Text         string            `json:"text,omitempty"`
 	Carries      values            `json:"carries,omitempty"` // references, by the @edge in the text
 	Fields       []events.Field    `json:"fields,omitempty"`  // of an open form
+	Revision     uint64            `json:"revision,omitempty"`
+	Amended      string            `json:"amended,omitempty"` // what the last amendment changed
 	Deadline     capabilities.Time `json:"deadline,omitzero"`
 	AnswerNeeded bool              `json:"answerNeeded,omitempty"`
 	Ended        *ending           `json:"ended,omitempty"`
@@ -140,7 +142,10 @@ func entryOf(m *view.Message) entry {
 	if m.Archived != nil {
 		e.Text = "in the archive, and not at the node: " + sanitize.Line(m.Archived.Hint)
 	}
-	e.Deadline = m.Deadline
+	e.Deadline, e.Revision = m.Deadline, m.Revision
+	if a := m.Amendment; a != nil {
+		e.Amended = sanitize.Line(strings.Join(append(a.Changes, a.Note), ", "))
+	}
 	for _, f := range m.Fields {
 		e.Fields = append(e.Fields, sanitized(f))
 	}

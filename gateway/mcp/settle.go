@@ -39,6 +39,7 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Form   api.RefText `json:"form"`
 		Values values      `json:"values"`
+		Shown  uint64      `json:"revision"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Values: arguments.Values})
+	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Revision: arguments.Shown, Values: arguments.Values})
 }
 
 // ends has the arguments of the tools that end a form without an answer.

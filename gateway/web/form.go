@@ -213,7 +213,8 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 	}
 	switch button {
 	case "answer":
-		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Texts: texts}
+		revision, _ := strconv.ParseUint(sent.Get("revision"), 10, 64) // 0 is the present one, for pages without it
+		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Revision: revision, Texts: texts}
 	case "together":
 		return "decide_many", decisionsOf(as, sent)
 	case "decline":

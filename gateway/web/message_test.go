@@ -53,6 +53,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	m := view.Message{
 		Type: "form", Number: 1, Date: capabilities.At(time.Now()), FromName: evil, ToName: evil, Title: evil, Description: evil, Text: evil,
 		AnswerNeeded: true, Edges: map[string]capabilities.Value{evil: capabilities.String(evil)},
+		Revision: 2, Amendment: &view.Amendment{At: capabilities.At(time.Now()), Note: evil, Changes: []string{evil}},
 	}
 	for _, kind := range []events.FieldType{
 		"", events.Text, events.Textarea, events.Number, events.Checkbox, events.Select, events.Multiselect, events.Radio, events.Buttons,

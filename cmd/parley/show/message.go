@@ -86,6 +86,12 @@ func ending(e view.Message, s terminal.Screen) string {
 	if s.Width > 0 && e.AnswerNeeded && e.Deadline != 0 {
 		b.WriteString(s.Paint(terminal.Waiting, ", expires "+terminal.Ago(e.Deadline.Std(), s.Now)))
 	}
+	if a := e.Amendment; a != nil {
+		b.WriteString(fmt.Sprintf(", amended to revision %d: %s", e.Revision, terminal.Visible(strings.Join(a.Changes, ", "))))
+		if a.Note != "" {
+			b.WriteString(" (" + terminal.Visible(a.Note) + ")")
+		}
+	}
 	if e.SnoozedUntil != 0 {
 		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
 	}

@@ -127,6 +127,20 @@ export class Client {
      */
     cancel(form: Which, reason?: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
     /**
+     * Corrects the question of an open form that the agent asked, and resolves to the form as it is now. What is not given stays. An answer
+     * to the earlier question is AMENDED.
+     *
+     * @param {Which} form
+     * @param {{title?: string, description?: string, fields?: import("./operations.js").Field[], note?: string}} change note: why, for those who were asked
+     * @param {Ending} [ending]
+     */
+    amend(form: Which, change: {
+        title?: string;
+        description?: string;
+        fields?: import("./operations.js").Field[];
+        note?: string;
+    }, ending?: Ending): Promise<import("./operations.js").Envelope>;
+    /**
      * Hands a form on: whoever answers first settles it.
      *
      * @param {Which} form

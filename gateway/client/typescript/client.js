@@ -186,6 +186,18 @@ export class Client {
   }
 
   /**
+   * Corrects the question of an open form that the agent asked, and resolves to the form as it is now. What is not given stays. An answer
+   * to the earlier question is AMENDED.
+   *
+   * @param {Which} form
+   * @param {{title?: string, description?: string, fields?: import("./operations.js").Field[], note?: string}} change note: why, for those who were asked
+   * @param {Ending} [ending]
+   */
+  amend(form, change, ending) {
+    return this.call("amend_form", { ...about(form), ...change }, ending);
+  }
+
+  /**
    * Hands a form on: whoever answers first settles it.
    *
    * @param {Which} form

@@ -26,6 +26,18 @@ export interface AgentResponse {
   agentId: string;
 }
 
+export interface AmendFormRequest {
+  as?: string;
+  description?: string;
+  fields?: Array<Field>;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  note?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  title?: string;
+}
+
 export interface ApproveRequest {
   as?: string;
   attended?: boolean;
@@ -503,6 +515,7 @@ export interface RespondFormRequest {
   id?: string | number;
   /** A message's number, or the ID of a message, form or promise. */
   number?: string | number;
+  revision?: number;
   texts?: Array<Text>;
   values?: Record<string, unknown>;
 }
@@ -674,6 +687,13 @@ export interface AgentUse {
   used: Record<string, number>;
 }
 
+export interface Amendment {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  changes: Array<string>;
+  note?: string;
+}
+
 export interface Archive {
   bytes: number;
   checkpoint: number;
@@ -752,6 +772,7 @@ export interface Entry {
 }
 
 export interface Envelope {
+  amendment?: Amendment;
   answerNeeded: boolean;
   answering?: boolean;
   archived?: Archived;
@@ -792,6 +813,7 @@ export interface Envelope {
   replyTo?: string;
   /** An ID: {ULID}@{node}. */
   resolverId?: string;
+  revision?: number;
   sent: boolean;
   /** A time in UTC, with milliseconds. */
   snoozedUntil?: string;
@@ -1119,6 +1141,7 @@ export interface Refusal {
 export interface Operations {
   accept: { request: AcceptRequest; response: Accepted };
   adopt: { request: AdoptRequest; response: Done };
+  amend_form: { request: AmendFormRequest; response: Envelope };
   approve: { request: ApproveRequest; response: Permission };
   archive_agent: { request: AgentRequest; response: AgentResponse };
   archive_journal: { request: ArchiveJournalRequest; response: Archive };

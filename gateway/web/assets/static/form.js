@@ -122,7 +122,7 @@ export class ParleyAct extends HTMLElement {
 
   async refused(refused, button) {
     this.fail(refused.code === 'UNAUTHENTICATED' ? 'The session has ended: run parley open for another.' : refused.message);
-    if (refused.code.startsWith('ALREADY_')) await refresh(this.card);
+    if (refused.code.startsWith('ALREADY_') || refused.code === 'AMENDED') await refresh(this.card);
     else button?.focus();
   }
 
@@ -172,10 +172,10 @@ export class ParleyForm extends ParleyAct {
     let texts = this.filling.texts(pressed);
     const isDecision = this.card.matches('[data-type=approval]') && Boolean(pressed?.value);
     if (isDecision) texts = texts.filter((t) => t.name !== 'input' || ['once', 'always'].includes(pressed.value) && this.isEdited);
-    const { as, id } = this.card.dataset;
+    const { as, id, revision } = this.card.dataset;
     const sent = new FormData(event.target);
     const same = isDecision && !texts.some((t) => t.name === 'input') ? sent.getAll('of').map((named) => named.split(' ')[0]) : [];
-    const made = same.length > 1 ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts }];
+    const made = same.length > 1 ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...(revision && { revision: Number(revision) }) }];
     if (same.length > 1 || isDecision && mayWait([made])) {
       decideLater({ calls: [made], ids: same.length > 1 ? same : [id], said: wordsOf(pressed, texts, same.length), card: this.card, ended: () => this.filling.finish() });
       return;
