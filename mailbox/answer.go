@@ -94,7 +94,7 @@ type SettleForm struct {
 	// and other settlements of the same agent too.
 	Answer capabilities.ID
 
-	rules int // that settlements before it in the same commit make
+	rules []*events.RuleAdded // that settlements before it in the same commit make
 }
 
 // SettleEach decides on several settlements at the forms' home, each as Decide does. It returns the events of those that
@@ -102,7 +102,7 @@ type SettleForm struct {
 func (s *State) SettleEach(several []SettleForm, now capabilities.Time, ids IDs) (evs []events.Event, refused []error) {
 	refused = make([]error, len(several))
 	seen := make(map[capabilities.ID]bool, len(several))
-	rules := 0
+	var rules []*events.RuleAdded
 	for i, c := range several {
 		if seen[c.Form] {
 			refused[i] = parley.Refuse(parley.InvalidArgument, "the form %s is decided twice in one call", c.Form)
@@ -115,8 +115,8 @@ func (s *State) SettleEach(several []SettleForm, now capabilities.Time, ids IDs)
 		}
 		seen[c.Form] = true
 		for _, e := range made {
-			if _, adds := e.(*events.RuleAdded); adds {
-				rules++
+			if added, ok := e.(*events.RuleAdded); ok {
+				rules = append(rules, added)
 			}
 		}
 		evs = append(evs, made...)

@@ -231,18 +231,38 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
 			WithHint("decide %s or %s", Once, Deny)
 	}
-	if s.Rules.isFull(now, c.rules) {
-		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
-	}
 	chosen, _ := values[ruleField].AsString()
 	covers, err := f.offered(chosen)
 	if err != nil {
 		return nil, err
 	}
-	return &events.RuleAdded{
-		Rule: ids(), Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.ID, Covers: &covers,
-		Until: EndOfRule(capabilities.Record(values)),
-	}, nil
+	added := &events.RuleAdded{
+		Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.ID, Covers: &covers, Until: EndOfRule(capabilities.Record(values)),
+	}
+	if s.Rules.includes(added, now) || slices.ContainsFunc(c.rules, func(r *events.RuleAdded) bool { return outlasts(r, added) }) {
+		return nil, nil
+	}
+	if s.Rules.isFull(now, len(c.rules)) {
+		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
+	}
+	added.Rule = ids()
+	return added, nil
+}
+
+// includes reports whether a valid rule says the same as another, for as long.
+func (l *Rules) includes(added *events.RuleAdded, now capabilities.Time) bool {
+	for _, r := range l.byID {
+		if (r.Until == 0 || r.Until > now) && outlasts(&r.RuleAdded, added) {
+			return true
+		}
+	}
+	return false
+}
+
+// outlasts reports whether a rule says the same as another, for at least as long.
+func outlasts(r, other *events.RuleAdded) bool {
+	return r.Agent == other.Agent && r.Tool == other.Tool && r.Allow == other.Allow && (r.Until == 0 || other.Until != 0 && r.Until >= other.Until) &&
+		rule.Equal(r.Covers, other.Covers)
 }
 
 // offered returns the rule with the chosen words. Without a choice it is the one for that very call.

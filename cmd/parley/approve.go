@@ -139,7 +139,7 @@ func rulesListCommand(env *environment) *cobra.Command {
 			return printList(env, rules, "no standing rules", func() string {
 				lines := make([]string, len(rules))
 				for i, r := range rules {
-					lines[i] = ruleLine(r)
+					lines[i] = ruleLine(r, env.screen())
 				}
 				return strings.Join(lines, "\n")
 			})
@@ -147,13 +147,15 @@ func rulesListCommand(env *environment) *cobra.Command {
 	}
 }
 
-func ruleLine(r view.Rule) string {
-	line := fmt.Sprintf("%s  %s  used %d times", r.Rule, ruleWords(r), r.Uses)
+// ruleLine returns a rule as an item of a list. Its words are cut on a terminal that is narrower.
+func ruleLine(r view.Rule, s terminal.Screen) string {
+	ending := fmt.Sprintf("  used %d times", r.Uses)
 	if r.Until != 0 {
-		line += "  until " + r.Until.String()
+		ending += "  until " + s.Moment(r.Until.Std(), r.Until.String())
 	}
+	line := s.FitBetween(r.Rule.String()+"  ", ruleWords(r), ending)
 	if r.Stale != "" {
-		line += "\n  decides nothing: " + terminal.Visible(r.Stale)
+		line += "\n" + s.Fit("  decides nothing: "+terminal.Visible(r.Stale))
 	}
 	return line
 }

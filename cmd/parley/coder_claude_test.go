@@ -111,10 +111,19 @@ func TestClaudeCodeAsksInEveryMode(t *testing.T) {
 				if isThere(c.project, "wanted.txt") {
 					t.Error("the command has run before the decision")
 				}
-				decide(t, state, "allow", number)
+				if wanted := "wanted.txt"; way == "print" && mode == "default" { // the host has another file made
+					edited := filepath.Join(t.TempDir(), "input.json")
+					c.writeText(t, edited, `{"command":"touch edited.txt && touch `+wanted+`","description":"Make two"}`)
+					decide(t, state, "allow", number, "--input", edited)
+				} else {
+					decide(t, state, "allow", number)
+				}
 				number = awaitCall(t, state, "touch unwanted.txt")
 				if !isThere(c.project, "wanted.txt") {
 					t.Error("the command has not run, though it was allowed")
+				}
+				if isThere(c.project, "edited.txt") != (way == "print" && mode == "default") {
+					t.Error("the command that ran is not the one that was allowed")
 				}
 				decide(t, state, "deny", number, "--message", "one file is enough")
 				end()

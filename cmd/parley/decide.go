@@ -451,15 +451,18 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 		done.Rule, ruleErr = fetchRule(ctx, env, which, how)
 	}
 	err := env.print(done, func() string {
-		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.choice, which.text())
+		settled := which.Message
+		settled.Outcome = &o
+		words := how.choice
+		if sign, said := show.Decision(settled, env.screen()); sign != "" {
+			words = sign + " " + said
+		}
+		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, words, which.text())
 		if o.EditedInput != "" {
 			text += fmt.Sprintf("\n   allowed input: %s\n   digests: %s was shown, %s is allowed", terminal.Visible(o.EditedInput), which.Digest, o.EditedDigest)
 		}
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule)
-		}
-		if o.Digest != "" && !o.Allowed && (how.choice == mailbox.Once || how.choice == mailbox.Always) {
-			text += "\n   the call is not allowed by that: only the agent's host can"
 		}
 		if o.Status == view.StatusAnswering {
 			text += "\n   the decision is kept, and goes to the agent's node when that can be reached"
@@ -488,5 +491,5 @@ func fetchRule(ctx context.Context, env *environment, which permission, how deci
 			return &r, nil
 		}
 	}
-	return nil, nil
+	return nil, nil // the agent's rules included it before
 }

@@ -85,9 +85,12 @@ func (env *environment) interactive() bool {
 const defaultWidth = 80
 
 // screen returns where lines of output are shown.
-func (env *environment) screen() terminal.Screen {
+func (env *environment) screen() terminal.Screen { return env.screenOf(env.stdout) }
+
+// screenOf returns where lines of an output are shown.
+func (env *environment) screenOf(w io.Writer) terminal.Screen {
 	s := terminal.Screen{Now: time.Now()}
-	out, ok := env.stdout.(*os.File)
+	out, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(out.Fd()) {
 		return s
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -59,10 +60,7 @@ standard error, and so do notices: a tool call is a line there. As JSON it is a 
 		} else if !c.Flags().Changed("tail") {
 			err = s.rest(ctx, agent)
 		}
-		if ctx.Err() != nil && follow {
-			err = &interrupted{} // the way to end it
-		}
-		return cmp.Or(err, s.end())
+		return cmp.Or(followed(ctx, follow, err), s.end())
 	}
 	return c
 }
@@ -113,6 +111,7 @@ func (s *shownOutput) piece(o view.OutputPiece) error {
 		shown = line
 	}
 	var b strings.Builder
+	screen := s.env.screenOf(out)
 	if o.Stream == "notice" && shown != "" { // a notice is a line of its own
 		shown += "\n"
 		if s.open[out] {
@@ -124,7 +123,7 @@ func (s *shownOutput) piece(o view.OutputPiece) error {
 		if whole {
 			text = strings.TrimSuffix(text, "\r")
 		}
-		b.WriteString(visibleOutput(text))
+		b.WriteString(screen.Output(text))
 		if whole {
 			b.WriteByte('\n')
 		}
@@ -132,15 +131,6 @@ func (s *shownOutput) piece(o view.OutputPiece) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
-}
-
-// visibleOutput returns Visible text that keeps tabs, by which programs align their output.
-func visibleOutput(line string) string {
-	columns := strings.Split(line, "\t")
-	for i, c := range columns {
-		columns[i] = terminal.Visible(c)
-	}
-	return strings.Join(columns, "\t")
 }
 
 // end completes lines that have no end yet.
@@ -270,8 +260,8 @@ type entry struct {
 
 func logCommand(env *environment) *cobra.Command {
 	var (
-		agent   string
-		archive bool
+		agent           string
+		archive, follow bool
 	)
 	c := &cobra.Command{
 		Use:   "log",
@@ -280,10 +270,11 @@ func logCommand(env *environment) *cobra.Command {
 version after it, when, and what. What a mailbox is, is the fold of these. It begins with what the journal has, and says
 how many events are in the archive; with --archive it begins with these. Events in a segment of the archive that is
 elsewhere are named, and left out.`,
-		Example: "  parley log\n  parley log --agent fae --json\n  parley log --archive",
+		Example: "  parley log\n  parley log --agent fae --json\n  parley log --archive\n  parley log --follow",
 	}
 	c.Flags().StringVar(&agent, "agent", "", "the log of the agent held under this `name`")
 	c.Flags().BoolVar(&archive, "archive", false, "from the first event on, also what is in the archive")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing events as they come, through restarts of the node")
 	_ = c.RegisterFlagCompletionFunc("agent", completeFlag(env, api.CompleteNames)) // the flag exists
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		as, err := logReader(env, agent)
@@ -291,25 +282,50 @@ elsewhere are named, and left out.`,
 			return err
 		}
 		client := env.client()
+		if follow {
+			client = env.waiter(false)
+		}
 		defer client.Close()
-		for after, more := uint64(0), true; more; {
+		for after, first := uint64(0), true; ; first = false {
 			var page logPage
 			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after, Journal: !archive}, &page); err != nil {
-				return err
+				return followed(c.Context(), follow, err)
 			}
-			if after == 0 && !archive && page.Archived > 0 {
+			if first && !archive && page.Archived > 0 {
 				if err := noteArchived(env, page.Archived); err != nil {
 					return err
 				}
 			}
-			if after, err = printLog(env, page, after); err != nil {
+			last, err := printLog(env, page, after)
+			if err != nil {
 				return err
 			}
-			more = page.More
+			after = max(after, last)
+			if page.More {
+				continue
+			}
+			if !follow {
+				return nil
+			}
+			select {
+			case <-c.Context().Done():
+				return followed(c.Context(), follow, nil)
+			case <-time.After(followEvery):
+			}
 		}
-		return nil
 	}
 	return c
+}
+
+// followEvery is the time between two looks for new events of a log that is followed.
+const followEvery = 300 * time.Millisecond
+
+// followed returns the error with which a command ends. An interrupt is the way to end one that follows.
+func followed(ctx context.Context, follow bool, err error) error {
+	if follow && ctx.Err() != nil {
+		return &interrupted{}
+	}
+	return err
 }
 
 // logPage is a part of a log as the node sends it.

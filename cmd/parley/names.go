@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -308,31 +307,30 @@ func grantsCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(env, given, "nothing was given to others", func() string { return grantTable(given) })
+			return printList(env, given, "nothing was given to others", func() string { return grantTable(given, env.screen()) })
 		},
 	}
 }
 
-func grantTable(grants []view.Granted) string {
-	if len(grants) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "GRANT\tNAME\tKIND\tHOLDS\tTO\tAT\tREVOKED\tTARGET")
-	for _, g := range grants {
-		to := terminal.Visible(g.ToName)
+func grantTable(grants []view.Granted, s terminal.Screen) string {
+	rows := make([][]string, len(grants))
+	for i, g := range grants {
+		to := g.ToName
 		if to == "" {
 			to = g.To.String()
 		}
-		revoked := g.Revoked.String()
-		if revoked == "" {
-			revoked = "-"
+		revoked := terminal.Empty
+		if g.Revoked != 0 {
+			revoked = s.Paint(terminal.Wrong, s.Time(g.Revoked.Std(), g.Revoked.String()))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, terminal.Visible(g.Name), g.Kind, facetText(g.Facet), to, g.At, revoked, g.Target)
+		rows[i] = []string{
+			g.ID.String(), terminal.Visible(g.Name), string(g.Kind), facetText(g.Facet), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
+		}
 	}
-	_ = w.Flush() // into memory
-	return strings.TrimSuffix(b.String(), "\n")
+	return s.Table([]terminal.Column{
+		{Name: "GRANT", Shrink: true}, {Name: "NAME", Shrink: true}, {Name: "KIND"}, {Name: "HOLDS", Shrink: true}, {Name: "TO", Shrink: true}, {Name: "AT"},
+		{Name: "REVOKED", Drop: true}, {Name: "TARGET", Shrink: true},
+	}, rows, true)
 }
 
 // facetText returns a facet in words.

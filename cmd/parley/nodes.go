@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -30,29 +29,24 @@ is sent when it can.`,
 			if err != nil {
 				return err
 			}
-			return printList(env, known, "no other nodes", func() string { return nodeTable(known) })
+			return printList(env, known, "no other nodes", func() string { return nodeTable(known, env.screen()) })
 		},
 	}
 }
 
-func nodeTable(nodes []view.Peer) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, n := range nodes {
-		name, reachable, heard := terminal.Visible(n.Name), "unreachable", "never heard"
-		if name == "" {
-			name = "-"
-		}
+func nodeTable(nodes []view.Peer, s terminal.Screen) string {
+	rows := make([][]string, len(nodes))
+	for i, n := range nodes {
+		reachable, heard := s.Paint(terminal.Wrong, "unreachable"), "never heard"
 		if n.Reachable {
-			reachable = "reachable"
+			reachable = s.Paint(terminal.Right, "reachable")
 		}
 		if n.LastHeard != 0 {
-			heard = "last heard " + n.LastHeard.String()
+			heard = "last heard " + s.Time(n.LastHeard.Std(), n.LastHeard.String())
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d waiting\n", name, n.Node, reachable, heard, n.Waiting)
+		rows[i] = []string{cell(n.Name), n.Node.String(), reachable, heard, fmt.Sprintf("%d waiting", n.Waiting)}
 	}
-	_ = w.Flush() // into memory
-	return strings.TrimSuffix(b.String(), "\n")
+	return s.Table([]terminal.Column{{Name: "NAME", Shrink: true}, {Name: "NODE", Shrink: true}, {Name: "STATE"}, {Name: "HEARD"}, {Name: "MAIL"}}, rows, false)
 }
 
 // noteUnreachable notes that an accepted message is sent later. JSON output has that in the result.

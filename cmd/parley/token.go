@@ -81,7 +81,7 @@ func tokenListCommand(env *environment) *cobra.Command {
 			return printList(env, tokens, "no tokens", func() string {
 				lines := make([]string, len(tokens))
 				for i, t := range tokens {
-					lines[i] = tokenLine(t)
+					lines[i] = tokenLine(t, env.screen())
 				}
 				return strings.Join(lines, "\n")
 			})
@@ -89,23 +89,26 @@ func tokenListCommand(env *environment) *cobra.Command {
 	}
 }
 
-func tokenLine(t view.Token) string {
+func tokenLine(t view.Token, s terminal.Screen) string {
 	until := "for ever"
 	if t.Until != 0 {
-		until = "until " + t.Until.String()
+		until = "until " + s.Moment(t.Until.Std(), t.Until.String())
 	}
 	kind := "token"
 	if t.Session {
-		kind = "session, used " + t.Used.String()
+		kind = "session, used " + s.Time(t.Used.Std(), t.Used.String())
 	}
-	line := fmt.Sprintf("%s  %s  %s  %s", t.ID, kind, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","), until)
+	line := fmt.Sprintf("%s  %s  %s", kind, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","), until)
+	if t.Note != "" && s.Width > 0 {
+		line += "  " + terminal.Visible(t.Note)
+	}
 	if !t.By.IsZero() {
 		line += "  by " + t.By.String()
 	}
-	if t.Note != "" {
+	if t.Note != "" && s.Width == 0 {
 		line += "  " + terminal.Visible(t.Note)
 	}
-	return line
+	return s.Fit(t.ID.String() + "  " + line)
 }
 
 func tokenRevokeCommand(env *environment) *cobra.Command {

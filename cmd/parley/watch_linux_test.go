@@ -175,6 +175,19 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 		t.Error(got)
 	}
 
+	// snoozed, and back
+	eventually.Holds(t, "the prompt opens", func() bool {
+		s.types("s")
+		return strings.Contains(s.drawn(), "Snooze until")
+	})
+	s.types("\x152h\r")
+	s.shows("2: snoozed until ", "nothing waits for you")
+	if got := run("inbox", "--snoozed"); !strings.Contains(got, `2. "fae" sent form "Deploy?"`) {
+		t.Error(got)
+	}
+	run("snooze", "2", "off")
+	s.shows("1 waiting for you", "where: Where (text")
+
 	// an answer
 	eventually.Holds(t, "the prompt opens", func() bool { // a key right after a decision is no decision on the next message
 		s.types("r")

@@ -103,6 +103,15 @@ func (r *Reading) patterns() ([]events.CommandPattern, bool) {
 	return all, len(all) > 0
 }
 
+// Equal reports whether two rules cover the same calls in the same way.
+func Equal(a, b *events.Coverage) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Kind == b.Kind && a.Folder == b.Folder && a.Input == b.Input && a.File == b.File && a.Glob == b.Glob &&
+		slices.EqualFunc(a.Commands, b.Commands, func(a, b events.CommandPattern) bool { return coversSame(&a, &b) })
+}
+
 func coversSame(a, b *events.CommandPattern) bool {
 	return slices.Equal(a.Words, b.Words) && slices.Equal(a.Options, b.Options) && a.Operands == b.Operands
 }

@@ -17,7 +17,7 @@ import (
 // Message returns a message as one line, whatever it contains.
 func Message(e view.Message, s terminal.Screen) string {
 	number := fmt.Sprintf("%d. ", e.Number)
-	if e.AnswerNeeded {
+	if e.AnswerNeeded && e.SnoozedUntil == 0 {
 		number = s.Paint(terminal.Waiting, fmt.Sprintf("%d.", e.Number)) + " "
 	}
 	return s.FitBetween(number, subject(e, s), ending(e, s))
