@@ -385,7 +385,7 @@ func (in *inspector) frame(stream string, number uint64) ([]byte, bool) {
 	if in == nil {
 		return nil, false
 	}
-	i := sort.Search(len(in.blocks), func(i int) bool { return in.blocks[i].first == 0 || in.blocks[i].first > number }) - 1
+	i := in.blockWith(number)
 	if i < 0 {
 		return nil, false
 	}
@@ -411,6 +411,11 @@ func (in *inspector) frame(stream string, number uint64) ([]byte, bool) {
 	}
 	r, _, ok := nextRecord(bytes, recordHasher(blockKey(stream, path)))
 	return r.frame, ok && r.number == number
+}
+
+// blockWith returns the index of the only block that can have a commit; -1 if none can.
+func (in *inspector) blockWith(number uint64) int {
+	return sort.Search(len(in.blocks), func(i int) bool { return in.blocks[i].first == 0 || in.blocks[i].first > number }) - 1
 }
 
 // errEnd ends the reading of records.

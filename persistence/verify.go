@@ -178,10 +178,13 @@ func (j *Journal) scrub(ctx context.Context, last uint64) {
 		if begin := j.begin(); first < begin { // these have left the stream
 			c, first = j.archived.chainFrom(begin), begin
 		}
-		err := j.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
-			_, err := c.followHead(number, bytes)
-			return err
-		})
+		err := j.scrubBlock(c, last)
+		if err == nil && c.last.Number < first {
+			err = j.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
+				_, err := c.followHead(number, bytes)
+				return err
+			})
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -201,4 +204,33 @@ func (j *Journal) scrub(ctx context.Context, last uint64) {
 	if last > 0 {
 		j.log.Debug("the older part of the journal is whole", "commits", last)
 	}
+}
+
+// scrubBlock checks the next commits up to last as far as they are in one block, without the server. The server takes
+// several times as long, and the messages on their way from it are memory. It stops at a record that is not whole or not
+// the next, and leaves it to the server.
+func (j *Journal) scrubBlock(c *chain, last uint64) error {
+	l, release := j.hold()
+	defer release()
+	if l.old == nil || c.last.Number+1 < l.first.Load() {
+		return nil
+	}
+	i := l.old.blockWith(c.last.Number + 1)
+	if i < 0 {
+		return nil
+	}
+	_, err := l.old.eachFrame(i, j.o.streamName(), func(r record) error {
+		switch next := c.last.Number + 1; {
+		case r.number < next:
+			return nil
+		case r.number > next || next > last:
+			return errEnd
+		}
+		_, err := c.followHead(r.number, r.frame)
+		return err
+	})
+	if parley.CodeOf(err) == parley.CorruptLog {
+		return err
+	}
+	return nil
 }
