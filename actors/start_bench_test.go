@@ -21,6 +21,9 @@ import (
 // startAgents is the largest number of agents in BenchmarkStartWithAgents.
 var startAgents = flag.Int("start.agents", 10_000, "the largest number of agents in BenchmarkStartWithAgents")
 
+// startRest is the time for which a node rests before its memory is measured.
+var startRest = flag.Duration("start.rest", 0, "the time after a start at which BenchmarkStartWithAgents measures the memory")
+
 // agentsAtOnce is the number of agents that addAgents makes in one commit.
 const agentsAtOnce = 100
 
@@ -101,7 +104,7 @@ func liveHeap() uint64 {
 }
 
 // BenchmarkStartWithAgents opens nodes with 10^2 agents and more at rest, which the host or another agent has made. It
-// reports the time of the start, the time of the first page of the list and of later ones, and the memory of an agent.
+// reports the time and processor time of the start, the time of the first page of the list and of later ones, and the memory of an agent.
 func BenchmarkStartWithAgents(b *testing.B) {
 	for _, maker := range []string{"host", "guest"} {
 		first := map[string]time.Duration{}
@@ -124,15 +127,17 @@ func BenchmarkStartWithAgents(b *testing.B) {
 					}
 					closeNode(b, n)
 				}
-				var start, page, next time.Duration
+				var start, spent, page, next time.Duration
 				var heap uint64
 				for range b.N {
 					n = nil
 					before := liveHeap()
+					spentBefore := cpuTime(b)
 					start += measure(b, func() (err error) {
 						n, err = Open(b.Context(), Options{Folder: folder})
 						return err
 					})
+					spent += cpuTime(b) - spentBefore
 					var list []view.AgentStatus
 					pageAfter := func(after string) time.Duration {
 						return measure(b, func() (err error) {
@@ -145,6 +150,7 @@ func BenchmarkStartWithAgents(b *testing.B) {
 						b.Fatalf("%d agents", len(list))
 					}
 					next += pageAfter(list[len(list)-1].ID.String())
+					time.Sleep(*startRest)
 					heap += liveHeap() - before
 					closeNode(b, n)
 				}
@@ -157,6 +163,7 @@ func BenchmarkStartWithAgents(b *testing.B) {
 					b.ReportMetric(float64(mean)/float64(first[name]), name+"-of-10^2")
 				}
 				of("start", start)
+				of("start-cpu", spent)
 				of("page", page)
 				of("next", next)
 				b.ReportMetric(float64(heap)/float64(b.N)/float64(count), "B/agent")
