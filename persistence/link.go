@@ -260,7 +260,12 @@ func (l *link) prepare(ctx context.Context, stream string) error {
 	case !errors.Is(err, jetstream.ErrStreamNotFound):
 		return unreachable(err)
 	}
-	err := os.Remove(filepath.Join(filepath.Dir(blockFolderOf(l.o, stream)), natsserver.JetStreamMetaFile))
+	blocks := blockFolderOf(l.o, stream)
+	folder := filepath.Dir(blocks)
+	err := os.Remove(filepath.Join(folder, natsserver.JetStreamMetaFile))
+	if !holdsCommits(blocks) {
+		err = os.RemoveAll(folder)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return readOnly("an unfinished stream cannot be removed", err)
 	}
