@@ -92,6 +92,17 @@ func TestListIsScrolledInBoundedMemory(t *testing.T) {
 		b.until(`document.querySelector('#stream .entry[data-number="0"]') && isSorted()`)
 		t.Logf("once more %s", b.heap())
 	}
+	b.open("/?kind=message") // of a list that the node picks, no row is lost at the end of a part
+	b.live()
+	b.until(`document.querySelectorAll('#stream .entry').length >= 50`)
+	b.run(`document.getElementById('rows').scrollTop = 2000`)
+	b.until(`document.querySelectorAll('#stream .entry').length >= 100`)
+	for i := range 2 {
+		if _, err := h.fae.Send(t.Context(), "HOST", "a new word"); err != nil {
+			t.Fatal(err)
+		}
+		b.until(fmt.Sprintf(`((all) => all[0] === %d && all.every((n, i) => n === all[0] - i))([...document.querySelectorAll('#stream .entry')].map((r) => Number(r.dataset.number)))`, *messages+i))
+	}
 	b.checkNoFaults()
 }
 

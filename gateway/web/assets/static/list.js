@@ -157,7 +157,7 @@ export function mailChanged(what) {
     return;
   }
   if (list.dataset.picked) {
-    look();
+    look(undefined, new Set(what.messages.map((m) => String(m.number))));
     return;
   }
   let come = 0;
@@ -185,27 +185,40 @@ const rowOfNumber = (number) => stream.querySelector(`.entry[data-number="${numb
 function split(first) {
   const own = [...first.querySelectorAll('.entry')];
   if (own.length < 2 * part) return;
+  below(first, own.slice(part));
+  finish(first);
+}
+
+/** Puts rows into a chunk of their own below the first chunk. */
+function below(first, own) {
   const rest = document.createElement('ol');
   rest.className = 'chunk';
-  rest.append(...own.slice(part));
+  rest.append(...own);
   first.after(rest);
-  finish(first);
   finish(rest);
   const at = new URL(list.dataset.home, location.href);
-  at.searchParams.set('before', Number(own[part].dataset.number) + 1);
+  at.searchParams.set('before', Math.max(...own.map((r) => Number(r.dataset.number))) + 1);
   adopt(rest, at.href);
 }
 
 let looks = Promise.resolve();
 
-/** Fetches the newest part again, for a list that the node picks. Fetches run one after the other. */
-export function look(gone = () => false) {
+/**
+ * Fetches the newest part again, for a list that the node picks. Fetches run one after the other. Rows that do not fit into the
+ * part any more stay below it, except for those of changed messages.
+ */
+export function look(gone = () => false, changed = new Set()) {
   looks = looks.then(async () => {
-    const { chunk } = await chunkAt(list.dataset.home);
+    const { chunk, older } = await chunkAt(list.dataset.home);
+    const least = Math.min(...[...chunk.querySelectorAll('.entry')].map((r) => Number(r.dataset.number)));
     change(() => {
       for (const r of rows()) if (gone(r.dataset.key) || chunk.querySelector(`[id="${r.id}"]`)) r.remove();
-      stream.firstElementChild.replaceWith(chunk);
+      const first = stream.firstElementChild;
+      const own = older && !list.dataset.needs ? [...first.querySelectorAll('.entry')] : [];
+      const rest = own.filter((r) => Number(r.dataset.number) < least && !changed.has(r.dataset.number));
+      first.replaceWith(chunk);
       finish(chunk);
+      if (rest.length > 0) below(chunk, rest);
     });
   }).catch(() => { /* the stream of events updates it once the node is back */ });
   return looks;
