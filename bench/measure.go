@@ -33,7 +33,7 @@ func systems() []system {
 	return []system{
 		{"appends", "4 KiB and fdatasync, one after the other", startAppends},
 		{"parley", "Unix socket, Go client", startParley},
-		{"restate", "Restate 1.7.12, 4 partitions, workflow with a durable promise, HTTP/1.1", startRestate},
+		{"restate", "Restate 1.7.12, 4 partitions, a service with an awakeable, HTTP/1.1", startRestate},
 		{"postgres", "a table with LISTEN and NOTIFY, Unix socket, pgx", startPostgres},
 		{"langgraph", "LangGraph 1.4 interrupt with its SQLite checkpointer behind a small HTTP server, no waiter", startLangGraph},
 	}

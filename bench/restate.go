@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -15,7 +19,9 @@ type restate struct {
 	*program
 	service *program
 	web     web
-	last    atomic.Int64
+	tells   net.Listener // of the IDs of awakeables
+	told    sync.Map     // of channels for an ID, by cycle
+	last    atomic.Int64 // cycle
 }
 
 func startRestate(ctx context.Context, o options) (_ running, err error) {
@@ -31,6 +37,10 @@ func startRestate(ctx context.Context, o options) (_ running, err error) {
 	}
 	ingress, admin, fabric, port := ports[0], ports[1], ports[2], ports[3]
 	r := &restate{web: newWeb(ingress)}
+	if r.tells, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	go http.Serve(r.tells, r) //nolint:errcheck // until close
 	defer func() {
 		if err != nil {
 			r.close()
@@ -58,25 +68,37 @@ func startRestate(ctx context.Context, o options) (_ running, err error) {
 	return r, err
 }
 
-func (r *restate) cycle(ctx context.Context, _ int) error {
-	path := "/question/" + strconv.FormatInt(r.last.Add(1), 10)
-	if _, err := r.web.call(ctx, path+"/run/send", question); err != nil {
-		return err
+// ServeHTTP receives the IDs of awakeables, as /CYCLE/ID. A replay tells an ID again.
+func (r *restate) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
+	cycle, id, _ := strings.Cut(q.URL.Path[1:], "/")
+	if told, waits := r.told.LoadAndDelete(cycle); waits {
+		told.(chan string) <- id
 	}
+}
+
+// cycle asks with a call that blocks until the answer is there, and resolves the awakeable that it is told.
+func (r *restate) cycle(ctx context.Context, _ int) error {
 	type ended struct {
 		text []byte
 		err  error
 	}
-	waiter := make(chan ended, 1)
+	waiter, told := make(chan ended, 1), make(chan string, 1)
+	cycle := strconv.FormatInt(r.last.Add(1), 10)
+	r.told.Store(cycle, told)
 	go func() {
-		text, err := r.web.call(ctx, "/restate/workflow"+path+"/attach", nil)
+		tell := fmt.Sprintf("http://%s/%s/", r.tells.Addr(), cycle)
+		text, err := r.web.call(ctx, "/question/ask", map[string]any{"question": question, "tell": tell})
 		waiter <- ended{text, err}
 	}()
-	_, err := r.web.call(ctx, path+"/answer", answered)
-	e := <-waiter
-	if err != nil {
-		return err
+	select {
+	case id := <-told:
+		if _, err := r.web.call(ctx, "/restate/awakeables/"+id+"/resolve", answered); err != nil {
+			return err
+		}
+	case e := <-waiter:
+		return fmt.Errorf("the question ended before it was asked: %s: %w", e.text, e.err)
 	}
+	e := <-waiter
 	if e.err != nil {
 		return e.err
 	}
@@ -84,6 +106,7 @@ func (r *restate) cycle(ctx context.Context, _ int) error {
 }
 
 func (r *restate) close() {
+	_ = r.tells.Close() // it only listens
 	for _, p := range []*program{r.program, r.service} {
 		if p != nil {
 			p.close()

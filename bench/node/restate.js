@@ -1,4 +1,4 @@
-// A workflow that asks a question and waits for its answer. It serves Restate on the port of the first argument.
+// A service that asks a question with an awakeable and waits for it. It serves Restate on the port of the first argument.
 import * as restate from '@restatedev/restate-sdk';
 
 // The SDK needs Node 22 for this alone.
@@ -8,11 +8,15 @@ Promise.withResolvers ??= function withResolvers() {
   return parts;
 };
 
-const question = restate.workflow({
+const question = restate.service({
   name: 'question',
   handlers: {
-    run: async (ctx, question) => ({ question, answer: await ctx.promise('answer') }),
-    answer: async (ctx, answer) => { await ctx.promise('answer').resolve(answer); },
+    // ask tells the asker the ID of the awakeable, outside of the journal: a replay tells it again.
+    ask: async (ctx, { question, tell }) => {
+      const { id, promise } = ctx.awakeable();
+      await fetch(tell + id);
+      return { question, answer: await promise };
+    },
   },
 });
 
