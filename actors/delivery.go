@@ -111,8 +111,9 @@ func acknowledge(b *mailboxActor, sender capabilities.ID, p mailbox.OutboxItem, 
 // A failure of the journal ends all lines, because what the receivers accepted last may be lost.
 type line struct {
 	to       capabilities.ID
-	failures uint64 // of the journal, when the line began
-	tries    int    // how many lines before it broke, one after another
+	failures uint64      // of the journal, when the line began
+	tries    int         // how many lines before it broke, one after another
+	refused  atomic.Bool // the receiver has refused a copy
 	broken   atomic.Bool
 }
 
@@ -160,12 +161,37 @@ func (m *acceptItem) handle(b *mailboxActor) {
 	if m.line.broken.Load() || m.line.failures != b.failures {
 		return
 	}
-	_, err := b.decide(m.node.accounts.quotaed(m.from, m.command))
+	c := m.node.accounts.quotaed(m.from, m.command)
+	_, isCopy := c.(mailbox.AcceptDelivery)
+	var err error
+	switch {
+	case !m.line.refused.Load():
+		_, err = b.decide(c)
+	case isCopy:
+		err = b.refuse(c)
+	default:
+		err = peers.ErrDelayed
+	}
+	if err == peers.ErrDelayed {
+		m.waitForRefusal()
+		return
+	}
+	if isCopy && err != nil && !peers.IsTransient(err) {
+		m.line.refused.Store(true)
+	}
 	if parley.CodeOf(err) == parley.QuotaExceeded {
 		m.node.accounts.fill(m.from, m.item.To)
 	}
 	if err = acknowledge(b, m.from, m.item, err); err != nil {
 		breakLine(m.node, m.line, m.from, err)
+	}
+}
+
+// waitForRefusal has the sender begin another line when the refusal is in its log. If a crash lost the refusal, the copy
+// would be delivered again, and might be accepted after this item.
+func (m *acceptItem) waitForRefusal() {
+	if !m.line.broken.Swap(true) {
+		m.node.registry.tell(m.from, 0, retryLine{m.line})
 	}
 }
 
@@ -200,7 +226,15 @@ func (m retryLine) handle(b *mailboxActor) {
 	if b.redeliver || b.lines[l.to] != l {
 		return
 	}
-	next := b.beginLine(l.to, l.tries+1)
+	tries := l.tries + 1
+	if l.refused.Load() {
+		tries = l.tries
+		if b.recordAcks(); b.reg.acks.refused() {
+			b.node.later(retryFirst, func() { b.node.registry.tell(b.reg.id, 0, m) })
+			return
+		}
+	}
+	next := b.beginLine(l.to, tries)
 	for _, p := range b.state.Outbox.Items() {
 		if p.To == l.to {
 			b.hand(p, next)
@@ -215,6 +249,11 @@ func (retryLine) fail(error) {}
 func (b *mailboxActor) redeliverLocal() {
 	if !b.redeliver || b.node.journal.Err() != nil {
 		return
+	}
+	if b.reg.acks.refused() { // a refused copy might be accepted now
+		if b.recordAcks(); b.reg.acks.refused() {
+			return
+		}
 	}
 	b.redeliver, b.lines = false, nil
 	for _, p := range b.state.Outbox.Items() {
@@ -277,6 +316,13 @@ func (r *acks) items(lost func(persistence.Position) bool) map[uint64]bool {
 		}
 	}
 	return seqs
+}
+
+// refused reports whether a copy was refused.
+func (r *acks) refused() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.pending, func(rc ack) bool { return rc.refused != "" && rc.item.Kind == events.OutboxCopy })
 }
 
 func (r *acks) any() bool {

@@ -35,7 +35,10 @@ func (m acceptDelivery) handle(b *mailboxActor) {
 		m.Done(0, peers.ErrDelayed)
 		return
 	}
-	at, err := acceptWithin(b, m.From, m.Command)
+	at, err := capabilities.Time(0), peers.ErrDelayed
+	if _, isCopy := m.Command.(mailbox.RemoteDelivery); isCopy || !m.FollowsRefusal() {
+		at, err = acceptWithin(b, m.Delivery)
+	}
 	m.Decided(err)
 	b.release(func(lost error) {
 		if lost != nil {
@@ -83,9 +86,11 @@ func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
 }
 
 // acceptWithin has the mailbox decide on a command of another node, within the node's quotas and share of the processor.
-// An effort that is too much for now is put off. It returns when a form was settled by the command.
-func acceptWithin(b *mailboxActor, from capabilities.NodeID, c mailbox.Command) (at capabilities.Time, err error) {
-	c = b.node.accounts.quotaed(ofNode(from), c)
+// An effort that is too much for now is put off, and so is a copy that follows a refused one and would be accepted. It
+// returns when a form was settled by the command.
+func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err error) {
+	from := d.From
+	c := b.node.accounts.quotaed(ofNode(from), d.Command)
 	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil {
 		known, err := recalled(b, func() (bool, error) { return b.state.Mail.Has(r.Form.ID) })
 		if err != nil {
@@ -110,15 +115,28 @@ func acceptWithin(b *mailboxActor, from capabilities.NodeID, c mailbox.Command) 
 			c = r
 		}
 	}
-	if settle, ok := c.(mailbox.RemoteAnswer); ok {
+	settle, isAnswer := c.(mailbox.RemoteAnswer)
+	switch {
+	case isAnswer:
 		at, err = acceptAnswer(b, settle)
-	} else {
+	case d.FollowsRefusal():
+		err = b.refuse(c)
+	default:
 		_, err = b.decide(c)
 	}
 	if err == nil {
 		holdFor(b, from)
 	}
 	return at, err
+}
+
+// refuse returns the error with which the mailbox refuses a command, or ErrDelayed if it would accept it.
+func (b *mailboxActor) refuse(c mailbox.Command) error {
+	evs, err := b.propose(c, b.node.now())
+	if len(evs) > 0 {
+		err = peers.ErrDelayed
+	}
+	return err
 }
 
 // acceptAnswer has the home of a form decide on an answer of another node. It returns when the form was settled.
@@ -195,9 +213,12 @@ func (m collectItems) fail(err error) { m.reply(peers.Collected{Err: err}) }
 // item whose message cannot be read now, and fails if that is the first one.
 func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more bool, err error) {
 	taken := b.reg.acks.items(b.node.journal.Lost)
-	if len(taken) >= ackBatch {
+	if len(taken) >= ackBatch || b.reg.acks.refused() {
 		b.recordAcks()
 		taken = b.reg.acks.items(b.node.journal.Lost)
+	}
+	if b.reg.acks.refused() { // a crash would have the refused item sent again, after those that follow it
+		return nil, false, peers.ErrDelayed
 	}
 	taken = r.Skip(taken)
 	bytes := 0

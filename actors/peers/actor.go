@@ -260,8 +260,9 @@ func (a *peerActor) endFailed() bool {
 	if a.window.open > 0 {
 		return false
 	}
+	refused := a.window.refused.Load() // the next window is without that item
 	a.window = nil
-	if a.peer.reachable.Load() {
+	if a.peer.reachable.Load() && !refused {
 		a.pause(a.wait)
 		a.wait = min(2*a.wait, retryMost)
 	}
@@ -285,7 +286,11 @@ func (a *peerActor) send(b *batch) {
 		}()
 		acks, failed := p.deliver(a.life, w.epoch, number, b)
 		if failed == nil {
-			if isDelayed(acks) {
+			refused := b.isRefused(acks)
+			if refused {
+				w.refused.Store(true)
+			}
+			if refused || isDelayed(acks) {
 				w.failed.Store(true) // before items are put back: what follows them is of the next window
 			}
 			b.settle(p, acks)
@@ -369,12 +374,14 @@ func (d *Directory) run(fn func()) bool {
 
 // sendWindow is packets of mail on their way to a node, several at once. The receiver admits them in the order of their
 // numbers. So the items from one mailbox to another arrive in order. When a packet fails, the receiver admits none after
-// it, and all items without an ack go into another window, of a later epoch.
+// it, and all items without an ack go into another window, of a later epoch. So do those that follow a refused copy:
+// the receiver accepts them when the refusal is in the sender's log.
 type sendWindow struct {
-	epoch  uint64
-	sent   uint64      // number of the latest packet
-	open   int         // packets that are on their way
-	failed atomic.Bool // a packet has failed, or part of it was delayed
+	epoch   uint64
+	sent    uint64      // number of the latest packet
+	open    int         // packets that are on their way
+	failed  atomic.Bool // a packet has failed, or part of it was delayed, or a copy refused
+	refused atomic.Bool // a copy was refused
 }
 
 // windowSize is the number of packets that may be on their way to a node.

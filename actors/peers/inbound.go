@@ -132,83 +132,19 @@ type intake struct {
 
 // accept delivers one item. Those for one mailbox come to it in their order.
 func (in *intake) accept(ctx context.Context, i int, item Item) {
-	d := &Delivery{From: in.peer.id, To: capabilities.ID{ULID: item.To, Node: in.peer.d.o.ID}, intake: in, index: i}
+	d := &Delivery{From: in.peer.id, Sender: capabilities.ID{ULID: item.From, Node: in.peer.id}, To: capabilities.ID{ULID: item.To, Node: in.peer.d.o.ID}, intake: in, index: i}
 	var err error
 	if d.Command, _, err = item.unpack(in.peer.id); err != nil {
 		d.Done(0, err)
 		return
 	}
-	if r, refused := in.peer.refusals.find(d); refused {
-		in.acks[i] = r
-		in.open.Done()
-		return
-	}
 	in.peer.d.node.Accept(ctx, d)
-}
-
-// maxRefusals is the number of refusals of a node's mail that are remembered.
-const maxRefusals = 1024
-
-// refusals are the latest copies of a node that were refused by a quota. A copy comes again if the ack is lost. It is
-// refused again then, even if there is room: later mail of its sender may have been accepted meanwhile.
-type refusals struct {
-	mu     sync.Mutex
-	acks   map[copyKey]Ack
-	oldest []copyKey
-}
-
-// copyKey is a form or message for a mailbox.
-type copyKey struct{ to, message capabilities.ID }
-
-// keyOf returns the key of an item that brings a copy.
-func keyOf(d *Delivery) (key copyKey, ok bool) {
-	c, ok := d.Command.(mailbox.RemoteDelivery)
-	switch {
-	case !ok:
-		return key, false
-	case c.Form != nil:
-		return copyKey{d.To, c.Form.ID}, true
-	}
-	return copyKey{d.To, c.Posted.Message}, true
-}
-
-// find returns the ack of an item that was refused before.
-func (r *refusals) find(d *Delivery) (a Ack, refused bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.acks) == 0 {
-		return a, false
-	}
-	key, ok := keyOf(d)
-	a, refused = r.acks[key]
-	return a, ok && refused
-}
-
-// add remembers the ack of a refused item, if a quota was the reason.
-func (r *refusals) add(d *Delivery, a Ack) {
-	key, ok := keyOf(d)
-	if !ok || a.Code != string(parley.QuotaExceeded) {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.acks == nil {
-		r.acks = map[copyKey]Ack{}
-	}
-	if _, known := r.acks[key]; known {
-		return
-	}
-	if len(r.oldest) == maxRefusals {
-		delete(r.acks, r.oldest[0])
-		r.oldest = r.oldest[1:]
-	}
-	r.acks[key] = a
-	r.oldest = append(r.oldest, key)
 }
 
 // Delivery is an item of another node for a mailbox of this one.
 type Delivery struct {
 	From    capabilities.NodeID
+	Sender  capabilities.ID // the mailbox of From
 	To      capabilities.ID
 	Command mailbox.Command
 
@@ -223,10 +159,20 @@ func (d *Delivery) Admitted(failures uint64) bool {
 	return !in.hasFailed(d.To) && !in.peer.receives.hasFailed(in.epoch, failures)
 }
 
+// FollowsRefusal reports whether a copy of the same sender was refused in the same window. If its ack is lost the copy
+// comes again, and may be accepted then. So nothing that follows it is accepted before the sender has the ack.
+func (d *Delivery) FollowsRefusal() bool {
+	return d.intake.peer.receives.hasRefused(d.intake.epoch, route{d.Sender, d.To})
+}
+
 // Decided notes how the mailbox has decided. After a transient error it accepts nothing more of the packet.
 func (d *Delivery) Decided(err error) {
-	if IsTransient(err) {
+	_, isCopy := d.Command.(mailbox.RemoteDelivery)
+	switch {
+	case IsTransient(err):
 		d.intake.fail(d.To, err)
+	case err != nil && isCopy:
+		d.intake.peer.receives.refuse(d.intake.epoch, route{d.Sender, d.To})
 	}
 }
 
@@ -243,7 +189,6 @@ func (d *Delivery) Done(at capabilities.Time, err error) {
 	default:
 		r.Status = AckRefused
 		r.Code, r.Text = Refusal(err)
-		d.intake.peer.refusals.add(d, *r)
 	}
 }
 

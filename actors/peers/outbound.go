@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/events"
 )
 
 // outbound is an item to be sent, and the mailbox that it comes from.
@@ -137,6 +138,16 @@ func (b *batch) settle(p *Peer, acks []Ack) {
 // isDelayed reports whether an item could not be stored.
 func isDelayed(acks []Ack) bool {
 	return slices.ContainsFunc(acks, func(r Ack) bool { return !r.Status.final() })
+}
+
+// isRefused reports whether a copy was refused.
+func (b *batch) isRefused(acks []Ack) bool {
+	for i, o := range b.items {
+		if o.Item.Kind == events.OutboxCopy && acks[len(b.direct)+i].Status == AckRefused {
+			return true
+		}
+	}
+	return false
 }
 
 // refusal returns the reason of a refusal, in words.

@@ -45,7 +45,6 @@ type Peer struct {
 	inFlight map[capabilities.ID]map[uint64]bool // items that are on their way, by mailbox
 	epoch    uint64                              // of the newest window
 	receives receiveWindow                       // for packets that come from it
-	refusals refusals                            // of its mail
 }
 
 func newPeer(d *Directory, id capabilities.NodeID) *Peer {

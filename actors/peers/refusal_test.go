@@ -20,20 +20,24 @@ type fullNode struct {
 
 func (n *fullNode) Accept(_ context.Context, d *Delivery) {
 	var err error
-	if n.full {
+	switch {
+	case n.full:
 		err = parley.Refuse(parley.QuotaExceeded, "no room")
+	case d.FollowsRefusal():
+		err = ErrDelayed
 	}
 	d.Decided(err)
 	d.Done(0, err)
 }
 
-// TestRefusedCopyStaysRefused sends a refused copy again, as after a lost ack, when there is room.
-func TestRefusedCopyStaysRefused(t *testing.T) {
+// TestMailWaitsForARefusal refuses a copy, and gets the mail after it while the ack may still be lost. It is accepted in
+// the next window, after the copy if that comes again.
+func TestMailWaitsForARefusal(t *testing.T) {
 	d, fake := open(t, &fakeLink{call: unreachable})
 	n := &fullNode{fakeNode: fake, full: true}
 	d.node = n
-	from := capabilities.ID{ULID: ulid.ULID{1}, Node: other}
-	message := func(id byte) Item {
+	message := func(sender, id byte) Item {
+		from := capabilities.ID{ULID: ulid.ULID{sender}, Node: other}
 		item := mailbox.OutboxItem{Kind: events.OutboxCopy, To: capabilities.ID{ULID: ulid.ULID{2}, Node: d.o.ID}}
 		i, err := PackItem(item, from, []events.Event{&events.MessagePosted{Message: capabilities.ID{ULID: ulid.ULID{id}, Node: other}, From: from, To: item.To}})
 		if err != nil {
@@ -41,21 +45,26 @@ func TestRefusedCopyStaysRefused(t *testing.T) {
 		}
 		return i
 	}
-	send := func(items ...Item) []Ack { return d.Peer(other).AcceptMail(t.Context(), MailPacket{Items: items}) }
-	if acks := send(message(1)); acks[0].Status != AckRefused {
-		t.Fatalf("%+v", acks)
+	check := func(epoch, number uint64, item Item, want AckStatus) {
+		t.Helper()
+		acks := d.Peer(other).AcceptMail(t.Context(), MailPacket{Epoch: epoch, Number: number, Items: []Item{item}})
+		if acks[0].Status != want {
+			t.Errorf("%+v, want status %d", acks[0], want)
+		}
 	}
+	check(1, 1, message(1, 1), AckRefused)
 	n.full = false
-	if acks := send(message(2), message(1)); acks[0].Status != AckAccepted || acks[1].Status != AckRefused || acks[1].Code != string(parley.QuotaExceeded) {
-		t.Fatalf("%+v", acks)
+	check(1, 2, message(3, 2), AckAccepted) // of another sender
+	check(1, 3, message(1, 3), AckRetry)
+	check(1, 4, message(3, 4), AckRetry) // the window has failed
+	check(2, 1, message(1, 1), AckAccepted)
+	check(2, 2, message(1, 3), AckAccepted)
+
+	w := &d.Peer(other).receives
+	for i := range maxRefused + 10 {
+		w.refuse(2, route{from: capabilities.ID{ULID: ulid.ULID{15: byte(i), 14: byte(i >> 8)}}})
 	}
-	n.full = true
-	for i := range maxRefusals + 10 { // the number that is remembered is bounded
-		d.Peer(other).refusals.add(&Delivery{To: capabilities.ID{ULID: ulid.ULID{15: byte(i), 14: byte(i >> 8)}}, Command: mailbox.RemoteDelivery{
-			AcceptDelivery: mailbox.AcceptDelivery{Posted: &events.MessagePosted{}},
-		}}, Ack{Code: string(parley.QuotaExceeded)})
-	}
-	if r := &d.Peer(other).refusals; len(r.acks) != maxRefusals || len(r.oldest) != maxRefusals {
-		t.Fatalf("%d refusals are remembered", len(r.acks))
+	if len(w.refused) != maxRefused || !w.failed {
+		t.Errorf("a window holds up %d routes, failed: %t", len(w.refused), w.failed)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"parley/capabilities"
 )
 
 // receiveWindow admits the packets of a node in the order of their numbers. It admits none of an earlier epoch, and none
@@ -16,7 +18,15 @@ type receiveWindow struct {
 	failed  bool
 
 	failures uint64 // of the journal, when the epoch began: what was accepted before another may be lost
+
+	refused map[route]bool // of which a copy was refused in the epoch
 }
+
+// route is the way from a mailbox of another node to one of this node.
+type route struct{ from, to capabilities.ID }
+
+// maxRefused bounds the routes that a window holds up.
+const maxRefused = 1024
 
 // windowPatience is how long a packet waits for those before it. A lost packet is sent again in another epoch, with all
 // after it.
@@ -47,7 +57,7 @@ func (l *receiveWindow) look(epoch, number, failures uint64) (turn, over bool, m
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch > l.epoch && number == 1 {
-		l.epoch, l.next, l.failed, l.failures = epoch, 1, false, failures
+		l.epoch, l.next, l.failed, l.failures, l.refused = epoch, 1, false, failures, nil
 		l.notify()
 	}
 	if l.changed == nil {
@@ -88,6 +98,31 @@ func (l *receiveWindow) hasFailed(epoch, failures uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return epoch != 0 && epoch == l.epoch && (l.failed || l.failures != failures)
+}
+
+// refuse records that a copy was refused. A window with too many routes to hold up fails.
+func (l *receiveWindow) refuse(epoch uint64, r route) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch != l.epoch || epoch == 0 || l.refused[r] {
+		return
+	}
+	if len(l.refused) == maxRefused {
+		l.failed = true
+		l.notify()
+		return
+	}
+	if l.refused == nil {
+		l.refused = map[route]bool{}
+	}
+	l.refused[r] = true
+}
+
+// hasRefused reports whether a copy was refused in the window.
+func (l *receiveWindow) hasRefused(epoch uint64, r route) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return epoch == l.epoch && l.refused[r]
 }
 
 // notify wakes the waiting packets. The caller has the lock.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"parley"
@@ -53,13 +52,6 @@ type ack struct {
 	item    mailbox.OutboxItem
 	refused string
 	after   position
-}
-
-// line carries items to another mailbox of the node, in order.
-type line struct {
-	to       *box
-	failures uint64
-	broken   bool
 }
 
 func (b *box) tell(after position, what string, do func(*box), fail func(error)) {
@@ -364,77 +356,6 @@ func (b *box) deliver(items []mailbox.OutboxItem) {
 	}
 }
 
-func (b *box) lineTo(to capabilities.ID) *line {
-	l := b.lines[to]
-	if l == nil {
-		if b.lines == nil {
-			b.lines = map[capabilities.ID]*line{}
-		}
-		l = &line{to: b.node.world.box(to), failures: b.failures}
-		b.lines[to] = l
-	}
-	return l
-}
-
-// hand sends an item along a line.
-func (b *box) hand(p mailbox.OutboxItem, l *line) {
-	if l.broken {
-		return
-	}
-	c, err := recalled(b, b.state, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
-	if err != nil {
-		b.node.world.failf("%s: item %+v cannot be sent: %v", b.name, p, err)
-	}
-	from := b
-	l.to.tell(b.last, fmt.Sprintf("item %d of %s: %T", p.Seq, b.name, c), func(b *box) {
-		if l.broken || l.failures != b.failures {
-			return
-		}
-		_, err := b.decide(b.node.world.quotaed(from, b, c))
-		b.node.world.noteSettlement(b, c, err)
-		if isTransient(err) {
-			from.breakLine(l)
-			return
-		}
-		from.leaveAck(ack{p, refusal(err), b.last})
-	}, func(error) { from.breakLine(l) })
-}
-
-// breakLine ends a line. A later one carries all items for its mailbox.
-func (b *box) breakLine(l *line) {
-	if l.broken || l.failures != b.node.journal.times {
-		return
-	}
-	l.broken = true
-	b.node.world.sometimes(lineBroken)
-	b.node.later("retry line", func() {
-		b.tell(0, "retry line", func(b *box) {
-			if b.redeliver || b.lines[l.to.id] != l {
-				return
-			}
-			delete(b.lines, l.to.id)
-			for _, p := range b.state.Outbox.Items() {
-				if p.To == l.to.id {
-					b.hand(p, b.lineTo(p.To))
-				}
-			}
-		}, func(error) {})
-	})
-}
-
-// redeliverLocal delivers all items for mailboxes of the node again, after a failure of the journal or a load.
-func (b *box) redeliverLocal() {
-	if !b.redeliver || b.node.journal.failure != nil {
-		return
-	}
-	b.redeliver, b.lines = false, nil
-	for _, p := range b.state.Outbox.Items() {
-		if b.node.world.nodeOf(p.To) == b.node {
-			b.hand(p, b.lineTo(p.To))
-		}
-	}
-}
-
 // leaveAck notes the ack of an item.
 func (b *box) leaveAck(a ack) {
 	b.acks = append(b.acks, a)
@@ -445,11 +366,7 @@ func (b *box) leaveAck(a ack) {
 
 // recordAcks has the box write its acks.
 func (b *box) recordAcks() {
-	b.tell(0, "record acks", func(b *box) {
-		if len(b.acks) > 0 && b.node.journal.failure == nil {
-			_ = b.commit(b.node.now(), nil)
-		}
-	}, func(error) {})
+	b.tell(0, "record acks", func(b *box) { b.commitAcks() }, func(error) {})
 }
 
 // wakePeers has items sent that waited for the ack of a grant.

@@ -16,9 +16,6 @@ var errFull = parley.Refuse(parley.ReadOnly, "the disk is full")
 // errCrashed is the error of a message that crashed its box.
 var errCrashed = parley.Refuse(parley.Internal, "the mailbox crashed")
 
-// errRefused is the error of a copy that was refused before.
-var errRefused error = parley.Refuse(parley.QuotaExceeded, "it was refused before")
-
 // appended is one append: the section of a mailbox.
 type appended struct {
 	box     *box

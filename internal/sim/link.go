@@ -48,17 +48,10 @@ type peer struct {
 	calls    map[uint64]*batch
 
 	receives receiveWindow
-	refusals map[copyKey]bool // copies from there that were refused by a quota
-}
-
-// copyKey is a copy for a box.
-type copyKey struct {
-	to      *box
-	message capabilities.ID
 }
 
 func newPeer(n, to *node) *peer {
-	return &peer{node: n, to: to, refusals: map[copyKey]bool{}, inFlight: map[*box]map[uint64]bool{}, calls: map[uint64]*batch{}}
+	return &peer{node: n, to: to, inFlight: map[*box]map[uint64]bool{}, calls: map[uint64]*batch{}}
 }
 
 // sendWindow is packets on their way, several at once.
@@ -138,6 +131,14 @@ func (p *peer) advance() bool {
 	p.ready = p.ready[1:]
 	w.gathering = true
 	from.tell(0, "collect for "+p.to.name, func(from *box) {
+		if from.hasRefused() {
+			from.commitAcks()
+		}
+		if from.hasRefused() {
+			w.gathering = false
+			p.later(from, b)
+			return
+		}
 		items, more := p.collect(from, batchItems-n)
 		version := from.state.Version
 		from.release(func(lost error) {
@@ -263,6 +264,11 @@ func (p *peer) respond(m *packet) {
 		d.done(m.results[i])
 	}
 	for i, o := range b.items {
+		if o.item.Kind == events.OutboxCopy && m.results[len(b.direct)+i].refused != "" {
+			b.window.failed = true
+		}
+	}
+	for i, o := range b.items {
 		r := m.results[len(b.direct)+i]
 		delete(p.inFlight[o.box], o.item.Seq)
 		if r.again {
@@ -279,6 +285,13 @@ type receiveWindow struct {
 	epoch, next uint64
 	failed      bool
 	failures    uint64
+	refused     map[route]bool // of which a copy was refused in the epoch
+}
+
+// route is the way from a mailbox of another node to one of this node.
+type route struct {
+	from capabilities.ID
+	to   *box
 }
 
 // look reports whether it is a packet's turn, and whether that is over.
@@ -303,6 +316,20 @@ func (l *receiveWindow) fail(epoch uint64) {
 
 func (l *receiveWindow) hasFailed(epoch, failures uint64) bool {
 	return epoch == l.epoch && (l.failed || l.failures != failures)
+}
+
+func (l *receiveWindow) refuse(epoch uint64, r route) {
+	if epoch != l.epoch {
+		return
+	}
+	if l.refused == nil {
+		l.refused = map[route]bool{}
+	}
+	l.refused[r] = true
+}
+
+func (l *receiveWindow) hasRefused(epoch uint64, r route) bool {
+	return epoch == l.epoch && l.refused[r]
 }
 
 // receive takes a packet from the wire.
@@ -386,11 +413,6 @@ func (n *node) accept(p *peer, m *packet) {
 			in.done(i, parley.Refuse(parley.NotPermitted, "not forwarded"))
 			continue
 		}
-		d, isCopy := c.(mailbox.RemoteDelivery)
-		if isCopy && p.refusals[copyKey{it.to, copyID(d.AcceptDelivery)}] {
-			in.done(i, errRefused)
-			continue
-		}
 		it.to.tell(0, "remote "+nameOf(c), func(b *box) {
 			if in.failed[b] || p.receives.hasFailed(m.epoch, b.failures) {
 				in.done(i, errFull)
@@ -399,9 +421,14 @@ func (n *node) accept(p *peer, m *packet) {
 			if isAnswered(b, c) {
 				w.sometimes(answerDoubled)
 			}
-			_, err := b.decide(w.quotaed(w.host(m.from), b, c))
-			if isTransient(err) {
+			_, isCopy := c.(mailbox.RemoteDelivery)
+			way := route{it.from, b}
+			err := b.admit(p.receives.hasRefused(m.epoch, way), isCopy, w.quotaed(w.host(m.from), b, c))
+			switch {
+			case isTransient(err):
 				in.fail(b)
+			case err != nil && isCopy:
+				p.receives.refuse(m.epoch, way)
 			}
 			w.noteSettlement(b, c, err)
 			version := b.state.Version
@@ -411,9 +438,6 @@ func (n *node) accept(p *peer, m *packet) {
 				}
 				if lost == nil && b.shadow.version < version {
 					w.failf("%s acknowledges an item that is not durable", b.name)
-				}
-				if isCopy && parley.CodeOf(err) == parley.QuotaExceeded {
-					p.refusals[copyKey{b, copyID(d.AcceptDelivery)}] = true
 				}
 				in.done(i, err)
 			})

@@ -27,6 +27,7 @@ const (
 	quotaMet
 	peerQuotaMet
 	copyRefused
+	followsRefusal
 	boxCrashed
 	forgeryRefused
 	clockBack
@@ -58,6 +59,7 @@ var stateNames = [states]string{
 	"an agent meets its quota",
 	"another node meets its quota",
 	"a mailbox refuses a copy",
+	"mail that would be accepted waits for a refusal before it",
 	"a mailbox crashes",
 	"a node sends mail that it has no grant for",
 	"a clock steps back",

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// line carries items to another mailbox of the node, in order.
+type line struct {
+	to       *box
+	failures uint64
+	refused  bool // the receiver has refused a copy
+	broken   bool
+}
+
+func (b *box) lineTo(to capabilities.ID) *line {
+	l := b.lines[to]
+	if l == nil {
+		if b.lines == nil {
+			b.lines = map[capabilities.ID]*line{}
+		}
+		l = &line{to: b.node.world.box(to), failures: b.failures}
+		b.lines[to] = l
+	}
+	return l
+}
+
+// hand sends an item along a line.
+func (b *box) hand(p mailbox.OutboxItem, l *line) {
+	if l.broken {
+		return
+	}
+	c, err := recalled(b, b.state, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
+	if err != nil {
+		b.node.world.failf("%s: item %+v cannot be sent: %v", b.name, p, err)
+	}
+	from := b
+	l.to.tell(b.last, fmt.Sprintf("item %d of %s: %T", p.Seq, b.name, c), func(b *box) {
+		if l.broken || l.failures != b.failures {
+			return
+		}
+		_, isCopy := c.(mailbox.AcceptDelivery)
+		err := b.admit(l.refused, isCopy, b.node.world.quotaed(from, b, c))
+		b.node.world.noteSettlement(b, c, err)
+		switch {
+		case err == errFollows:
+			l.broken = true
+			from.retryLine(l)
+			return
+		case isTransient(err):
+			from.breakLine(l)
+			return
+		}
+		l.refused = l.refused || isCopy && err != nil
+		from.leaveAck(ack{p, refusal(err), b.last})
+	}, func(error) { from.breakLine(l) })
+}
+
+// errFollows is the error of an item that would be accepted and follows a refused copy.
+var errFollows error = parley.Refuse(parley.Internal, "it follows a refused copy")
+
+// admit decides on an item of another box. One that follows a refused copy is not accepted before the refusal is in its
+// sender's log.
+func (b *box) admit(follows, isCopy bool, c mailbox.Command) error {
+	if !follows {
+		_, err := b.decide(c)
+		return err
+	}
+	if !isCopy {
+		return errFollows
+	}
+	evs, err := recalled(b, b.state, func() ([]events.Event, error) {
+		return b.state.DecideWithin(b.limits(), c, b.node.now(), b.node.newID)
+	})
+	if len(evs) > 0 {
+		b.node.world.sometimes(followsRefusal)
+		err = errFollows
+	}
+	return err
+}
+
+// hasRefused reports whether an ack that is not in the log says that a copy was refused.
+func (b *box) hasRefused() bool {
+	return slices.ContainsFunc(b.acks, func(a ack) bool { return a.refused != "" && a.item.Kind == events.OutboxCopy })
+}
+
+// commitAcks writes the box's acks.
+func (b *box) commitAcks() {
+	if len(b.acks) > 0 && b.node.journal.failure == nil {
+		_ = b.commit(b.node.now(), nil)
+	}
+}
+
+// breakLine ends a line. A later one carries all items for its mailbox.
+func (b *box) breakLine(l *line) {
+	if l.broken || l.failures != b.node.journal.times {
+		return
+	}
+	l.broken = true
+	b.node.world.sometimes(lineBroken)
+	b.node.later("retry line", func() { b.retryLine(l) })
+}
+
+func (b *box) retryLine(l *line) {
+	b.tell(0, "retry line", func(b *box) {
+		if b.redeliver || b.lines[l.to.id] != l {
+			return
+		}
+		if b.hasRefused() {
+			b.commitAcks()
+		}
+		if b.hasRefused() {
+			b.node.later("retry line", func() { b.retryLine(l) })
+			return
+		}
+		delete(b.lines, l.to.id)
+		for _, p := range b.state.Outbox.Items() {
+			if p.To == l.to.id {
+				b.hand(p, b.lineTo(p.To))
+			}
+		}
+	}, func(error) {})
+}
+
+// redeliverLocal delivers all items for mailboxes of the node again, after a failure of the journal or a load.
+func (b *box) redeliverLocal() {
+	if !b.redeliver || b.node.journal.failure != nil {
+		return
+	}
+	if b.hasRefused() {
+		b.commitAcks()
+	}
+	if b.hasRefused() {
+		return
+	}
+	b.redeliver, b.lines = false, nil
+	for _, p := range b.state.Outbox.Items() {
+		if b.node.world.nodeOf(p.To) == b.node {
+			b.hand(p, b.lineTo(p.To))
+		}
+	}
+}
