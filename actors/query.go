@@ -420,8 +420,8 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 		e.DraftAt = f.Draft.Date
 	}
 	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
-	e.Revision = f.Revision()
 	if a := f.Amended; a != nil {
+		e.Revision = a.Revision
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
 	}
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering

@@ -54,7 +54,7 @@ type Message struct {
 	Answering    bool              `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
-	Revision     uint64            `json:"revision,omitempty"`  // of the question, which is 1 as it was asked
+	Revision     uint64            `json:"revision,omitempty"`  // of the question, if it was amended: see AnswerRevision
 	Amendment    *Amendment        `json:"amendment,omitempty"` // the last one, if the question was amended
 	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
 
@@ -67,6 +67,10 @@ type Amendment struct {
 	Note    string            `json:"note,omitempty"` // why, in the asker's words
 	Changes []string          `json:"changes"`        // the parts that changed, in words
 }
+
+// AnswerRevision returns the revision of the question for an answer to what the message shows. The form as it was asked is
+// revision 1.
+func (m *Message) AnswerRevision() uint64 { return max(m.Revision, 1) }
 
 // TypeArchived is the type of a message in a list whose content is in a segment of the archive that is elsewhere. It has
 // its number, the flags by which it is listed, and the date of the segment's first commit.

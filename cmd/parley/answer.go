@@ -116,7 +116,7 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 			if err != nil {
 				return err
 			}
-			answer.Texts, answer.Revision = texts, e.Revision
+			answer.Texts, answer.Revision = texts, e.AnswerRevision()
 		}
 		err := settleForm(ctx, env, "respond_form", answer, which)
 		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {

@@ -56,7 +56,7 @@ type Message struct {
 	Answering    bool      `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string    `json:"refused,omitempty"`   // why the home refused the agent's answer
 	Digest       string    `json:"digest,omitempty"`    // of the call that an approval shows
-	Revision     uint64    `json:"revision,omitempty"`  // of the question, which is 1 as it was asked
+	Revision     uint64    `json:"revision,omitempty"`  // of the question, if it was amended; the form as it was asked is 1
 
 	Amendment *Amended `json:"amendment,omitempty"` // the last one, if the question was amended
 

@@ -117,7 +117,7 @@ func (c *Client) Amend(ctx context.Context, form ID, a Amendment) (Message, erro
 // AnswerShown is AnswerText for the form as a message shows it. If the asker has amended the form since, it refuses the
 // answer with AMENDED.
 func (c *Client) AnswerShown(ctx context.Context, form Message, texts map[string][]string) (Outcome, error) {
-	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.MessageID), Revision: form.Revision, Texts: textsOf(texts)})
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.MessageID), Revision: max(form.Revision, 1), Texts: textsOf(texts)})
 }
 
 // Reject declines a request.

@@ -191,7 +191,7 @@ func (c *call) settle(ctx context.Context, m *view.Message, did *sdk.ElicitResul
 		if err != nil {
 			return err
 		}
-		operation, request = "respond_form", api.RespondFormRequest{FormRef: form, Revision: m.Revision, Values: values}
+		operation, request = "respond_form", api.RespondFormRequest{FormRef: form, Revision: m.AnswerRevision(), Values: values}
 	case declined:
 		operation, request = "decline_form", api.EndRequest{FormRef: form}
 	case cancelled:

@@ -142,7 +142,10 @@ func entryOf(m *view.Message) entry {
 	if m.Archived != nil {
 		e.Text = "in the archive, and not at the node: " + sanitize.Line(m.Archived.Hint)
 	}
-	e.Deadline, e.Revision = m.Deadline, m.Revision
+	e.Deadline = m.Deadline
+	if len(m.Fields) > 0 {
+		e.Revision = m.AnswerRevision()
+	}
 	if a := m.Amendment; a != nil {
 		e.Amended = sanitize.Line(strings.Join(append(a.Changes, a.Note), ", "))
 	}

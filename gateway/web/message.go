@@ -144,6 +144,9 @@ func ElementKey(as string, number uint64) string {
 	return fmt.Sprintf("m%x-%d", h.Sum32(), number)
 }
 
+// AnswerRevision returns the revision of the question that the card shows.
+func (c card) AnswerRevision() uint64 { return c.Message.AnswerRevision() }
+
 // Waits reports whether the agent can answer the form.
 func (c card) Waits() bool { return c.AnswerNeeded }
 

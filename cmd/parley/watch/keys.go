@@ -343,7 +343,7 @@ func (m *model) call(e view.Message, operation, said string, settles bool, req a
 
 // settle answers the form that was shown.
 func (m *model) settle(e view.Message, said string, texts ...events.FieldText) tea.Cmd {
-	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Digest: e.Digest, Revision: e.Revision, Texts: texts})
+	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts})
 }
 
 func (m *model) end(e view.Message, reason string) tea.Cmd {
