@@ -33,6 +33,10 @@ func fileTools() map[string]fileTool {
 // EditTool is the name of an edit by an agent of the Agent Client Protocol. Its input has the diffs as content.
 const EditTool = "edit"
 
+// ReadTool is the name of a reading by an agent of the Agent Client Protocol. Its input has the file in the agent's own
+// input, or as a location.
+const ReadTool = "read"
+
 // filesOf returns the files that a call is about, as absolute paths. It returns none if the call may be about more.
 func filesOf(c Call) []string {
 	var input map[string]json.RawMessage
@@ -40,9 +44,12 @@ func filesOf(c Call) []string {
 		return nil
 	}
 	var named []string
-	if c.Tool == EditTool {
+	switch tool, ok := fileTools()[c.Tool]; {
+	case c.Tool == EditTool:
 		named = editedFiles(input)
-	} else if tool, ok := fileTools()[c.Tool]; ok {
+	case c.Tool == ReadTool:
+		named = readFiles(input)
+	case ok:
 		named = namedFile(input, tool)
 	}
 	files := make([]string, len(named))
@@ -93,6 +100,61 @@ func editedFiles(input map[string]json.RawMessage) []string {
 		default:
 			return nil
 		}
+	}
+	return files
+}
+
+// readFiles returns the files of a reading: the one that the agent's own input names, or without that the locations. It
+// returns none if the input has anything else.
+func readFiles(input map[string]json.RawMessage) []string {
+	named := input // a call without a title has its own input alone
+	if raw, given := input["rawInput"]; given {
+		named = nil
+		for key := range input {
+			if key != "title" && key != "rawInput" {
+				return nil
+			}
+		}
+		if json.Unmarshal(raw, &named) != nil {
+			return nil
+		}
+	} else if input["locations"] != nil {
+		return locatedFiles(input)
+	}
+	var files []string
+	for key, value := range named {
+		switch key {
+		case "file_path", "path", "abs_path", "absolute_path":
+			name, ok := textOf(value)
+			if !ok {
+				return nil
+			}
+			files = append(files, name)
+		case "offset", "limit", "line", "pages":
+		default:
+			return nil
+		}
+	}
+	if len(files) != 1 {
+		return nil
+	}
+	return files
+}
+
+// locatedFiles returns the files of a reading that has locations, and a title at most.
+func locatedFiles(input map[string]json.RawMessage) []string {
+	for key := range input {
+		if key != "title" && key != "locations" {
+			return nil
+		}
+	}
+	var locations []struct{ Path string }
+	if json.Unmarshal(input["locations"], &locations) != nil {
+		return nil
+	}
+	files := make([]string, len(locations))
+	for i, l := range locations {
+		files[i] = l.Path
 	}
 	return files
 }

@@ -90,9 +90,9 @@ func checkCovered(t *testing.T, made, other string) {
 
 // FuzzInputs reads any input of any tool. Reading does not panic, and all offered rules cover the input.
 func FuzzInputs(f *testing.F) {
-	for _, tool := range []string{"Bash", "Edit", "Read", EditTool, "other"} {
+	for _, tool := range []string{"Bash", "Edit", "Read", EditTool, ReadTool, "other"} {
 		for _, input := range []string{
-			`{"command":"git push origin main","description":"x"}`, `{"file_path":"src/a.go","content":"x"}`, `{"content":[{"type":"diff","path":"a"}],"rawInput":{"path":"a"}}`, `[]`, `{"command":{}}`,
+			`{"command":"git push origin main","description":"x"}`, `{"file_path":"src/a.go","content":"x"}`, `{"content":[{"type":"diff","path":"a"}],"rawInput":{"path":"a"}}`, `{"title":"x","locations":[{"path":"a"}]}`, `[]`, `{"command":{}}`,
 		} {
 			f.Add(tool, input, testFolder)
 		}

@@ -382,6 +382,39 @@ func TestEditsOfTheAgentClientProtocol(t *testing.T) {
 	}
 }
 
+func TestReadingsOfTheAgentClientProtocol(t *testing.T) {
+	call := func(input string) Call { return Call{Tool: ReadTool, Input: input, Folder: testFolder} }
+	const reading = `{"title":"Read a","rawInput":{"file_path":"/home/fae/shop/a.go","offset":1}}`
+	o := Read(call(reading)).Offers()
+	if len(o) == 0 || Words(&o[0]) != "any input for the file a.go, in /home/fae/shop" {
+		t.Fatalf("offers %+v", o)
+	}
+	rules := []Standing{{Covers: &o[0], Allow: true}}
+	for input, want := range map[string]bool{
+		reading:           true,
+		`{"path":"a.go"}`: true,
+		`{"title":"Read it","rawInput":{"absolute_path":"/home/fae/shop/a.go"}}`:        true,
+		`{"title":"Read it","locations":[{"path":"/home/fae/shop/a.go"}]}`:              true,
+		`{"locations":[{"path":"/home/fae/shop/a.go"},{"path":"/home/fae/shop/b.go"}]}`: false,
+		`{"locations":[{"path":"a.go"}],"rawInput":{"path":"a.go"}}`:                    false,
+		`{"locations":[{"path":"a.go"}],"path":"a.go"}`:                                 false,
+		`{"locations":[]}`: false, `{}`: false, `{"rawInput":null}`: false,
+		`{"title":"a.go","rawInput":{"path":"/etc/passwd"}}`:                    false,
+		`{"title":"a.go","rawInput":{"path":"a.go","file_path":"/etc/passwd"}}`: false,
+		`{"title":"a.go","rawInput":{"path":"../shop/a.go"}}`:                   false,
+		`{"title":"a.go","rawInput":{"path":"a.go","command":"rm"}}`:            false,
+		`{"title":"a.go","rawInput":{"path":"a.go"},"content":[]}`:              false,
+		`{"title":"a.go","path":"a.go"}`:                                        false,
+	} {
+		if got := allows(rules, call(input)); got != want {
+			t.Errorf("%s is allowed: %t", input, got)
+		}
+	}
+	if allows(rules, Call{Tool: "edit", Input: `{"path":"a.go"}`, Folder: testFolder}) {
+		t.Error("a rule for reading covers an edit")
+	}
+}
+
 // TestShapesOfOldLogs applies rules by their shapes, which old logs have.
 func TestShapesOfOldLogs(t *testing.T) {
 	for _, test := range []struct {

@@ -65,6 +65,9 @@ func callOf(c toolCall, by agentInfo) runtime.Call {
 	if isGiven(c.Content) {
 		input["content"] = c.Content
 	}
+	if tool == rule.ReadTool && !isGiven(c.RawInput) && len(c.Locations) > 0 {
+		input["locations"] = plainJSON(c.Locations) // a rule is about the files
+	}
 	if isGiven(c.RawInput) {
 		if len(input) == 0 {
 			return runtime.Call{Tool: tool, Input: compact(c.RawInput)}

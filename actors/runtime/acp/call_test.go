@@ -36,6 +36,8 @@ func TestToolOfCall(t *testing.T) {
 		{"", `{"kind":"edit","content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`, runtime.Call{Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`}},
 		{"", `{"kind":"edit","title":"Edit a","content":[{"type":"content"}]}`, runtime.Call{Tool: "edit", Input: `{"content":[{"type":"content"}],"title":"Edit a"}`}},
 		{"", `{"kind":"other","title":"Use it","rawInput":{"a":1}}`, runtime.Call{Tool: "Use it", Input: `{"a":1}`}},
+		{"", `{"kind":"read","title":"Read a","locations":[{"path":"/a","line":3}]}`, runtime.Call{Tool: "read", Input: `{"locations":[{"path":"/a"}],"title":"Read a"}`}},
+		{"", `{"kind":"read","title":"Read a","rawInput":{"path":"/a"},"locations":[{"path":"/a"}]}`, runtime.Call{Tool: "read", Input: `{"rawInput":{"path":"/a"},"title":"Read a"}`}},
 		{"", `{"kind":"think"}`, runtime.Call{Tool: "think", Input: `{}`}},
 		{"", `{}`, runtime.Call{Tool: "tool", Input: `{}`}},
 
