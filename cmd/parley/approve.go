@@ -153,7 +153,7 @@ func ruleLine(r view.Rule, s terminal.Screen) string {
 	if r.Until != 0 {
 		ending += "  until " + s.Moment(r.Until.Std(), r.Until.String())
 	}
-	line := s.FitBetween(r.Rule.String()+"  ", ruleWords(r), ending)
+	line := s.FitBetween(listedID(r.Rule, s)+"  ", ruleWords(r), ending)
 	if r.Stale != "" {
 		line += "\n" + s.Fit("  decides nothing: "+terminal.Visible(r.Stale))
 	}
@@ -188,7 +188,7 @@ func rulesRemoveCommand(env *environment) *cobra.Command {
 
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			rule, err := capabilities.ParseID(args[1])
+			rule, err := env.listedIDOf(c.Context(), args[1])
 			if err != nil {
 				return err
 			}

@@ -106,6 +106,31 @@ func (env *environment) screenOf(w io.Writer) terminal.Screen {
 	return s
 }
 
+// listedID returns the ID of something of this node as a list shows it. On a terminal the node, which would fill the line,
+// is left out.
+func listedID(id capabilities.ID, s terminal.Screen) string {
+	if s.Width > 0 {
+		return id.ULID.String()
+	}
+	return id.String()
+}
+
+// listedIDOf returns the ID that listedID shows as a word.
+func (env *environment) listedIDOf(ctx context.Context, word string) (capabilities.ID, error) {
+	id, err := capabilities.ParseID(word)
+	if err == nil || strings.Contains(word, "@") {
+		return id, err
+	}
+	status, failed := fetchStatus(ctx, env)
+	if failed != nil {
+		return id, failed
+	}
+	if whole, err := capabilities.ParseID(word + "@" + status.Node.String()); err == nil {
+		return whole, nil
+	}
+	return id, err
+}
+
 // noteNone says on standard error that a list is empty, so that no script takes the words for an item.
 func (env *environment) noteNone(count int, none string) {
 	if count == 0 && !env.options.json {

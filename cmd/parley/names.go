@@ -324,11 +324,11 @@ func grantTable(grants []view.Granted, s terminal.Screen) string {
 			revoked = s.Paint(terminal.Wrong, s.Time(g.Revoked.Std(), g.Revoked.String()))
 		}
 		rows[i] = []string{
-			g.ID.String(), terminal.Visible(g.Name), string(g.Kind), facetText(g.Facet), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
+			listedID(g.ID, s), terminal.Visible(g.Name), string(g.Kind), facetText(g.Facet), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
 		}
 	}
 	return s.Table([]terminal.Column{
-		{Name: "GRANT", Shrink: true}, {Name: "NAME", Shrink: true}, {Name: "KIND"}, {Name: "HOLDS", Shrink: true}, {Name: "TO", Shrink: true}, {Name: "AT"},
+		{Name: "GRANT"}, {Name: "NAME", Shrink: true}, {Name: "KIND"}, {Name: "HOLDS", Shrink: true}, {Name: "TO", Shrink: true}, {Name: "AT"},
 		{Name: "REVOKED", Drop: true}, {Name: "TARGET", Shrink: true},
 	}, rows, true)
 }
@@ -361,6 +361,9 @@ that can be reached. "parley grants" lists them.`,
 		Args:              exactly("GRANT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteGrants),
 		RunE: func(c *cobra.Command, args []string) error {
+			if id, err := env.listedIDOf(c.Context(), args[0]); err == nil {
+				args[0] = id.String()
+			}
 			err := env.call(c.Context(), "revoke", api.RevokeRequest{Acting: env.acting(), Grant: args[0]}, nil)
 			if err != nil {
 				return err

@@ -108,7 +108,7 @@ func tokenLine(t view.Token, s terminal.Screen) string {
 	if t.Note != "" && s.Width == 0 {
 		line += "  " + terminal.Visible(t.Note)
 	}
-	return s.Fit(t.ID.String() + "  " + line)
+	return s.Fit(listedID(t.ID, s) + "  " + line)
 }
 
 func tokenRevokeCommand(env *environment) *cobra.Command {
@@ -117,7 +117,7 @@ func tokenRevokeCommand(env *environment) *cobra.Command {
 		Short: "End a token or session, and what was made by it",
 		Args:  exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := capabilities.ParseID(args[0])
+			id, err := env.listedIDOf(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
