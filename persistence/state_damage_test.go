@@ -1,0 +1,109 @@
+package persistence
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+// places is the number of places of each file that TestDamageOfEveryFile damages, each by a flip and by a cut.
+var places = flag.Int("places", 1, "places of each file that TestDamageOfEveryFile damages; 0 is every 16th byte")
+
+// derived matches the files that are made again from others, and those of output. Their damage is harmless.
+var derived = regexp.MustCompile(`/OBJ_|/PARLEY_OUT_|^index$|^outputs$|/index\.db$|stopped$|^archive/manifest`)
+
+// TestDamageOfEveryFile flips a bit and cuts off the end of every file in a state folder, one at a time. The journal
+// opens in bounded time with all its events, or it reports CORRUPT_LOG: at its start, or when it is verified.
+func TestDamageOfEveryFile(t *testing.T) {
+	base := smallFiles(t)
+	j, w := open(t, base), make(writer)
+	w.fillBlock(t, j)
+	w.padded(t, j, 1)
+	w.archive(t, j)
+	w.write(t, j, 4, 5)
+	if err := j.SaveSnapshot(t.Context(), mailboxID(4), w[4], binary.BigEndian.AppendUint64(nil, w[4])); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.AppendOutput(t.Context(), mailboxID(4), []byte("output")); err != nil {
+		t.Fatal(err)
+	}
+	closeJournal(t, j)
+	files, done := 0, 0
+	err := fs.WalkDir(os.DirFS(base.Folder), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		whole, err := os.ReadFile(filepath.Join(base.Folder, name))
+		if err != nil || len(whole) == 0 {
+			return err
+		}
+		files++
+		step := 16
+		if *places > 0 {
+			step = len(whole)/(*places) + 1
+		}
+		for at := step / 3; at < len(whole); at += step {
+			for i, how := range []string{"flip", "cut"} {
+				if *places == 1 && files%2 == i {
+					continue // a sample
+				}
+				bad := append([]byte(nil), whole...)
+				if bad[at] ^= 0x10; how == "cut" {
+					bad = bad[:at]
+				}
+				o := copyJournal(t, base)
+				if err := os.WriteFile(filepath.Join(o.Folder, name), bad, 0o600); err != nil {
+					return err
+				}
+				err := checkDamaged(t, o, w)
+				if err != nil && (derived.MatchString(name) || parley.CodeOf(err) != parley.CorruptLog) {
+					t.Errorf("%s of %s at %d of %d: %v", how, name, at, len(whole), err)
+				}
+				if t.Failed() {
+					t.Fatalf("%s of %s at %d of %d", how, name, at, len(whole))
+				}
+				if err := os.RemoveAll(o.Folder); err != nil {
+					return err
+				}
+				done++
+			}
+		}
+		return nil
+	})
+	if err != nil || files < 12 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	t.Logf("%d damages of %d files", done, files)
+}
+
+// checkDamaged opens a journal with damage, twice. It returns the damage that is reported. Without a report all events
+// have to be there.
+func checkDamaged(t *testing.T, o Options, w writer) error {
+	t.Helper()
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		j, err := Open(ctx, o)
+		cancel()
+		if err != nil {
+			return err
+		}
+		_, err = j.Verify(t.Context())
+		if err == nil {
+			w.checkArchived(t, j)
+			_, _ = j.Output(t.Context(), mailboxID(4), 0, 10) // what is lost is reported to the reader
+		}
+		closeJournal(t, j)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package parley_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestThreatsAreProved checks that the tests exist that docs/security.md and docs/contributing.md name.
+func TestThreatsAreProved(t *testing.T) {
+	list, err := exec.Command("git", "ls-files", "*_test.go").Output()
+	if err != nil {
+		t.Skip("the files of the repository are unknown: ", err)
+	}
+	there := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	for _, path := range strings.Fields(string(list)) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // removed, and not committed yet
+		}
+		for _, m := range declared.FindAllSubmatch(b, -1) {
+			there[string(m[1])] = true
+		}
+	}
+	named := 0
+	for _, page := range []string{"docs/security.md", "docs/contributing.md"} {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllSubmatch(b, -1) {
+			named++
+			if !there[string(m[1])] {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
+	}
+	if named < 50 {
+		t.Errorf("only %d tests are named", named)
+	}
+}
