@@ -58,15 +58,10 @@ func sized(n int) table {
 	return table{slots: make([]*entry, size)}
 }
 
-// slot returns the slot of an ID: its own, or the free one for it.
-func (t *table) slot(id ulid.ULID) **entry {
+// firstSlot returns the place at which the search for an ID begins, before the mask.
+func firstSlot(id ulid.ULID) uint64 {
 	const golden = 0x9e3779b97f4a7c15 // spreads IDs that count up
-	at := (binary.BigEndian.Uint64(id[8:]) ^ binary.BigEndian.Uint64(id[:8])) * golden >> 20
-	for mask := uint64(len(t.slots) - 1); ; at++ {
-		if s := &t.slots[at&mask]; *s == nil || (*s).id == id {
-			return s
-		}
-	}
+	return (binary.BigEndian.Uint64(id[8:]) ^ binary.BigEndian.Uint64(id[:8])) * golden >> 20
 }
 
 // get returns the entry of an ID, or nil.
@@ -74,7 +69,22 @@ func (t *table) get(id ulid.ULID) *entry {
 	if t.used == 0 {
 		return nil
 	}
-	return *t.slot(id)
+	at, mask := firstSlot(id), uint64(len(t.slots)-1)
+	for ; ; at++ {
+		if e := t.slots[at&mask]; e == nil || e.id == id {
+			return e
+		}
+	}
+}
+
+// enter enters an entry whose ID is not in the table, which has room. It looks at no other entry, since each look is a
+// miss of the processor's cache.
+func (t *table) enter(e *entry) {
+	at, mask := firstSlot(e.id), uint64(len(t.slots)-1)
+	for t.slots[at&mask] != nil {
+		at++
+	}
+	t.slots[at&mask] = e
 }
 
 // put adds an entry whose ID is not in the table.
@@ -83,12 +93,12 @@ func (t *table) put(e *entry) {
 		larger := sized(2 * (t.used + 1))
 		for _, old := range t.slots {
 			if old != nil {
-				*larger.slot(old.id) = old
+				larger.enter(old)
 			}
 		}
 		t.slots = larger.slots
 	}
-	*t.slot(e.id) = e
+	t.enter(e)
 	t.used++
 }
 
