@@ -184,7 +184,7 @@ func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	b.until(`document.activeElement.matches('li.message')`) // never a button: a key press meant for something else must not decide
 	b.click(".why summary")
 	b.fill(".why textarea", "only today")
-	b.click(`button[value=once]`)
+	b.click(`.ask button[value=once]`)
 	b.reads(".state", "✓ Allowed once · only today · by HOST")
 	b.checkNoFaults()
 	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(permission.Form))
