@@ -48,6 +48,7 @@ var imports = map[string][]string{
 	"bench": {"capabilities", "events", "gateway/api", "gateway/client"},
 
 	"internal/eventually": {},
+	"internal/sim/mutate": {},
 	"internal/sim":        {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
 	"gateway":             {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws"},

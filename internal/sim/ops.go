@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/capabilities"
@@ -124,7 +125,10 @@ func (w *world) answer(b *box, form capabilities.ID, r mailbox.Reply, decline, d
 				_, err := home.decide(c)
 				w.noteSettlement(home, c, err)
 				return err
-			}, nil)
+			}, func() {
+				w.checkWon(b, c)
+				o.end(nil)
+			})
 		case direct && len(c.Grants) == 0:
 			w.settleDirectly(o, b, home, c)
 		default:
@@ -154,14 +158,20 @@ func (w *world) settleDirectly(o *op, b, home *box, c mailbox.SettleForm) {
 		case r.refused != "":
 			o.end(parley.Refuse(r.code, "%s", r.refused))
 		default:
-			if w.facts.settled[c.Form] == nil {
-				w.failf("%s was told that its answer to %s is settled, and it is not", b.name, c.Form.ULID)
-			}
+			w.checkWon(b, c)
 			o.end(nil)
 		}
 	}
 	p.direct = append(p.direct, d)
 	b.node.later("impatience", func() { d.done(result{again: true}) })
+}
+
+// checkWon checks that a box that is told so has settled a form.
+func (w *world) checkWon(b *box, c mailbox.SettleForm) {
+	s := w.facts.settled[c.Form]
+	if s == nil || !strings.Contains(s.text, "by "+b.id.ULID.String()+" ") {
+		w.failf("%s was told that its answer has settled form %s, and the log has %v", b.name, c.Form.ULID, s)
+	}
 }
 
 // forward forwards a form.
