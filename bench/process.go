@@ -44,10 +44,19 @@ func startProgram(o options, cmd *exec.Cmd) (*program, error) {
 
 func (p *program) process() int { return p.cmd.Process.Pid }
 
+// close ends the program, first in the way that leaves no shared memory of PostgreSQL behind.
 func (p *program) close() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	_ = syscall.Kill(p.cmd.Process.Pid, syscall.SIGINT) // it may have ended
+	select {
+	case <-p.ended:
+	case <-time.After(closing):
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.ended
 }
+
+// closing is the time for which a program may end by itself.
+const closing = 3 * time.Second
 
 // patience is the time for which a program may start.
 const patience = 30 * time.Second
