@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -222,19 +223,35 @@ func (b *tab) open(path string) {
 	b.do(chromedp.Navigate(b.url+path), chromedp.WaitReady("html[data-live]"))
 }
 
+const (
+	patience = 20 * time.Second // for what a page should do
+	attempt  = 5 * time.Second  // for the browser's response, which a page that has gone may never send
+)
+
+// becomes waits for a while until an expression holds in the page.
+func (b *tab) becomes(expression string) error {
+	ctx, cancel := context.WithTimeout(b.ctx, attempt)
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(attempt/2)))
+	return err
+}
+
 // until waits until an expression holds in the page, or in the page that the browser is about to open.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	holds := func() error {
-		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(20*time.Second)))
-		return err
-	}
-	err := holds()
-	for err != nil && b.ctx.Err() == nil && strings.Contains(err.Error(), "context with specified id") { // the page has gone
-		err = holds()
+	var err error
+	for end := time.Now().Add(patience); ; {
+		if err = b.becomes(expression); err == nil || !time.Now().Before(end) || b.ctx.Err() != nil {
+			break
+		}
+		if !errors.Is(err, chromedp.ErrPollingTimeout) && !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "context with specified id") {
+			break
+		}
 	}
 	if err != nil {
-		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`)) // for the report alone
+		ctx, cancel := context.WithTimeout(b.ctx, attempt)
+		defer cancel()
+		text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`)) // for the report alone
 		b.t.Fatalf("never came about: %s (%v)\nthe page:\n%s", expression, err, text)
 	}
 }
@@ -248,7 +265,9 @@ func (b *tab) reads(selector, words string) {
 // text returns the value of an expression as text.
 func (b *tab) text(expression string) string {
 	b.t.Helper()
-	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+expression+")"))
+	ctx, cancel := context.WithTimeout(b.ctx, eventually.Patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("String("+expression+")"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -258,7 +277,9 @@ func (b *tab) text(expression string) string {
 // run runs a script and ignores its value.
 func (b *tab) run(script string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](script+"\n;0")); err != nil {
+	ctx, cancel := context.WithTimeout(b.ctx, eventually.Patience)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[int](script+"\n;0")); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -275,7 +296,9 @@ func (b *tab) click(selector string) {
 		window.clickAt = [x + width / 2, y + height / 2];
 		return rests;
 	})(document.querySelector(%q))`, selector))
-	at, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]float64](`window.clickAt`))
+	ctx, cancel := context.WithTimeout(b.ctx, eventually.Patience)
+	defer cancel()
+	at, err := chromedp.Run(ctx, chromedp.Evaluate[[]float64](`window.clickAt`))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -103,18 +102,7 @@ func (in *inspector) check(first, last uint64) error {
 		}
 		return 0
 	}
-	from, found := slices.BinarySearchFunc(in.blocks, first, func(b inspected, n uint64) int {
-		switch {
-		case b.first < n:
-			return -1
-		case b.first > n:
-			return 1
-		}
-		return 0
-	})
-	if !found {
-		from = max(from-1, 0)
-	}
+	from := max(0, sort.Search(len(in.blocks), func(i int) bool { return in.blocks[i].first > first })-1)
 	for i := from; i < len(in.blocks) && (in.blocks[i].first <= last || i == from); i++ {
 		if err := in.checkOne(&in.blocks[i], next(i)); err != nil {
 			return err
