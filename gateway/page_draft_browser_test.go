@@ -233,3 +233,21 @@ func TestDraftOnItsWayIsKept(t *testing.T) {
 	b.until(`document.querySelector('[name=f0]').value === 'half'`)
 	b.checkNoFaults()
 }
+
+// TestDraftIsAskedForWhenPageIsOlder opens a page that was drawn just before the node had the draft.
+func TestDraftIsAskedForWhenPageIsOlder(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.run(`fetch(location.href, { headers: { Accept: 'text/html' } }).then((r) => r.text()).then((text) => { window.early = text; })`)
+	b.until(`window.early`)
+	b.fill(fieldAt(0)+" input", "half")
+	b.until(`JSON.parse(Object.entries(localStorage).find(([k]) => k.startsWith('parley.draft.'))?.[1] ?? '{}').arrived`)
+	b.run(`const early = new DOMParser().parseFromString(window.early, 'text/html').querySelector('li.message');
+		document.querySelector('li.message').replaceWith(document.adoptNode(early));`)
+	b.until(`document.querySelector('[name=f0]').value === 'half'`)
+	b.checkNoFaults()
+}

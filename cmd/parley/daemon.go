@@ -180,29 +180,45 @@ func endError(env *environment, from int64) error {
 	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", env.options.state.log())
 }
 
-// stopNode asks the node to stop, and blocks until its process has ended.
+// stopNode asks the node to stop, and blocks until its process has ended. A node that goes before it has answered, because
+// it is stopping already, is waited for as well.
 func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
+	before, locked, err := env.options.state.holder()
+	if err != nil {
+		return api.StopResponse{}, fmt.Errorf("look at the lock: %w", err)
+	}
 	var stopped api.StopResponse
-	err := env.call(ctx, "stop", api.NodeRequest{}, &stopped)
+	err = env.call(ctx, "stop", api.NodeRequest{}, &stopped)
 	if parley.CodeOf(err) == parley.NotRunning {
+		if locked && !isStandby(env, before) && untilFree(ctx, env, drainTime) == nil {
+			return api.StopResponse{PID: before}, nil
+		}
 		stopped.PID, err = stopStandby(env, err)
 	}
 	if err != nil {
 		return stopped, err
 	}
-	patience, cancel := context.WithTimeout(ctx, 3*drainTime)
+	if err := untilFree(ctx, env, 3*drainTime); err != nil {
+		return stopped, err
+	}
+	return stopped, nil
+}
+
+// untilFree blocks until no process has the lock of the state folder, or fails with TIMEOUT.
+func untilFree(ctx context.Context, env *environment, atMost time.Duration) error {
+	patience, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	for {
-		_, locked, err := env.options.state.holder()
+		pid, locked, err := env.options.state.holder()
 		if err != nil {
-			return stopped, fmt.Errorf("look at the lock: %w", err)
+			return fmt.Errorf("look at the lock: %w", err)
 		}
 		if !locked {
-			return stopped, nil
+			return nil
 		}
 		select {
 		case <-patience.Done():
-			return stopped, parley.Refuse(parley.Timeout, "process %d is still stopping", stopped.PID)
+			return parley.Refuse(parley.Timeout, "process %d is still stopping", pid)
 		case <-time.After(pollEvery):
 		}
 	}

@@ -5,9 +5,10 @@
 import { call } from './rpc.js';
 
 const prefix = 'parley.draft.';
-const keep = 30 * 24 * 3600 * 1000;
+const longest = 30 * 24 * 3600 * 1000; // ms for which a draft is kept
 const rest = 800; // ms after the last input
 const again = 2000; // ms until the node is tried again
+const settles = 60_000; // ms for which a page may still come that was drawn before the node had the draft
 
 function store(fn) {
   try {
@@ -20,16 +21,20 @@ function store(fn) {
 /** Returns the name of the draft of an agent's form. */
 export const draftOf = (as, id) => `${as}/${id}`;
 
+const keep = (name, draft) => store((s) => s.setItem(prefix + name, JSON.stringify(draft)));
 const kept = (name) => store((s) => JSON.parse(s.getItem(prefix + name)));
-export const saveDraft = (name, fields) => store((s) => s.setItem(prefix + name, JSON.stringify({ at: Date.now(), fields })));
+export const saveDraft = (name, fields) => keep(name, { at: Date.now(), fields });
 export const forgetDraft = (name) => store((s) => s.removeItem(prefix + name));
 export const readDraft = (name) => kept(name)?.fields ?? null;
+
+/** Reports whether a draft is kept. One that arrived is kept for a while: the next page may have been drawn without it, and asks. */
+const isKept = (draft) => draft?.at > Date.now() - (draft?.arrived ? settles : longest);
 
 /** Deletes old drafts. */
 export function forgetOldDrafts() {
   store((s) => {
     for (const k of Object.keys(s)) {
-      if (k.startsWith(prefix) && !(JSON.parse(s.getItem(k))?.at > Date.now() - keep)) s.removeItem(k);
+      if (k.startsWith(prefix) && !isKept(JSON.parse(s.getItem(k)))) s.removeItem(k);
     }
   });
 }
@@ -44,8 +49,9 @@ export class Draft {
 
   /** Returns the last input, or null. What has not reached the node is sent there. */
   async read() {
-    const here = kept(this.name);
-    if (this.at && !(here?.at > Date.parse(this.at))) {
+    const last = kept(this.name);
+    const here = isKept(last) ? last : null;
+    if (here?.arrived || (this.at && !(here?.at > Date.parse(this.at)))) {
       try {
         const { texts } = await call('fetch_draft', this.about, this.endpoint);
         forgetDraft(this.name);
@@ -80,7 +86,7 @@ export class Draft {
     try {
       await call('save_draft', { ...this.about, texts }, { ...this.endpoint, keepalive });
       this.arrived(fields);
-      if (this.next === undefined) forgetDraft(this.name);
+      if (this.next === undefined && !this.isOver) keep(this.name, { at: Date.now(), fields, arrived: true });
     } catch (refused) {
       this.arrived(fields);
       if (this.isOver || this.next !== undefined) return;
