@@ -27,7 +27,7 @@ export const saveDraft = (name, fields) => keep(name, { at: Date.now(), fields }
 export const forgetDraft = (name) => store((s) => s.removeItem(prefix + name));
 export const readDraft = (name) => kept(name)?.fields ?? null;
 
-/** Reports whether a draft is kept. One that arrived is kept for a while: the next page may have been drawn without it, and asks. */
+/** Reports whether a draft is kept. That one arrived is kept for a while: the next page may have been drawn without it, and asks. */
 const isKept = (draft) => draft?.at > Date.now() - (draft?.arrived ? settles : longest);
 
 /** Deletes old drafts. */
@@ -86,7 +86,7 @@ export class Draft {
     try {
       await call('save_draft', { ...this.about, texts }, { ...this.endpoint, keepalive });
       this.arrived(fields);
-      if (this.next === undefined && !this.isOver) keep(this.name, { at: Date.now(), fields, arrived: true });
+      if (this.next === undefined && !this.isOver) keep(this.name, { at: Date.now(), arrived: true }); // without the input
     } catch (refused) {
       this.arrived(fields);
       if (this.isOver || this.next !== undefined) return;
