@@ -20,7 +20,8 @@ var imports = map[string][]string{
 	"internal/pack":       {},
 	"capabilities":        {".", "internal/pack"},
 	"events":              {"capabilities", "internal/pack"},
-	"mailbox":             {".", "capabilities", "events", "mailbox/form", "mailbox/index", "mailbox/rule", "mailbox/table"},
+	"mailbox":             {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/rule", "mailbox/table"},
+	"mailbox/due":         {"capabilities"},
 	"mailbox/form":        {".", "capabilities", "events"},
 	"mailbox/index":       {"capabilities"},
 	"mailbox/table":       {},
@@ -33,7 +34,7 @@ var imports = map[string][]string{
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/transport"},
@@ -42,13 +43,14 @@ var imports = map[string][]string{
 	"actors/runtime/acp":         {".", "capabilities", "events", "mailbox/rule", "actors/runtime"},
 	"actors/runtime/exec":        {".", "capabilities", "events", "mailbox/form", "actors/runtime"},
 	"actors/runtime/proctest":    {"internal/eventually"},
-	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest"},
+	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest", "internal/eventually"},
 	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
 
 	"bench": {"capabilities", "events", "gateway/api", "gateway/client"},
 
 	"internal/eventually": {},
 	"internal/sim/mutate": {},
+	"internal/fuzz":       {},
 	"internal/sim":        {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
 	"gateway":             {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws"},
@@ -60,8 +62,9 @@ var imports = map[string][]string{
 	"gateway/compat":      {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api"},
 	"gateway/httpd":       {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/sanitize":    {},
-	"gateway/web":         {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/httpd", "gateway/sanitize", "mailbox"},
+	"gateway/web":         {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/httpd", "gateway/sanitize", "mailbox", "mailbox/form"},
 	"gateway/mux":         {".", "actors/view", "capabilities", "events", "gateway/api", "internal/pack"},
+	"gateway/edgetest":    {".", "gateway/api"},
 	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 	"gateway/micro":       {".", "gateway/api", "gateway/httpd", "gateway/sanitize"},
 	"gateway/ws":          {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd", "gateway/mux"},
@@ -99,14 +102,15 @@ var pure = map[string][]string{
 		"github.com/nats-io/nkeys", "github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"events": {
-		"bytes", "crypto/sha256", "encoding/binary", "encoding/json", "errors", "fmt",
+		"bytes", "crypto/sha256", "encoding/binary", "encoding/json", "errors", "fmt", "time",
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"mailbox": {
-		"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time",
+		"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time",
 		"unicode", "unicode/utf8",
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5",
 	},
+	"mailbox/due": {"container/heap"},
 	"mailbox/form": {
 		"bytes", "cmp", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "strconv", "strings", "time",
 		"unicode/utf8",
@@ -116,7 +120,7 @@ var pure = map[string][]string{
 		"cmp", "crypto/sha256", "encoding/binary", "fmt", "iter", "maps", "math", "slices",
 	},
 	"mailbox/table": {
-		"crypto/sha256", "encoding/binary", "encoding/hex", "errors", "iter", "slices", "sort", "strings",
+		"cmp", "crypto/sha256", "encoding/binary", "encoding/hex", "errors", "iter", "maps", "slices", "sort", "strings",
 	},
 	"mailbox/mailboxtest": {
 		"cmp", "crypto/sha256", "errors", "fmt", "hash/fnv", "io", "maps", "reflect", "slices", "strconv", "strings", "time",

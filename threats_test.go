@@ -3,6 +3,7 @@ package parley_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,20 +26,32 @@ func TestThreatsAreProved(t *testing.T) {
 			there[string(m[1])] = true
 		}
 	}
-	named := 0
+	scripts, err := filepath.Glob("cmd/parley/testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range scripts {
+		there["TestScripts/"+strings.TrimSuffix(filepath.Base(path), ".txtar")] = true
+	}
+	named := map[string]bool{}
 	for _, page := range []string{"docs/security.md", "docs/contributing.md"} {
 		b, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllSubmatch(b, -1) {
-			named++
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz)[\\w/]+)`").FindAllSubmatch(b, -1) {
+			named[string(m[1])] = true
 			if !there[string(m[1])] {
 				t.Errorf("%s names %s, which does not exist", page, m[1])
 			}
 		}
 	}
-	if named < 50 {
-		t.Errorf("only %d tests are named", named)
+	if len(named) < 50 {
+		t.Errorf("only %d tests are named", len(named))
+	}
+	for name := range there { // docs/contributing.md lists all targets
+		if strings.HasPrefix(name, "Fuzz") && !named[name] {
+			t.Errorf("no document names %s", name)
+		}
 	}
 }

@@ -126,62 +126,70 @@ func (as Agents) behind(seen visibility, after ulid.ULID) iter.Seq2[capabilities
 	}
 }
 
-// Follow calls tell for each agent that the agent sees and the filter matches, and again for each that changes, until
-// ctx ends or tell fails. If only is not zero, it is the one agent that is followed. An agent that the filter no longer
-// matches is reported once more, as gone. Follow calls all, unless it is nil, after the agents that there are at first.
-func (as Agents) Follow(ctx context.Context, f view.AgentFilter, only capabilities.ID, tell func(s view.AgentStatus, gone bool) error, all func()) error {
-	d := as.agent.node.directory
-	w := d.watch()
-	defer d.unwatch(w)
-	told := map[capabilities.ID]uint64{}
-	news, err := d.all(ctx)
-	for err == nil {
-		if err = as.tell(ctx, news, f, only, told, tell); err != nil {
-			break
-		}
-		if all != nil {
-			all()
-			all = nil
-		}
-		select {
-		case <-w.signal:
-			news, err = d.news(ctx, w)
-		case <-ctx.Done():
-			return nil
-		case <-as.agent.node.life.Done():
-			return errClosing()
-		}
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+// AgentWatch watches the agents that an agent sees and a filter matches.
+type AgentWatch struct {
+	as     Agents
+	filter view.AgentFilter
+	only   capabilities.ID
+	watch  *watch
+	told   map[capabilities.ID]uint64 // the reported version of each agent that the filter still matches; nil before the first
+	forget func() bool
 }
 
-// tell reports agents that are newer than what was reported. Told has the reported version of each agent that the
-// filter still matches.
-func (as Agents) tell(ctx context.Context, all []view.AgentStatus, f view.AgentFilter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(view.AgentStatus, bool) error) error {
-	seen, err := as.visibility(ctx, idsOf(all)...)
-	if err != nil {
-		return err
+// Watch watches the agents that the agent sees and the filter matches. If only is not zero, it is the one agent that is
+// watched. It calls changed when there is something new after the last Next, and when the node closes. Changed must not
+// block. The caller stops the watch.
+func (as Agents) Watch(f view.AgentFilter, only capabilities.ID, changed func()) *AgentWatch {
+	n := as.agent.node
+	return &AgentWatch{as: as, filter: f, only: only, watch: n.directory.watch(changed), forget: context.AfterFunc(n.life, changed)}
+}
+
+// Stop ends the watch.
+func (w *AgentWatch) Stop() {
+	w.forget()
+	w.as.agent.node.directory.unwatch(w.watch)
+}
+
+// Next returns the agents that have changed since the last call: at first all. An agent that the filter no longer matches
+// is returned once more, as gone. It does not wait.
+func (w *AgentWatch) Next(ctx context.Context) ([]view.AgentChange, error) {
+	n := w.as.agent.node
+	if n.life.Err() != nil {
+		return nil, errClosing()
 	}
-	for _, s := range all {
-		if !only.IsZero() && s.ID != only || !seen.includes(s.ID) {
+	var news []view.AgentStatus
+	var err error
+	if w.told == nil {
+		news, err = n.directory.all(ctx)
+	} else {
+		news, err = n.directory.news(ctx, w.watch)
+	}
+	if err != nil || len(news) == 0 && w.told != nil {
+		return nil, err
+	}
+	seen, err := w.as.visibility(ctx, idsOf(news)...)
+	if err != nil {
+		return nil, err
+	}
+	if w.told == nil {
+		w.told = map[capabilities.ID]uint64{}
+	}
+	var changes []view.AgentChange
+	for _, s := range news {
+		if !w.only.IsZero() && s.ID != w.only || !seen.includes(s.ID) {
 			continue
 		}
-		picked, before := f.Matches(s), told[s.ID]
+		picked, before := w.filter.Matches(s), w.told[s.ID]
 		if !picked && before == 0 || s.Version <= before {
 			continue
 		}
-		told[s.ID] = s.Version
+		w.told[s.ID] = s.Version
 		if !picked {
-			delete(told, s.ID)
+			delete(w.told, s.ID)
 		}
-		if err := tell(markHeld(as.agent.node, s).For(as.agent.id, seen.names[s.ID]), !picked); err != nil {
-			return err
-		}
+		changes = append(changes, view.AgentChange{Status: markHeld(n, s).For(w.as.agent.id, seen.names[s.ID]), Gone: !picked})
 	}
-	return nil
+	return changes, nil
 }
 
 // maxOffered is the number of candidates in the error for an ambiguous name.

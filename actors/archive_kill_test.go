@@ -46,7 +46,7 @@ func runArchiveNode(spec string) {
 }
 
 // TestKilledWhileItArchives kills a process with SIGKILL at steps of archiving, at night at each. The node that is opened
-// afterwards has all of its log, and archives. Package persistence kills its archiver at the other steps.
+// afterwards has all of its log, and archives. Package persistence kills its archiver at four steps.
 func TestKilledWhileItArchives(t *testing.T) {
 	whole := t.TempDir()
 	n := openNode(t, whole)

@@ -314,7 +314,8 @@ func TestRetentionArchivesByItself(t *testing.T) {
 }
 
 // BenchmarkArchive archives the journal of a host with settled forms, FORMS of them or 10,000. It reports the journal's
-// size after archiving in hundredths of its size before, and the bytes of the archive that a form takes.
+// size after archiving in hundredths of its size before, and the bytes of the archive that a form takes. Then it starts the
+// node twice, and visits the host.
 func BenchmarkArchive(b *testing.B) {
 	forms := 10_000
 	if text := os.Getenv("FORMS"); text != "" {
@@ -323,7 +324,8 @@ func BenchmarkArchive(b *testing.B) {
 	const callers = 64
 	for range b.N {
 		b.StopTimer()
-		n := openNode(b, b.TempDir())
+		folder := b.TempDir()
+		n := openNode(b, folder)
 		guests := make([]*Agent, callers)
 		for i := range guests {
 			guests[i] = guest(b, n, fmt.Sprint("guest", i))
@@ -353,6 +355,32 @@ func BenchmarkArchive(b *testing.B) {
 		b.ReportMetric(float64(a.Checkpoint)/float64(forms), "state-B/form")
 		b.ReportMetric(float64(events)/took.Seconds(), "events/s")
 		closeNode(b, n)
+		clear(guests) // they hold the node
+		for _, when := range []string{"", "-again"} {
+			report := func(name string, fn func() error) {
+				b.ReportMetric(float64(measure(b, fn).Microseconds())/1000, name+when)
+			}
+			report("open-ms", func() (err error) {
+				n, err = Open(b.Context(), Options{Folder: folder})
+				return err
+			})
+			report("visit-ms", func() error {
+				_, err := n.Host().Version(b.Context())
+				return err
+			})
+			b.ReportMetric(float64(liveHeap())/(1<<20), "live-MiB"+when)
+			if profile := os.Getenv("ARCHIVE_PROFILE"); profile != "" {
+				writeHeap(b, profile+when)
+			}
+			g, err := n.ActAs(b.Context(), "guest0")
+			if err == nil {
+				err = cycle(n.Host(), g)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			closeNode(b, n)
+		}
 	}
 }
 

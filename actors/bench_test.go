@@ -86,9 +86,12 @@ func makePairs(b *testing.B, n *Node, count int) (hosts, guests []*Agent) {
 	return hosts, guests
 }
 
-func cycle(host, guest *Agent) error {
+func cycle(host, guest *Agent) error { return keyedCycle(host, guest, "") }
+
+// keyedCycle is cycle with an idempotency key, such as the clients send.
+func keyedCycle(host, guest *Agent, key string) error {
 	ctx := context.Background()
-	asked, err := guest.Ask(ctx, Ask{To: "HOST", Description: "Configure project settings", Fields: []events.Field{
+	asked, err := guest.Ask(ctx, Ask{To: "HOST", Description: "Configure project settings", Key: key, Fields: []events.Field{
 		{Name: "projectName", Label: "Project name", Type: events.Text, Required: true},
 		{Name: "port", Label: "Port", Type: events.Number},
 	}})

@@ -31,7 +31,7 @@ type directory struct {
 // watch collects the agents that have changed.
 type watch struct {
 	changed map[capabilities.ID]bool
-	signal  chan struct{} // has one when there are some
+	signal  func() // says that there are some; must not block
 }
 
 func newDirectory(n *Node) *directory {
@@ -62,10 +62,7 @@ func isAtWork(s view.AgentStatus) bool {
 
 func (w *watch) tell(id capabilities.ID) {
 	w.changed[id] = true
-	select {
-	case w.signal <- struct{}{}:
-	default: // it has yet to look
-	}
+	w.signal()
 }
 
 // readers is the number of mailboxes that are read at once to make notes.
@@ -185,8 +182,8 @@ func (d *directory) all(ctx context.Context) ([]view.AgentStatus, error) {
 	return list, nil
 }
 
-func (d *directory) watch() *watch {
-	w := &watch{changed: map[capabilities.ID]bool{}, signal: make(chan struct{}, 1)}
+func (d *directory) watch(signal func()) *watch {
+	w := &watch{changed: map[capabilities.ID]bool{}, signal: signal}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.watches[w] = true

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -28,11 +29,40 @@ func recordStatuses(t *testing.T, n *Node, filter view.AgentFilter) (f *statusRe
 	f = &statusRecorder{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- n.Host().Agents().Follow(ctx, filter, capabilities.ID{}, f.record, nil) }()
+	go func() { left <- followAgents(ctx, n, filter, f.record) }()
 	return f, func() {
 		cancel()
 		if err := <-left; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// followAgents tells of the agents that the host sees, until ctx ends or an error.
+func followAgents(ctx context.Context, n *Node, f view.AgentFilter, tell func(s view.AgentStatus, gone bool) error) error {
+	changed := make(chan struct{}, 1)
+	w := n.Host().Agents().Watch(f, capabilities.ID{}, func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	defer w.Stop()
+	for {
+		news, err := w.Next(ctx)
+		for _, c := range news {
+			err = errors.Join(err, tell(c.Status, c.Gone))
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
 		}
 	}
 }
@@ -189,7 +219,7 @@ func TestFollowDeliversEachAgentOnce(t *testing.T) {
 	}
 	var names []string
 	ctx, cancel := context.WithCancel(t.Context())
-	err = n.Host().Agents().Follow(ctx, view.AgentFilter{}, capabilities.ID{}, func(s view.AgentStatus, gone bool) error {
+	err = followAgents(ctx, n, view.AgentFilter{}, func(s view.AgentStatus, gone bool) error {
 		names = append(names, s.Name)
 		switch {
 		case s.Status == mailbox.Running:
@@ -202,7 +232,7 @@ func TestFollowDeliversEachAgentOnce(t *testing.T) {
 			}()
 		}
 		return nil
-	}, nil)
+	})
 	cancel()
 	if want := "[HOST g0 g1 g2 g3 g4 g3]"; err != nil || fmt.Sprint(names) != want {
 		t.Errorf("delivered %v, %v; want %s", names, err, want)

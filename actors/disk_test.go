@@ -1,14 +1,10 @@
 package actors
 
 import (
-	"os"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// syncData flushes a file's data.
-func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }
 
 // cpuTime returns the processor time that this process has used.
 func cpuTime(tb testing.TB) time.Duration {

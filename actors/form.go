@@ -2,12 +2,12 @@ package actors
 
 import (
 	"context"
+	"time"
 
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
-	"parley/mailbox/form"
 )
 
 // Ask sends a form, and returns when it is durable; Await waits for the answer. A form that was asked before, by its
@@ -20,6 +20,7 @@ func (ask Ask) command() mailbox.RequestForm {
 	return mailbox.RequestForm{
 		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
 		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name, Origin: ask.Origin,
+		Remind: ask.Remind, Escalate: ask.Escalate,
 	}
 }
 
@@ -200,128 +201,6 @@ func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
 	return b.outcomeOf(msg.Form, m.reveal)
 }
 
-// Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
-// form stays open.
-func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Revision: ans.Revision, Values: ans.Values, Texts: ans.Texts}
-	return settle(a, ctx, answerForm{draft})
-}
-
-// Decline declines a form that the agent was asked.
-func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
-	return settle(a, ctx, declineForm{ref, reason})
-}
-
-// settle settles a form at its home.
-func settle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, error) {
-	s, err := callRelay(ctx, a, r)
-	if err != nil || s.remote == nil {
-		return s.outcome, err
-	}
-	return s.remote.send(ctx, a)
-}
-
-// settlement is the outcome of a form, or what is still to be settled on another node.
-type settlement struct {
-	outcome view.Outcome
-	remote  *remoteSettlement
-}
-
-// answerForm checks an answer and sends it to the form's home.
-type answerForm struct{ draft mailbox.Reply }
-
-func (m answerForm) handle(b *mailboxActor, reply replyTo[settlement]) {
-	settle, home, err := draftAnswer(b, m.draft)
-	if err == nil {
-		err = b.seal(&settle)
-	}
-	sendHome(b, home, settle, err, reply)
-}
-
-// declineForm sends a refusal to answer to the form's home.
-type declineForm struct {
-	form   capabilities.FormRef
-	reason string
-}
-
-func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
-	var home capabilities.ID
-	settle, err := recalled(b, func() (s mailbox.SettleForm, err error) {
-		s, home, err = b.state.DraftDecline(m.form, m.reason, b.node.newID)
-		return s, err
-	})
-	sendHome(b, home, settle, err, reply)
-}
-
-// draftAnswer drafts an answer with the node's compiled schema of the form.
-func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
-	m, found := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
-	if found == nil && m.Form.IsOpen() {
-		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
-			return settle, home, err
-		}
-	}
-	now := b.node.now()
-	settle, err = recalled(b, func() (s mailbox.SettleForm, err error) {
-		s, home, err = b.state.DraftAnswer(r, now, b.node.newID)
-		return s, err
-	})
-	if err == nil {
-		err = b.state.CheckAnswer(b.node.accounts.limits(b.reg.id, now), settle, now)
-	}
-	return settle, home, err
-}
-
-// seal adds the sealed form of secret values.
-func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
-	m, err := b.formOf(c.Form)
-	if err != nil {
-		return err
-	}
-	c.Sealed, err = b.node.secrets.SealFields(form.Secrets(m.Form.Fields), c.Values)
-	return err
-}
-
-// sendHome sends a settlement to the form's home, which decides on it. A home on another node is left to the caller.
-func sendHome(b *mailboxActor, home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[settlement]) {
-	switch {
-	case err != nil:
-		reply.release(b, settlement{}, err)
-	case home.Node != b.node.id:
-		remote, err := newRemoteSettlement(b, home, c)
-		reply.release(b, settlement{remote: remote}, err)
-	default:
-		b.node.registry.tell(home, b.last, &settleForm{c, b.reg.id, reply})
-	}
-}
-
-// settleForm settles a form at its home, on behalf of an agent of this node.
-type settleForm struct {
-	command mailbox.SettleForm
-	by      capabilities.ID
-	reply   replyTo[settlement]
-}
-
-func (m *settleForm) handle(b *mailboxActor) {
-	_, err := b.decide(m.command)
-	var outcome view.Outcome
-	if err == nil {
-		outcome, err = settledOutcome(b, m.command.Form, m.by)
-	}
-	m.reply.release(b, settlement{outcome: outcome}, err)
-}
-
-func (m *settleForm) fail(err error) { m.reply.fail(err) }
-
-// settledOutcome returns the outcome to the agent that settled the form: with its own values, and without the home's names.
-func settledOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, error) {
-	outcome, err := queryOutcome{form, by == b.reg.id}.handle(b)
-	if err == nil && by != b.reg.id {
-		outcome.ByName = "SELF"
-	}
-	return outcome, err
-}
-
 // Cancel cancels a form that the agent asked.
 func (a *Agent) Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
 	return call(ctx, a, cancelForm{mailbox.CancelForm{Form: ref, Reason: reason}})
@@ -365,6 +244,24 @@ func (m amendForm) handle(b *mailboxActor) (view.Message, error) {
 		return view.Message{}, err
 	}
 	return b.viewer().envelope(msg)
+}
+
+// route returns what has become of a form's route; nil if it has none.
+func (v *viewer) route(f *mailbox.Form) *view.Route {
+	r := &view.Route{RemindsAt: f.NextReminder()}
+	if f.Reminded != nil {
+		r.Reminded, r.RemindedAt = f.Reminded.N, f.Reminded.Date
+	}
+	for _, step := range f.Routed {
+		r.Steps = append(r.Steps, view.RouteStep{To: step.To, Name: v.nameOf(step.To), At: step.Date, Cause: step.Cause})
+	}
+	if to, at, ok := f.NextEscalation(); ok {
+		r.Steps = append(r.Steps, view.RouteStep{To: to, Name: v.nameOf(to), At: at})
+	}
+	if r.Reminded == 0 && r.RemindsAt == 0 && len(r.Steps) == 0 {
+		return nil
+	}
+	return r
 }
 
 // Forward forwards a form to another agent that this one can reach. The first answer settles it.
@@ -412,6 +309,88 @@ func (m *forwardAtHome) handle(b *mailboxActor) {
 
 func (m *forwardAtHome) fail(err error) { m.reply.fail(err) }
 
+// sendForward forwards a form homed on another node, through the agent's own log.
+func sendForward(ctx context.Context, a *Agent, ref capabilities.FormRef, to string) error {
+	acked := make(chan error, 1)
+	waiting := &waiter[formKey, error]{ch: acked}
+	defer a.node.remoteAcks.drop(waiting)
+	grant, err := call(ctx, a, queueForward{mailbox.QueueForward{Form: ref, To: to}, waiting})
+	if err != nil {
+		return err
+	}
+	if p := a.node.peers.Peer(grant.To.Node); !p.Reachable() {
+		return nil
+	}
+	timer := time.NewTimer(homePatience)
+	defer timer.Stop()
+	select {
+	case err := <-acked:
+		return err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// queueForward records a forward in the agent's log, from where it is sent to the form's home. It adds the waiter for the
+// ack of the grant that goes with it, and returns that grant.
+type queueForward struct {
+	command mailbox.QueueForward
+	waiting *waiter[formKey, error]
+}
+
+func (m queueForward) handle(b *mailboxActor) (grant capabilities.Grant, err error) {
+	evs, err := b.decide(m.command)
+	if err != nil {
+		return grant, err
+	}
+	for _, e := range evs {
+		if g, ok := e.(*events.CapabilityGranted); ok {
+			grant = g.Grant
+			b.node.remoteAcks.add(formKey{b.reg.id, grant.ID}, m.waiting)
+		}
+	}
+	return grant, nil
+}
+
+// SetAway has the forms that come from one time to another forwarded to a delegate, if there is one. No Until ends the
+// absence.
+func (a *Agent) SetAway(ctx context.Context, c mailbox.SetAway) (view.StandIns, error) {
+	return call(ctx, a, setStandIns{c})
+}
+
+// SetMember adds a member to the agent as a group, or removes it.
+func (a *Agent) SetMember(ctx context.Context, c mailbox.SetMember) (view.StandIns, error) {
+	return call(ctx, a, setStandIns{c})
+}
+
+// StandIns returns the agents to which the agent's forms are forwarded as they come.
+func (a *Agent) StandIns(ctx context.Context) (view.StandIns, error) {
+	return call(ctx, a, setStandIns{})
+}
+
+// setStandIns decides on a command, if there is one, and returns the stand-ins.
+type setStandIns struct{ command mailbox.Command }
+
+func (m setStandIns) handle(b *mailboxActor) (view.StandIns, error) {
+	if m.command != nil {
+		if _, err := b.decide(m.command); err != nil {
+			return view.StandIns{}, err
+		}
+	}
+	v, s := b.viewer(), view.StandIns{Members: []view.Party{}}
+	for _, id := range b.state.StandIns.Members() {
+		s.Members = append(s.Members, view.Party{ID: id, Name: v.nameOf(id)})
+	}
+	if away, ok := b.state.StandIns.Away(b.node.now()); ok {
+		s.Away = &view.Away{From: away.From, Until: away.Until}
+		if !away.Delegate.IsZero() {
+			s.Away.To = &view.Party{ID: away.Delegate, Name: v.nameOf(away.Delegate)}
+		}
+	}
+	return s, v.absent
+}
+
 // Resolve answers a request with the agent's value at a path. It refuses other forms with NOT_A_REQUEST.
 func (rs Requests) Resolve(ctx context.Context, ref capabilities.FormRef, path string) (view.Outcome, error) {
 	if _, err := call(ctx, rs.agent, checkRequest{ref}); err != nil {
@@ -446,7 +425,9 @@ type Ask struct {
 	Key         string            // idempotency key: the same key is the same form
 	Deadline    capabilities.Time // the form expires at this time
 	NoForward   bool
-	Origin      *events.Origin // of a form asked in a dialect
+	Remind      []events.Delay       // when who may answer is reminded
+	Escalate    []mailbox.Escalation // who may answer too, from when on
+	Origin      *events.Origin       // of a form asked in a dialect
 }
 
 // Request asks for a capability in words.
@@ -457,18 +438,6 @@ type Request struct {
 	Key       string
 	Deadline  capabilities.Time
 	NoForward bool
-}
-
-// Answer is an answer to a form. Values are typed; a string for a capability field is a path of the answerer's names.
-// Texts are read by the types of their fields, as on a command line. A field is in one of the two. Digest, if it is
-// not "", is the digest of the call that was shown: an approval of another call is refused. Revision, if it is not 0, is
-// that of the question that was shown: an answer to another one is refused.
-type Answer struct {
-	Form     capabilities.FormRef
-	Digest   string
-	Revision uint64
-	Values   map[string]capabilities.Value
-	Texts    []events.FieldText
 }
 
 // Amendment corrects the question of a form. Nil parts stay as they are.

@@ -98,7 +98,8 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.snapshotIfDue()
 }
 
-// expireForms ends the forms whose deadline has passed, and brings back the messages whose snooze has ended. It runs
+// expireForms ends the forms whose deadline has passed, reminds of others and escalates them, and brings back the messages
+// whose snooze has ended. It runs
 // before every message, so no message finds such a form open. The scheduler only makes sure that a message comes.
 func (b *mailboxActor) expireForms() {
 	at := b.state.Summary().Deadline
@@ -108,8 +109,10 @@ func (b *mailboxActor) expireForms() {
 	if _, err := b.decide(mailbox.ExpireForms{}); err != nil {
 		b.node.log.Warn("deadline not met", "mailbox", b.reg.id.String(), "error", err)
 	}
-	if _, err := b.decide(mailbox.WakeMessages{}); err != nil {
-		b.node.log.Warn("snooze not ended", "mailbox", b.reg.id.String(), "error", err)
+	for _, c := range []mailbox.Command{mailbox.RemindForms{}, mailbox.EscalateForms{}, mailbox.WakeMessages{}} {
+		if _, err := b.decide(c); err != nil {
+			b.node.log.Warn("timer not met", "mailbox", b.reg.id.String(), "timer", fmt.Sprintf("%T", c), "error", err)
+		}
 	}
 }
 

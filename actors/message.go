@@ -131,7 +131,7 @@ func hasSent(a *Agent, ctx context.Context, key string) bool {
 // queryPosted reports whether the agent has posted a message with a key.
 type queryPosted struct{ key string }
 
-func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasPosted(m.key), nil }
+func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasPosted(m.key) }
 
 // checkPrompt refuses a message that the agent could not work on now.
 type checkPrompt struct{}

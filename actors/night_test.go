@@ -105,7 +105,7 @@ func nightChores(n *Node, random *rand.Rand, places nightPlaces, archiving *atom
 	ctx := context.Background()
 	text := strings.Repeat("a line of a long message\n", 5000)
 	for i := range 20 + random.IntN(60) {
-		if _, err := n.Host().Send(ctx, "guest0", fmt.Sprint(i, text)); err != nil && parley.CodeOf(err) != parley.UnknownName {
+		if _, err := n.Host().Send(ctx, "guest0", fmt.Sprint(i, text)); err != nil && parley.CodeOf(err) != parley.UnknownRecipient { // a new node has nobody yet
 			return err
 		}
 	}

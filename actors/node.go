@@ -287,7 +287,7 @@ func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Ent
 				WithHint("the other mailboxes are well; parley log shows what this one has")
 		}
 		s.Mail.TrimPages(maxRestocked)
-		s.Names.TrimPages(maxNamesPages)
+		s.TrimTables(maxTablePages)
 	}
 	return nil
 }

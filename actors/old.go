@@ -88,7 +88,7 @@ func (b *mailboxActor) awaitDurable() error {
 // recallInto adds old messages of a state to a map, and pages to the state.
 func recallInto(ctx context.Context, n *Node, s *mailbox.State, absent *mailbox.Absent, old map[uint64]*mailbox.Message) error {
 	numbers := absent.Numbers
-	if err := n.restock(ctx, s, append(s.Mail.PagesOf(numbers), absent.Pages...), absent.Names); err != nil {
+	if err := n.restock(ctx, s, append(s.Mail.PagesOf(numbers), absent.Pages...), absent.Tables); err != nil {
 		return err
 	}
 	var versions []uint64

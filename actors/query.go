@@ -269,7 +269,7 @@ func (m Mail) HasAsked(ctx context.Context, key string) (bool, error) {
 // queryAsked reports whether a form was asked under a key.
 type queryAsked struct{ key string }
 
-func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasAsked(m.key), nil }
+func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasAsked(m.key) }
 
 // Message returns one message.
 func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error) {
@@ -310,6 +310,13 @@ func (m Mail) Changes(ctx context.Context, v view.MessageFilter, cursor uint64) 
 			return in, errClosing()
 		}
 	}
+}
+
+// Watch calls changed after each change of the mailbox that is durable, until stop. Changed must not block, nor call stop.
+func (m Mail) Watch(changed func()) (stop func()) {
+	w := &waiter[capabilities.ID, none]{then: func(none) { changed() }}
+	m.agent.node.changed.add(m.agent.id, w)
+	return func() { m.agent.node.changed.drop(w) }
 }
 
 // Follow yields the messages of a view that changed after a cursor (0: all of them), then each that changes,
@@ -424,6 +431,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 		e.Revision = a.Revision
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
 	}
+	e.Route = v.route(f)
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
 	if f.IsOpen() {
 		return nil

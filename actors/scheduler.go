@@ -1,13 +1,13 @@
 package actors
 
 import (
-	"container/heap"
 	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"parley/capabilities"
+	"parley/mailbox/due"
 )
 
 // scheduler expires forms and passivates idle mailboxes. Its deadlines follow from the log. So forms whose deadlines passed
@@ -17,7 +17,7 @@ type scheduler struct {
 	pid  *actor.PID
 
 	mu    sync.Mutex
-	due   dueHeap
+	due   due.Queue[capabilities.ID]
 	known map[capabilities.ID]capabilities.Time // the earliest deadline in the heap by mailbox
 	timer *time.Timer
 	ended bool
@@ -63,18 +63,19 @@ func (c *scheduler) expect(id capabilities.ID, at capabilities.Time) {
 		return // the mailbox sets its next deadline when that one has passed
 	}
 	c.known[id] = at
-	heap.Push(&c.due, dueMailbox{at: at, id: id})
-	if c.due[0].id == id && c.timer != nil && !c.ended {
+	c.due.Add(at, id)
+	if first, _ := c.due.First(); first.Key == id && c.timer != nil && !c.ended {
 		c.timer.Reset(c.pause())
 	}
 }
 
 // pause returns the time until the next deadline, at most schedulerTick. The caller has the lock.
 func (c *scheduler) pause() time.Duration {
-	if len(c.due) == 0 {
+	first, ok := c.due.First()
+	if !ok {
 		return schedulerTick
 	}
-	until := time.Duration(c.due[0].at-capabilities.At(c.node.o.Clock())) * time.Millisecond
+	until := time.Duration(first.At-capabilities.At(c.node.o.Clock())) * time.Millisecond
 	return min(max(until, 0), schedulerTick)
 }
 
@@ -122,11 +123,11 @@ func (c *scheduler) passed(now capabilities.Time) []capabilities.ID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var ids []capabilities.ID
-	for len(c.due) > 0 && c.due[0].at <= now {
-		d := heap.Pop(&c.due).(dueMailbox)
-		if c.known[d.id] == d.at {
-			delete(c.known, d.id)
-			ids = append(ids, d.id)
+	for first, ok := c.due.First(); ok && first.At <= now; first, ok = c.due.First() {
+		c.due.Drop()
+		if c.known[first.Key] == first.At {
+			delete(c.known, first.Key)
+			ids = append(ids, first.Key)
 		}
 	}
 	return ids
@@ -139,25 +140,6 @@ func (c *scheduler) stop() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-}
-
-type dueMailbox struct {
-	at capabilities.Time
-	id capabilities.ID
-}
-
-// dueHeap is a heap of deadlines with the earliest first.
-type dueHeap []dueMailbox
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h dueHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *dueHeap) Push(x any)        { *h = append(*h, x.(dueMailbox)) }
-func (h *dueHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
 }
 
 // later calls a function after a pause, unless the node has ended by then.

@@ -19,7 +19,8 @@ import (
 // its inbox, and reads an old form; the node is closed and opened again, and the host is visited. live-B/form counts
 // both copies. SETTLED is the largest number of forms, 10,000 by
 // default, and SETTLED_PROFILE a file for a heap profile. rest-MiB is what lives after the time SETTLED_REST without mail:
-// the log's server keeps what was written last for some ten seconds.
+// the log's server keeps what was written last for some ten seconds. With SETTLED_KEYS, four agents ask, and each form
+// has an idempotency key.
 func BenchmarkSettledForms(b *testing.B) {
 	most := 10_000
 	if text := os.Getenv("SETTLED"); text != "" {
@@ -35,7 +36,10 @@ func BenchmarkSettledForms(b *testing.B) {
 }
 
 func settledForms(b *testing.B, forms int) {
-	const callers = 64
+	callers, key := 64, func(int) string { return "" }
+	if os.Getenv("SETTLED_KEYS") != "" {
+		callers, key = 4, func(n int) string { return fmt.Sprint("018f3c6e-7b1a-7f00-a1b2-", n) }
+	}
 	folder := filepath.Join(b.TempDir(), "node")
 	n, err := Open(b.Context(), Options{Folder: folder})
 	if err != nil {
@@ -50,7 +54,7 @@ func settledForms(b *testing.B, forms int) {
 	for i, g := range guests {
 		asking.Go(func() {
 			for f := i; f < forms; f += callers {
-				if err := cycle(n.Host(), g); err != nil {
+				if err := keyedCycle(n.Host(), g, key(f)); err != nil {
 					b.Error(err)
 					return
 				}
@@ -75,8 +79,8 @@ func settledForms(b *testing.B, forms int) {
 		writeHeap(b, profile)
 	}
 	var took []time.Duration
-	for range 200 {
-		took = append(took, timed(b, func() error { return cycle(n.Host(), guests[0]) }))
+	for i := range 200 {
+		took = append(took, timed(b, func() error { return keyedCycle(n.Host(), guests[0], key(forms+i)) }))
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[100].Microseconds()), "cycle-µs")

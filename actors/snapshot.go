@@ -12,6 +12,7 @@ import (
 	"parley/capabilities"
 	"parley/mailbox"
 	"parley/mailbox/table"
+	"parley/persistence"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 	sweepAtOnce    = 1024 // parts in the store that are looked at for one snapshot
 	maxPages       = 2    // pages of a mailbox's index that are kept when a snapshot has stored them
 	maxRestocked   = 16   // and until the next snapshot
-	maxNamesPages  = 64   // pages of each table of names: some 4 MB
+	maxTablePages  = 64   // pages of each table: some 4 MB of names
 )
 
 // sealAfter is the age of the messages in a page that is sealed. New messages may be as late, and have to be compared with
@@ -44,9 +45,7 @@ func (b *mailboxActor) snapshotIfDue() {
 		b.node.snapshots.forgo()
 		return
 	}
-	if b.saved, b.head = b.state.Version, parts.Size(); len(parts.Pages) == sealAtOnce {
-		b.head = 0 // the next one takes more off the head
-	}
+	b.saved, b.head = b.state.Version, parts.Size()
 	snap := snapshot{b.reg, b.state.Version, parts}
 	b.release(func(lost error) {
 		if lost != nil {
@@ -133,11 +132,11 @@ func (b *mailboxActor) trimPages() {
 	most := maxRestocked
 	if stored := b.reg.stored.Swap(nil); stored != nil {
 		b.state.Mail.Stored(stored.Pages...)
-		b.state.Names.Stored(stored.Names)
+		b.state.StoredTables(stored.Tables)
 		most = maxPages
 	}
 	b.state.Mail.TrimPages(most)
-	b.state.Names.TrimPages(maxNamesPages)
+	b.state.TrimTables(maxTablePages)
 }
 
 // lostPage is the error of a page that cannot be read from the store of snapshots.
@@ -145,18 +144,18 @@ type lostPage struct{ error }
 
 func (e lostPage) Unwrap() error { return e.error }
 
-// restock reads pages of a state's index, and of its names.
-func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Page, names []table.Sum) error {
-	for _, sum := range names {
-		if !s.Names.Lacks(sum) {
+// restock reads pages of a state's index, and of its tables.
+func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Page, tables []table.Sum) error {
+	for _, sum := range tables {
+		if !s.LacksTable(sum) {
 			continue
 		}
 		b, err := n.journal.SnapshotPart(ctx, s.ID, sum)
 		if err == nil {
-			err = s.Names.Restock(sum, b)
+			err = s.RestockTable(sum, b)
 		}
 		if err != nil {
-			return lostPage{fmt.Errorf("names of mailbox %s: %w", s.ID, err)}
+			return lostPage{fmt.Errorf("a table of mailbox %s: %w", s.ID, err)}
 		}
 	}
 	for _, p := range pages {
@@ -189,7 +188,7 @@ func (b *mailboxActor) remake(why error) error {
 		return err
 	}
 	b.state.Mail.Remake(&whole.Mail)
-	b.state.Names.Remake(&whole.Names)
+	b.state.RemakeTables(whole)
 	return nil
 }
 
@@ -276,20 +275,20 @@ func (s *snapshots) run() {
 // save stores the parts of a snapshot, and then its head.
 func (s *snapshots) save(ctx context.Context, snap snapshot) error {
 	j, id := s.node.journal, snap.reg.id
+	var parts []persistence.SnapshotPart
 	for i, p := range snap.parts.Pages {
-		if err := j.SaveSnapshotPart(ctx, id, p.Sum, snap.parts.Data[i]); err != nil {
-			return err
-		}
+		parts = append(parts, persistence.SnapshotPart{Sum: p.Sum, Data: snap.parts.Data[i]})
 	}
-	for _, p := range snap.parts.Names {
-		if err := j.SaveSnapshotPart(ctx, id, p.Sum, p.Data); err != nil {
-			return err
-		}
+	for _, p := range snap.parts.Tables {
+		parts = append(parts, persistence.SnapshotPart{Sum: p.Sum, Data: p.Data})
+	}
+	if err := j.SaveSnapshotParts(ctx, id, parts); err != nil {
+		return err
 	}
 	if err := j.SaveSnapshot(ctx, id, snap.version, snap.parts.Head); err != nil {
 		return err
 	}
-	snap.reg.stored.Store(&mailbox.Parts{Pages: snap.parts.Pages, Names: snap.parts.Names})
+	snap.reg.stored.Store(&mailbox.Parts{Pages: snap.parts.Pages, Tables: snap.parts.Tables})
 	for _, sum := range snap.parts.Gone {
 		j.RemoveSnapshotPart(ctx, id, sum)
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"testing"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/mailbox"
 	"parley/mailbox/table"
+	"parley/persistence"
 )
 
 // shed writes the snapshot of a mailbox, and lets the index go out of memory as far as it can. It returns the pages.
@@ -145,7 +147,7 @@ func TestPartsLeftBehindAreRemoved(t *testing.T) {
 	sendMany(t, guest(t, n, "fae"), "HOST", messages)
 	pages := shed(t, n.Host())
 	left := sha256.Sum256([]byte("left"))
-	if err := n.journal.SaveSnapshotPart(t.Context(), n.host, left, []byte("left")); err != nil {
+	if err := n.journal.SaveSnapshotParts(t.Context(), n.host, []persistence.SnapshotPart{{Sum: left, Data: []byte("left")}}); err != nil {
 		t.Fatal(err)
 	}
 	shed(t, n.Host())
@@ -166,8 +168,8 @@ func TestPartsLeftBehindAreRemoved(t *testing.T) {
 	checkShed(t, n.Host(), messages)
 }
 
-// shedNames stores a mailbox, and lets its pages of names go out of memory. It returns these.
-func shedNames(t *testing.T, a *Agent) []table.Sum {
+// shedTables stores a mailbox, and lets its pages of names and of keys go out of memory. It returns these.
+func shedTables(t *testing.T, a *Agent) []table.Sum {
 	t.Helper()
 	pages, err := inspect(t.Context(), a, func(b *mailboxActor) ([]table.Sum, error) {
 		if err := b.awaitDurable(); err != nil {
@@ -178,14 +180,14 @@ func shedNames(t *testing.T, a *Agent) []table.Sum {
 			err = b.node.snapshots.save(context.Background(), snapshot{b.reg, b.state.Version, parts})
 		}
 		b.trimPages()
-		b.state.Names.TrimPages(0)
-		return b.state.Names.Absent(), err
+		b.state.TrimTables(0)
+		return b.state.AbsentTables(), err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(pages) < 2 {
-		t.Fatalf("%d pages of names are out of memory, want some of each table", len(pages))
+		t.Fatalf("%d pages of tables are out of memory, want some of each", len(pages))
 	}
 	return pages
 }
@@ -224,25 +226,25 @@ func TestNamesOutOfMemoryAreRead(t *testing.T) {
 		}
 	}
 	lose := func() {
-		for _, sum := range shedNames(t, n.Host()) {
+		for _, sum := range shedTables(t, n.Host()) {
 			n.journal.RemoveSnapshotPart(t.Context(), n.host, sum)
 		}
 	}
 
-	shedNames(t, n.Host())
+	shedTables(t, n.Host())
 	check()
-	shedNames(t, n.Host())
+	shedTables(t, n.Host())
 	if err := n.Host().Names().Rename(t.Context(), "agent-3", "other"); err != nil {
 		t.Fatal(err)
 	}
-	shedNames(t, n.Host())
+	shedTables(t, n.Host())
 	if err := n.Host().Names().Rename(t.Context(), "other", "agent-3"); err != nil {
 		t.Fatal(err)
 	}
 	check()
 	lose()
 	check()
-	shedNames(t, n.Host())
+	shedTables(t, n.Host())
 	closeNode(t, n)
 	n = openNode(t, folder)
 	check()
@@ -250,4 +252,60 @@ func TestNamesOutOfMemoryAreRead(t *testing.T) {
 	closeNode(t, n)
 	n = openNode(t, folder)
 	check()
+}
+
+// TestKeysOutOfMemoryAreRead asks again under keys whose pages are out of memory, are lost, and are read after a start.
+func TestKeysOutOfMemoryAreRead(t *testing.T) {
+	const forms = 40
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	fae := guest(t, n, "fae")
+	_, err := inspect(t.Context(), fae, func(b *mailboxActor) (none, error) {
+		b.state.Mail.SetPageLength(8)
+		return none{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]view.Asked{}
+	for i := range forms {
+		key := fmt.Sprint("key ", i)
+		asked[key] = ask(t, fae, Ask{Key: key})
+	}
+	check := func() {
+		t.Helper()
+		for key, want := range asked {
+			if got := ask(t, fae, Ask{Key: key}); got != want {
+				t.Errorf("%q is form %d, want %d", key, got.Number, want.Number)
+			}
+			if there, err := fae.Mail().HasAsked(t.Context(), key); err != nil || !there {
+				t.Errorf("%q was asked: %t, %v", key, there, err)
+			}
+		}
+		if there, err := fae.Mail().HasAsked(t.Context(), "another"); err != nil || there {
+			t.Errorf("another key was asked: %t, %v", there, err)
+		}
+		if _, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "other", Fields: textField("a"), Key: "key 0"}); parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("another form under the key: %v", err)
+		}
+	}
+	again := func() {
+		t.Helper()
+		closeNode(t, n)
+		n = openNode(t, folder)
+		if fae, err = n.ActAs(t.Context(), "fae"); err != nil {
+			t.Fatal(err)
+		}
+		check()
+	}
+
+	shedTables(t, fae)
+	check()
+	shedTables(t, fae)
+	again()
+	for _, sum := range shedTables(t, fae) {
+		n.journal.RemoveSnapshotPart(t.Context(), fae.id, sum)
+	}
+	check()
+	again()
 }

@@ -166,11 +166,16 @@ func (w *waiters[K, V]) take(key K) []*waiter[K, V] {
 	return waiting
 }
 
-// notify sends a value to each waiter of a key that has taken the one before. The waiters stay.
+// notify sends a value to each waiter of a key that has taken the one before. The waiters stay. Their functions may not
+// add or drop waiters.
 func (w *waiters[K, V]) notify(key K, v V) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, one := range w.all[key] {
+		if one.then != nil {
+			one.then(v)
+			continue
+		}
 		select {
 		case one.ch <- v:
 		default:

@@ -93,7 +93,11 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r
 		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	e := s.make()
-	if err := msgpack.Unmarshal(payload, e); err != nil {
+	into := any(e)
+	if form, ok := e.(*FormRequested); ok { // it is lifted
+		into = (*plainForm)(form)
+	}
+	if err := msgpack.Unmarshal(payload, into); err != nil {
 		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	return Recorded{At: at, Event: e}, nil
@@ -108,6 +112,6 @@ func decodePayload(dec *msgpack.Decoder, rd *bytes.Reader) ([]byte, error) {
 	if n < 0 || n > rd.Len() {
 		return nil, fmt.Errorf("%w: a payload of %d bytes, and %d are left", errMalformed, n, rd.Len())
 	}
-	payload := make([]byte, n, n+1) // an upcast may lengthen it
+	payload := make([]byte, n, n+2) // upcasts may lengthen it
 	return payload, dec.ReadFull(payload)
 }

@@ -13,14 +13,14 @@ import (
 // compares their encodings with those of reflection.
 
 // formFields is the number of fields of FormRequested.
-const formFields = 21
+const formFields = 22
 
 // appendPayload appends an event as an array of its fields.
 func appendPayload(b []byte, e Event) ([]byte, error) {
 	switch e := e.(type) {
 	case *FormRequested:
-		if e.Origin == nil { // earlier versions of the program can decode it
-			return appendForm(b, e, formFields-1), nil
+		if e.Origin == nil && e.Route == nil { // the first versions of the program can decode it
+			return appendForm(b, e, formFields-2), nil
 		}
 		return appendRequested(b, e), nil
 	case *RunEnded:
@@ -88,9 +88,15 @@ func write(enc *msgpack.Encoder, b []byte) error {
 	return err
 }
 
+// appendRequested appends a form. Earlier versions of the program can decode one without a Route.
 func appendRequested(b []byte, e *FormRequested) []byte {
-	b = appendForm(b, e, formFields)
-	o := e.Origin
+	if e.Route == nil {
+		return appendOrigin(appendForm(b, e, formFields-1), e.Origin)
+	}
+	return appendRoute(appendOrigin(appendForm(b, e, formFields), e.Origin), e.Route)
+}
+
+func appendOrigin(b []byte, o *Origin) []byte {
 	if o == nil {
 		return pack.AppendNil(b)
 	}
@@ -98,7 +104,7 @@ func appendRequested(b []byte, e *FormRequested) []byte {
 	return pack.AppendBool(pack.AppendUint(b, o.Turn), o.Bare)
 }
 
-// appendForm appends all fields of a form but its Origin, as the first of an array of n.
+// appendForm appends all fields of a form but its Origin and Route, as the first of an array of n.
 func appendForm(b []byte, e *FormRequested, n int) []byte {
 	b = pack.AppendUint(pack.AppendArray(b, n), e.Number)
 	b = appendIDs(b, &e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)

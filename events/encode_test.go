@@ -58,12 +58,19 @@ func TestEncodersEqualReflection(t *testing.T) {
 func compareEncodings(t *testing.T, name string, e Event, plain any) {
 	t.Helper()
 	want := encoded(t, plain)
+	form, _ := e.(*FormRequested)
+	shorter := func() { // by a nil at the end
+		want = want[:len(want)-1]
+		want[2]--
+	}
+	if form != nil && form.Route == nil {
+		shorter()
+	}
 	if own := encoded(t, e); !bytes.Equal(own, want) {
 		t.Errorf("%s:\nown     %x\nlibrary %x", name, own, want)
 	}
-	if f, ok := e.(*FormRequested); ok && f.Origin == nil { // is written down without the nil, as one field less
-		want = want[:len(want)-1]
-		want[2]--
+	if form != nil && form.Route == nil && form.Origin == nil {
+		shorter()
 	}
 	at := 1 + 1 + 10 + 1 + 4 // kind, version, time, head of the payload
 	body := appended(t, Recorded{At: goldenAt, Event: e})
@@ -98,6 +105,9 @@ func (r random) fill(v reflect.Value) {
 		return
 	case *capabilities.Time:
 		*at = capabilities.Time(r.number())
+		return
+	case *Delay:
+		*at = Delay(r.number())
 		return
 	case *capabilities.Value:
 		*at = r.value(3)

@@ -58,6 +58,10 @@ const (
 	kindMessagesRead      Kind = 45
 	kindDraftSaved        Kind = 46
 	kindFormAmended       Kind = 50
+	kindFormReminded      Kind = 51
+	kindFormRouted        Kind = 52
+	kindAwaySet           Kind = 55
+	kindMemberSet         Kind = 56
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -138,6 +142,14 @@ func (*DraftSaved) kind() Kind { return kindDraftSaved }
 
 func (*FormAmended) kind() Kind { return kindFormAmended }
 
+func (*FormReminded) kind() Kind { return kindFormReminded }
+
+func (*FormRouted) kind() Kind { return kindFormRouted }
+
+func (*AwaySet) kind() Kind { return kindAwaySet }
+
+func (*MemberSet) kind() Kind { return kindMemberSet }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -158,7 +170,7 @@ type upcast func(payload []byte) ([]byte, error)
 // schemas lists all kinds of events. To change an event, raise its version, add the upcast from the version before, and
 // add a sample to testdata.
 var schemas = map[Kind]schema{
-	kindFormRequested:     {name: "FormRequested", version: 2, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: formWithoutOrigin}},
+	kindFormRequested:     {name: "FormRequested", version: 3, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: shorterForm(formFields - 2), 2: shorterForm(formFields - 1)}},
 	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
 	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindFormForwarded:     {name: "FormForwarded", version: 2, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia}},
@@ -195,6 +207,10 @@ var schemas = map[Kind]schema{
 	kindMessageRestored:   {name: "MessageRestored", version: 1, make: func() Event { return new(MessageRestored) }},
 	kindMessagesRead:      {name: "MessagesRead", version: 1, make: func() Event { return new(MessagesRead) }},
 	kindDraftSaved:        {name: "DraftSaved", version: 1, make: func() Event { return new(DraftSaved) }},
+	kindFormReminded:      {name: "FormReminded", version: 1, make: func() Event { return new(FormReminded) }},
+	kindFormRouted:        {name: "FormRouted", version: 1, make: func() Event { return new(FormRouted) }},
+	kindAwaySet:           {name: "AwaySet", version: 1, make: func() Event { return new(AwaySet) }},
+	kindMemberSet:         {name: "MemberSet", version: 1, make: func() Event { return new(MemberSet) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
@@ -219,7 +235,11 @@ func Name(e Event) string { return schemas[e.kind()].name }
 func Version(e Event) int {
 	switch e := e.(type) {
 	case *FormRequested:
-		if e.Origin == nil {
+		switch {
+		case e.Route != nil:
+		case e.Origin != nil:
+			return 2
+		default:
 			return 1
 		}
 	case *RunEnded:

@@ -115,7 +115,7 @@ func TestSchemasMatchTheirEvents(t *testing.T) {
 		e := s.make()
 		switch e := e.(type) { // without these fields they are written as an earlier version
 		case *FormRequested:
-			e.Origin = &Origin{}
+			e.Route = &Route{}
 		case *RunEnded:
 			e.By = testID(1)
 		case *AnswerQueued:

@@ -71,8 +71,9 @@ const (
 )
 
 // FormRequested adds a form to a mailbox. The asker's mailbox is the home of its promise; agents that may answer it
-// have copies. Number is the mailbox's own. Only the asker's mailbox has Via, Facet, Key and Result. Only copies have
-// Forwarder and Chain. All other fields are the same in all mailboxes.
+// have copies. Number is the mailbox's own. Only the asker's mailbox has Via, Facet, Key and Result, and the
+// times of Route. Only copies have Forwarder and Chain. The copy of an agent to which the form was escalated has that agent
+// as To. All other fields are the same in all mailboxes.
 type FormRequested struct {
 	Number      uint64             `json:"number"`
 	ID          capabilities.ID    `json:"form"` // also the message's ID
@@ -95,6 +96,7 @@ type FormRequested struct {
 	Forwarder   capabilities.ID    `json:"forwarder,omitzero"`   // the agent that forwarded this copy
 	Chain       []capabilities.ID  `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
 	Origin      *Origin            `json:"origin,omitempty"`     // of a form that was asked in a dialect
+	Route       *Route             `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
 }
 
 // Origin is the dialect in which a form was asked, with the data that the dialect needs beyond the form itself. It
@@ -110,14 +112,15 @@ type Origin struct {
 	Bare    bool   `json:"bare,omitempty"`    // the asker gave no description
 }
 
-// formWithoutOrigin upcasts version 1, which had no Origin. Forms without one are still encoded so. It overwrites the
-// payload.
-func formWithoutOrigin(payload []byte) ([]byte, error) {
-	if len(payload) < 3 || payload[0] != msgpcode.Array16 || payload[1] != 0 || payload[2] != formFields-1 {
-		return nil, errMalformed
+// shorterForm returns the upcast of a version with a number of fields, which adds one that is nil. It overwrites the payload.
+func shorterForm(fields byte) upcast {
+	return func(payload []byte) ([]byte, error) {
+		if len(payload) < 3 || payload[0] != msgpcode.Array16 || payload[1] != 0 || payload[2] != fields {
+			return nil, errMalformed
+		}
+		payload[2]++
+		return append(payload, msgpcode.Nil), nil
 	}
-	payload[2]++
-	return append(payload, msgpcode.Nil), nil
 }
 
 // FormAnswered settles a form with values. By is the answerer, and Date the time when the home settled it. For a holder

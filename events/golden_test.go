@@ -67,12 +67,26 @@ func goldenFormOfDialect() *FormRequested {
 	return f
 }
 
+func goldenRoutedForm() *FormRequested {
+	f := goldenFormOfDialect()
+	f.Route = &Route{
+		Need: 2, NoVeto: true, NoSelf: true, Remind: []Delay{3_600_000, 7_200_000},
+		Escalate: []Escalation{{After: 14_400_000, To: testID(8), Via: testID(20), Facet: goldenGrant(1).Facet}},
+	}
+	return f
+}
+
 // samples returns the corpus in memory by the names of its files. A type has several samples if one cannot have all fields.
 func samples() map[string]Event {
 	title := "New title"
 	return map[string]Event{
 		"FormRequested.v1": goldenForm(),
 		"FormRequested.v2": goldenFormOfDialect(),
+		"FormRequested.v3": goldenRoutedForm(),
+		"AwaySet.v1":       &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},
+		"MemberSet.v1":     &MemberSet{Agent: testID(8), In: true, Date: goldenAt},
+		"FormReminded.v1":  &FormReminded{Form: testID(1), N: 2, Date: goldenAt},
+		"FormRouted.v1":    &FormRouted{Form: testID(1), To: testID(8), Via: testID(20), Cause: Escalated, Step: 1, Date: goldenAt},
 		"FormAnswered.v2": &FormAnswered{
 			Form: testID(1), By: testID(5), Values: goldenValue(), Date: goldenAt, Grants: []capabilities.Grant{goldenGrant(20), goldenGrant(40)}, Withheld: true, Answer: testID(30),
 		},

@@ -77,6 +77,7 @@ const (
 	OutboxAnswer     OutboxKind = 6 // an answer, for the home of the form
 	OutboxForward    OutboxKind = 7 // a forward of a form, for the form's home
 	OutboxAmendment  OutboxKind = 8 // the latest amendment of a form
+	OutboxReminder   OutboxKind = 9 // the latest reminder of a form
 )
 
 // MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are

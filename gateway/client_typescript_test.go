@@ -70,9 +70,13 @@ func declarations(t *testing.T, doc openapi.Document) string {
 			t.Errorf("%s and %s are both %s", name, other, typed)
 		}
 		taken[typed] = name
-		fmt.Fprintf(&b, "export interface %s ", typed)
-		writeMembers(&b, doc.Components.Schemas[name])
-		b.WriteString("\n\n")
+		if made := doc.Components.Schemas[name]; made.OneOf != nil {
+			fmt.Fprintf(&b, "/** %s */\nexport type %s = %s;\n\n", made.Description, typed, typeOf(made))
+		} else {
+			fmt.Fprintf(&b, "export interface %s ", typed)
+			writeMembers(&b, made)
+			b.WriteString("\n\n")
+		}
 	}
 	b.WriteString("/** What is sent to each operation, and what it answers. */\nexport interface Operations {\n")
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
@@ -112,26 +116,25 @@ func typeOf(s *openapi.Schema) string {
 	if s.Ref != "" {
 		return typeName(strings.TrimPrefix(s.Ref, openapi.RefPrefix))
 	}
-	switch of := s.Type.(type) {
-	case []string:
-		kinds := make([]string, len(of))
-		for i, kind := range of {
-			kinds[i] = typeOf(&openapi.Schema{Type: kind})
+	if s.OneOf != nil {
+		kinds := make([]string, len(s.OneOf))
+		for i, one := range s.OneOf {
+			kinds[i] = typeOf(one)
 		}
 		return strings.Join(kinds, " | ")
-	case string:
-		switch of {
-		case "integer", "number":
-			return "number"
-		case "array":
-			return "Array<" + typeOf(s.Items) + ">"
-		case "object":
-			if s.Additional == nil {
-				return "Record<string, unknown>"
-			}
-			return "Record<string, " + typeOf(s.Additional) + ">"
-		}
-		return of
 	}
-	return "unknown"
+	switch s.Type {
+	case "integer", "number":
+		return "number"
+	case "array":
+		return "Array<" + typeOf(s.Items) + ">"
+	case "object":
+		if s.Additional == nil {
+			return "Record<string, unknown>"
+		}
+		return "Record<string, " + typeOf(s.Additional) + ">"
+	case "":
+		return "unknown"
+	}
+	return s.Type
 }

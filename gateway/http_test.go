@@ -45,53 +45,6 @@ func rawPost(t *testing.T, s *Server, path string, body []byte) (int, parley.Err
 	return r.StatusCode, *f.Error
 }
 
-func TestBadRequestsAreRefused(t *testing.T) {
-	t.Parallel()
-	_, s := serveLimited(t, api.Limits{})
-	deep := strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64)
-	for _, x := range []struct {
-		name, path, body string
-		status           int
-		code             parley.Code
-	}{
-		{"fine", "/rpc/list_names", `{}`, 200, ""},
-		{"no body", "/rpc/list_names", ``, 200, ""},
-		{"unknown operation", "/rpc/fly", `{}`, 404, parley.InvalidArgument},
-		{"no operation", "/elsewhere", `{}`, 404, parley.InvalidArgument},
-		{"not JSON", "/rpc/form", `{"recipient"`, 400, parley.InvalidArgument},
-		{"two documents", "/rpc/list_names", `{} {}`, 400, parley.InvalidArgument},
-		{"wrong type", "/rpc/form", `{"recipient":5}`, 400, parley.InvalidArgument},
-		{"not UTF-8", "/rpc/form", "{\"recipient\":\"\xff\"}", 400, parley.InvalidArgument},
-		{"too deep", "/rpc/respond_form", `{"number":0,"values":{"a":` + deep + `}}`, 413, parley.TooLarge},
-		{"too deep for a value", "/rpc/respond_form", `{"number":0,"values":{"a":` + deep[:36] + deep[64:100] + `}}`, 413, parley.TooLarge},
-		{"too large", "/rpc/form", `{"description":"` + strings.Repeat("x", api.MaxBody) + `"}`, 413, parley.TooLarge},
-		{"value too large", "/rpc/respond_form", `{"number":0,"values":{"a":"` + strings.Repeat("x", 300<<10) + `"}}`, 413, parley.TooLarge},
-		{"10,000 fields", "/rpc/form", `{"recipient":"HOST","description":"x","fields":[` + strings.Repeat(`{"name":"a"},`, 9999) + `{"name":"a"}]}`, 0, ""},
-		{"unknown key of a field", "/rpc/form", `{"recipient":"HOST","description":"x","fields":[{"name":"a","requierd":true}]}`, 422, parley.InvalidForm},
-		{"fields are null", "/rpc/form", `{"recipient":"HOST","description":"x","fields":null}`, 422, parley.InvalidForm},
-		{"no such agent", "/rpc/list_names", `{"as":"nobody"}`, 404, ""},
-		{"malformed grant", "/rpc/revoke", `{"grant":"x"}`, 400, parley.InvalidArgument},
-		{"no message", "/rpc/get_message", `{}`, 400, parley.InvalidArgument},
-		{"number and id", "/rpc/get_message", `{"number":1,"id":"x"}`, 400, parley.InvalidArgument},
-		{"number is a list", "/rpc/get_message", `{"number":[1]}`, 400, parley.InvalidArgument},
-		{"no such message", "/rpc/get_message", `{"number":7}`, 404, parley.NoSuchMessage},
-		{"negative wait", "/rpc/await", `{"number":7,"waitMs":-1}`, 400, parley.InvalidArgument},
-		{"store nothing", "/rpc/store_name", `{"name":"x"}`, 400, parley.InvalidArgument},
-		{"unknown facet", "/rpc/copy_name", `{"old":"a","new":"b","facet":"fly"}`, 400, parley.InvalidArgument},
-		{"complete what", "/rpc/complete", `{"of":"everything"}`, 400, parley.InvalidArgument},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			status, e := rawPost(t, s, x.path, []byte(x.body))
-			if x.status != 0 && status != x.status || x.code != "" && e.Code != x.code || x.status == 0 && status < 400 {
-				t.Errorf("got %d %v, want %d %s", status, e, x.status, x.code)
-			}
-			if e.Code == parley.Internal {
-				t.Errorf("INTERNAL for a bad request: %v", e)
-			}
-		})
-	}
-}
-
 func TestOnlyPOSTCalls(t *testing.T) {
 	t.Parallel()
 	_, s := serveLimited(t, api.Limits{})

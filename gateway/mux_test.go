@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,58 @@ func TestAFollowSendsWhatIsAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.wants(mux.Item, 3, `"mail 5"`)
+}
+
+// TestAReadOfTheLogWaitsForEvents reads a log beyond its end.
+func TestAReadOfTheLogWaitsForEvents(t *testing.T) {
+	t.Parallel()
+	h := openTestServer(t)
+	fae := h.guest("fae")
+	k := h.muxDial("host")
+	end, err := h.node.Host().Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.send(mux.Frame{Kind: mux.Call, ID: 1, Operation: "read_log", Body: jsonBody(`{"after":%d,"waitMs":50000}`, end)},
+		mux.Frame{Kind: mux.Call, ID: 2, Operation: "read_log", Body: jsonBody(`{"after":%d,"waitMs":1}`, end)})
+	k.wants(mux.Result, 2, `"entries":[]`)
+	if _, err := fae.Send(t.Context(), "HOST", "news"); err != nil {
+		t.Fatal(err)
+	}
+	k.wants(mux.Result, 1, `"news"`)
+}
+
+// TestIdleFollowsHoldNoGoroutines has many follows of messages and of agents wait on one connection.
+func TestIdleFollowsHoldNoGoroutines(t *testing.T) {
+	const many = 400 // of each kind
+	h := openTestServer(t)
+	fae := h.guest("fae")
+	k := h.muxDial("host")
+	if _, err := fae.Send(t.Context(), "HOST", "the first"); err != nil {
+		t.Fatal(err)
+	}
+	before, used := runtime.NumGoroutine(), memoryInUse()
+	for i := range uint64(many) {
+		k.send(mux.Frame{Kind: mux.Follow, ID: 2*i + 1, Body: jsonBody(`{}`), Credit: 10},
+			mux.Frame{Kind: mux.FollowAgents, ID: 2*i + 2, Body: jsonBody(`{}`), Credit: 1}) // no agent after the first
+	}
+	items := func(n int) {
+		t.Helper()
+		of := map[uint64]int{}
+		for range n {
+			f, text := k.receive()
+			if of[f.ID]++; f.Kind != mux.Item || of[f.ID] > 1 {
+				t.Fatalf("frame %d of %d: %s", f.Kind, f.ID, text)
+			}
+		}
+	}
+	items(2 * many)
+	eventually.Holds(t, "the follows hold no goroutines", func() bool { return runtime.NumGoroutine() < before+20 })
+	t.Logf("%d bytes for an idle follow", (int64(memoryInUse())-int64(used))/(2*many))
+	if _, err := fae.Send(t.Context(), "HOST", "the second"); err != nil {
+		t.Fatal(err)
+	}
+	items(many)
 }
 
 // TestAFollowOfAgentsSendsWhatIsAllowed follows agents, of which one is made meanwhile.

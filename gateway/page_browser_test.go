@@ -287,6 +287,26 @@ func (b *tab) run(script string) {
 // click clicks at an element once it rests, as a person does. It clicks at a place: the page may draw the element anew.
 func (b *tab) click(selector string) {
 	b.t.Helper()
+	at := b.place(selector)
+	b.do(chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// tap touches an element once it rests.
+func (b *tab) tap(selector string) {
+	b.t.Helper()
+	at := b.place(selector)
+	for _, step := range []input.DispatchTouchEventParams{
+		{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: at[0], Y: at[1]}}}, {Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}},
+	} {
+		if _, err := chromedp.Call(b.ctx, input.DispatchTouchEvent, step); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// place waits until an element rests, and returns its middle.
+func (b *tab) place(selector string) []float64 {
+	b.t.Helper()
 	b.until(fmt.Sprintf(`((e) => {
 		if (!e) return false;
 		e.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
@@ -302,7 +322,7 @@ func (b *tab) click(selector string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.do(chromedp.MouseClickXY(at[0], at[1]))
+	return at
 }
 
 func (b *tab) fill(selector, text string) {

@@ -16,6 +16,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/persistence/archive/store"
 )
 
 func TestReloadKeepsDraftWithoutSecrets(t *testing.T) {
@@ -193,6 +194,7 @@ func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
+	h.moveOld()
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
 	b := h.openBrowser()
 	b.open("/questions")
@@ -212,9 +214,40 @@ func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
 	b.until(`document.querySelector('[name=f0]').value === 'half' && document.querySelector('[name=f1]').value === 'a form'`)
 	b.click(answerButton)
 	b.reads(".state", "Answered")
+	b.open("/done")
+	b.live()
+	b.reads("#stream .what", "A form that has ended, in the archive")
+	b.click(`.entry[data-number="0"] > a`)
+	b.reads("#alone .message", "In the archive, and not at this node")
 	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"a":"half","b":"a form"}` {
 		t.Error(got)
+	}
+}
+
+// moveOld moves a settled form to an archive elsewhere. A node that starts again knows it from there alone.
+func (h *pageServer) moveOld() {
+	h.t.Helper()
+	ctx, host := h.t.Context(), h.node.Host()
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	if _, err := host.Decline(ctx, capabilities.FormNumber(0), ""); err != nil {
+		h.t.Fatal(err)
+	}
+	text := strings.Repeat("a line of a long message\n", 5000)
+	for range 50 { // fill a file of the journal
+		if _, err := host.Send(ctx, "fae", text); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	to, err := store.Open(h.t.TempDir())
+	if err == nil {
+		_, err = h.node.Archive(ctx, capabilities.At(time.Now().Add(time.Hour)))
+	}
+	if err == nil {
+		_, err = h.node.MoveSegments(ctx, to, nil)
+	}
+	if err != nil {
+		h.t.Fatal(err)
 	}
 }
 

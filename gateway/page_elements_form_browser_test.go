@@ -100,7 +100,8 @@ func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 	}
 }
 
-// TestElementsWorkBesideThePage answers a form of the node's own page by the module's element beside it.
+// TestElementsWorkBesideThePage answers a form of the node's own page by the module's element beside it. Both forms are
+// amended while they are filled in, and one of the host's own is amended on the page.
 func TestElementsWorkBesideThePage(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
@@ -119,16 +120,50 @@ func TestElementsWorkBesideThePage(t *testing.T) {
 	})`)
 	b.until(`window.isBoth && document.querySelectorAll('parley-ask').length === 1`)
 	b.typeWithin("[name=f0]", "by the element")
+	h.relabel(h.fae, first)
+	b.until(within("[part~=label]") + `?.parentElement.parentElement.innerText.includes("More of B")`)
 	b.clickWithin(answerPart)
 	b.reads("#stream .state", "✓ Answered")
+
 	b.fill("parley-ask input", "by the page")
+	h.relabel(h.fae, second)
+	b.reads(".changed-note", "The question has changed")
+	b.reads(".notes", "Revision 2, amended")
+	b.until(`document.activeElement.name === 'f0' && document.activeElement.value === 'by the page' && document.querySelectorAll('[data-changed]').length === 1`)
+	b.run(`document.querySelector('#alone > .message').dataset.revision = '1'`) // as before the change has come
+	b.click("parley-ask " + answerButton)
+	b.reads("parley-ask .failure", "Not sent: the question was changed while you answered.")
+	b.until(`document.querySelector('#alone > .message').dataset.revision === '2' && document.querySelector('parley-ask [name=f0]').value === 'by the page'`)
 	b.click("parley-ask " + answerButton)
 	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
+	own, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Title: "Mine", Description: "Which?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open("/forms/" + own.Form.String())
+	b.click(".amend summary")
+	b.fill(".amend [name=title]", "Mine, corrected")
+	b.fill(".amend [name=label]", "Another A")
+	b.click(".amend button[value=amend]")
+	b.reads(".amended", "Revision 2")
+	b.reads(".heading", "Mine, corrected")
 	b.checkNoFaults()
+	if m, err := h.fae.Message(t.Context(), capabilities.FormID(own.Form)); err != nil || m.Fields[0].Label != "Another A" || m.Fields[1].Label != "B" {
+		t.Errorf("amended: %+v, %v", m.Fields, err)
+	}
 	for asked, want := range map[view.Asked]string{first: `{"a":"by the element"}`, second: `{"a":"by the page"}`} {
 		if got := h.outcome(asked).Values.Text(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+// relabel changes the label of the second field of a form with fields a and b.
+func (h *pageServer) relabel(by *actors.Agent, asked view.Asked) {
+	h.t.Helper()
+	m := actors.Amendment{Form: capabilities.FormID(asked.Form), Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "More of B"}}}
+	if _, err := by.Amend(h.t.Context(), m); err != nil {
+		h.t.Fatal(err)
 	}
 }
 

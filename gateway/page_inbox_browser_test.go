@@ -70,6 +70,8 @@ func TestListIsScrolledInBoundedMemory(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/")
 	t.Logf("first paint at %s ms, %s", b.text(`Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime)`), b.heap())
+	t.Logf("the page takes %s", b.text(`((all) => Math.round(all.reduce((n, r) => n + r.encodedBodySize, 0) / 1024) + " KiB over the wire in " + all.length + " responses, of which " + Math.round(all[0].encodedBodySize / 1024) + " KiB of HTML"`+
+		`)([...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource').filter((r) => r.name.includes('/assets/'))])`))
 	b.run(`window.numbers = new Set(); window.most = 0; window.pane = document.getElementById('rows'); new MutationObserver(() => {
 		const rows = [...document.querySelectorAll('#stream .entry')];
 		for (const r of rows) numbers.add(Number(r.dataset.number));
@@ -103,6 +105,14 @@ func TestListIsScrolledInBoundedMemory(t *testing.T) {
 		}
 		b.until(fmt.Sprintf(`((all) => all[0] === %d && all.every((n, i) => n === all[0] - i))([...document.querySelectorAll('#stream .entry')].map((r) => Number(r.dataset.number)))`, *messages+i))
 	}
+	b.open("/?group=agent") // an agent has one heading, however many parts were loaded and come
+	b.live()
+	b.run(`document.getElementById('rows').scrollTop = 2000`)
+	b.until(`document.querySelectorAll('#stream .entry').length >= 100 && document.querySelectorAll('#stream .group').length === 1`)
+	if _, err := h.fae.Send(t.Context(), "HOST", "the last word"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(fmt.Sprintf(`((all) => all[0] === %d && all.length > 100 && all.every((n, i) => n === all[0] - i))([...document.querySelectorAll('#stream .entry')].map((r) => Number(r.dataset.number))) && document.querySelectorAll('#stream .group').length === 1`, *messages+2))
 	b.checkNoFaults()
 }
 

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 func TestPagesFitNarrowWindow(t *testing.T) {
@@ -38,6 +40,10 @@ func TestPagesFitNarrowWindow(t *testing.T) {
 			.map((e) => e.tagName + '.' + e.className).slice(0, 5).join() + (document.documentElement.scrollWidth > innerWidth ? ' scrolls' : '')`); wide != "" {
 			t.Errorf("%s is wider than its window: %s", path, wide)
 		}
+	}
+	m, err := chromedp.Call(b.ctx, cdppage.GetAppManifest, cdppage.GetAppManifestParams{})
+	if err != nil || !strings.HasSuffix(m.URL, web.ManifestPath) || !strings.Contains(m.Data, `"start_url":"../../questions"`) || len(m.Errors) > 0 {
+		t.Errorf("the manifest is %+v, %v", m, err)
 	}
 	b.checkNoFaults()
 }

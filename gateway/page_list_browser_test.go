@@ -38,13 +38,26 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 			b.press(kb.Enter)
 		}
 		b.until(`document.activeElement.matches('li.message[data-keys]')`)
+		began := time.Now()
 		b.press("a")
-		b.reads("#alone, .toast", "Which port?")
 		if !h.permitted(first) {
 			t.Error("A allows nothing")
 		}
+		t.Logf("at %d px, %s: decided %v after the last key", width, map[int64]string{1280: "1 key", 390: "3 keys"}[width], time.Since(began))
+		b.reads("#alone, .toast", "Which port?")
 		first = h.approve("shell", `{"command":"make"}`)
 	}
+	b.open("/questions")
+	b.live()
+	b.tap(`.entry[data-type=approval] > a`)
+	b.until(`document.activeElement.matches('li.message[data-keys]')`)
+	began := time.Now()
+	b.tap(`#alone button[value=once]`)
+	if !h.permitted(first) {
+		t.Error("a touch allows nothing")
+	}
+	t.Logf("at 390 px, 2 touches: decided %v after the last, with the time for the button to rest", time.Since(began))
+	h.approve("shell", `{"command":"make"}`)
 	b.do(chromedp.EmulateViewport(1280, 900))
 	b.open("/")
 	b.live()
@@ -88,7 +101,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.press("e")
 	eventually.Holds(t, "the message is done", func() bool {
 		counts, err := h.node.Host().Mail().Counts(t.Context())
-		return err == nil && counts.Done == 3 // with two calls
+		return err == nil && counts.Done == 4 // with three calls
 	})
 	b.open("/done")
 	b.reads("#stream", "The build is green")
@@ -120,12 +133,22 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reads("#empty", "Nothing is snoozed")
-	h.ask(actors.Ask{Title: "Which zone?", Fields: []events.Field{{Name: "zone", Type: events.Radio, Options: []events.Option{{Value: "eu"}, {Value: "us"}}}, {Name: "why"}}})
+	zone := h.ask(actors.Ask{Title: "Which zone?", Fields: []events.Field{{Name: "zone", Type: events.Radio, Options: []events.Option{{Value: "eu"}, {Value: "us"}}}, {Name: "why"}}})
 	b.open("/questions")
 	b.reads("#alone .heading", "Which zone?")
 	b.until(`document.activeElement.matches("#alone [type=radio]")`)
 	b.press("2")
 	b.until(`document.querySelector("#alone [type=radio]:checked")?.closest("label").textContent.includes("us")`)
+	snooze := func(span time.Duration) {
+		t.Helper()
+		if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(zone.Form), capabilities.At(time.Now().Add(span))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snooze(time.Hour)
+	b.until(`!document.getElementById('stream').textContent.includes('Which zone?')`)
+	snooze(100 * time.Millisecond) // and it comes back by itself
+	b.reads("#stream", "Which zone?")
 	b.checkNoFaults()
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 // Bounds of the pages, the same as in package web.
@@ -25,7 +27,7 @@ const (
 	shownAgents  = 100   // agents of the list at once
 	maxFeeds     = 100   // mailboxes that a stream follows
 
-	pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; " +
 		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
@@ -56,12 +58,30 @@ func TestPagesRunNoForeignScript(t *testing.T) {
 		if status != 200 {
 			t.Fatalf("%s: %d %s", path, status, body)
 		}
-		const want = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+		const want = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 		if got := head.Get("Content-Security-Policy"); got != want {
 			t.Errorf("%s: policy %q", path, got)
 		}
 		if bad := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]|https?://`).FindString(body); bad != "" {
 			t.Errorf("%s has %q in it", path, bad)
+		}
+	}
+}
+
+func TestPageIsInstallable(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	status, head, body := h.get(web.ManifestPath, "")
+	var m struct {
+		Start string `json:"start_url"`
+		Icons []struct{ Src, Type string }
+	}
+	if err := json.Unmarshal([]byte(body), &m); err != nil || status != 200 || head.Get("Content-Type") != "application/manifest+json" || m.Start != "questions" || len(m.Icons) != 3 {
+		t.Fatalf("%d %v %s, %v", status, head, body, err)
+	}
+	for _, icon := range m.Icons {
+		if status, head, _ := h.get("/"+icon.Src, ""); status != 200 || head.Get("Content-Type") != icon.Type {
+			t.Errorf("%s: %d %v", icon.Src, status, head)
 		}
 	}
 }
@@ -171,6 +191,7 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 	}{
 		{"/forms/0", url.Values{"do": {"decline"}, "reason": {"not today"}}, "not today"},
 		{"/forms/1", url.Values{"do": {"forward"}, "to": {"joe"}}, "Forwarded to"},
+		{"/forms/" + sent.Form.String(), url.Values{"do": {"amend"}, "title": {"Mine, corrected"}, "description": {"a\r\nb"}, "label": {"Another"}, "note": {"a typo"}}, "“a typo”"},
 		{"/forms/" + sent.Form.String(), url.Values{"do": {"cancel"}}, "Cancelled"},
 	} {
 		if status, _, body := h.postForm(c.path, c.values); status != 303 {
@@ -179,6 +200,16 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 		if _, _, body := h.get(c.path, "text/html"); !strings.Contains(body, c.want) {
 			t.Errorf("%s lacks %q", c.path, c.want)
 		}
+	}
+	if m, err := h.fae.Message(t.Context(), capabilities.FormID(sent.Form)); err != nil || m.Title != "Mine, corrected" || m.Description != "a\nb" || m.Fields[0].Label != "Another" {
+		t.Errorf("amended: %q %q %v, %v", m.Title, m.Description, m.Fields, err)
+	}
+	late := h.message(h.ask(actors.Ask{Fields: field}))
+	if _, err := h.fae.Amend(t.Context(), actors.Amendment{Form: capabilities.FormID(late.MessageID), Title: &late.Description}); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, body := h.postForm("/forms/"+late.MessageID.String(), url.Values{"do": {"answer"}, "f0": {"typed"}, "revision": {"1"}}); status != 409 || !strings.Contains(body, "Not sent: the question was changed") || !strings.Contains(body, `value="typed"`) {
+		t.Errorf("an answer to the earlier question: %d %s", status, body)
 	}
 	if in, err := joe.Mail().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("%v %v", in, err)

@@ -110,10 +110,19 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 	const same = `{"command":"make"}`
 	h.approve("shell", `{"command":"make install"}`)
 	var shown []view.Permission
-	for range 3 {
+	for range 2 {
 		shown = append(shown, h.approve("shell", same))
 	}
 	b := h.openBrowser()
+	b.open("/")
+	b.live()
+	b.reads(".entry .what", "×2")
+	shown = append(shown, h.approve("shell", same))
+	b.reads(".entry .what", "×3") // in all mail, as it comes
+	b.until(`document.querySelectorAll(".entry").length === 2`)
+	b.open("/agents/fae")
+	b.reads("#activity .same", "×3")
+	b.until(`document.querySelectorAll("#activity [data-keep]").length === 2`)
 	b.open("/questions")
 	b.live()
 	b.reads(".entry .what", "×3")

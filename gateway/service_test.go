@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 	natsmicro "github.com/nats-io/nats.go/micro"
 
-	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/micro"
@@ -133,15 +131,6 @@ func TestEveryOperationIsAServiceEndpoint(t *testing.T) {
 	if slices.Sort(offered); !slices.Equal(offered, slices.Sorted(slices.Values(there))) {
 		t.Errorf("it offers %v", offered)
 	}
-	for _, o := range api.Operations() {
-		if o.Name == "stop" {
-			continue
-		}
-		m, err := h.ask(o.Name, "Bearer "+h.tokens["host"], `{"waitMs":50}`)
-		if err != nil || !json.Valid(m.Data) || m.Header.Get(natsmicro.ErrorCodeHeader) == "500" {
-			t.Errorf("%s: %v %v", o.Name, m, err)
-		}
-	}
 }
 
 func TestAskIsAnsweredOverNATS(t *testing.T) {
@@ -190,59 +179,6 @@ func TestAskIsAnsweredOverNATS(t *testing.T) {
 	eventually.Holds(t, "one waits", func() bool { return h.server.now(api.KindWaits) == 1 })
 	h.call("fae", "form", `{"recipient":"HOST","description":"And which host?","fields":[{"name":"host"}]}`, nil)
 	want(t, <-followed, `"cursor"`, "And which host?")
-}
-
-// All edges refuse the same calls, with the same status and text.
-func TestServiceRefusesAsHTTP(t *testing.T) {
-	t.Parallel()
-	s, _ := runNATS(t, anyPort, 8<<20)
-	h := openNATSTestServer(t, s.ClientURL(), nil)
-	fae := h.guest("fae")
-	reads := "Bearer " + makeToken(t, fae, "read")
-	host := "Bearer " + h.tokens["host"]
-	for name, c := range map[string]struct {
-		operation, authorization, body string
-		status                         int
-		code                           parley.Code
-	}{
-		"no token":                 {"list_names", "", `{}`, 401, parley.Unauthenticated},
-		"no token of ours":         {"list_names", "Bearer x", `{}`, 401, parley.Unauthenticated},
-		"a token by itself":        {"list_names", h.tokens["host"], `{}`, 401, parley.Unauthenticated},
-		"another secret":           {"list_names", host[:len(host)-1] + "_", `{}`, 401, parley.Unauthenticated},
-		"beyond its scopes":        {"send", reads, `{"recipient":"HOST","text":"hi"}`, 403, parley.NotPermitted},
-		"as another":               {"list_names", reads, `{"as":"fae"}`, 403, parley.NotPermitted},
-		"about the node":           {"status", reads, `{}`, 403, parley.NotPermitted},
-		"not JSON":                 {"send", host, `{"recipient"`, 400, parley.InvalidArgument},
-		"not UTF-8":                {"send", host, "{\"recipient\":\"\xff\"}", 400, parley.InvalidArgument},
-		"too deep":                 {"respond_form", host, `{"values":{"a":` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}}`, 413, parley.TooLarge},
-		"too large":                {"send", host, `{"text":"` + strings.Repeat("x", api.MaxBody) + `"}`, 413, parley.TooLarge},
-		"no such message":          {"get_message", host, `{"number":7}`, 404, parley.NoSuchMessage},
-		"words with line breaks":   {"lookup", host, `{"name":"a\r\nNats-Service-Error-Code: 200\r\n"}`, 0, ""},
-		"a wrong answer in fields": {"form", host, `{"recipient":"fae","description":"x","fields":[{"name":"a","requierd":true}]}`, 422, parley.InvalidForm},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := h.ask(c.operation, c.authorization, c.body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			status, body := h.post(c.operation, c.authorization, c.body)
-			if got := strings.TrimSpace(body); got != string(m.Data) || fmt.Sprint(status) != m.Header.Get(natsmicro.ErrorCodeHeader) || status < 400 {
-				t.Errorf("%v %s, but over HTTP %d %s", m.Header, m.Data, status, got)
-			}
-			if c.status != 0 && (status != c.status || !strings.HasPrefix(m.Header.Get(natsmicro.ErrorHeader), string(c.code)+": ")) {
-				t.Errorf("%d %v, want %d %s", status, m.Header, c.status, c.code)
-			}
-		})
-	}
-	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
-		t.Errorf("what was refused was done: %v %v", in.Messages, err)
-	}
-	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", api.MaxBody)+`"}`); err != nil || m.Header.Get(natsmicro.ErrorCodeHeader) != "401" {
-		t.Errorf("too large, and from nobody: %v %v", m, err)
-	}
-	if _, err := h.ask("fly", host, `{}`); !errors.Is(err, nats.ErrNoResponders) {
-		t.Errorf("an operation that there is not: %v", err)
-	}
 }
 
 // post calls an operation over HTTP.

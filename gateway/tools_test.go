@@ -10,7 +10,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/actors"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/internal/eventually"
 )
@@ -49,38 +48,6 @@ func useTool(t *testing.T, s *sdk.ClientSession, name string, arguments any) str
 		t.Errorf("%s has structured content %s, %v", name, structured, err)
 	}
 	return text.Text
-}
-
-func TestToolsNeedTheTokensScopes(t *testing.T) {
-	t.Parallel()
-	h := openTestServer(t)
-	fae := h.guest("fae")
-	form, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "x", Fields: []events.Field{{Name: "a"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := map[string]any{"message": "x", "fields": []any{map[string]any{"name": "a"}}, "recipient": "@host"}
-	uses := []struct {
-		tool, scope string
-		arguments   any
-	}{
-		{"list_inbox", "read", nil},
-		{"send_form", "ask", ask},
-		{"send_message", "ask", map[string]any{"recipient": "@host", "text": "x"}},
-		{"answer_form", "answer", map[string]any{"form": form.Form.String(), "values": map[string]any{"a": "b"}}},
-	}
-	for _, scopes := range [][]string{{"read"}, {"read", "ask"}, {"read", "answer"}, {"ask"}} {
-		s, err := h.tools(makeToken(t, fae, scopes...), "2026-07-28")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, u := range uses {
-			got := useTool(t, s, u.tool, u.arguments)
-			if may := strings.Contains(strings.Join(scopes, " "), u.scope); may == strings.Contains(got, "NOT_PERMITTED") {
-				t.Errorf("%s with %v: %s", u.tool, scopes, got)
-			}
-		}
-	}
 }
 
 func TestToolsNeedAToken(t *testing.T) {

@@ -92,9 +92,6 @@ func TestScopesHoldOnWebSocket(t *testing.T) {
 	h.tokens["fae"] = makeToken(t, fae, "read")
 	k := h.dial("fae")
 	for _, f := range []string{
-		`{"type":"send_request","requestId":1,"recipient":"HOST","text":"hi"}`,
-		`{"type":"status_request","requestId":1}`,
-		`{"type":"list_names_request","requestId":1,"as":"HOST"}`,
 		`{"type":"ask_request","id":"1","payload":{"prompt":"?"}}`,
 		`{"type":"subscribe","runId":"1"}`,
 	} {

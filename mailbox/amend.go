@@ -174,7 +174,7 @@ func (c AmendForm) checkAsker(s *State, m *Message, now capabilities.Time) error
 	if !f.IsOpen() {
 		return endedError(s, m)
 	}
-	if f.Deadline != 0 && now >= f.Deadline { // ExpireForms has not run yet
+	if f.isExpired(now) { // ExpireForms has not run yet
 		return parley.Refuse(parley.AlreadyExpired, "form %d expired at %s", m.Number, f.Deadline)
 	}
 	return s.Profile.checkActive()
@@ -390,44 +390,6 @@ func (img *amendedSnapshot) restore(s *State) error {
 			return missing(a.Number)
 		}
 		m.Form.Amended, m.Form.asked, m.Form.before = a.Last, a.Asked, a.Before
-	}
-	return nil
-}
-
-// snapshotLayers are the parts around a snapshot that only some mailboxes have.
-type snapshotLayers struct {
-	amended *amendedSnapshot
-	inbox   *inboxSnapshot
-}
-
-// peel decodes the layers, and returns the snapshot within them.
-func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
-	format, err := formatOf(encoded)
-	if err == nil && format == amendedFormat {
-		l.amended = new(amendedSnapshot)
-		if err = decode(encoded, l.amended); err == nil {
-			encoded = l.amended.State
-			format, err = formatOf(encoded)
-		}
-	}
-	if err == nil && format == inboxFormat {
-		l.inbox = new(inboxSnapshot)
-		if err = decode(encoded, l.inbox); err == nil {
-			encoded = l.inbox.State
-		}
-	}
-	return encoded, err
-}
-
-// restore adds the layers to a state that is restored otherwise.
-func (l *snapshotLayers) restore(s *State) error {
-	if l.amended != nil {
-		if err := l.amended.restore(s); err != nil {
-			return err
-		}
-	}
-	if l.inbox != nil {
-		return l.inbox.restore(s)
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	if !f.IsOpen() {
 		return nil, f.endedForOthers()
 	}
-	if f.Deadline != 0 && now >= f.Deadline { // ExpireForms has not run yet
+	if f.isExpired(now) { // ExpireForms has not run yet
 		return nil, parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
 	}
 	if err := f.checkRevision(c.Revision, "the form"); err != nil {

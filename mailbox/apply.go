@@ -34,6 +34,10 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.formCancelled(e)
 	case *events.FormForwarded:
 		return f.formForwarded(e)
+	case *events.FormReminded:
+		return f.formReminded(e)
+	case *events.FormRouted:
+		return f.formRouted(e)
 	case *events.FormAmended:
 		return f.formAmended(e)
 	case *events.MessagePosted:
@@ -104,6 +108,10 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.ProgramSet:
 		f.profileChanged()
 		s.Runs.program = *e
+	case *events.AwaySet:
+		s.StandIns.setAway(e)
+	case *events.MemberSet:
+		s.StandIns.setMember(e)
 	case *events.PolicySet:
 		f.profileChanged()
 		s.Rules.policy = e.Policy
@@ -231,10 +239,7 @@ func (f fold) formForwarded(e *events.FormForwarded) error {
 	m.Form.addForward(e, f.ID)
 	if m.Form.From == f.ID {
 		f.Grants.addReply(e.To, e.Form, e.Date)
-		f.Outbox.enqueue(events.OutboxCopy, e.Form, e.To)
-		if m.Form.Amended != nil { // the copy is of the form as it was asked
-			f.Outbox.enqueue(events.OutboxAmendment, e.Form, e.To)
-		}
+		f.enqueueCopy(m.Form, e.To)
 		f.Outbox.enqueue(events.OutboxForwarded, e.Form, e.By)
 	}
 	f.retire(m)

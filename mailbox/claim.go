@@ -311,7 +311,7 @@ func grantEvents(grants []capabilities.Grant) []events.Event {
 func (s *State) NamedAgents(now capabilities.Time) (map[capabilities.ID]string, error) {
 	l := &s.Names
 	if pages := l.byULID.Absent(); len(pages) > 0 {
-		return nil, &Absent{Names: pages}
+		return nil, &Absent{Tables: pages}
 	}
 	all := map[capabilities.ID]string{}
 	add := func(id capabilities.ID) {

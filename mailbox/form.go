@@ -21,6 +21,8 @@ type Form struct {
 	Settled   uint64                // the mailbox's version after its end; 0 while it is open
 	Offered   *events.RulesOffered  // of an approval at its home: the rules to choose from, and the folder of the call
 	Draft     *events.DraftSaved    // the agent's own unfinished answer; nil if there is none
+	Reminded  *events.FormReminded  // the last reminder; nil if there is none
+	Routed    []events.FormRouted   // at its home: the steps of its route so far
 	Amended   *events.FormAmended   // the last amendment, which FormRequested includes; nil if there is none
 
 	// Of a copy whose home is on another node: the answer and forwards on their way there, and why it refused the last.
@@ -173,6 +175,13 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	if err != nil {
 		return err
 	}
+	same, err := a.sameRoute(s, m.Form.Route)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return keyConflict(m, what, name, []string{"reminders and escalations"})
+	}
 	differs := a.differences(s, m.Form, m.Form.asAsked(), to)
 	if len(differs) > 0 && m.Form.Amended != nil {
 		differs = a.differences(s, m.Form, m.Form.FormRequested, to)
@@ -231,6 +240,8 @@ type RequestForm struct {
 	Origin      *events.Origin // of a form asked in a dialect; nil for none
 	Key         string         // idempotency key
 	Result      string         // name that the answer is to be bound to
+	Remind      []events.Delay // when who may answer is reminded
+	Escalate    []Escalation
 
 	Schema *form.Schema // of Fields, if they were compiled before
 
@@ -256,11 +267,15 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err != nil {
 		return nil, err
 	}
+	route, err := a.route(s, to.Target, now)
+	if err != nil {
+		return nil, err
+	}
 	e := &events.FormRequested{
 		Number: s.Mail.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: schema.Fields(),
-		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin,
+		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route,
 	}
 	return []events.Event{e}, nil
 }
@@ -384,16 +399,10 @@ func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 type ExpireForms struct{}
 
 func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	var past []deadline
-	for _, d := range s.Mail.due {
-		if d.at <= now && !d.wakes && s.Mail.isOpen(d.number) {
-			past = append(past, d)
-		}
-	}
-	slices.SortFunc(past, deadline.compare) // the order within the heap is arbitrary
+	past := s.Mail.passed(expires, now)
 	evs := make([]events.Event, len(past))
-	for i, d := range past {
-		evs[i] = &events.FormCancelled{Form: s.Mail.live[d.number].Form.ID, Reason: events.Expired, Date: now}
+	for i, n := range past {
+		evs[i] = &events.FormCancelled{Form: s.Mail.live[n].Form.ID, Reason: events.Expired, Date: now}
 	}
 	return evs, nil
 }

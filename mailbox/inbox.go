@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"container/heap"
 	"iter"
 	"maps"
 	"slices"
@@ -56,16 +55,10 @@ func (c SnoozeMessage) decide(s *State, now capabilities.Time, _ IDs) ([]events.
 type WakeMessages struct{}
 
 func (WakeMessages) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	var due []deadline
-	for n, until := range s.Mail.snoozed {
-		if until <= now {
-			due = append(due, deadline{at: until, number: n})
-		}
-	}
-	slices.SortFunc(due, deadline.compare)
-	evs := make([]events.Event, len(due))
-	for i, d := range due {
-		evs[i] = &events.MessageSnoozed{Number: d.number}
+	past := s.Mail.passed(wakes, now)
+	evs := make([]events.Event, len(past))
+	for i, n := range past {
+		evs[i] = &events.MessageSnoozed{Number: n}
 	}
 	return evs, nil
 }
@@ -240,19 +233,16 @@ func (l *Mail) wakeAt(n uint64, until capabilities.Time) {
 		l.snoozed = map[uint64]capabilities.Time{}
 	}
 	l.snoozed[n] = until
-	heap.Push(&l.due, deadline{at: until, number: n, wakes: true})
+	l.due.Add(until, timer{number: n, kind: wakes})
 }
 
-// endSnooze ends the snooze of a message, if there is one.
+// endSnooze ends the snooze of a message, if there is one. Its timer goes when it is due.
 func (l *Mail) endSnooze(n uint64) {
 	if _, snoozed := l.snoozed[n]; !snoozed {
 		return
 	}
 	delete(l.snoozed, n)
 	l.index.Change(n).Flags &^= index.Snoozed
-	if i := slices.IndexFunc(l.due, func(d deadline) bool { return d.wakes && d.number == n }); i >= 0 {
-		heap.Remove(&l.due, i)
-	}
 }
 
 // SnoozedFrom returns the numbers of snoozed messages from one on.

@@ -2,14 +2,15 @@ package mailbox
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"slices"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/due"
 	"parley/mailbox/index"
+	"parley/mailbox/table"
 )
 
 // Mail finds the messages of a mailbox, and holds those that it has to do with: see State.holds.
@@ -21,8 +22,8 @@ type Mail struct {
 	lent    map[uint64]*Message // the caller's: see Lend
 	reached map[uint64]capabilities.Ref
 
-	asked     map[uint64]uint64 // by the digest of the idempotency key of a form that the agent asked
-	posted    map[uint64]uint64 // by the digest of the idempotency key of a message that the agent sent
+	asked     table.Digests     // forms that the agent asked, by their idempotency keys
+	posted    table.Digests     // messages that the agent sent, by their idempotency keys
 	results   map[string]uint64 // by the name that awaits the answer of an open form
 	origins   originIndex
 	refs      heldRefs
@@ -31,7 +32,7 @@ type Mail struct {
 	asks      index.Numbers // forms that the agent asked, until they end
 	open      int           // open forms that the agent asked
 	approvals []uint64      // open approvals that the agent asked, oldest first
-	due       dueHeap
+	due       due.Queue[timer]
 	snoozed   map[uint64]capabilities.Time // until when, by number
 	drafts    int                          // forms with a draft
 	tally     *tally                       // nil if it is not known
@@ -46,16 +47,19 @@ func newMail(self capabilities.ID) Mail {
 		self:    self,
 		index:   index.New(self.Node, pageLength),
 		live:    map[uint64]*Message{},
-		asked:   map[uint64]uint64{},
-		posted:  map[uint64]uint64{},
 		results: map[string]uint64{},
 		refs:    newHeldRefs(),
 		tally:   &tally{},
 	}
 }
 
-// SetPageLength sets the number of messages in a page of the index, before the first message. It is for tests.
-func (l *Mail) SetPageLength(n int) { l.index = index.New(l.self.Node, n) }
+// SetPageLength sets the number of messages in a page of the index, and of entries in a page of keys, before the first
+// message. It is for tests.
+func (l *Mail) SetPageLength(n int) {
+	l.index = index.New(l.self.Node, n)
+	l.asked.SetLength(n)
+	l.posted.SetLength(n)
+}
 
 // Len returns the number of messages. Their numbers begin at 0.
 func (l *Mail) Len() uint64 { return l.index.Len() }
@@ -94,23 +98,32 @@ func (l *Mail) Approvals() []*Message {
 // Unanswered returns the number of open forms that the agent received.
 func (l *Mail) Unanswered() int { return l.waiting.Len() }
 
-// HasAsked reports whether the agent has asked a form under an idempotency key.
-func (l *Mail) HasAsked(key string) bool {
-	_, ok := l.asked[index.DigestKey(key)]
-	return ok && key != ""
+// HasAsked reports whether the agent has asked a form under an idempotency key. It fails with Absent.
+func (l *Mail) HasAsked(key string) (bool, error) {
+	_, ok, err := byKey(&l.asked, key)
+	return ok, err
 }
 
-// HasPosted reports whether the agent has sent a message under an idempotency key.
-func (l *Mail) HasPosted(key string) bool {
-	_, ok := l.posted[index.DigestKey(key)]
-	return ok && key != ""
+// HasPosted reports whether the agent has sent a message under an idempotency key. It fails with Absent.
+func (l *Mail) HasPosted(key string) (bool, error) {
+	_, ok, err := byKey(&l.posted, key)
+	return ok, err
+}
+
+// byKey returns the number of the message with an idempotency key, and whether there is one. The key "" is none.
+func byKey(keys *table.Digests, key string) (n uint64, ok bool, err error) {
+	if key == "" {
+		return 0, false, nil
+	}
+	n, ok, err = keys.Get(index.DigestKey(key))
+	return n, ok, absentTable(err)
 }
 
 // askedBy returns the form that the agent asked under an idempotency key; nil if there is none.
 func (l *Mail) askedBy(key string) (*Message, error) {
-	n, ok := l.asked[index.DigestKey(key)]
-	if !ok || key == "" {
-		return nil, nil
+	n, ok, err := byKey(&l.asked, key)
+	if err != nil || !ok {
+		return nil, err
 	}
 	m, err := l.at(n)
 	if err != nil || m.Form == nil || m.Form.Key != key {
@@ -121,9 +134,9 @@ func (l *Mail) askedBy(key string) (*Message, error) {
 
 // postedBy returns the message that the agent sent under an idempotency key; nil if there is none.
 func (l *Mail) postedBy(key string) (*Message, error) {
-	n, ok := l.posted[index.DigestKey(key)]
-	if !ok || key == "" {
-		return nil, nil
+	n, ok, err := byKey(&l.posted, key)
+	if err != nil || !ok {
+		return nil, err
 	}
 	m, err := l.at(n)
 	if err != nil || m.Posted == nil || m.Posted.Key != key {
@@ -376,7 +389,7 @@ func (l *Mail) indexForm(m *Message) {
 // indexAsked enters a form that the agent asked in the indexes of such forms.
 func (l *Mail) indexAsked(m *Message) {
 	if m.Form.Key != "" {
-		l.asked[index.DigestKey(m.Form.Key)] = m.Number
+		l.asked.Put(index.DigestKey(m.Form.Key), m.Number)
 	}
 	l.indexOpen(m)
 }
@@ -392,15 +405,13 @@ func (l *Mail) indexOpen(m *Message) {
 	if f.Result != "" {
 		l.results[f.Result] = m.Number
 	}
-	if f.Deadline != 0 {
-		heap.Push(&l.due, deadline{at: f.Deadline, number: m.Number})
-	}
+	l.addTimers(m)
 }
 
 // indexPosted enters a message that the agent sent under its idempotency key.
 func (l *Mail) indexPosted(m *Message) {
 	if m.Posted.Key != "" {
-		l.posted[index.DigestKey(m.Posted.Key)] = m.Number
+		l.posted.Put(index.DigestKey(m.Posted.Key), m.Number)
 	}
 }
 
@@ -436,42 +447,47 @@ func (l *Mail) isOpen(n uint64) bool {
 	return m != nil && m.Form != nil && m.Form.IsOpen()
 }
 
-// nextDeadline returns the earliest deadline of an open form, or time at which a snoozed message comes back. It drops the
-// deadlines of forms that ended.
+// timer is an item of due.
+type timer struct {
+	number uint64 // of the message
+	kind   timerKind
+	step   uint8 // of the form's route, which begins at 1
+}
+
+type timerKind uint8
+
+const (
+	expires   timerKind = iota // a form's deadline
+	wakes                      // a snoozed message comes back
+	reminds                    // a reminder of a form
+	escalates                  // a form is escalated
+)
+
+// nextDeadline returns the earliest time of a timer. It drops timers that do not matter any more.
 func (l *Mail) nextDeadline() capabilities.Time {
-	for len(l.due) > 0 {
-		if l.due[0].wakes || l.isOpen(l.due[0].number) {
-			return l.due[0].at
+	for {
+		first, ok := l.due.First()
+		if !ok || l.isStanding(first) {
+			return first.At
 		}
-		heap.Pop(&l.due)
+		l.due.Drop()
 	}
-	return 0
 }
 
-type deadline struct {
-	at     capabilities.Time
-	number uint64
-	wakes  bool // a snoozed message comes back
-}
-
-func (d deadline) compare(o deadline) int {
-	return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.number, o.number))
-}
-
-// dueHeap has the earliest deadline on top.
-type dueHeap []deadline
-
-func (h dueHeap) Len() int { return len(h) }
-
-func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-
-func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h *dueHeap) Push(x any) { *h = append(*h, x.(deadline)) }
-
-func (h *dueHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
+// passed returns the numbers of the messages with a timer of a kind whose time has come, the earliest first, each once.
+func (l *Mail) passed(kind timerKind, now capabilities.Time) []uint64 {
+	past := slices.DeleteFunc(l.due.Until(now), func(t due.Item[timer]) bool { return t.Key.kind != kind || !l.isStanding(t) })
+	slices.SortFunc(past, func(a, b due.Item[timer]) int { // their order in the queue is arbitrary
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key.number, b.Key.number))
+	})
+	numbers := make([]uint64, len(past))
+	for i, t := range past {
+		numbers[i] = t.Key.number
+	}
+	seen := make(map[uint64]bool, len(numbers))
+	return slices.DeleteFunc(numbers, func(n uint64) bool {
+		again := seen[n]
+		seen[n] = true
+		return again
+	})
 }

@@ -88,7 +88,7 @@ func (l *Names) needs(name string, v capabilities.Value) error {
 	if r, ok := v.AsRef(); ok && err == nil {
 		err = cmp.Or(l.byULID.Need(ulidKey(r.Target)), l.byULID.Need(ulidKey(r.Target)+name))
 	}
-	return absentNames(err)
+	return absentTable(err)
 }
 
 // get returns the value of a name, and whether it has one. It fails with Absent.
@@ -98,7 +98,7 @@ func (l *Names) get(name string) (capabilities.Value, bool, error) {
 	}
 	key, bound, err := l.agents.Get(name)
 	if err != nil || !bound {
-		return capabilities.Value{}, false, absentNames(err)
+		return capabilities.Value{}, false, absentTable(err)
 	}
 	return capabilities.Reference(agentRef(l.agentOf(key))), true, nil
 }
@@ -118,7 +118,7 @@ func (l *Names) bound(name string) (capabilities.Value, error) {
 // all returns all names with their values. It fails with Absent.
 func (l *Names) all() (map[string]capabilities.Value, error) {
 	if pages := l.agents.Absent(); len(pages) > 0 {
-		return nil, &Absent{Names: pages}
+		return nil, &Absent{Tables: pages}
 	}
 	all := maps.Clone(l.values)
 	for e := range l.agents.From("") {
@@ -135,7 +135,7 @@ func (l *Names) inTable(id capabilities.ID) (string, error) {
 	key := ulidKey(id)
 	for e, err := range l.byULID.From(key) {
 		if err != nil {
-			return "", absentNames(err)
+			return "", absentTable(err)
 		}
 		name, ok := strings.CutPrefix(e.Key, key)
 		if !ok {
@@ -194,7 +194,7 @@ func (l *Names) addMade(id capabilities.ID) bool {
 // Made returns the agents that this one has made and has or had a name for. It fails with Absent.
 func (l *Names) Made() ([]capabilities.ID, error) {
 	if pages := l.byULID.Absent(); len(pages) > 0 {
-		return nil, &Absent{Names: pages}
+		return nil, &Absent{Tables: pages}
 	}
 	made := []capabilities.ID{}
 	for e := range l.byULID.From("") {
@@ -205,10 +205,10 @@ func (l *Names) Made() ([]capabilities.ID, error) {
 	return made, nil
 }
 
-// absentNames returns the error of a table as the mailbox's.
-func absentNames(err error) error {
+// absentTable returns the error of a table as the mailbox's.
+func absentTable(err error) error {
 	if page, ok := errors.AsType[table.Absent](err); ok {
-		return &Absent{Names: []table.Sum{table.Sum(page)}}
+		return &Absent{Tables: []table.Sum{table.Sum(page)}}
 	}
 	return err
 }

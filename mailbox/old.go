@@ -13,12 +13,12 @@ import (
 	"parley/mailbox/table"
 )
 
-// Absent reports messages, or pages of the index or of names, that are not in memory. The caller makes messages from their
+// Absent reports messages, or pages of the index or of tables, that are not in memory. The caller makes messages from their
 // events with Recall and lends them to the mailbox, restocks pages, and tries again. An absent form has ended.
 type Absent struct {
 	Numbers []uint64
 	Pages   []Page      // of the index
-	Names   []table.Sum // of the pages of names
+	Tables  []table.Sum // pages of names and of idempotency keys
 }
 
 // Page is a page of the index, as it was stored.
@@ -26,7 +26,7 @@ type Page = index.Page
 
 // Error implements error.
 func (a *Absent) Error() string {
-	return fmt.Sprintf("messages %d, %d pages of the index and %d of names are not in memory", a.Numbers, len(a.Pages), len(a.Names))
+	return fmt.Sprintf("messages %d, %d pages of the index and %d of tables are not in memory", a.Numbers, len(a.Pages), len(a.Tables))
 }
 
 // absent returns the error for pages of the index.
@@ -88,40 +88,6 @@ func (l *Mail) TrimPages(most int) { l.index.Trim(most) }
 func (l *Names) SetPageLength(n int) {
 	l.agents.SetLength(n)
 	l.byULID.SetLength(n)
-}
-
-// Lacks reports whether a page of names is not in memory.
-func (l *Names) Lacks(page table.Sum) bool { return l.agents.Lacks(page) || l.byULID.Lacks(page) }
-
-// Absent returns the pages of names that are not in memory.
-func (l *Names) Absent() []table.Sum { return append(l.agents.Absent(), l.byULID.Absent()...) }
-
-// Restock brings a page of names into memory. It fails for bytes that are not those of the page.
-func (l *Names) Restock(page table.Sum, encoded []byte) error {
-	return cmp.Or(l.agents.Restock(page, encoded), l.byULID.Restock(page, encoded))
-}
-
-// Remake takes the pages of names from a state with the same names, all of whose pages are in memory. The other state
-// must not be used any more.
-func (l *Names) Remake(whole *Names) {
-	if len(l.Absent()) > 0 {
-		l.agents.Replace(&whole.agents)
-		l.byULID.Replace(&whole.byULID)
-	}
-}
-
-// Stored notes that pages of names are stored. TrimPages may let them go out of memory.
-func (l *Names) Stored(parts []table.Part) {
-	for _, p := range parts {
-		l.agents.Stored(p.Sum)
-		l.byULID.Stored(p.Sum)
-	}
-}
-
-// TrimPages lets stored pages of names go out of memory until at most some of each table are left.
-func (l *Names) TrimPages(most int) {
-	l.agents.Trim(most)
-	l.byULID.Trim(most)
 }
 
 // Lend lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
@@ -215,6 +181,10 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 		m.Form.addForward(e, self)
 	case *events.FormAmended:
 		m.Form.amend(e)
+	case *events.FormReminded:
+		m.Form.Reminded = e
+	case *events.FormRouted:
+		m.Form.addRoute(e)
 	default:
 		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
 	}
@@ -347,16 +317,27 @@ func (s *State) heldMessages() []*Message {
 	return all
 }
 
-// headSnapshot is a snapshot without the sealed pages of the index and of names. These are stored each for itself.
+// headSnapshot is a snapshot without the sealed pages of the index and of tables. These are stored each for itself.
 type headSnapshot struct {
 	Format int
-	State  []byte // a snapshot without the index's entries, and without names in tables
+	State  []byte // a snapshot without the index's entries, and without what is in tables
+	Index  index.Head
+	Agents []byte
+	ByULID []byte
+	Asked  []byte
+	Posted []byte
+}
+
+// keyedHead is a headSnapshot of the format wholeKeys, whose state has all idempotency keys.
+type keyedHead struct {
+	Format int
+	State  []byte
 	Index  index.Head
 	Agents []byte
 	ByULID []byte
 }
 
-// wholeHead is a headSnapshot of the format wholeNames, whose state has all names.
+// wholeHead is a headSnapshot of the format wholeNames, whose state has all names too.
 type wholeHead struct {
 	Format int
 	State  []byte
@@ -366,34 +347,53 @@ type wholeHead struct {
 // decodeHead decodes a head. It returns nil for a whole snapshot.
 func decodeHead(encoded []byte) (*headSnapshot, error) {
 	format, err := formatOf(encoded)
-	switch {
-	case err == nil && format == headFormat:
+	if err != nil {
+		return nil, err
+	}
+	switch format {
+	case headFormat:
 		head := new(headSnapshot)
 		return head, decode(encoded, head)
-	case err == nil && format == wholeNames:
+	case wholeKeys:
+		var h keyedHead
+		err = decode(encoded, &h)
+		return &headSnapshot{State: h.State, Index: h.Index, Agents: h.Agents, ByULID: h.ByULID}, err
+	case wholeNames:
 		var h wholeHead
 		err = decode(encoded, &h)
 		return &headSnapshot{State: h.State, Index: h.Index}, err
 	}
-	return nil, err
+	return nil, nil
+}
+
+// restore fills the index and the tables of a new state.
+func (h *headSnapshot) restore(s *State) error {
+	err := s.Mail.index.RestoreHead(h.Index)
+	for i, encoded := range [...][]byte{h.Agents, h.ByULID, h.Asked, h.Posted} {
+		err = cmp.Or(err, s.tables()[i].RestoreHead(encoded))
+	}
+	return err
 }
 
 // Parts are a snapshot in parts.
 type Parts struct {
-	Head  []byte       // for Restore
-	Pages []Page       // that are not stored; they have to be, before the head is
-	Data  [][]byte     // the pages
-	Names []table.Part // pages of names that are not stored, as Pages
-	Gone  []PageSum    // sums of stored pages that are of no use once the head is stored
+	Head   []byte       // for Restore
+	Pages  []Page       // that are not stored; they have to be, before the head is
+	Data   [][]byte     // the pages
+	Tables []table.Part // pages of tables that are not stored, as Pages
+	Gone   []PageSum    // sums of stored pages that are of no use once the head is stored
+
+	names  int  // bytes of the pages of names
+	behind bool // more could be sealed
 }
 
-// Size returns the bytes that are written for each snapshot: all but the pages of the index, which are written once.
+// Size returns the bytes that are written again and again: the head and the pages of names. Other pages are written
+// once. It returns 0 if the next snapshot would take more off the head.
 func (p *Parts) Size() int {
-	size := len(p.Head)
-	for _, n := range p.Names {
-		size += len(n.Data)
+	if p.behind {
+		return 0
 	}
-	return size
+	return len(p.Head) + p.names
 }
 
 // PageSum is the sum of a page, under which it is stored.
@@ -405,7 +405,7 @@ func (s *State) Unused(sums []PageSum) []PageSum {
 	for sum := range s.Mail.index.Sums() {
 		used[sum] = true
 	}
-	for _, t := range []*table.Table{&s.Names.agents, &s.Names.byULID} {
+	for _, t := range s.tables() {
 		for sum := range t.Sums() {
 			used[PageSum(sum)] = true
 		}
@@ -413,8 +413,16 @@ func (s *State) Unused(sums []PageSum) []PageSum {
 	return slices.DeleteFunc(sums, func(sum PageSum) bool { return used[sum] })
 }
 
+// otherSnapshots returns the versions of further events of messages. If open, it leaves out those in sealed pages.
+func (l *Mail) otherSnapshots(open bool) (all []otherSnapshot) {
+	for n, versions := range l.index.Noted(open) {
+		all = append(all, otherSnapshot{Number: n, Versions: versions})
+	}
+	return all
+}
+
 // Part encodes the state without the pages that are stored. It seals at most some pages of the index, which have no
-// messages that were made at a time or later. It seals all pages of names that are full enough.
+// messages that were made at a time or later. It seals all pages of tables that are full enough.
 func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 	l := &s.Mail
 	needed := map[int]bool{}
@@ -422,13 +430,28 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		needed[l.index.PageOf(n)] = true
 	}
 	l.index.Seal(pages, uint64(before), needed)
-	state, err := s.encode(s.indexSnapshot(true), true)
+	state, err := s.encode(s.indexSnapshot(), true)
 	if err != nil {
 		return Parts{}, err
 	}
-	names := &s.Names
-	p := Parts{Pages: l.index.Unstored(), Names: append(names.agents.Seal(), names.byULID.Seal()...)}
-	head := headSnapshot{Format: headFormat, State: state, Index: l.index.Head(), Agents: names.agents.Head(), ByULID: names.byULID.Head()}
+	p := Parts{Pages: l.index.Unstored()}
+	p.behind = pages > 0 && len(p.Pages) >= pages
+	tables := s.tables()
+	var heads [len(tables)][]byte
+	for i, t := range tables {
+		sealed := t.Seal()
+		p.Tables, heads[i] = append(p.Tables, sealed...), t.Head()
+		for _, page := range sealed {
+			if i < 2 {
+				p.names += len(page.Data)
+			}
+		}
+	}
+	p.behind = p.behind || l.asked.Behind() || l.posted.Behind()
+	head := headSnapshot{
+		Format: headFormat, State: state, Index: l.index.Head(),
+		Agents: heads[0], ByULID: heads[1], Asked: heads[2], Posted: heads[3],
+	}
 	if p.Head, err = encode(&head); err != nil {
 		return Parts{}, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
@@ -436,8 +459,10 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		p.Data = append(p.Data, l.index.EncodePage(page.Number))
 	}
 	p.Gone = l.index.Gone()
-	for _, sum := range append(names.agents.Gone(), names.byULID.Gone()...) {
-		p.Gone = append(p.Gone, PageSum(sum))
+	for _, t := range s.tables() {
+		for _, sum := range t.Gone() {
+			p.Gone = append(p.Gone, PageSum(sum))
+		}
 	}
 	return p, nil
 }

@@ -58,7 +58,7 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	switch p.Kind {
 	case events.OutboxMint:
 		o.mints += change
-	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment:
+	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -164,6 +164,8 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxAmendment:
 		return RecordAmendment{Amendment: m.Form.Amended}, nil
+	case events.OutboxReminder:
+		return RecordReminder{Reminder: m.Form.Reminded}, nil
 	case events.OutboxForwarded:
 		return RecordOutcome{Form: p.Subject, Forwarded: m.Form.forwardedBy(p.To)}, nil
 	}
@@ -220,7 +222,11 @@ func (p OutboxItem) ofGrant(s *State) (Command, error) {
 		return nil, parley.Refuse(parley.Internal, "outbox item of grant %s, which was not given", p.Subject)
 	}
 	if p.Kind == events.OutboxForward {
-		return ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: g.ID}, nil
+		via := g.ID
+		if !s.isRemote(g.To) && s.isRemote(g.Target) { // nothing holds the copy back until the target knows of the new grant
+			via = s.Grants.presented(g.Parent, g.Target)
+		}
+		return ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: via}, nil
 	}
 	g.Name = "" // private to the giver
 	return MintCapability{Grant: g, Via: s.Grants.presented(g.Parent, g.Target)}, nil
@@ -252,8 +258,8 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 			via = h.Via
 		}
 	}
-	c.Via = s.Grants.presented(via, to)
-	for at := to; at != c.To; {
+	at := to
+	for at != c.To && m.Form.routedTo(at) == nil {
 		i := slices.IndexFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.To == at })
 		if i < 0 {
 			break
@@ -264,12 +270,19 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 		}
 		c.Chain = append([]capabilities.ID{at}, c.Chain...)
 	}
+	if r := m.Form.routedTo(at); r != nil { // it was put to that agent, by the route
+		c.To = at
+		if at == to {
+			via = r.Via
+		}
+	}
+	c.Via = s.Grants.presented(via, to)
 	return AcceptDelivery{Form: &c}
 }
 
 // strip removes the parts of a form that are private to its asker.
 func strip(e *events.FormRequested) {
-	e.Via, e.Facet, e.Key, e.Result = capabilities.ID{}, capabilities.Facet{}, "", ""
+	e.Via, e.Facet, e.Key, e.Result, e.Route = capabilities.ID{}, capabilities.Facet{}, "", "", copied(e.Route)
 }
 
 // outcomeFor returns the outcome as a holder may see it. Only the answerer sees the values, and the ID of its answer.

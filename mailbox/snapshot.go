@@ -11,16 +11,19 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/index"
+	"parley/mailbox/table"
 )
 
 // snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, amendedFormat of that of
-// amendedSnapshot, and headFormat of that of headSnapshot. A snapshot of another version, but for wholeNames, is not read: the mailbox is replayed from its log.
+// amendedSnapshot, routedFormat of that of routedSnapshot, and headFormat of that of headSnapshot. A snapshot of another version, but for wholeKeys and
+// wholeNames, is not read: the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	inboxFormat    = 12
-	headFormat     = 13
 	amendedFormat  = 14
+	headFormat     = 15
+	routedFormat   = 16
+	wholeKeys      = 13 // the last format of a head with all idempotency keys
 	wholeNames     = 11 // the last format of a head with all names
 )
 
@@ -138,11 +141,12 @@ type usedSnapshot struct {
 // Snapshot encodes the whole state. Equal states have equal encodings. It fails with Absent if pages of the index are
 // not in memory.
 func (s *State) Snapshot() ([]byte, error) {
-	if a := (&Absent{Pages: s.Mail.index.Absent(), Names: s.Names.Absent()}); len(a.Pages)+len(a.Names) > 0 {
+	if a := (&Absent{Pages: s.Mail.index.Absent(), Tables: s.AbsentTables()}); len(a.Pages)+len(a.Tables) > 0 {
 		return nil, a
 	}
-	x := s.indexSnapshot(false)
-	x.Entries = s.Mail.index.Encode()
+	x := s.indexSnapshot()
+	x.Entries, x.Other = s.Mail.index.Encode(), s.Mail.otherSnapshots(false)
+	x.Asked, x.Posted = keySnapshots(&s.Mail.asked), keySnapshots(&s.Mail.posted)
 	return s.encode(x, false)
 }
 
@@ -196,6 +200,9 @@ func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
 	if err == nil {
 		b, err = s.withAmendments(b)
 	}
+	if err == nil {
+		b, err = s.withRoutes(b)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
@@ -212,14 +219,10 @@ func encode(v any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// indexSnapshot returns what Mail knows of messages, without the index's entries. If head, it leaves out what the sealed
-// pages have.
-func (s *State) indexSnapshot(head bool) indexSnapshot {
+// indexSnapshot returns what Mail knows of messages, without what is in pages of the index and of tables.
+func (s *State) indexSnapshot() indexSnapshot {
 	l := &s.Mail
-	x := indexSnapshot{Asked: keySnapshots(l.asked), Posted: keySnapshots(l.posted)}
-	for n, versions := range l.index.Noted(head) {
-		x.Other = append(x.Other, otherSnapshot{Number: n, Versions: versions})
-	}
+	x := indexSnapshot{Other: l.otherSnapshots(true), Asked: []keySnapshot{}, Posted: []keySnapshot{}}
 	for _, n := range slices.Sorted(maps.Keys(l.reached)) {
 		x.Reached = append(x.Reached, reachedSnapshot{Number: n, Ref: l.reached[n]})
 	}
@@ -240,10 +243,11 @@ func (s *State) indexSnapshot(head bool) indexSnapshot {
 	return x
 }
 
-// keySnapshots returns the numbers by the digests of keys, in the order of the numbers.
-func keySnapshots(keys map[uint64]uint64) []keySnapshot {
-	all := make([]keySnapshot, 0, len(keys))
-	for digest, n := range keys {
+// keySnapshots returns the numbers by the digests of keys, in the order of the numbers. All pages have to be in memory.
+func keySnapshots(keys *table.Digests) []keySnapshot {
+	numbers, _ := keys.All()
+	all := make([]keySnapshot, 0, len(numbers))
+	for digest, n := range numbers {
 		all = append(all, keySnapshot{Digest: digest, Number: n})
 	}
 	slices.SortFunc(all, func(a, b keySnapshot) int { return cmp.Compare(a.Number, b.Number) })
@@ -252,209 +256,6 @@ func keySnapshots(keys map[uint64]uint64) []keySnapshot {
 
 func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
 	return slices.SortedFunc(maps.Keys(m), capabilities.ID.Compare)
-}
-
-// Restore decodes a state from a whole snapshot or a head. It fails for another format and for malformed data. The
-// mailbox has to be replayed from its first event then.
-func Restore(id capabilities.ID, encoded []byte) (*State, error) {
-	head, err := decodeHead(encoded)
-	if head != nil {
-		encoded = head.State
-	}
-	var layers snapshotLayers
-	if err == nil {
-		encoded, err = layers.peel(encoded)
-	}
-	var img snapshot
-	if err == nil {
-		err = decode(encoded, &img)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
-	}
-	if img.Format != snapshotFormat || img.ID != id {
-		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
-	}
-	s := New(id)
-	if head != nil {
-		err = cmp.Or(s.Mail.index.RestoreHead(head.Index), s.Names.agents.RestoreHead(head.Agents), s.Names.byULID.RestoreHead(head.ByULID))
-	} else {
-		err = s.Mail.index.Decode(img.Index.Entries)
-	}
-	if err == nil {
-		err = img.restore(s)
-	}
-	s.Mail.tally = nil
-	if err == nil {
-		err = layers.restore(s)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
-	}
-	s.Mail.countAll()
-	return s, nil
-}
-
-// formatOf returns the first member of a snapshot, which is its format.
-func formatOf(encoded []byte) (int, error) {
-	d := msgpack.NewDecoder(bytes.NewReader(encoded))
-	if _, err := d.DecodeArrayLen(); err != nil {
-		return 0, err
-	}
-	return d.DecodeInt()
-}
-
-func decode(encoded []byte, v any) error {
-	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates the claimed length of a list
-	if err == nil {
-		err = msgpack.Unmarshal(encoded, v)
-	}
-	return err
-}
-
-// restore fills a new state that has its index.
-func (img *snapshot) restore(s *State) error {
-	s.Version, s.Profile, s.profileVersion = img.Version, img.Profile, img.Version
-	if err := img.Index.restore(s); err != nil {
-		return err
-	}
-	for _, mi := range img.Messages {
-		if err := mi.restore(s); err != nil {
-			return err
-		}
-	}
-	for _, n := range img.Names {
-		s.Names.bind(n.Name, n.Value)
-	}
-	for _, r := range img.Rules {
-		s.Rules.byID[r.Rule] = &r
-	}
-	s.Rules.policy = img.Policy
-	s.Tokens.all = img.Tokens
-	s.Outbox.restore(img.Outbox, img.LastSeq)
-	img.restoreGrants(&s.Grants)
-	s.Peers.invitations, s.Peers.nodes, s.Peers.quotas, s.Peers.dropped = img.Invitations, img.Peers, img.Quotas, img.Dropped
-	s.Peers.index()
-	s.Runs = Runs{program: img.Program, run: img.Run, ended: img.Ended, attempt: img.Attempt, retries: img.Lost}
-	var err error
-	if s.Runs.prompts, err = s.Mail.restored(img.Prompts); err != nil {
-		return err
-	}
-	if s.Runs.interrupted, err = s.Mail.restored(img.Cut); err != nil {
-		return err
-	}
-	if r := s.Runs.run; r != nil && !r.Prompt.IsZero() {
-		if n, ok := s.Mail.index.FindOpen(r.Prompt); ok {
-			s.Runs.prompt = s.Mail.live[n]
-		}
-	}
-	for _, id := range img.Made {
-		s.Names.addMade(id)
-	}
-	s.Account.restore(img.Uses)
-	return nil
-}
-
-func (x *indexSnapshot) restore(s *State) error {
-	l := &s.Mail
-	for _, o := range x.Other {
-		if o.Number >= l.Len() || !l.index.Has(o.Number) {
-			return fmt.Errorf("%w: no message %d", ErrNonsense, o.Number)
-		}
-		for _, v := range o.Versions {
-			l.index.Note(o.Number, uint64(v))
-		}
-	}
-	for _, r := range x.Reached {
-		l.setReachedBy(r.Number, r.Ref)
-	}
-	for _, k := range x.Asked {
-		l.asked[k.Digest] = k.Number
-	}
-	for _, k := range x.Posted {
-		l.posted[k.Digest] = k.Number
-	}
-	for _, o := range x.Origins {
-		if l.origins == nil {
-			l.origins = originIndex{}
-		}
-		l.origins[originKey{o.Dialect, o.Session, o.Run, o.Agent, o.ID}] = o.Numbers
-	}
-	for _, p := range x.Plain {
-		l.refs.plain[p.Agent] = p.Place
-		l.refs.count = max(l.refs.count, p.Place+1)
-	}
-	for _, g := range x.Given {
-		l.refs.put(g)
-		l.refs.count = max(l.refs.count, g.Place+1)
-	}
-	for _, r := range x.Roots {
-		s.Grants.setRoot(r.Grant, r.Root)
-	}
-	l.recent.Restart(s.Version)
-	return x.check(l)
-}
-
-// check refuses numbers of messages that are not there.
-func (x *indexSnapshot) check(l *Mail) error {
-	missing := func(n uint64) bool { return n >= l.Len() }
-	ofKey := func(k keySnapshot) bool { return missing(k.Number) }
-	ofOrigin := func(o originSnapshot) bool { return slices.ContainsFunc(o.Numbers, missing) }
-	if slices.ContainsFunc(x.Asked, ofKey) || slices.ContainsFunc(x.Posted, ofKey) || slices.ContainsFunc(x.Origins, ofOrigin) {
-		return fmt.Errorf("%w: the index has messages that are not there", ErrNonsense)
-	}
-	return nil
-}
-
-func (img *snapshot) restoreGrants(l *Grants) {
-	for _, g := range img.Given {
-		l.given.Add(g)
-	}
-	for _, g := range img.Minted {
-		l.minted.Add(g)
-	}
-	for _, r := range img.Revoked {
-		l.revoked[r.Grant] = r.At
-	}
-	for _, u := range img.Used {
-		l.uses[u.Grant] = u.Uses
-	}
-	for _, g := range img.ReplyGrants {
-		g.Revoked = 0 // it is among the revoked
-		l.putReply(g)
-	}
-}
-
-// restore holds the message in a state that has its index entry.
-func (mi *messageSnapshot) restore(s *State) error {
-	n := mi.Number
-	if n >= s.Mail.Len() || !s.Mail.index.Has(n) || (mi.Posted == nil) == (mi.Requested == nil) {
-		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
-	}
-	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, reached: s.Mail.reachedOf(n),
-	}
-	if e := mi.Requested; e != nil {
-		m.Refused = ""
-		m.Form = &Form{
-			FormRequested: e, Holders: mi.Holders, Forwarded: mi.Forwarded, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
-			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
-		}
-	}
-	if e := s.Mail.index.At(n); e.ID != s.Mail.index.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
-		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)
-	}
-	s.Mail.live[n] = m
-	if m.Form == nil || !m.Form.IsOpen() {
-		return nil
-	}
-	if s.Mail.Received(m) {
-		s.Mail.waiting.Add(n)
-	}
-	if s.Mail.Sent(m) {
-		s.Mail.indexOpen(m)
-	}
-	return nil
 }
 
 // numbersOf returns the numbers of messages. It is nil only for nil messages, since the encoding tells them apart.
@@ -467,26 +268,4 @@ func numbersOf(messages []*Message) []uint64 {
 		numbers[i] = m.Number
 	}
 	return numbers
-}
-
-// restored returns the messages for the result of numbersOf.
-func (l *Mail) restored(numbers []uint64) ([]*Message, error) {
-	if numbers == nil {
-		return nil, nil
-	}
-	messages := make([]*Message, len(numbers))
-	for i, n := range numbers {
-		if messages[i] = l.live[n]; messages[i] == nil || messages[i].Posted == nil {
-			return nil, fmt.Errorf("%w: no message %d", ErrNonsense, n)
-		}
-	}
-	return messages, nil
-}
-
-// restore fills an outbox from a snapshot.
-func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
-	o.items, o.lastSeq = items, lastSeq
-	for _, p := range items {
-		o.count(p, 1)
-	}
 }

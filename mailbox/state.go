@@ -1,12 +1,14 @@
 package mailbox
 
 import (
+	"iter"
 	"slices"
 	"unicode/utf8"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/table"
 )
 
 // State is a mailbox as its events have made it. New makes one, and Apply alone changes it. Each part keeps one noun
@@ -25,6 +27,8 @@ type State struct {
 	Tokens  Tokens
 	Account Account
 	Peers   PeerDirectory
+
+	StandIns StandIns
 
 	profileVersion uint64
 }
@@ -52,6 +56,82 @@ func (s *State) Summary() events.Summary {
 // ProfileVersion returns the version after the last event that changed how the agent is shown: its profile, its runs,
 // and the calls that it needs permission for.
 func (s *State) ProfileVersion() uint64 { return s.profileVersion }
+
+// paged is a table, in pages that may be out of memory.
+type paged interface {
+	Lacks(page table.Sum) bool
+	Absent() []table.Sum
+	Restock(page table.Sum, encoded []byte) error
+	Stored(page table.Sum)
+	Trim(most int)
+	Seal() []table.Part
+	Gone() []table.Sum
+	Sums() iter.Seq[table.Sum]
+	Head() []byte
+	RestoreHead(encoded []byte) error
+}
+
+// tables returns the tables of names, and behind them those of idempotency keys.
+func (s *State) tables() [4]paged {
+	return [...]paged{&s.Names.agents, &s.Names.byULID, &s.Mail.asked, &s.Mail.posted}
+}
+
+// LacksTable reports whether a page of a table is not in memory.
+func (s *State) LacksTable(page table.Sum) bool {
+	for _, t := range s.tables() {
+		if t.Lacks(page) {
+			return true
+		}
+	}
+	return false
+}
+
+// AbsentTables returns the pages of tables that are not in memory.
+func (s *State) AbsentTables() (pages []table.Sum) {
+	for _, t := range s.tables() {
+		pages = append(pages, t.Absent()...)
+	}
+	return pages
+}
+
+// RestockTable brings a page of a table into memory. It fails for bytes that are not those of the page.
+func (s *State) RestockTable(page table.Sum, encoded []byte) error {
+	for _, t := range s.tables() {
+		if err := t.Restock(page, encoded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemakeTables takes the tables with absent pages from a state with the same events, all of whose pages are in memory. The
+// other state must not be used any more.
+func (s *State) RemakeTables(whole *State) {
+	if len(s.Names.agents.Absent())+len(s.Names.byULID.Absent()) > 0 {
+		s.Names.agents.Replace(&whole.Names.agents)
+		s.Names.byULID.Replace(&whole.Names.byULID)
+	}
+	if len(s.Mail.asked.Absent())+len(s.Mail.posted.Absent()) > 0 {
+		s.Mail.asked.Replace(&whole.Mail.asked)
+		s.Mail.posted.Replace(&whole.Mail.posted)
+	}
+}
+
+// StoredTables notes that pages of tables are stored. TrimTables may let them go out of memory.
+func (s *State) StoredTables(parts []table.Part) {
+	for _, p := range parts {
+		for _, t := range s.tables() {
+			t.Stored(p.Sum)
+		}
+	}
+}
+
+// TrimTables lets stored pages go out of memory until at most some of each table are left.
+func (s *State) TrimTables(most int) {
+	for _, t := range s.tables() {
+		t.Trim(most)
+	}
+}
 
 // IDs returns a new ID at each call.
 type IDs func() capabilities.ID
@@ -105,7 +185,7 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 func Spends(c Command) bool {
 	switch c.(type) {
 	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
-		SnoozeMessage, MarkMessages, SaveDraft, AmendForm:
+		SnoozeMessage, MarkMessages, SaveDraft, AmendForm, SetAway, SetMember:
 		return true
 	}
 	return false

@@ -156,7 +156,7 @@ func readTrailer(in *bufio.Reader, last Mark) error {
 		return notWhole(err, "the backup ends after commit %d, before its end", last.Number)
 	}
 	if binary.BigEndian.Uint64(trailer[:]) != last.Number || events.Hash(trailer[8:]) != last.Hash {
-		return notWhole(nil, "the backup's end is of another")
+		return notWhole(nil, "the backup's end after commit %d is of another", last.Number)
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
 		return notWhole(err, "the backup goes on after its end")

@@ -128,11 +128,14 @@ func (in *inspector) checkOne(b *inspected, next uint64) error {
 func checkBlock(path string, first, next uint64) error {
 	want := first
 	whole, err := eachRecord(path, func(number uint64) error {
-		if number != want {
-			return lost(want, "is missing: the record in its place has number %d", number)
+		switch {
+		case number == want:
+			want++
+			return nil
+		case want == first+1 && 1 < number && number < want: // the number of the first record was too high
+			return lost(number-1, "is damaged: its record has number %d", first)
 		}
-		want++
-		return nil
+		return lost(want, "is missing: the record in its place has number %d", number)
 	})
 	switch {
 	case err != nil:

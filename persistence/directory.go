@@ -19,9 +19,12 @@ type directory struct {
 	mu        sync.RWMutex
 	head      head
 	index     *index
-	snapshots map[ulid.ULID]uint64              // the versions of the newest snapshots
+	snapshots map[ulid.ULID]uint64              // the versions of the newest snapshots, or unknownVersion
 	parts     map[ulid.ULID][][sha256.Size]byte // see FoundParts
 }
+
+// unknownVersion stands for the version of a snapshot that was not read yet.
+const unknownVersion = 0
 
 // reset replaces the index, which covers the log up to a commit.
 func (d *directory) reset(x *index, at head) {
@@ -39,6 +42,14 @@ func (d *directory) add(f *frame) error {
 	}
 	d.head = head{Mark{Number: f.Number, Hash: f.hash}, f.At}
 	return nil
+}
+
+// mayHaveSnapshot reports whether a mailbox has a snapshot that is newer than a version, as far as that is known.
+func (d *directory) mayHaveSnapshot(mailbox ulid.ULID, version uint64) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	newest, there := d.snapshots[mailbox]
+	return there && (newest == unknownVersion || newest > version)
 }
 
 // setSnapshot notes the version of a mailbox's newest snapshot. It ignores one that is newer than the index.

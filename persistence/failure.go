@@ -192,6 +192,9 @@ func (j *Journal) checkTail(ctx context.Context) error {
 	if !found && l.server == nil {
 		return unreachable(errors.New("it does not have the journal now")) // a cluster may report that while it starts
 	}
+	if state, err = l.awaitEnd(ctx, state, known.Number); err != nil {
+		return err
+	}
 	if state.LastSeq < known.Number {
 		return lost(state.LastSeq+1, "is gone, and so are those to %d, which were durable", known.Number)
 	}

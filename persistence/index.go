@@ -18,7 +18,7 @@ import (
 type Mailbox struct {
 	Version  uint64         // the number of its events
 	Summary  events.Summary // as its last section has it
-	Snapshot uint64         // the version of its newest snapshot; 0 if none is known
+	Snapshot uint64         // the version of its newest snapshot; 0 if that is not known, as before the first Load
 	Note     string         // of its newest section with one; "" if it is unknown
 }
 

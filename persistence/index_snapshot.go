@@ -32,8 +32,9 @@ const (
 // only after as many bytes as it has itself.
 const indexEvery = 64 << 20
 
-// indexer stores snapshots of the index, until ctx ends.
+// indexer removes what is left over in the store of snapshots. Then it stores snapshots of the index, until ctx ends.
 func (j *Journal) indexer(ctx context.Context) {
+	j.sweepObjects(ctx)
 	for {
 		select {
 		case <-ctx.Done():

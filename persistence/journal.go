@@ -41,6 +41,7 @@ type Journal struct {
 	unindexed  atomic.Int64 // bytes of commits since the last snapshot of the index
 	indexBytes atomic.Int64 // size of that snapshot
 	oldIndex   atomic.Bool  // an earlier version of the program has left an index in the bucket
+	objects    *objects     // of the bucket, if more are there than are described; nil after the sweep
 
 	high    *highWater
 	marking sync.Mutex // held while high is written

@@ -60,7 +60,7 @@ func connect(o *Options) (*link, error) {
 		nats.Name("parley journal"),
 		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
-		nats.PingInterval(5 * time.Second), // detects a server that is gone
+		nats.PingInterval(2 * time.Second), // detects a server that is gone
 		nats.MaxPingsOutstanding(2),
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // a commit that could not be sent must not be sent later
@@ -273,16 +273,13 @@ func (l *link) prepare(ctx context.Context, stream string) error {
 }
 
 func (l *link) mayCreate(mark Mark) error {
+	if l.server != nil && holdsCommits(blockFolder(l.o)) {
+		return parley.Refuse(parley.CorruptLog, "commit 1: cannot be read, nor those after it: the journal has lost its description, %s", natsserver.JetStreamMetaFile).
+			WithHint("its blocks are still there; put the journal folder back from a copy, or restore a backup into a new folder")
+	}
 	if mark.Number > 0 {
 		return parley.Refuse(parley.CorruptLog, "commit 1: is missing, and so is the whole journal to commit %d", mark.Number).
 			WithHint("put the journal back, or restore a backup into a new folder")
-	}
-	if l.server == nil {
-		return nil
-	}
-	if holdsCommits(blockFolder(l.o)) {
-		return parley.Refuse(parley.CorruptLog, "commit 1: cannot be read, nor those after it: the journal has lost its description").
-			WithHint("its blocks are still there; put the journal folder back from a copy, or restore a backup into a new folder")
 	}
 	return nil
 }
@@ -336,7 +333,32 @@ func lost(number uint64, format string, args ...any) *parley.Error {
 	return e.WithHint("stop the node, keep a copy of its folder, and restore a backup into a new one; parley verify says what is whole")
 }
 
+// awaitEnd returns the state of a stream that has a message which was durable. A server of a cluster that has just been
+// elected leader may report less until it has applied what it has stored. A stream that really lacks the message is returned
+// as it is, after endTime.
+func (l *link) awaitEnd(ctx context.Context, state jetstream.StreamState, number uint64) (jetstream.StreamState, error) {
+	if l.server != nil {
+		return state, nil
+	}
+	for end := time.Now().Add(endTime); state.LastSeq < number && time.Now().Before(end); {
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return state, context.Cause(ctx)
+		}
+		again, found, err := l.findStream(ctx)
+		if err != nil {
+			return state, err
+		}
+		if found {
+			state = again
+		}
+	}
+	return state, nil
+}
+
 const (
+	endTime     = 3 * time.Second
 	serverStart = 30 * time.Second
 	never       = 100 * 365 * 24 * time.Hour
 )

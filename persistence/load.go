@@ -46,7 +46,7 @@ func (j *Journal) load(ctx context.Context, mailbox capabilities.ID, snapshots b
 	}
 	var l Loaded
 	archivedTo := t.versionAt(j.archived.end().Number)
-	if snapshots && m.Snapshot > archivedTo {
+	if snapshots && j.mayHaveSnapshot(mailbox.ULID, archivedTo) {
 		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
 	}
 	if archivedTo > l.SnapshotVersion {

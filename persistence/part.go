@@ -148,9 +148,13 @@ func Parts(folder string, node capabilities.NodeID) ([]Part, error) {
 	}
 	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path, b.Path) })
 	var last Mark
-	for _, p := range parts {
-		if p.After != last {
-			return nil, notWhole(nil, "the backup has no part with commit %d, or another one", last.Number+1)
+	for i, p := range parts {
+		switch {
+		case p.After == last:
+		case i == 0:
+			return nil, notWhole(nil, "the backup has no part with commit 1, or another one than %s", filepath.Base(p.Path))
+		default:
+			return nil, notWhole(nil, "the backup has no part with commit %d, or another one between %s and %s", last.Number+1, filepath.Base(parts[i-1].Path), filepath.Base(p.Path))
 		}
 		last = p.Last
 	}
@@ -185,7 +189,7 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	}
 	head, tail = head[len(partMagic):], tail[4:]
 	if whose := capabilities.NodeOf([capabilities.NodeKeySize]byte(head[:32])); whose != node {
-		return Part{}, parley.Refuse(parley.InvalidArgument, "the backup is of node %s", whose)
+		return Part{}, parley.Refuse(parley.InvalidArgument, "the backup is of node %s: %s", whose, filepath.Base(path))
 	}
 	head = head[32:]
 	return Part{

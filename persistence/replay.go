@@ -23,6 +23,9 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if state, err = l.awaitEnd(ctx, state, j.high.last.Number); err != nil {
+		return 0, err
+	}
 	last := state.LastSeq
 	if mark := j.high.last; mark.Number > last {
 		return 0, lost(last+1, "is missing, and so are those to %d, which were durable", mark.Number)

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ const (
 	snapshotHeader = 8 + 8 + 8 + 32
 )
 
-// versionKey is the key of the version in an object's metadata, which a listing returns.
+// versionKey is the key of the version in an object's metadata. Earlier versions of the program look for it.
 const versionKey = "version"
 
 // derivedTimeout bounds each use of the store of snapshots. The client can block for ever if the store is damaged.
@@ -36,7 +37,7 @@ const derivedTimeout = 10 * time.Second
 func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	b, err := l.js.ObjectStore(ctx, l.o.bucketName())
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		if err := l.prepare(ctx, "OBJ_"+l.o.bucketName()); err != nil {
+		if err := l.prepare(ctx, streamOf(l.o.bucketName())); err != nil {
 			return nil, err
 		}
 		b, err = l.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
@@ -75,24 +76,83 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 	return nil
 }
 
-// partName returns the name of the object with a part of a mailbox's snapshot.
-func partName(mailbox capabilities.ID, sum [sha256.Size]byte) string {
-	return mailbox.ULID.String() + "." + hex.EncodeToString(sum[:])
+// SnapshotPart is a part of a mailbox's snapshot. It is stored under the SHA-256 digest of its bytes.
+type SnapshotPart struct {
+	Sum  [sha256.Size]byte
+	Data []byte
 }
 
-// SaveSnapshotPart stores a part of a mailbox's snapshot under its SHA-256 digest. The snapshot that refers to it is
-// stored later.
-func (j *Journal) SaveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte, part []byte) error {
-	meta := jetstream.ObjectMeta{Name: partName(mailbox, sum)}
-	if err := j.putObject(ctx, meta, part); err != nil {
-		return readOnly(fmt.Sprintf("a part of the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
+// A part is one message of the embedded server's bucket, beside the pieces of objects. On an external server it is an
+// object, as in earlier versions: a copy of the stream may lack a message that the leader has.
+const (
+	partsAtOnce = 32      // parts that are on their way to the server together
+	maxPart     = 1 << 20 // a larger part is an object
+)
+
+// partName returns the name of the object with a part of a mailbox's snapshot.
+func partName(mailbox ulid.ULID, sum [sha256.Size]byte) string {
+	return mailbox.String() + "." + hex.EncodeToString(sum[:])
+}
+
+// partSubject returns the subject of the message with a part.
+func partSubject(bucket string, mailbox ulid.ULID, sum [sha256.Size]byte) string {
+	return piecesIn(bucket) + partName(mailbox, sum)
+}
+
+// SaveSnapshotParts stores parts of a mailbox's snapshot. All are durable when it returns without an error. The snapshot
+// that refers to them is stored later.
+func (j *Journal) SaveSnapshotParts(ctx context.Context, mailbox capabilities.ID, parts []SnapshotPart) error {
+	for some := range slices.Chunk(parts, partsAtOnce) {
+		err := j.o.step(StepSnapshot, func() error {
+			l, release := j.hold()
+			defer release()
+			return l.putParts(ctx, mailbox.ULID, some)
+		})
+		if err != nil {
+			return readOnly(fmt.Sprintf("a part of the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
+		}
+	}
+	return nil
+}
+
+// putParts stores parts, and blocks until the server has acknowledged all.
+func (l *link) putParts(ctx context.Context, mailbox ulid.ULID, parts []SnapshotPart) error {
+	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
+	defer cancel()
+	if _, err := l.bucket(ctx); err != nil {
+		return err
+	}
+	var sent []jetstream.PubAckFuture
+	for _, p := range parts {
+		if l.server == nil || len(p.Data) > maxPart {
+			if err := l.putObject(ctx, jetstream.ObjectMeta{Name: partName(mailbox, p.Sum)}, p.Data); err != nil {
+				return err
+			}
+			continue
+		}
+		ack, err := l.js.PublishAsync(partSubject(l.o.bucketName(), mailbox, p.Sum), p.Data)
+		if err != nil {
+			return err
+		}
+		sent = append(sent, ack)
+	}
+	for _, ack := range sent {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return nil
 }
 
 // SnapshotPart returns a part of a mailbox's snapshot. It fails if the part is missing or damaged.
 func (j *Journal) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) ([]byte, error) {
-	part, err := j.getObject(ctx, partName(mailbox, sum))
+	l, release := j.hold()
+	defer release()
+	part, err := l.getPart(ctx, mailbox.ULID, sum)
 	if err == nil && sha256.Sum256(part) != sum {
 		err = errors.New("it is damaged")
 	}
@@ -103,9 +163,34 @@ func (j *Journal) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum
 	return part, nil
 }
 
+// getPart reads a part, or an object with one.
+func (l *link) getPart(ctx context.Context, mailbox ulid.ULID, sum [sha256.Size]byte) ([]byte, error) {
+	if l.server != nil {
+		ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
+		defer cancel()
+		s, err := l.js.Stream(ctx, streamOf(l.o.bucketName()))
+		if err != nil {
+			return nil, err
+		}
+		m, err := s.GetLastMsgForSubject(ctx, partSubject(l.o.bucketName(), mailbox, sum))
+		if err == nil {
+			return m.Data, nil
+		}
+		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil, err
+		}
+	}
+	return l.getObject(ctx, partName(mailbox, sum))
+}
+
 // RemoveSnapshotPart removes a part of a mailbox's snapshot to which no snapshot refers any more.
 func (j *Journal) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) {
-	j.deleteObject(ctx, partName(mailbox, sum))
+	l, release := j.hold()
+	defer release()
+	if l.server != nil {
+		l.purge(ctx, partSubject(l.o.bucketName(), mailbox.ULID, sum))
+	}
+	l.deleteObject(ctx, partName(mailbox.ULID, sum))
 }
 
 // FoundParts returns some of the parts of a mailbox's snapshots that were stored when the journal was opened, and no part
@@ -123,17 +208,22 @@ func (j *Journal) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size]b
 	return all[:most:most]
 }
 
-// foundPart notes a part by its name, if the name is one.
-func (d *directory) foundPart(name string) {
-	whose, digits, _ := strings.Cut(name, ".")
+// foundObject notes a snapshot, or a part of one, by its name. It reports whether the name is that of either.
+func (d *directory) foundObject(name string) bool {
+	whose, digits, isPart := strings.Cut(name, ".")
 	mailbox, err := ulid.ParseStrict(whose)
 	sum, err2 := hex.DecodeString(digits)
-	if err != nil || err2 != nil || len(sum) != sha256.Size {
-		return
+	if err != nil || err2 != nil || isPart && len(sum) != sha256.Size {
+		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.parts[mailbox] = append(d.parts[mailbox], [sha256.Size]byte(sum))
+	if isPart {
+		d.parts[mailbox] = append(d.parts[mailbox], [sha256.Size]byte(sum))
+	} else if d.index.entries.get(mailbox) != nil {
+		d.snapshots[mailbox] = unknownVersion
+	}
+	return true
 }
 
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
@@ -154,6 +244,7 @@ func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest 
 	number, err := j.commitOf(mailbox, version)
 	if err == nil && number == at.Number {
 		if hash, err := j.reader.hash(ctx, number); err == nil && hash == at.Hash {
+			j.setSnapshot(mailbox.ULID, version)
 			return state, version
 		}
 	}
@@ -215,17 +306,22 @@ func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []
 	return err
 }
 
-// The subjects of an object in a bucket.
+// The stream of a bucket, and the subjects in it.
+func streamOf(bucket string) string       { return "OBJ_" + bucket }
+func descriptionsIn(bucket string) string { return "$O." + bucket + ".M." }
+func piecesIn(bucket string) string       { return "$O." + bucket + ".C." }
+
 func descriptionOf(bucket, name string) string {
-	return "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+	return descriptionsIn(bucket) + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
-func piecesOf(bucket string, o *jetstream.ObjectInfo) string { return "$O." + bucket + ".C." + o.NUID }
+func piecesOf(bucket string, o *jetstream.ObjectInfo) string { return piecesIn(bucket) + o.NUID }
 
-// describe returns the stream of the bucket, and the description of an object in it.
+// describe returns the stream of the bucket, and the description of an object in it, which may be that of an object that
+// the client has removed.
 func (l *link) describe(ctx context.Context, name string) (jetstream.Stream, *jetstream.ObjectInfo, error) {
 	bucket := l.o.bucketName()
-	s, err := l.js.Stream(ctx, "OBJ_"+bucket)
+	s, err := l.js.Stream(ctx, streamOf(bucket))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -239,9 +335,6 @@ func (l *link) describe(ctx context.Context, name string) (jetstream.Stream, *je
 	info := new(jetstream.ObjectInfo)
 	if err := json.Unmarshal(m.Data, info); err != nil {
 		return nil, nil, err
-	}
-	if info.Deleted {
-		return nil, nil, jetstream.ErrObjectNotFound
 	}
 	return s, info, nil
 }
@@ -259,6 +352,9 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 		return b.GetBytes(ctx, name)
 	}
 	s, info, err := l.describe(ctx, name)
+	if err == nil && info.Deleted {
+		err = jetstream.ErrObjectNotFound
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -289,55 +385,111 @@ func (l *link) deleteObject(ctx context.Context, name string) {
 	if err == nil {
 		err = s.Purge(ctx, jetstream.WithPurgeSubject(descriptionOf(bucket, name)))
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		l.o.Log.Debug("an object cannot be removed", "object", name, "error", err)
 	}
 }
 
-// listSnapshots enters the snapshots of all mailboxes in the index, before the journal is in use. It removes a store
-// that cannot be listed, which is damaged. New snapshots are made later.
+// purge removes the messages of a subject of the bucket.
+func (l *link) purge(ctx context.Context, subject string) {
+	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
+	defer cancel()
+	s, err := l.js.Stream(ctx, streamOf(l.o.bucketName()))
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	if err != nil {
+		l.o.Log.Debug("a part of a snapshot cannot be removed", "subject", subject, "error", err)
+	}
+}
+
+// listSnapshots notes which mailboxes have snapshots, before the journal is in use. It removes a store that cannot be
+// listed, which is damaged. New snapshots are made later.
 func (j *Journal) listSnapshots(ctx context.Context) {
-	js := j.connection().js
-	all, err := listObjects(ctx, js, j.o.bucketName())
+	l, bucket := j.connection(), j.o.bucketName()
+	subjects, err := l.listSubjects(ctx, bucket)
 	if err != nil {
 		j.discarded.Add(1)
 		j.log.Warn("the snapshots cannot be listed and are thrown away; replaying", "error", err)
 		ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
 		defer cancel()
-		if err := js.DeleteObjectStore(ctx, j.o.bucketName()); err != nil {
+		if err := l.js.DeleteObjectStore(ctx, bucket); err != nil {
 			j.log.Warn("the store of snapshots cannot be removed", "error", err)
 		}
 	}
-	for _, o := range all {
-		if o.Name == indexObject && j.o.URL == "" {
-			j.oldIndex.Store(true)
+	var names, pieces []string
+	for subject := range subjects {
+		if name, ok := strings.CutPrefix(subject, piecesIn(bucket)); ok && !j.foundObject(name) {
+			pieces = append(pieces, subject)
 		}
-		mailbox, err := ulid.ParseStrict(o.Name)
-		version, err2 := strconv.ParseUint(o.Metadata[versionKey], 10, 64)
-		if err == nil && err2 == nil {
-			j.setSnapshot(mailbox, version)
+		encoded, ok := strings.CutPrefix(subject, descriptionsIn(bucket))
+		if name, err := base64.URLEncoding.DecodeString(encoded); ok && err == nil {
+			names = append(names, string(name))
+			j.foundObject(string(name))
+			if string(name) == indexObject && j.o.URL == "" {
+				j.oldIndex.Store(true)
+			}
 		}
-		j.foundPart(o.Name)
+	}
+	if j.objects = nil; len(pieces) > len(names) { // but for objects that the client has removed, which have no pieces
+		j.objects = &objects{names, pieces}
 	}
 }
 
-// listing bounds the time of listing the snapshots. Tens of thousands take less than a second.
+// listing bounds the time of listing the snapshots.
 const listing = 5 * time.Second
 
-// listObjects lists a bucket. It returns nothing if there is no bucket.
-func listObjects(ctx context.Context, js jetstream.JetStream, bucket string) ([]*jetstream.ObjectInfo, error) {
+// listSubjects returns the subjects of a bucket, which the server knows without reading messages. It returns nothing if
+// there is no bucket.
+func (l *link) listSubjects(ctx context.Context, bucket string) (map[string]uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, listing)
 	defer cancel()
-	b, err := js.ObjectStore(ctx, bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
+	s, err := l.js.Stream(ctx, streamOf(bucket))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	all, err := b.List(ctx)
-	if errors.Is(err, jetstream.ErrNoObjectsFound) {
-		err = nil
+	in, err := s.Info(ctx, jetstream.WithSubjectFilter("$O."+bucket+".>"))
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	return in.State.Subjects, nil
+}
+
+// objects are those of the bucket when the journal was opened.
+type objects struct {
+	names  []string
+	pieces []string // subjects of their pieces
+}
+
+// sweepObjects removes pieces without a description: the process ended between storing the one and the other, or before
+// it had removed the pieces of an older object. It removes nothing if it cannot read all descriptions.
+func (j *Journal) sweepObjects(ctx context.Context) {
+	if j.objects == nil {
+		return
+	}
+	left := map[string]bool{}
+	for _, subject := range j.objects.pieces {
+		left[subject] = true
+	}
+	for _, name := range j.objects.names {
+		l, release := j.hold()
+		_, o, err := l.describe(ctx, name)
+		release()
+		if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			j.log.Debug("an object cannot be described", "object", name, "error", err)
+			return
+		}
+		if err == nil {
+			delete(left, piecesOf(j.o.bucketName(), o))
+		}
+	}
+	for subject := range left {
+		l, release := j.hold()
+		l.purge(ctx, subject)
+		release()
+	}
+	j.objects = nil
 }

@@ -3,6 +3,7 @@ package persistence
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley"
+	"parley/internal/eventually"
 )
 
 func TestLoadBeginsWithNewestSnapshot(t *testing.T) {
@@ -152,4 +154,81 @@ func TestFramesAreReadFromBlocks(t *testing.T) {
 	if _, ok := j.connection().old.frame(j.o.streamName(), 7); ok {
 		t.Error("there is a commit 7")
 	}
+}
+
+// TestLeftoversInStoreAreFound stores what earlier versions and killed processes leave behind in the store of snapshots.
+// After a start, pieces without a description are gone. Parts are found, and can be removed for good.
+func TestLeftoversInStoreAreFound(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 10)
+	mailbox, id := mailboxID(1), mailboxID(1).ULID
+	if err := j.SaveSnapshot(t.Context(), mailbox, 7, []byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	var parts []SnapshotPart
+	for i := range partsAtOnce + 8 {
+		data := bytes.Repeat([]byte{byte(i)}, 10)
+		parts = append(parts, SnapshotPart{sha256.Sum256(data), data})
+	}
+	parts[3].Data = make([]byte, maxPart+1)
+	parts[3].Sum = sha256.Sum256(parts[3].Data)
+	if err := j.SaveSnapshotParts(t.Context(), mailbox, parts); err != nil {
+		t.Fatal(err)
+	}
+	earlier := SnapshotPart{sha256.Sum256([]byte("earlier")), []byte("earlier")}
+	removed := SnapshotPart{sha256.Sum256([]byte("removed")), []byte("removed")}
+	l := j.connection()
+	for _, p := range []SnapshotPart{earlier, removed} {
+		if err := l.putObject(t.Context(), jetstream.ObjectMeta{Name: partName(id, p.Sum)}, p.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := l.bucket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Delete(t.Context(), partName(id, removed.Sum)); err != nil {
+		t.Fatal(err)
+	}
+	undescribed := []string{piecesIn(o.bucketName()) + "one", piecesIn(o.bucketName()) + "other"}
+	for _, subject := range undescribed {
+		if _, err := l.js.Publish(t.Context(), subject, []byte("piece")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeJournal(t, j)
+	subjects := func() map[string]uint64 {
+		all, err := j.connection().listSubjects(t.Context(), o.bucketName())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+
+	j = open(t, o)
+	eventually.Holds(t, "the undescribed pieces are gone", func() bool {
+		all := subjects()
+		return all[undescribed[0]]+all[undescribed[1]] == 0
+	})
+	for _, p := range append(parts, earlier) {
+		if data, err := j.SnapshotPart(t.Context(), mailbox, p.Sum); err != nil || !bytes.Equal(data, p.Data) {
+			t.Errorf("%d bytes, %v; want %d", len(data), err, len(p.Data))
+		}
+	}
+	if l, err := j.Load(t.Context(), mailbox); err != nil || l.SnapshotVersion != 7 {
+		t.Errorf("version %d, %v", l.SnapshotVersion, err)
+	}
+	if found := j.FoundParts(mailbox, 1000); len(found) != len(parts)+2 {
+		t.Errorf("%d parts are found", len(found))
+	} else {
+		for _, sum := range found {
+			j.RemoveSnapshotPart(t.Context(), mailbox, sum)
+		}
+	}
+	if left := subjects(); len(left) != 2 { // the snapshot
+		t.Errorf("left are %v", left)
+	}
+	w.check(t, j)
 }

@@ -1,6 +1,8 @@
 package persistence
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"os"
@@ -8,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // startEvents is the largest log that BenchmarkStart opens.
@@ -93,4 +97,69 @@ func openAgain(b *testing.B, o Options) *Journal {
 		b.Fatal(err)
 	}
 	return j
+}
+
+// BenchmarkSnapshotParts stores 2,400 parts of 64 KiB, as the first snapshot of a host with 10^6 names has,
+// opens the journal after a stop and after a kill, and lists the parts.
+// Objects are what an external server gets, and what earlier versions stored.
+func BenchmarkSnapshotParts(b *testing.B) {
+	const count, size = 2400, 64 << 10
+	for _, objects := range []bool{true, false} {
+		b.Run(fmt.Sprintf("objects=%v", objects), func(b *testing.B) {
+			for range b.N {
+				j := openAgain(b, testOptions(b))
+				l, id := j.connection(), mailboxID(1)
+				parts := make([]SnapshotPart, count)
+				for i := range parts {
+					data := bytes.Repeat([]byte(fmt.Sprintf("%08d", i)), size/8)
+					parts[i] = SnapshotPart{sha256.Sum256(data), data}
+				}
+				began, before := time.Now(), processorTime(b)
+				if !objects {
+					if err := j.SaveSnapshotParts(b.Context(), id, parts); err != nil {
+						b.Fatal(err)
+					}
+				} else {
+					for _, p := range parts {
+						if err := l.putObject(b.Context(), jetstream.ObjectMeta{Name: partName(id.ULID, p.Sum)}, p.Data); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				b.ReportMetric(float64(time.Since(began).Milliseconds()), "store-ms")
+				b.ReportMetric(float64((processorTime(b) - before).Milliseconds()), "store-cpu-ms")
+				closeJournal(b, j)
+				for _, clean := range []string{"open", "open-killed"} {
+					if clean == "open-killed" {
+						killed(b, &j.o)
+						if err := os.Remove(filepath.Join(blockFolderOf(&j.o, streamOf(j.o.bucketName())), serverState)); err != nil {
+							b.Fatal(err)
+						}
+					}
+					began, before = time.Now(), processorTime(b)
+					j = openAgain(b, j.o)
+					b.ReportMetric(float64(time.Since(began).Milliseconds()), clean+"-ms")
+					b.ReportMetric(float64((processorTime(b) - before).Milliseconds()), clean+"-cpu-ms")
+					closeJournal(b, j)
+				}
+				j = openAgain(b, j.o)
+				l = j.connection()
+				began, before = time.Now(), processorTime(b)
+				if objects {
+					bucket, err := l.bucket(b.Context())
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := bucket.List(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+				} else if _, err := l.listSubjects(b.Context(), j.o.bucketName()); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(time.Since(began).Microseconds())/1000, "list-ms")
+				b.ReportMetric(float64((processorTime(b)-before).Microseconds())/1000, "list-cpu-ms")
+				closeJournal(b, j)
+			}
+		})
+	}
 }

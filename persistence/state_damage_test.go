@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +70,9 @@ func TestDamageOfEveryFile(t *testing.T) {
 				if err != nil && (derived.MatchString(name) || parley.CodeOf(err) != parley.CorruptLog) {
 					t.Errorf("%s of %s at %d of %d: %v", how, name, at, len(whole), err)
 				}
+				if place := placeOf(name, whole, at); err != nil && !strings.Contains(err.Error(), place) {
+					t.Errorf("%s of %s at %d of %d: %v: it does not name %s", how, name, at, len(whole), err, place)
+				}
 				if t.Failed() {
 					t.Fatalf("%s of %s at %d of %d", how, name, at, len(whole))
 				}
@@ -82,6 +88,27 @@ func TestDamageOfEveryFile(t *testing.T) {
 		t.Errorf("%d files, %v", files, err)
 	}
 	t.Logf("%d damages of %d files", done, files)
+}
+
+// placeOf returns the words of a report that name the damage at a byte of a file: the file, or the commit whose record in a
+// block has the byte.
+func placeOf(name string, whole []byte, at int) string {
+	base := path.Base(name)
+	switch path.Ext(base) {
+	case ".segment", ".checkpoint":
+		return strings.TrimPrefix(path.Ext(base), ".")
+	case ".inf", ".sum":
+		return "meta.inf"
+	case ".blk":
+		for from := 0; ; {
+			length := int(binary.LittleEndian.Uint32(whole[from:]) & recordLength)
+			if at < from+length {
+				return fmt.Sprintf("commit %d:", binary.LittleEndian.Uint64(whole[from+4:]))
+			}
+			from += length
+		}
+	}
+	return "high-water"
 }
 
 // checkDamaged opens a journal with damage, twice. It returns the damage that is reported. Without a report all events

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"parley"
@@ -13,6 +14,12 @@ import (
 
 // othersMay are the permissions of a file's group and of everybody else.
 const othersMay fs.FileMode = 0o077
+
+// OpenToOthers reports whether a file's mode lets others than its owner use it. On Windows it reports false: access
+// lists decide there, which are not checked.
+func OpenToOthers(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&othersMay != 0
+}
 
 // SecureFolder creates the state folder if it does not exist, readable by its owner alone. A folder with nothing of a
 // node in it but a lock or a log is made so too. Any other that others can read, or a key that they can read, is
@@ -25,13 +32,13 @@ func SecureFolder(folder string) error {
 	if err != nil {
 		return err
 	}
-	if mode := info.Mode().Perm(); mode&othersMay != 0 {
+	if OpenToOthers(info) {
 		isNew, err := isNewFolder(folder)
 		if err != nil {
 			return err
 		}
 		if !isNew {
-			return openToOthers("the state folder "+folder, mode, "chmod 700 "+folder)
+			return openToOthers("the state folder "+folder, info.Mode().Perm(), "chmod 700 "+folder)
 		}
 		if err := os.Chmod(folder, 0o700); err != nil {
 			return err
@@ -44,7 +51,7 @@ func SecureFolder(folder string) error {
 		return nil
 	case err != nil:
 		return err
-	case info.Mode().Perm()&othersMay != 0:
+	case OpenToOthers(info):
 		return openToOthers("the node's key "+path, info.Mode().Perm(), "chmod 600 "+path)
 	}
 	return nil

@@ -70,6 +70,12 @@ type CutMessage struct {
 	At      capabilities.Time `json:"at"`     // when it was sent
 }
 
+// AgentChange is an agent that has changed, as it is now.
+type AgentChange struct {
+	Status AgentStatus
+	Gone   bool // the filter no longer picks the agent
+}
+
 // AgentFilter picks agents. The zero value picks all that are not archived.
 type AgentFilter struct {
 	Labels   map[string]string `json:"labels,omitempty"`   // all of them

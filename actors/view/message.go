@@ -56,6 +56,7 @@ type Message struct {
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
 	Revision     uint64            `json:"revision,omitempty"`  // of the question, if it was amended: see AnswerRevision
 	Amendment    *Amendment        `json:"amendment,omitempty"` // the last one, if the question was amended
+	Route        *Route            `json:"route,omitempty"`     // of a form that is reminded of or escalated
 	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
@@ -66,6 +67,35 @@ type Amendment struct {
 	At      capabilities.Time `json:"at"`
 	Note    string            `json:"note,omitempty"` // why, in the asker's words
 	Changes []string          `json:"changes"`        // the parts that changed, in words
+}
+
+// Route is what has become of a form's reminders and escalations. Those to come are shown to its asker alone.
+type Route struct {
+	Reminded   uint32            `json:"reminded,omitempty"`  // reminders that have been due
+	RemindedAt capabilities.Time `json:"remindedAt,omitzero"` // the time of the last
+	RemindsAt  capabilities.Time `json:"remindsAt,omitzero"`  // the time of the next
+	Steps      []RouteStep       `json:"escalations,omitempty"`
+}
+
+// RouteStep is an escalation of a form.
+type RouteStep struct {
+	To    capabilities.ID   `json:"to"`
+	Name  string            `json:"toName,omitempty"`
+	At    capabilities.Time `json:"at"`              // when it was made, or will be
+	Cause events.Cause      `json:"cause,omitempty"` // "" if it is to come
+}
+
+// StandIns are the agents to which the forms of an agent are forwarded as they come.
+type StandIns struct {
+	Away    *Away   `json:"away,omitempty"` // nil if the agent is not away, and will not be
+	Members []Party `json:"members"`        // of a group
+}
+
+// Away is an absence of an agent.
+type Away struct {
+	From  capabilities.Time `json:"from"`
+	Until capabilities.Time `json:"until"`
+	To    *Party            `json:"to,omitempty"` // to whom forms are forwarded; nil for nobody
 }
 
 // AnswerRevision returns the revision of the question for an answer to what the message shows. The form as it was asked is

@@ -26,6 +26,8 @@ var lists = map[string][]string{
 	"gateway/backend/operation.go": {"handlers"},
 	"gateway/api/operation.go":     {"Operations"}, // the table
 	"gateway/mcp/agents.go":        {"listAgents"},
+	"gateway/mcp/result.go":        {""}, // the operation of each tool
+	"gateway/edgetest/scenes.go":   {"agents"},
 	"gateway/client/agent.go":      {"Agents"},
 	"gateway/client/update.go":     {"FollowAgents", "run"}, // reports agents that were removed during an interruption
 	"gateway/mux/call.go":          {""},                    // the scope of a follow of agents

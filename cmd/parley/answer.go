@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -262,4 +263,96 @@ func forwardCommand(env *environment) *cobra.Command {
 			})
 		},
 	}
+}
+
+// awayCommand and groupCommand set to whom the forms of an agent are forwarded as they come.
+func awayCommand(env *environment) *cobra.Command {
+	var (
+		from, until moment
+		to          string
+		back        bool
+	)
+	c := &cobra.Command{
+		Use:   "away",
+		Short: "Have another agent answer for a while",
+		Long: `Forwards the forms that come until a time to another agent. The agent may still answer them, and the first answer settles
+each. Forms that came before stay as they are, and so do those that the asker forbade to forward. Without flags, it shows
+the absence. --back ends it.`,
+		Example: `  parley away --until 72h --to bob
+  parley away --from 2026-12-24T00:00:00Z --until 2027-01-02T00:00:00Z --to bob
+  parley away --back`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().Var(&until, "until", "the end: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
+	c.Flags().Var(&from, "from", "the beginning: a `time` as for --until (default: now)")
+	c.Flags().StringVar(&to, "to", "", "the `agent` that answers meanwhile")
+	c.Flags().BoolVar(&back, "back", false, "end the absence")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		operation, request := "list_stand_ins", any(api.StandInsRequest{Acting: env.acting()})
+		switch {
+		case back && (until.text != "" || from.text != "" || to != ""):
+			return usage(c, "--back goes alone")
+		case back:
+			operation, request = "set_away", api.SetAwayRequest{Acting: env.acting()}
+		case until.text != "":
+			operation, request = "set_away", api.SetAwayRequest{Acting: env.acting(), From: capabilities.At(from.at), Until: capabilities.At(until.at), To: to}
+		case from.text != "" || to != "":
+			return usage(c, "until when? give --until")
+		}
+		var now view.StandIns
+		if err := env.call(c.Context(), operation, request, &now); err != nil {
+			return err
+		}
+		return env.print(now, func() string { return awayText(now.Away) })
+	}
+	return c
+}
+
+func awayText(a *view.Away) string {
+	if a == nil {
+		return "not away"
+	}
+	text := fmt.Sprintf("away from %s to %s", a.From, a.Until)
+	if a.To != nil {
+		text += ": forms go to " + terminal.Visible(cmp.Or(a.To.Name, a.To.ID.String()))
+	}
+	return text
+}
+
+func groupCommand(env *environment) *cobra.Command {
+	var remove bool
+	c := &cobra.Command{
+		Use:   "group [MEMBER]",
+		Short: "Make an agent a group",
+		Long: `Adds a member to the agent, which makes it a group: its forms are forwarded to all members as they come, and the first
+answer settles each. A new member gets the open ones too. The group has to hold its members: send it a message with them.
+With --remove, nothing more goes to the member. Without MEMBER, it lists the members, one a line.`,
+		Example: `  parley send ops 'your members: @bob and @eve'
+  parley group bob --as ops
+  parley group bob --as ops --remove
+  parley group --as ops`,
+		Args:              between(0, 1, "[MEMBER]"),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+	}
+	c.Flags().BoolVar(&remove, "remove", false, "remove the member")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		operation, request := "list_stand_ins", any(api.StandInsRequest{Acting: env.acting()})
+		if len(args) > 0 {
+			operation, request = "set_member", api.SetMemberRequest{Acting: env.acting(), Agent: args[0], Remove: remove}
+		} else if remove {
+			return usage(c, "whom? give a MEMBER")
+		}
+		var now view.StandIns
+		if err := env.call(c.Context(), operation, request, &now); err != nil {
+			return err
+		}
+		return env.print(now, func() string {
+			var lines []string
+			for _, m := range now.Members {
+				lines = append(lines, terminal.Visible(cmp.Or(m.Name, m.ID.String())))
+			}
+			return strings.Join(lines, "\n")
+		})
+	}
+	return c
 }

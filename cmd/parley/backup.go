@@ -441,14 +441,14 @@ func restoreOffline(ctx context.Context, env *environment, seed []byte, journal 
 	return install(filepath.Join(aside, keys.FileName), env.options.state.key())
 }
 
-// install moves a file to its place, and syncs the file and its folder.
+// install moves a file to its place, and syncs the file and both folders.
 func install(from, to string) error {
-	f, err := os.Open(from)
+	f, err := os.OpenFile(from, os.O_RDWR, 0) // some systems flush only what can be written
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(f.Sync(), f.Close(), os.Rename(from, to)); err != nil {
 		return err
 	}
-	return persistence.SyncFolder(filepath.Dir(to))
+	return errors.Join(persistence.SyncFolder(filepath.Dir(to)), persistence.SyncFolder(filepath.Dir(from)))
 }

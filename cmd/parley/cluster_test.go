@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +36,11 @@ const clusterSize = 3
 
 // serverOptions are the options of a server, passed on its command line.
 type serverOptions struct {
-	Name, Store   string
-	Port, Cluster int
-	Routes        []int
+	Name, Store string
+	Address     string // host and port for clients
+	Cluster     string // host and port for the other servers
+	Routes      []string
+	Space       string // the network namespace, or ""
 }
 
 // serveCluster runs a server until it is killed or the test process ends.
@@ -46,13 +49,15 @@ func serveCluster() {
 	if err := json.Unmarshal([]byte(os.Args[1]), &o); err != nil {
 		panic(err)
 	}
+	host, port := addressOf(o.Address)
+	clusterHost, clusterPort := addressOf(o.Cluster)
 	so := &natsserver.Options{
-		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, NoSigs: true, LogFile: o.Store + ".log",
+		ServerName: o.Name, Host: host, Port: port, NoSigs: true, LogFile: o.Store + ".log",
 		JetStream: true, StoreDir: o.Store, SyncAlways: true,
-		Cluster: natsserver.ClusterOpts{Name: "parley-test", Host: "127.0.0.1", Port: o.Cluster},
+		Cluster: natsserver.ClusterOpts{Name: "parley-test", Host: clusterHost, Port: clusterPort},
 	}
-	for _, port := range o.Routes {
-		so.Routes = append(so.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+	for _, address := range o.Routes {
+		so.Routes = append(so.Routes, &url.URL{Scheme: "nats-route", Host: address})
 	}
 	srv, err := natsserver.NewServer(so)
 	if err != nil {
@@ -64,10 +69,31 @@ func serveCluster() {
 	os.Exit(1)
 }
 
+// addressOf returns the parts of an address.
+func addressOf(address string) (host string, port int) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		panic(err)
+	}
+	if port, err = strconv.Atoi(text); err != nil {
+		panic(err)
+	}
+	return host, port
+}
+
 // process is a child process that can be killed.
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
+}
+
+// startWithin is startProcess in a network namespace; "" is that of the test.
+func startWithin(t *testing.T, space, log, command string, args ...string) *process {
+	t.Helper()
+	if space == "" {
+		return startProcess(t, log, command, args...)
+	}
+	return startProcess(t, log, "ip", append([]string{"netns", "exec", space, command}, args...)...)
 }
 
 // startProcess starts a command of the test binary. It appends the output to a log, which is shown if the test fails.
@@ -114,17 +140,30 @@ type cluster struct {
 	options [clusterSize]serverOptions
 	servers [clusterSize]*process
 	js      jetstream.JetStream
+	dialer  nats.CustomDialer // nil: the test reaches the servers as any program does
 }
 
 // startCluster starts the servers and returns once they store messages.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{}
-	folder, ports := t.TempDir(), freePorts(t, 2*clusterSize)
+	ports := freePorts(t, 2*clusterSize)
 	for i := range c.options {
-		c.options[i] = serverOptions{
-			Name: fmt.Sprint("S", i), Store: filepath.Join(folder, fmt.Sprint("S", i)),
-			Port: ports[i], Cluster: ports[clusterSize+i], Routes: ports[clusterSize:],
+		c.options[i] = serverOptions{Address: fmt.Sprint("127.0.0.1:", ports[i]), Cluster: fmt.Sprint("127.0.0.1:", ports[clusterSize+i])}
+	}
+	c.startAll(t)
+	return c
+}
+
+// startAll starts the servers at their addresses, and returns once they store messages.
+func (c *cluster) startAll(t *testing.T) {
+	t.Helper()
+	folder := t.TempDir()
+	for i := range c.options {
+		o := &c.options[i]
+		o.Name, o.Store = fmt.Sprint("S", i), filepath.Join(folder, fmt.Sprint("S", i))
+		for _, other := range c.options {
+			o.Routes = append(o.Routes, other.Cluster)
 		}
 		c.start(t, i)
 	}
@@ -133,7 +172,6 @@ func startCluster(t *testing.T) *cluster {
 		s, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "READY", Replicas: clusterSize})
 		return err == nil && s.CachedInfo().Cluster != nil && c.js.DeleteStream(ctx, "READY") == nil
 	}))
-	return c
 }
 
 // freePorts returns unused ports.
@@ -156,21 +194,25 @@ func (c *cluster) start(t *testing.T, i int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.servers[i] = startProcess(t, c.options[i].Store+".out", clusterServer, string(o))
+	c.servers[i] = startWithin(t, c.options[i].Space, c.options[i].Store+".out", clusterServer, string(o))
 }
 
 // URL returns the address of the cluster for nodes.
 func (c *cluster) URL() string {
 	urls := make([]string, clusterSize)
 	for i, o := range c.options {
-		urls[i] = fmt.Sprintf("nats://127.0.0.1:%d", o.Port)
+		urls[i] = "nats://" + o.Address
 	}
 	return strings.Join(urls, ",")
 }
 
 func (c *cluster) connect(t *testing.T) {
 	t.Helper()
-	conn, err := nats.Connect(c.URL(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	options := []nats.Option{nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond)}
+	if c.dialer != nil {
+		options = append(options, nats.SetCustomDialer(c.dialer))
+	}
+	conn, err := nats.Connect(c.URL(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,6 +246,7 @@ type clusterNode struct {
 	*process
 	cluster *cluster
 	folder  string
+	space   string // the network namespace, or ""
 	client  *client.Client
 }
 
@@ -242,7 +285,7 @@ func (c *cluster) folderOf(t *testing.T, twin *clusterNode) *clusterNode {
 
 func (n *clusterNode) start(t *testing.T) {
 	t.Helper()
-	n.process = startProcess(t, filepath.Join(n.folder, logFile), "parley", "serve", "--state", n.folder, "--listen", "off",
+	n.process = startWithin(t, n.space, filepath.Join(n.folder, logFile), "parley", "serve", "--state", n.folder, "--listen", "off",
 		"--nats", n.cluster.URL(), "--replicas", fmt.Sprint(clusterSize))
 }
 

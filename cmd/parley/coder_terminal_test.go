@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"parley/internal/eventually"
 )
 
@@ -30,31 +28,7 @@ var escapes = regexp.MustCompile(`\x1b\[[0-9;?<>=!]*[ -/]*[@-~]|\x1b\][^\x07\x1b
 // inTerminal starts a command in a terminal. The test's end kills it.
 func inTerminal(t *testing.T, command *exec.Cmd) *terminalTest {
 	t.Helper()
-	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var number int
-	raw, err := control.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		if failed = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); failed != nil {
-			return
-		}
-		if number, failed = unix.IoctlGetInt(int(fd), unix.TIOCGPTN); failed != nil {
-			return
-		}
-		failed = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 140})
-	}); err != nil || failed != nil {
-		t.Fatal(err, failed)
-	}
-	screen, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	control, screen := openTerminal(t)
 	command.Stdin, command.Stdout, command.Stderr = screen, screen, screen
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := command.Start(); err != nil {

@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/proc"
 	"parley/gateway/api"
 )
 
@@ -135,7 +135,7 @@ func spawnNode(env *environment, log *os.File, s serveOptions) (*exec.Cmd, error
 	node := exec.Command(self, append([]string{"serve", "--state", string(env.options.state)}, s.args()...)...)
 	node.Stdout, node.Stderr = log, log
 	node.Env = append(os.Environ(), variablePrefix+"JSON=", variablePrefix+"OUTPUT=")
-	node.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	proc.Detach(node)
 	if err := node.Start(); err != nil {
 		return nil, fmt.Errorf("start the node: %w", err)
 	}
@@ -231,7 +231,7 @@ func stopStandby(env *environment, none error) (pid int, err error) {
 	if err != nil || !locked || !isStandby(env, pid) {
 		return 0, none
 	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+	if err := proc.Terminate(pid); err != nil {
 		return 0, fmt.Errorf("stop the standby: %w", err)
 	}
 	return pid, nil

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +22,7 @@ import (
 	"parley/actors/view"
 	"parley/cmd/parley/bench"
 	"parley/cmd/parley/hook"
+	"parley/cmd/parley/proc"
 	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
@@ -156,7 +156,7 @@ func checkFolder(_ context.Context, env *environment) (string, string) {
 		return bad, err.Error()
 	case !info.IsDir():
 		return bad, folder + " is no folder"
-	case info.Mode().Perm()&0o077 != 0:
+	case keys.OpenToOthers(info):
 		return dubious, fmt.Sprintf("%s has mode %04o: others may look into it, and start refuses it: chmod 700", folder, info.Mode().Perm())
 	}
 	return fine, folder
@@ -170,7 +170,7 @@ func checkKey(_ context.Context, env *environment) (string, string) {
 		return dubious, "there is none yet"
 	case err != nil:
 		return bad, err.Error()
-	case info.Mode().Perm()&0o077 != 0:
+	case keys.OpenToOthers(info):
 		return bad, fmt.Sprintf("mode %04o: whoever reads it can be this node; want 0600", info.Mode().Perm())
 	}
 	if _, err := keys.Load(string(env.options.state)); err != nil {
@@ -180,11 +180,10 @@ func checkKey(_ context.Context, env *environment) (string, string) {
 }
 
 func checkSpace(_ context.Context, env *environment) (string, string) {
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(nearestFolder(env), &disk); err != nil {
+	free, err := proc.FreeSpace(nearestFolder(env))
+	if err != nil {
 		return bad, err.Error()
 	}
-	free := disk.Bavail * uint64(disk.Bsize)
 	detail := fmt.Sprintf("%d MiB", free>>20)
 	if free < littleSpace {
 		return dubious, detail + ": the node goes read-only when there is none"
@@ -236,7 +235,7 @@ func checkSocket(_ context.Context, env *environment) (string, string) {
 		return bad, err.Error()
 	case info.Mode().Type() != fs.ModeSocket:
 		return bad, env.options.state.socket() + " is no socket"
-	case info.Mode().Perm() != 0o600:
+	case keys.OpenToOthers(info):
 		return bad, fmt.Sprintf("mode %04o: whoever opens it acts for the host; want 0600", info.Mode().Perm())
 	}
 	if _, locked, err := env.options.state.holder(); err == nil && !locked {

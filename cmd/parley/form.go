@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,8 @@ func formCommand(env *environment) *cobra.Command {
 		fieldArgs []string
 		fieldFile string
 		title     string
+		remind    []string
+		escalate  []string
 	)
 	c := &cobra.Command{
 		Use:   "form RECIPIENT DESCRIPTION",
@@ -58,10 +61,14 @@ and taken up again with "parley await ID": the form stays open, also when the no
 --field name:label asks for a line of text; the label may hold colons. --fields FILE (or - for standard
 input) is a JSON list of fields with "name", "label", "type" (text textarea number checkbox select
 multiselect radio buttons confirm date secret capability), "required", "default", "placeholder", "help",
-"options" ("value", "label", "description"), "example" and "pattern", a JSON Schema for the value.`,
+"options" ("value", "label", "description"), "example" and "pattern", a JSON Schema for the value.
+
+--remind and --escalate count from now on, also while the node is down. What fell due in between is made up for once. A
+form that has expired is neither reminded of nor escalated. Nobody who may answer is taken away by an escalation.`,
 		Example: `  parley form HOST 'Configure project settings' --as fae \
       --field 'projectName:Project name' --field 'apiKey:API key' --name project-config
   parley form HOST 'Deploy' --fields deploy.json --deadline 2h --timeout 10m
+  parley form bob 'Deploy?' --field ok:OK --remind 1h --escalate 4h:ops --deadline 24h
   parley form HOST 'Deploy' --fields - --no-wait <<< '[{"name":"port","type":"number","required":true}]'`,
 		Args:              exactly("RECIPIENT", "DESCRIPTION"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
@@ -70,8 +77,14 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 	c.Flags().StringArrayVar(&fieldArgs, "field", nil, "a field as `name:label`; may be repeated")
 	c.Flags().StringVar(&fieldFile, "fields", "", "JSON list of fields in a `file`, or - for standard input")
 	c.Flags().StringVar(&title, "title", "", "a `title` above the description")
+	c.Flags().StringArrayVar(&remind, "remind", nil, "remind who may answer after a `time`, as 1h; may be repeated")
+	c.Flags().StringArrayVar(&escalate, "escalate", nil, "let another agent answer too after a time, as `4h:ops`; may be repeated")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		fields, err := formFields(env, c, fieldArgs, fieldFile)
+		if err != nil {
+			return err
+		}
+		reminders, steps, err := routeOf(c, remind, escalate)
 		if err != nil {
 			return err
 		}
@@ -79,6 +92,7 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 		err = env.call(c.Context(), "form", api.FormRequest{
 			Acting: env.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
+			Remind: reminders, Escalate: steps,
 		}, &asked)
 		if err != nil {
 			return err
@@ -86,6 +100,26 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 		return awaitAsked(c.Context(), env, asked, args[0], options, answerLines)
 	}
 	return c
+}
+
+// routeOf reads the flags --remind and --escalate.
+func routeOf(c *cobra.Command, remind, escalate []string) (reminders []events.Delay, steps []api.Escalation, err error) {
+	for _, text := range remind {
+		d, err := parseDuration(text)
+		if err != nil {
+			return nil, nil, usage(c, "--remind %s: %v", text, err)
+		}
+		reminders = append(reminders, events.Delay(d.Milliseconds()))
+	}
+	for _, text := range escalate {
+		after, to, ok := strings.Cut(text, ":")
+		d, err := parseDuration(after)
+		if !ok || to == "" || err != nil {
+			return nil, nil, usage(c, "--escalate %s: want a time and an agent, as 4h:ops", text)
+		}
+		steps = append(steps, api.Escalation{After: events.Delay(d.Milliseconds()), To: to})
+	}
+	return reminders, steps, nil
 }
 
 func amendCommand(env *environment) *cobra.Command {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -286,9 +285,10 @@ elsewhere are named, and left out.`,
 			client = env.waiter(false)
 		}
 		defer client.Close()
+		wait := int64(0) // in ms, at the end of the log
 		for after, first := uint64(0), true; ; first = false {
 			var page logPage
-			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after, Journal: !archive}, &page); err != nil {
+			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after, Journal: !archive, WaitMs: wait}, &page); err != nil {
 				return followed(c.Context(), follow, err)
 			}
 			if first && !archive && page.Archived > 0 {
@@ -307,18 +307,11 @@ elsewhere are named, and left out.`,
 			if !follow {
 				return nil
 			}
-			select {
-			case <-c.Context().Done():
-				return followed(c.Context(), follow, nil)
-			case <-time.After(followEvery):
-			}
+			wait = maxWait.Milliseconds()
 		}
 	}
 	return c
 }
-
-// followEvery is the time between two looks for new events of a log that is followed.
-const followEvery = 300 * time.Millisecond
 
 // followed returns the error with which a command ends. An interrupt is the way to end one that follows.
 func followed(ctx context.Context, follow bool, err error) error {

@@ -233,11 +233,21 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	node, err := actors.Open(ctx, actors.Options{
+	waited := false
+	o := actors.Options{
 		Quotas: agents, PeerQuotas: peers,
 		Folder: string(env.options.state), Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
-		Standby: func() { markStandby(env, log) }, Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
-	})
+		Standby: func() { waited = true; markStandby(env, log) }, Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
+	}
+	node, err := actors.Open(ctx, o)
+	for waited && parley.CodeOf(err) == parley.ReadOnly && ctx.Err() == nil { // its servers are out of reach, and will be back
+		log.Warn("the standby could not begin; it waits again", "error", err)
+		select {
+		case <-time.After(standbyPause):
+		case <-ctx.Done():
+		}
+		node, err = actors.Open(ctx, o)
+	}
 	if gone := os.Remove(env.options.state.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
 		log.Warn("the mark of a standby stays", "error", gone)
 	}
@@ -261,15 +271,24 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	}
 	server.Serve()
 	log.Info("ready", "node", node.State().Node, "state", env.options.state, "listen", server.Address(), "version", version())
+	notify(log, "READY=1")
 
 	err = untilStopped(ctx, node, server)
 	log.Info("stopping", "reason", stopReason(ctx, err))
+	notify(log, "STOPPING=1")
 	draining, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if drained := server.Drain(draining); drained != nil {
 		log.Warn("not everything in flight had ended", "error", drained)
 	}
 	return err
+}
+
+// notify tells the service manager, if there is one, of a state of this process.
+func notify(log *slog.Logger, state string) {
+	if err := proc.Notify(state); err != nil {
+		log.Warn("the service manager does not hear from this process", "state", state, "error", err)
+	}
 }
 
 // markStandby reports, in the log and to the process that started this one, that this process is a standby.

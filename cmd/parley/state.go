@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"parley"
 	"parley/actors/keys"
+	"parley/cmd/parley/proc"
 	"parley/cmd/parley/terminal"
 )
 
@@ -79,17 +79,17 @@ func (s stateFolder) lock() (*lock, error) {
 	}
 	// holder holds it for an instant.
 	for try := 0; ; try++ {
-		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = proc.Lock(file)
 		if err == nil {
 			return writePID(file)
 		}
-		if try == 5 || !errors.Is(err, syscall.EWOULDBLOCK) {
+		if try == 5 || !errors.Is(err, proc.ErrLocked) {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
-	if !errors.Is(err, syscall.EWOULDBLOCK) {
+	if !errors.Is(err, proc.ErrLocked) {
 		return nil, fmt.Errorf("lock the state folder: %w", err)
 	}
 	return nil, alreadyRunning(file)
@@ -129,7 +129,7 @@ func readPID(file *os.File) int {
 // release releases the lock. The file stays: removing it could remove the lock of another process. Closing alone would
 // leave the lock with a child that is forked and has not started its program yet.
 func (l *lock) release() error {
-	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+	return errors.Join(proc.Unlock(l.file), l.file.Close())
 }
 
 // holder reports whether a process runs on the folder, and returns its number.
@@ -142,8 +142,8 @@ func (s stateFolder) holder() (pid int, locked bool, err error) {
 		return 0, false, err
 	}
 	defer file.Close() //nolint:errcheck // only looked at
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	err = proc.LockShared(file)
+	if errors.Is(err, proc.ErrLocked) {
 		return readPID(file), true, nil
 	}
 	return 0, false, err

@@ -120,11 +120,19 @@ type Agent interface {
 	Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error)
 	// Compile reads the fields of a form as sending it would, and returns them as its recipient sees them.
 	Compile(FormRequest) ([]events.Field, error)
-	// FollowAgents tells of the agents that the agent sees and a filter picks, or only of which if that is not "": first all
-	// there are, then each that changes, until ctx ends or tell returns an error. It calls all once, after the first.
-	FollowAgents(ctx context.Context, f view.AgentFilter, which string, tell func(s view.AgentStatus, gone bool) error, all func()) error
+	// WatchAgents watches the agents that the agent sees and a filter picks, or only which if that is not "". It calls changed
+	// when there is something new after the last Next, or when the node stops. Changed must not block.
+	WatchAgents(ctx context.Context, f view.AgentFilter, which string, changed func()) (AgentWatch, error)
 	Chronicle
 	Dialects
+}
+
+// AgentWatch watches the agents that an agent sees.
+type AgentWatch interface {
+	// Next returns the changes since the last call: at first all agents that are picked. It does not wait.
+	Next(context.Context) ([]view.AgentChange, error)
+	// Stop ends the watch.
+	Stop()
 }
 
 // Mail lists and follows the messages of an agent.
@@ -137,6 +145,8 @@ type Mail interface {
 	All(ctx context.Context, f view.MessageFilter) iter.Seq2[view.Message, error]
 	// Since returns the messages that changed after a cursor. It does not wait.
 	Since(ctx context.Context, f view.MessageFilter, cursor uint64) (view.Inbox, error)
+	// Watch calls changed after each change of the messages, until stop. Changed must not block.
+	Watch(changed func()) (stop func())
 	// Changes blocks until messages have changed after a cursor, and returns them.
 	Changes(ctx context.Context, f view.MessageFilter, cursor uint64) (view.Inbox, error)
 	// FormsOf returns the messages whose forms have an origin, oldest first. Empty members of the origin match all.

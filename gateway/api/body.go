@@ -20,6 +20,11 @@ func TooLarge() error {
 	return parley.Refuse(parley.TooLarge, "a request may have %d bytes at most", MaxBody)
 }
 
+// TooDeep returns the refusal of a request that is nested too deeply.
+func TooDeep() error {
+	return parley.Refuse(parley.TooLarge, "a request may be nested %d deep at most", MaxDepth)
+}
+
 // CheckBody refuses a request that is not valid UTF-8, for which a decoder would silently put replacement characters,
 // and one that is nested too deeply.
 func CheckBody(body []byte) error {
@@ -27,7 +32,7 @@ func CheckBody(body []byte) error {
 		return parley.Refuse(parley.InvalidArgument, "the request is not valid UTF-8")
 	}
 	if capabilities.Nesting(body) > MaxDepth {
-		return parley.Refuse(parley.TooLarge, "a request may be nested %d deep at most", MaxDepth)
+		return TooDeep()
 	}
 	return nil
 }

@@ -28,46 +28,101 @@ func (b Batch) After(i int) Position {
 // reads the next batch only when the last was delivered: a slow reader gets larger batches, and delays nobody else. It
 // returns nil when ctx has ended.
 func Follow(ctx context.Context, m Mail, f view.MessageFilter, at Position, deliver func(Batch) error) error {
-	seen := at.seen
-	if at.isWithin() {
-		if err := finish(ctx, m, f, at, deliver); err != nil {
-			return err
-		}
-		seen = at.upTo
-	}
+	r := NewFollower(m, f, at)
 	for ctx.Err() == nil {
-		in, err := m.Changes(ctx, f, seen)
+		b, err := r.next(ctx, m.Changes)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := deliver(Batch{From: seen, UpTo: in.Cursor, Messages: in.Messages}); err != nil {
+		if err := deliver(b); err != nil {
 			return err
 		}
-		seen = in.Cursor
 	}
 	return nil
 }
 
-// finish delivers the rest of a batch of which the reader has a part.
-func finish(ctx context.Context, m Mail, f view.MessageFilter, at Position, deliver func(Batch) error) error {
-	for at.seen < at.upTo {
-		in, err := m.Since(ctx, f, at.seen)
+// Follower reads the messages that a filter picks, batch by batch, from a position on.
+type Follower struct {
+	mail   Mail
+	filter view.MessageFilter
+	at     Position
+}
+
+// NewFollower returns a follower that begins at a position.
+func NewFollower(m Mail, f view.MessageFilter, at Position) *Follower {
+	return &Follower{mail: m, filter: f, at: at}
+}
+
+// Next returns the next batch, which is empty if nothing has changed. It does not wait.
+func (r *Follower) Next(ctx context.Context) (Batch, error) { return r.next(ctx, r.mail.Since) }
+
+// next returns the rest of a batch of which the reader has a part, and then what read returns.
+func (r *Follower) next(ctx context.Context, read func(context.Context, view.MessageFilter, uint64) (view.Inbox, error)) (Batch, error) {
+	for r.at.isWithin() {
+		in, err := r.mail.Since(ctx, r.filter, r.at.seen)
+		if err != nil {
+			return Batch{}, err
+		}
+		b := Batch{From: r.at.seen, UpTo: min(in.Cursor, r.at.upTo), Messages: r.at.rest(in.Messages)}
+		if in.Cursor >= r.at.upTo || in.Cursor <= r.at.seen {
+			r.at = At(r.at.upTo)
+		} else {
+			r.at.seen = b.UpTo
+		}
+		if len(b.Messages) > 0 {
+			return b, nil
+		}
+	}
+	in, err := read(ctx, r.filter, r.at.seen)
+	if err != nil {
+		return Batch{}, err
+	}
+	b := Batch{From: r.at.seen, UpTo: in.Cursor, Messages: in.Messages}
+	r.at = At(in.Cursor)
+	return b, nil
+}
+
+// FollowAgents tells of the agents that an agent sees and a filter picks, or only of which if that is not "": first all
+// there are, then each that changes, until ctx ends or tell returns an error. It calls all once, after the first. It
+// returns nil when ctx has ended.
+func FollowAgents(ctx context.Context, a Agent, f view.AgentFilter, which string, tell func(view.AgentChange) error, all func()) error {
+	changed := make(chan struct{}, 1)
+	w, err := a.WatchAgents(ctx, f, which, func() {
+		select {
+		case changed <- struct{}{}:
+		default: // it has yet to look
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for {
+		news, err := w.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if in.Cursor <= at.seen {
+		for _, c := range news {
+			if err := tell(c); err != nil {
+				return err
+			}
+		}
+		if all != nil {
+			all()
+			all = nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
 			return nil
 		}
-		end := min(in.Cursor, at.upTo)
-		if err := deliver(Batch{From: at.seen, UpTo: end, Messages: at.rest(in.Messages)}); err != nil {
-			return err
-		}
-		at.seen = end
 	}
-	return nil
 }
 
 // Cursor is the text of a position. In JSON it may be a number too.

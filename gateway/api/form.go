@@ -8,7 +8,8 @@ import (
 	"parley/events"
 )
 
-// FormRequest sends a form.
+// FormRequest sends a form. Remind has the times after which who may answer is reminded, as in "1h". Escalate lets others
+// answer too. A deadline that has passed by then wins over both.
 type FormRequest struct {
 	Acting
 	Recipient   string            `json:"recipient"`
@@ -19,6 +20,14 @@ type FormRequest struct {
 	Key         string            `json:"key,omitempty"`
 	Deadline    capabilities.Time `json:"deadline,omitzero"`
 	NoForward   bool              `json:"noForward,omitempty"`
+	Remind      []events.Delay    `json:"remind,omitempty"`
+	Escalate    []Escalation      `json:"escalate,omitempty"`
+}
+
+// Escalation lets another agent answer a form that is still open after a time.
+type Escalation struct {
+	After events.Delay `json:"after"` // as in "4h"
+	To    string       `json:"to"`    // a path of the asker's names, or an agent's ID or locator
 }
 
 // Fields are the definitions of a form's fields.
@@ -118,6 +127,26 @@ type EndRequest struct {
 	FormRef
 	Reason string `json:"reason,omitempty"`
 }
+
+// SetAwayRequest has the forms that come while the agent is away forwarded to another agent, if one is given. The agent
+// may still answer them. No Until ends the absence.
+type SetAwayRequest struct {
+	Acting
+	From  capabilities.Time `json:"from,omitzero"` // default now
+	Until capabilities.Time `json:"until,omitzero"`
+	To    string            `json:"to,omitempty"`
+}
+
+// SetMemberRequest adds a member to the agent, which makes it a group, or removes one. The forms of a group are forwarded to
+// its members as they come, and a new member gets the open ones.
+type SetMemberRequest struct {
+	Acting
+	Agent  string `json:"agent"`
+	Remove bool   `json:"remove,omitempty"`
+}
+
+// StandInsRequest lists to whom the agent's forms are forwarded as they come.
+type StandInsRequest struct{ Acting }
 
 // ForwardFormRequest hands a form on.
 type ForwardFormRequest struct {

@@ -80,12 +80,14 @@ type FollowMessagesRequest struct {
 	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }
 
-// ReadLogRequest reads the agent's log: the events after a version, oldest first.
+// ReadLogRequest reads the agent's log: the events after a version, oldest first. With WaitMs it waits for so long if there
+// are none.
 type ReadLogRequest struct {
 	Acting
 	After   uint64 `json:"after,omitempty"`
 	Limit   int    `json:"limit,omitempty"`   // default 500, at most 5,000
 	Journal bool   `json:"journal,omitempty"` // without the events that are in the archive
+	WaitMs  int64  `json:"waitMs,omitempty"`  // at most 50,000
 }
 
 // ReadLogResponse has the events. If there are More, the version of the last is the "after" of the next page.

@@ -91,6 +91,9 @@ func Operations() []Operation {
 		of[DecideManyRequest, DecideManyResponse]("decide_many", ScopeAnswer, 0),
 		of[EndRequest, view.Outcome]("decline_form", ScopeAnswer, 0),
 		of[ForwardFormRequest, Done]("forward_form", ScopeAnswer, 0),
+		of[SetAwayRequest, view.StandIns]("set_away", ScopeAnswer, 0),
+		of[SetMemberRequest, view.StandIns]("set_member", ScopeAnswer, 0),
+		of[StandInsRequest, view.StandIns]("list_stand_ins", ScopeRead, 0),
 		of[ResolveRequest, view.Outcome]("resolve", ScopeAnswer, 0),
 		of[EndRequest, view.Outcome]("reject", ScopeAnswer, 0),
 		of[SendRequest, view.Sent]("send", ScopeAsk, 0),
@@ -106,7 +109,7 @@ func Operations() []Operation {
 		of[MessageRequest, view.Message]("get_message", ScopeRead, 0),
 		of[ListMessagesRequest, view.Inbox]("list_messages", ScopeRead, lists),
 		of[FollowMessagesRequest, view.Inbox]("follow_messages", ScopeRead, waits|lists),
-		of[ReadLogRequest, ReadLogResponse]("read_log", ScopeRead, lists),
+		of[ReadLogRequest, ReadLogResponse]("read_log", ScopeRead, waits|lists),
 		of[CompleteRequest, CompleteResponse]("complete", ScopeRead, 0),
 
 		of[FetchAgentsRequest, FetchAgentsResponse]("fetch_agents", ScopeRead, lists),

@@ -38,17 +38,17 @@ func (a agent) Rules() api.Rules { return a.Agent.Rules() }
 // Output implements api.Agent.
 func (a agent) Output() api.Output { return a.Agent.Output() }
 
-// FollowAgents implements api.Agent.
-func (a agent) FollowAgents(ctx context.Context, f view.AgentFilter, which string, tell func(s view.AgentStatus, gone bool) error, all func()) error {
+// WatchAgents implements api.Agent.
+func (a agent) WatchAgents(ctx context.Context, f view.AgentFilter, which string, changed func()) (api.AgentWatch, error) {
 	var only capabilities.ID
 	if which != "" {
 		one, err := a.Agents().Find(ctx, which)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		only = one.ID()
 	}
-	return a.Agents().Follow(ctx, f, only, tell, all)
+	return a.Agents().Watch(f, only, changed), nil
 }
 
 // Compile implements api.Agent.

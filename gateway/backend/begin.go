@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/mailbox"
 	"parley/mailbox/form"
 )
 
@@ -151,9 +152,14 @@ func (b *Backend) readAnswer(ctx context.Context, p api.Principal, r api.Request
 // askOf returns the ask of a request.
 func askOf(r api.FormRequest) (actors.Ask, error) {
 	fields, err := r.Fields.List(form.ParseFields)
+	var steps []mailbox.Escalation
+	for _, e := range r.Escalate {
+		steps = append(steps, mailbox.Escalation(e))
+	}
 	return actors.Ask{
 		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: fields,
 		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
+		Remind: r.Remind, Escalate: steps,
 	}, err
 }
 

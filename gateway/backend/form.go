@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/mailbox"
 	"parley/mailbox/form"
 )
 
@@ -142,6 +143,18 @@ func end(ctx context.Context, r api.EndRequest, how func(context.Context, capabi
 		return view.Outcome{}, err
 	}
 	return how(ctx, ref, r.Reason)
+}
+
+func setAway(ctx context.Context, a *actors.Agent, r api.SetAwayRequest) (view.StandIns, error) {
+	return a.SetAway(ctx, mailbox.SetAway{From: r.From, Until: r.Until, Delegate: r.To})
+}
+
+func setMember(ctx context.Context, a *actors.Agent, r api.SetMemberRequest) (view.StandIns, error) {
+	return a.SetMember(ctx, mailbox.SetMember{Agent: r.Agent, In: !r.Remove})
+}
+
+func listStandIns(ctx context.Context, a *actors.Agent, _ api.StandInsRequest) (view.StandIns, error) {
+	return a.StandIns(ctx)
 }
 
 func forwardForm(ctx context.Context, a *actors.Agent, r api.ForwardFormRequest) (api.Done, error) {

@@ -112,6 +112,22 @@ func followMessages(ctx context.Context, a *actors.Agent, r api.FollowMessagesRe
 const logStep = 64
 
 func readLog(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (api.ReadLogResponse, error) {
+	got, err := readLogPage(ctx, a, r)
+	if err != nil || r.WaitMs == 0 || len(got.Entries) > 0 || len(got.Missing) > 0 {
+		return got, err
+	}
+	waiting, cancel, err := bounded(ctx, &r.WaitMs)
+	if err != nil {
+		return got, err
+	}
+	defer cancel()
+	if now, err := a.Beyond(waiting, r.After); err != nil || now <= r.After {
+		return got, err
+	}
+	return readLogPage(ctx, a, r)
+}
+
+func readLogPage(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (api.ReadLogResponse, error) {
 	limit := r.Limit
 	if limit <= 0 {
 		limit = 500

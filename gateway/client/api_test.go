@@ -49,6 +49,9 @@ func TestClientTypesMatchAPI(t *testing.T) {
 		own[same, Sent]("reply"),
 		own[same, Message]("get_message"),
 		own[same, Message]("amend_form"),
+		own[same, StandIns]("set_away"),
+		own[same, StandIns]("set_member"),
+		own[same, StandIns]("list_stand_ins"),
 		own[same, messagePage]("list_messages"),
 		own[same, messagePage]("follow_messages"),
 		own[same, Located]("locate"),
@@ -119,7 +122,7 @@ func unfold(s openapi.Schemas, of *openapi.Schema, path string, all map[string]s
 			kind = []byte(err.Error())
 		}
 		all[path] = string(kind)
-		if all[path] == `["string","integer"]` { // both are accepted
+		if of.OneOf != nil { // both are accepted
 			all[path] = `"string"`
 		}
 	}

@@ -31,7 +31,7 @@ func (b body) frame() []byte {
 }
 
 // plainBody returns a body of msgpack. It returns false for one that no frame may hold: text that is not UTF-8 stands in it,
-// or values nest too deeply.
+// or values nest deeper than a frame may.
 func plainBody(b []byte) (body, bool) {
 	r := mux.NewReader(b)
 	r.Raw()
@@ -89,6 +89,9 @@ func (m *members) ref(r api.FormRef) {
 
 // formBody returns the request for a form.
 func (c *Client) formBody(f Form) (body, error) {
+	if len(f.Remind)+len(f.Escalate) > 0 { // few have those
+		return c.request(f)
+	}
 	m := newMembers()
 	m.text("as", c.options.As)
 	m.add("recipient")

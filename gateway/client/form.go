@@ -21,6 +21,28 @@ type Form struct {
 	Key         string    `json:"key,omitempty"`     // idempotency key, of 255 bytes at most: the same one is the same form
 	Deadline    time.Time `json:"deadline,omitzero"` // it expires then
 	NoForward   bool      `json:"noForward,omitempty"`
+
+	Remind   []Delay      `json:"remind,omitempty"` // when who may answer is reminded, after it was asked
+	Escalate []Escalation `json:"escalate,omitempty"`
+}
+
+// Delay is a time after a form was asked.
+type Delay time.Duration
+
+// MarshalText writes the delay as in "1h0m0s".
+func (d Delay) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads a delay as in "1h".
+func (d *Delay) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Delay(parsed)
+	return err
+}
+
+// Escalation lets another agent answer a form that is still open after a time.
+type Escalation struct {
+	After Delay  `json:"after"`
+	To    string `json:"to"` // as in Form
 }
 
 // Field is one question of a form. Type is one of text, textarea, number, checkbox, select, multiselect, radio, buttons,

@@ -59,6 +59,7 @@ type Message struct {
 	Revision     uint64    `json:"revision,omitempty"`  // of the question, if it was amended; the form as it was asked is 1
 
 	Amendment *Amended `json:"amendment,omitempty"` // the last one, if the question was amended
+	Route     *Route   `json:"route,omitempty"`     // of a form that is reminded of or escalated
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
 
@@ -71,6 +72,22 @@ type Amended struct {
 	At      time.Time `json:"at"`
 	Note    string    `json:"note,omitempty"` // why, in the asker's words
 	Changes []string  `json:"changes"`        // the parts that changed, in words
+}
+
+// Route is what has become of a form's reminders and escalations. Those to come are shown to its asker alone.
+type Route struct {
+	Reminded   uint32    `json:"reminded,omitempty"`  // reminders that have been due
+	RemindedAt time.Time `json:"remindedAt,omitzero"` // the time of the last
+	RemindsAt  time.Time `json:"remindsAt,omitzero"`  // the time of the next
+	Steps      []Step    `json:"escalations,omitempty"`
+}
+
+// Step is an escalation of a form.
+type Step struct {
+	To    ID        `json:"to"`
+	Name  string    `json:"toName,omitempty"`
+	At    time.Time `json:"at"`              // when it was made, or will be
+	Cause string    `json:"cause,omitempty"` // escalated or unreachable; "" if it is to come
 }
 
 // Archived describes a message in a list whose content is in a segment of the node's archive that is elsewhere. Its type

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -133,4 +134,37 @@ func (c *Client) Resolve(ctx context.Context, request ID, name string) (Outcome,
 // Forward forwards a form to another agent. The first answer settles it.
 func (c *Client) Forward(ctx context.Context, form ID, to string) error {
 	return c.Call(ctx, "forward_form", api.ForwardFormRequest{FormRef: refTo(form), Recipient: to}, nil)
+}
+
+// StandIns are the agents to which the forms of an agent are forwarded as they come.
+type StandIns struct {
+	Away    *Away   `json:"away,omitempty"` // nil if the agent is not away, and will not be
+	Members []Party `json:"members"`        // of a group
+}
+
+// Away is an absence of an agent.
+type Away struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+	To    *Party    `json:"to,omitempty"` // to whom forms are forwarded; nil for nobody
+}
+
+// SetAway has the forms that come until a time forwarded to another agent, or to nobody if to is "". The zero time ends the
+// absence.
+func (c *Client) SetAway(ctx context.Context, until time.Time, to string) (StandIns, error) {
+	r := api.SetAwayRequest{To: to}
+	if !until.IsZero() {
+		r.Until = capabilities.At(until)
+	}
+	return get[StandIns](ctx, c, "set_away", r)
+}
+
+// SetMember adds a member to the agent, which makes it a group, or removes one.
+func (c *Client) SetMember(ctx context.Context, agent string, in bool) (StandIns, error) {
+	return get[StandIns](ctx, c, "set_member", api.SetMemberRequest{Agent: agent, Remove: !in})
+}
+
+// StandIns returns to whom the agent's forms are forwarded as they come.
+func (c *Client) StandIns(ctx context.Context) (StandIns, error) {
+	return get[StandIns](ctx, c, "list_stand_ins", api.StandInsRequest{})
 }

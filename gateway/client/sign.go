@@ -11,7 +11,7 @@ import (
 
 // maxSigned is the number of agents that are signed in on a connection, below the node's own limit. For another one, the agent
 // signs out whose last call was the longest ago.
-const maxSigned = 512
+const maxSigned = 1000
 
 // sign is an agent that is signed in on a connection. The lock of that guards it.
 type sign struct {

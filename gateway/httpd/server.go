@@ -252,9 +252,8 @@ const filesKept = 256
 
 // Affordable bounds a number of connections to half of the files that the process may open.
 func Affordable(connections int64) int {
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
-		most := max(int64(min(files.Cur, 1<<30))-filesKept, 32) / 2
+	if files, limited := fileLimit(); limited {
+		most := max(int64(min(files, 1<<30))-filesKept, 32) / 2
 		connections = min(connections, most)
 	}
 	return int(min(connections, 1<<30))

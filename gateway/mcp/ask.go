@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -28,6 +29,9 @@ type question struct {
 	Recipient string     `json:"recipient"`
 	Key       string     `json:"key"`
 	ExpiresIn float64    `json:"expiresInSeconds"`
+
+	Remind   []events.Delay   `json:"remind"`
+	Escalate []api.Escalation `json:"escalate"`
 }
 
 // waiting has the longest wait of a call.
@@ -48,7 +52,7 @@ func (w waiting) duration() (time.Duration, error) {
 // send sends a form. It makes a key if there is none, so that the operation can be repeated. It goes on when the call is
 // cancelled, so that the form is known and can be withdrawn.
 func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
-	request := api.FormRequest{Recipient: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key}
+	request := api.FormRequest{Recipient: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key, Remind: q.Remind, Escalate: q.Escalate}
 	switch q.Recipient {
 	case "":
 		request.Recipient = atHost

@@ -25,6 +25,13 @@ func tools() map[string]tool {
 	}
 }
 
+// operations has the operation of each tool, whose scope the agent needs.
+var operations = map[string]string{
+	"ask_user": "form", "send_form": "form", "await_answer": "await", "list_inbox": "list_messages", "answer_form": "respond_form",
+	"decline_form": "decline_form", "cancel_form": "cancel_form", "send_message": "send", "list_agents": "fetch_agents",
+	"wait_for_agent": "wait_for_finish",
+}
+
 // call is one call of a tool.
 type call struct {
 	*Server

@@ -166,6 +166,9 @@ func (s *Server) handler(who func(*sdk.CallToolRequest) (Client, error), do tool
 			return s.failed(r.Params.Name, err), nil
 		}
 		defer s.leave(a)
+		if err := a.May(operations[r.Params.Name]); err != nil {
+			return s.failed(r.Params.Name, err), nil
+		}
 		c := &call{Server: s, agent: a, request: r}
 		got, err := s.perform(ctx, do, c)
 		if c.sent != "" && s.isCancelled(ctx) {

@@ -39,7 +39,7 @@ func (s *Session) begin(a *agent, f Frame) error {
 	case twice:
 		return parley.Refuse(parley.InvalidArgument, "the ID %d is under way already", f.ID)
 	case going:
-		return s.finish(f.ID, a, nil, api.ErrStopping)
+		return s.reply(a, f.ID, nil, api.ErrStopping)
 	}
 	if err := s.try(a, f); err != nil {
 		return s.finish(f.ID, a, nil, err)

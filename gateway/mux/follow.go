@@ -7,7 +7,6 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway/api"
-	"parley/internal/pack"
 )
 
 // followMessagesRequest is the body of a follow of messages, from a cursor on.
@@ -33,17 +32,32 @@ func (c *call) followMessages(allowed uint64) error {
 	if err != nil {
 		return err
 	}
-	return c.follow(r.As, allowed, func(ctx context.Context, a api.Agent, send func(any) error) error {
-		return api.Follow(ctx, a.Mail(), r.MessageFilter, at, func(b api.Batch) error {
-			for i, m := range b.Messages {
-				if err := send(messageItem{b.After(i).String(), m}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	return c.follow(r.As, allowed, func(_ context.Context, a api.Agent, changed func()) (source, error) {
+		return &messages{follower: api.NewFollower(a.Mail(), r.MessageFilter, at), end: a.Mail().Watch(changed)}, nil
 	})
 }
+
+// messages yields the messages of a follow.
+type messages struct {
+	follower *api.Follower
+	end      func()
+	batch    api.Batch
+	next     int // of the batch
+}
+
+func (s *messages) item(ctx context.Context) (item any, err error) {
+	if s.next == len(s.batch.Messages) {
+		s.next = 0
+		if s.batch, err = s.follower.Next(ctx); err != nil || len(s.batch.Messages) == 0 {
+			return nil, err
+		}
+	}
+	i := s.next
+	s.next++
+	return messageItem{s.batch.After(i).String(), s.batch.Messages[i]}, nil
+}
+
+func (s *messages) stop() { s.end() }
 
 // followAgentsRequest is the body of a follow of agents.
 type followAgentsRequest struct {
@@ -71,97 +85,197 @@ func (c *call) followAgents(allowed uint64) error {
 	if err := c.request.Read(&r); err != nil {
 		return err
 	}
-	return c.follow(r.As, allowed, func(ctx context.Context, a api.Agent, send func(any) error) error {
-		return a.FollowAgents(ctx, r.AgentFilter, r.AgentID, func(s view.AgentStatus, gone bool) error {
-			if gone {
-				return send(agentItem{remove, &s})
-			}
-			return send(agentItem{upsert, &s})
-		}, func() { _ = send(agentItem{Kind: told}) }) // it fails if the follow ends
+	return c.follow(r.As, allowed, func(ctx context.Context, a api.Agent, changed func()) (source, error) {
+		w, err := a.WatchAgents(ctx, r.AgentFilter, r.AgentID, changed)
+		if err != nil {
+			return nil, err
+		}
+		return &agentChanges{watch: w}, nil
 	})
 }
 
-// follow has run send items, as the client allows, until the follow ends. Send blocks until an item is allowed.
-func (c *call) follow(as string, allowed uint64, run func(ctx context.Context, a api.Agent, send func(any) error) error) error {
-	account := c.agent.principal.Account()
-	if err := account.Take(api.KindSubscriptions, 1); err != nil {
+// agentChanges yields the agents of a follow.
+type agentChanges struct {
+	watch api.AgentWatch
+	news  []view.AgentChange
+	read  bool // the agents that there were
+	told  bool // that all of them were sent
+}
+
+func (s *agentChanges) item(ctx context.Context) (any, error) {
+	for len(s.news) == 0 {
+		if s.read && !s.told {
+			s.told = true
+			return agentItem{Kind: told}, nil
+		}
+		news, err := s.watch.Next(ctx)
+		if err != nil || s.told && len(news) == 0 {
+			return nil, err
+		}
+		s.news, s.read = news, true
+	}
+	c := s.news[0]
+	s.news = s.news[1:]
+	if c.Gone {
+		return agentItem{remove, &c.Status}, nil
+	}
+	return agentItem{upsert, &c.Status}, nil
+}
+
+func (s *agentChanges) stop() { s.watch.Stop() }
+
+// source yields what is followed.
+type source interface {
+	// item returns the next item, or nil if there is none now. It does not wait.
+	item(context.Context) (any, error)
+	// stop ends what the source watches.
+	stop()
+}
+
+// follow sends the items of a source as they come and as the client allows. It has a goroutine only while it has something
+// to do.
+type follow struct {
+	call   *call
+	as     string
+	open   func(ctx context.Context, a api.Agent, changed func()) (source, error)
+	source source // of the goroutine; nil before it is open
+
+	mu      sync.Mutex
+	credit  uint64 // items that the client takes
+	running bool   // it has a goroutine
+	again   bool   // which has to look again
+	ended   bool
+}
+
+// follow has the items of a source sent until the follow ends. Open opens the source, which calls changed when it may have
+// items.
+func (c *call) follow(as string, allowed uint64, open func(ctx context.Context, a api.Agent, changed func()) (source, error)) error {
+	if err := c.agent.principal.Account().Take(api.KindSubscriptions, 1); err != nil {
 		return err
 	}
-	credit := newCredit(allowed)
+	f := &follow{call: c, as: as, open: open, credit: allowed}
 	c.session.mu.Lock()
 	if t := c.session.under[c.id]; t != nil {
-		t.credit = credit
+		t.follow = f
 	}
 	c.session.mu.Unlock()
-	err := c.session.run(c.agent, c.id, true, func(ctx context.Context) {
-		defer account.Give(api.KindSubscriptions, 1)
-		c.finish(pack.AppendMap(nil, 0), c.session.survive("follow", func() error {
-			a, err := c.session.o.Backend.Agent(ctx, c.agent.principal, as)
-			if err != nil {
-				return err
-			}
-			return run(ctx, a, func(item any) error { return c.send(ctx, credit, item) })
-		}))
-	})
-	if err != nil {
-		account.Give(api.KindSubscriptions, 1)
-	}
-	return err
-}
-
-// send sends an item when the client allows it, and has taken most of what was sent before.
-func (c *call) send(ctx context.Context, credit *credit, item any) error {
-	if err := credit.take(ctx); err != nil {
-		return err
-	}
-	if err := c.session.out.await(ctx, &c.agent.queue); err != nil {
-		return err
-	}
-	if err := c.session.o.Backend.Check(ctx, c.agent.principal); err != nil {
-		return err
-	}
-	body, err := c.encode(nil, item)
-	if err != nil {
-		return err
-	}
-	c.session.item(c.id, c.agent, Item, body)
+	c.session.mayCancel(c.id, f.cancel, nil)
+	f.wake()
 	return nil
 }
 
-// credit counts the items that a client takes of a follow.
-type credit struct {
-	mu   sync.Mutex
-	left uint64
-	more chan struct{} // has room for one
+// wake has the follow look for what it can send. It does not block.
+func (f *follow) wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wakeLocked()
 }
 
-func newCredit(n uint64) *credit { return &credit{left: n, more: make(chan struct{}, 1)} }
-
-// add allows n items more.
-func (c *credit) add(n uint64) {
-	c.mu.Lock()
-	c.left += min(n, math.MaxUint64-c.left)
-	c.mu.Unlock()
-	select {
-	case c.more <- struct{}{}:
+func (f *follow) wakeLocked() {
+	switch {
+	case f.ended:
+	case f.running:
+		f.again = true
 	default:
+		f.running = true
+		f.call.session.work.Go(f.run)
 	}
 }
 
-// take blocks until an item is allowed, or ctx ends.
-func (c *credit) take(ctx context.Context) error {
-	for {
-		c.mu.Lock()
-		if c.left > 0 {
-			c.left--
-			c.mu.Unlock()
-			return nil
-		}
-		c.mu.Unlock()
-		select {
-		case <-c.more:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+// allow allows n items more.
+func (f *follow) allow(n uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.credit += min(n, math.MaxUint64-f.credit)
+	f.wakeLocked()
+}
+
+// cancel ends the follow for a client that wants no more of it.
+func (f *follow) cancel() {
+	if f.end() {
+		f.call.session.o.Monitor.Ended(f.call.session.calls, f.call.operation.Name, nil, f.call.started)
+	}
+}
+
+// end ends the follow, and reports whether it had not ended. The goroutine, if there is one, stops the source.
+func (f *follow) end() bool {
+	f.mu.Lock()
+	first, running := !f.ended, f.running
+	f.ended = true
+	f.mu.Unlock()
+	if first {
+		f.call.agent.principal.Account().Give(api.KindSubscriptions, 1)
+		if !running {
+			f.stop()
 		}
 	}
+	return first
+}
+
+func (f *follow) stop() {
+	if f.source != nil {
+		f.source.stop()
+	}
+}
+
+// run sends what there is to send.
+func (f *follow) run() {
+	for {
+		err := f.call.session.survive("follow", f.send)
+		if err != nil && f.end() {
+			f.call.finish(nil, err)
+		}
+		f.mu.Lock()
+		f.running = f.again && !f.ended
+		f.again = false
+		running, ended := f.running, f.ended
+		f.mu.Unlock()
+		if ended {
+			f.stop()
+		}
+		if !running {
+			return
+		}
+	}
+}
+
+// send sends items until there are none, the client allows no more, or it has much of what was sent before still to take.
+func (f *follow) send() (err error) {
+	c := f.call
+	s, ctx := c.session, c.session.alive
+	if f.source == nil {
+		a, err := s.o.Backend.Agent(ctx, c.agent.principal, f.as)
+		if err != nil {
+			return err
+		}
+		if f.source, err = f.open(ctx, a, f.wake); err != nil {
+			return err
+		}
+	}
+	for f.maySend() {
+		item, err := f.source.item(ctx)
+		if err != nil || item == nil {
+			return err
+		}
+		if err := s.o.Backend.Check(ctx, c.agent.principal); err != nil {
+			return err
+		}
+		body, err := c.encode(nil, item)
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.credit--
+		f.mu.Unlock()
+		s.item(c.id, c.agent, Item, body)
+	}
+	return nil
+}
+
+// maySend reports whether an item may be sent now. If not, the follow is woken when it may, unless it has ended.
+func (f *follow) maySend() bool {
+	f.mu.Lock()
+	allowed := f.credit > 0 && !f.ended
+	f.mu.Unlock()
+	return allowed && f.call.session.out.hasRoom(&f.call.agent.queue, f)
 }

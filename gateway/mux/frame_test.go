@@ -91,7 +91,7 @@ func TestABodyIsTheJSONOfItsMap(t *testing.T) {
 	for _, want := range []string{
 		`{}`, `[]`, `null`, `true`, `-1`, `127`, `128`, `70000`, `-70000`, `18446744073709551615`, `-9223372036854775808`, `1.5`, `1e+300`,
 		`{"a":[1,2,{"b":"\"\\\n\u2028é"}],"c":null,"long":"` + strings.Repeat("é", 40_000) + `"}`,
-		`{"a":` + strings.Repeat("[", MaxDepth-2) + strings.Repeat("]", MaxDepth-2) + `}`,
+		`{"a":` + strings.Repeat("[", MaxDepth-1) + strings.Repeat("]", MaxDepth-1) + `}`,
 	} {
 		var v any
 		dec := json.NewDecoder(strings.NewReader(want))
@@ -122,11 +122,18 @@ func TestABodyIsTheJSONOfItsMap(t *testing.T) {
 	for _, bad := range [][]byte{
 		{}, {0xc1}, {0xca, 0x7f, 0xc0, 0, 0}, {0x81, 1, 1}, {0xdd, 0xff, 0xff, 0xff, 0xff}, {0xdf, 0xff, 0xff, 0xff, 0xff},
 		{0xdb, 0xff, 0xff, 0xff, 0xff, 'a'}, {0xa1, 0xff}, {0xd4, 2, 'x'}, {0xc4, 1, 1}, pack.AppendArray(AppendJSON(pack.AppendArray(nil, 1), "{"), 0),
-		bytes.Repeat([]byte{0x91}, MaxDepth+1), append(bytes.Repeat([]byte{0x91}, MaxDepth), 1),
 	} {
 		if text, err := ToJSON(bad); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("%x: %s, %v", bad, text, err)
 		}
+	}
+	for _, deep := range []int{MaxDepth + 1, 2000} {
+		if text, err := ToJSON(append(bytes.Repeat([]byte{0x91}, deep), 1)); parley.CodeOf(err) != parley.TooLarge {
+			t.Errorf("%d lists in each other: %s, %v", deep, text, err)
+		}
+	}
+	if body := NewReader(append(bytes.Repeat([]byte{0x91}, frameDepth), 1)); body.Raw() != nil || body.Err() == nil {
+		t.Error("a value of a frame nests too deep")
 	}
 	if text, err := ToJSON(pack.AppendFloat(nil, 3)); err != nil || string(text) != "3.0" {
 		t.Errorf("a number with a fraction: %s, %v", text, err)

@@ -8,11 +8,15 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/internal/pack"
 )
 
-// MaxDepth bounds how deep a body nests.
-const MaxDepth = 32
+// MaxDepth bounds how deep a body nests. A deeper request is refused as over HTTP.
+const MaxDepth = api.MaxDepth
+
+// frameDepth bounds how deep a value of a frame nests. A deeper one ends the connection.
+const frameDepth = 1024
 
 // jsonText is the type of the extension that holds JSON as text.
 const jsonText = 1
@@ -204,7 +208,7 @@ func (r *Reader) JSON() []byte {
 // Raw reads one value of any type, and returns its bytes.
 func (r *Reader) Raw() []byte {
 	from := r.rest
-	r.skip(MaxDepth)
+	r.skip(frameDepth)
 	if r.err != nil {
 		return nil
 	}

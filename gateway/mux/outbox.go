@@ -29,11 +29,11 @@ type outbox struct {
 	later func(fn func()) // calls fn after all frames have been added that a commit makes ready
 
 	mu     sync.Mutex
-	ready  []*queue      // with frames
-	waits  bool          // flush is to be called
-	taken  chan struct{} // closed when some are taken; nil if nobody waits for that
-	closed bool          // the end comes when all is taken
-	gone   bool          // nobody takes anything
+	ready  []*queue       // with frames
+	waits  bool           // flush is to be called
+	asleep map[waker]bool // to be woken when some are taken
+	closed bool           // the end comes when all is taken
+	gone   bool           // nobody takes anything
 }
 
 // add adds a frame for an agent. The writer gets it with the others that the same commit of the node makes ready. Add refuses
@@ -74,26 +74,22 @@ func (o *outbox) put(q *queue, f Frame) (first bool, err error) {
 	return first, nil
 }
 
-// await blocks until few of an agent's frames are to be written, or ctx ends.
-func (o *outbox) await(ctx context.Context, q *queue) error {
-	for {
-		o.mu.Lock()
-		if o.gone || len(q.frames) <= maxAhead {
-			o.mu.Unlock()
-			return nil
-		}
-		if o.taken == nil {
-			o.taken = make(chan struct{})
-		}
-		taken := o.taken
-		o.mu.Unlock()
-		select {
-		case <-taken:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// hasRoom reports whether few of an agent's frames are to be written. If not, it wakes w when some are taken.
+func (o *outbox) hasRoom(q *queue, w waker) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone || len(q.frames) <= maxAhead {
+		return true
 	}
+	if o.asleep == nil {
+		o.asleep = map[waker]bool{}
+	}
+	o.asleep[w] = true
+	return false
 }
+
+// waker waits for room.
+type waker interface{ wake() } // which must not block
 
 // flush wakes the writer.
 func (o *outbox) flush() {
@@ -126,12 +122,15 @@ func (o *outbox) next(ctx context.Context, b []byte) ([]byte, bool) {
 		for len(o.ready) > 0 && len(b) < writeSize {
 			b = o.takePiece(b)
 		}
-		if len(b) > 0 && o.taken != nil {
-			close(o.taken)
-			o.taken = nil
+		var woken map[waker]bool
+		if len(b) > 0 {
+			woken, o.asleep = o.asleep, nil
 		}
 		more, closed := len(o.ready) > 0, o.closed
 		o.mu.Unlock()
+		for w := range woken {
+			w.wake()
+		}
 		if more {
 			o.nudge()
 		}

@@ -279,7 +279,7 @@ func (r *Reader) text() []byte {
 		r.fail() // its spaces would stay
 		return nil
 	}
-	text, err := r.appendJSON(nil, MaxDepth)
+	text, err := r.appendJSON(nil, MaxDepth+1)
 	if err != nil || len(text) == 0 {
 		r.fail()
 	}

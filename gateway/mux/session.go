@@ -52,7 +52,7 @@ type Options struct {
 }
 
 // Session serves one connection. One goroutine reads, one writes. A call that only waits for the disk or for somebody's
-// answer holds none. Each agent has its own places, and its own queue of frames, of which the writer takes turns.
+// answer holds none, nor does a follow that has nothing to send. Each agent has its own places, and its own queue of frames, of which the writer takes turns.
 type Session struct {
 	o    Options
 	conn Conn
@@ -84,7 +84,7 @@ type task struct {
 	agent  *agent
 	cancel func()
 	cut    func()  // ends a wait of a node that stops with a result; nil: it is refused
-	credit *credit // of a follow
+	follow *follow // nil for a call
 }
 
 // Serve serves a connection for a principal, until the client goes away, ctx ends, or the principal is good no more. When
@@ -230,8 +230,8 @@ func (s *Session) dispatch(f Frame) error {
 		s.mu.Lock()
 		t := s.under[f.ID]
 		s.mu.Unlock()
-		if t != nil && t.credit != nil {
-			t.credit.add(f.Credit)
+		if t != nil && t.follow != nil {
+			t.follow.allow(f.Credit)
 		}
 		return nil
 	case SignOut:
@@ -321,16 +321,14 @@ func (s *Session) cancel(id uint64, why error) {
 		return
 	}
 	delete(s.under, id)
+	if why != nil {
+		_ = s.reply(t.agent, id, nil, why) // the session ends if the client takes no more
+	}
+	s.closeIfIdle()
 	s.mu.Unlock()
 	if t.cancel != nil {
 		t.cancel()
 	}
-	if why != nil {
-		_ = s.reply(t.agent, id, nil, why) // the session ends if the client takes no more
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closeIfIdle()
 }
 
 // cutShort ends a wait because the node stops.
@@ -389,18 +387,16 @@ func (s *Session) survive(name string, do func() error) (err error) {
 	return do()
 }
 
-// finish answers what an ID is under way for. What was cancelled is not answered.
+// finish answers what an ID is under way for. What was cancelled is not answered. An ID is under way until its answer is
+// queued, since the session ends when nothing is.
 func (s *Session) finish(id uint64, a *agent, body []byte, err error) error {
 	s.mu.Lock()
-	_, under := s.under[id]
-	delete(s.under, id)
-	s.mu.Unlock()
-	if !under {
+	defer s.mu.Unlock()
+	if _, under := s.under[id]; !under {
 		return nil
 	}
+	delete(s.under, id)
 	err = s.reply(a, id, body, err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closeIfIdle()
 	return err
 }

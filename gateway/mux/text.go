@@ -9,16 +9,18 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/internal/pack"
 )
 
-// ToJSON returns a body as JSON. A body that is JSON as text is returned as it is. It refuses a malformed one.
+// ToJSON returns a body as JSON. A body that is JSON as text is returned as it is. It refuses a malformed one with
+// INVALID_ARGUMENT, and one that is nested too deeply with TOO_LARGE.
 func ToJSON(body []byte) ([]byte, error) {
 	r := NewReader(body)
 	if r.IsJSON() {
 		return r.JSON(), r.err
 	}
-	text, err := r.appendJSON(make([]byte, 0, len(body)+len(body)/4), MaxDepth)
+	text, err := r.appendJSON(make([]byte, 0, len(body)+len(body)/4), MaxDepth+1)
 	if err == nil {
 		err = r.err
 	}
@@ -26,8 +28,9 @@ func ToJSON(body []byte) ([]byte, error) {
 }
 
 func (r *Reader) appendJSON(b []byte, depth int) (_ []byte, err error) {
-	if depth == 0 {
+	if depth == 0 && r.err == nil {
 		r.fail()
+		r.err = api.TooDeep()
 	}
 	if r.err != nil {
 		return b, r.err

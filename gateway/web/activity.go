@@ -204,7 +204,9 @@ func (p *page) moments(l local, all []source, isProse bool) []moment {
 		switch {
 		case s.mail != nil:
 			d.finish()
-			d.add(moment{Key: s.key, At: s.at, Kind: "message"}, p.momentCard(l, *s.mail))
+			if c := p.momentCard(l, *s.mail); !d.asks(c) {
+				d.add(moment{Key: s.key, At: s.at, Kind: "message"}, c)
+			}
 		case s.ended != nil:
 			d.finish()
 			d.add(moment{Key: s.key, At: s.at, Kind: "ended", Text: p.endText(s.ended), Failed: s.ended.Error != ""}, nil)
@@ -250,6 +252,22 @@ type drawing struct {
 	open    bool                    // output is added to the last moment
 	tools   map[string]int          // by run and call, the index of its line
 	plans   map[capabilities.ID]int // by run, the index of its latest plan
+}
+
+// asks reports whether a moment before is an open ask identical to a card, which it decides too.
+func (d *drawing) asks(c *card) bool {
+	return slices.ContainsFunc(d.done, func(m moment) bool { return m.Card != nil && m.Card.AsksSame(&c.Message) })
+}
+
+// Keep returns the state of a question, which stays in the page while that is the same; "" for what may be drawn again.
+func (m moment) Keep() string {
+	switch {
+	case m.Card == nil || !m.Card.Waits():
+		return ""
+	case m.Card.Approval == nil:
+		return string(m.Card.Status)
+	}
+	return string(m.Card.Status) + " " + strconv.Itoa(m.Card.Approval.Many())
 }
 
 // add adds a moment.

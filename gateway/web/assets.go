@@ -62,6 +62,8 @@ func mediaType(name string) string {
 		return "application/typescript; charset=utf-8"
 	case ".css":
 		return "text/css; charset=utf-8"
+	case ".png":
+		return "image/png"
 	case ".svg":
 		return "image/svg+xml"
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/sanitize"
+	"parley/mailbox/form"
 )
 
 // widget is a field as a form draws it.
@@ -28,6 +29,8 @@ type widget struct {
 	Sample  string
 	Wrong   string
 	Hidden  string // its default with invisible characters shown; "" if it has none
+	Other   bool   // it is followed by a field for an answer in other words
+	Words   bool   // it is that field
 	Spec    string // the data for the check of the page's script
 }
 
@@ -74,6 +77,7 @@ func drawFields(key string, fields []events.Field, t *refusedAnswer) []widget {
 			Field: f, ID: key + "-" + strconv.Itoa(i), Control: control(i), Kind: drawnAs(f), Shown: cmp.Or(f.Label, f.Name),
 			Values: defaults(f), Sample: f.Example.Text(), Spec: FieldSpec(f),
 		}
+		w.Other, w.Words = form.TakesOther(fields, i), i > 0 && drawn[i-1].Other
 		w.Lone = len(fields) == 1 && w.Kind == drawButtons
 		if f.Example.IsNull() {
 			w.Sample = ""
@@ -134,6 +138,9 @@ func (w widget) choices() []choice {
 		})
 	}
 	for _, o := range w.Options {
+		if w.Other && o.Value == form.OtherOption {
+			o.Label = "Other…"
+		}
 		add(o.Value, cmp.Or(o.Label, o.Value), o.Description, slices.Contains(w.Values, o.Value))
 	}
 	if !w.Required && !w.Lone && (w.Kind == drawRadios || w.Kind == drawButtons) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,6 +41,9 @@ func (p *page) form() error {
 
 func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) error {
 	e, err := p.agent.Message(p.ctx(), ref)
+	if parley.CodeOf(err) == parley.Archived {
+		e, err = p.archived(ref, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -65,6 +69,20 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 	return p.show(status, "mail.html", f)
 }
 
+// archived returns a message whose content is in a segment of the archive that is elsewhere, as a list has it. That list
+// knows it by its number alone; for another reference it returns the error.
+func (p *page) archived(ref capabilities.FormRef, refused error) (view.Message, error) {
+	number, err := strconv.ParseUint(ref.String(), 10, 64)
+	if err != nil {
+		return view.Message{}, refused
+	}
+	in, err := p.agent.Mail().Last(p.ctx(), view.MessageFilter{All: true}, number+1, 1)
+	if err != nil || len(in.Messages) == 0 || in.Messages[0].Number != number || in.Messages[0].Archived == nil {
+		return view.Message{}, refused
+	}
+	return in.Messages[0], nil
+}
+
 // takeForm performs the operation that a plain HTML form asks for. It redirects to the page that shows the result, or
 // shows the form again with the error.
 func (p *page) takeForm(ref capabilities.FormRef) error {
@@ -80,7 +98,9 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	t := &refusedAnswer{Texts: readTexts(e.Fields, sent)}
 	if err := p.act(e, ref, sent, t.Texts); err != nil {
 		shown := api.Shown(err)
-		t.Wrong, t.Fields = shown.Message, shown.Fields
+		if t.Wrong, t.Fields = shown.Message, shown.Fields; shown.Code == parley.Amended {
+			t.Wrong = amendedMeanwhile
+		}
 		return p.showForm(ref, api.HTTPStatus(shown.Code), t)
 	}
 	there := url.URL{Path: p.base + p.r.URL.Path}
@@ -99,6 +119,9 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	return nil
 }
 
+// amendedMeanwhile says AMENDED in plain words.
+const amendedMeanwhile = "Not sent: the question was changed while you answered. Look at what it asks now, and answer again."
+
 // act performs the operation of the button that was pressed at a message.
 func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, texts []events.FieldText) error {
 	button := sent.Get("do")
@@ -107,10 +130,29 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 	}
 	texts = withoutEdit(texts)
 	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, texts)
+	if button == "amend" {
+		name, request = "amend_form", amendmentOf(e, api.Acting{As: p.as}, api.RefTo(ref.String()), sent)
+	}
 	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && len(several.Decisions) > 1 {
 		name, request = "decide_many", several
 	}
 	return p.perform(button, name, request)
+}
+
+// amendmentOf returns the changed question of a plain HTML form. It has fields only if a label has changed.
+func amendmentOf(e view.Message, as api.Acting, which api.FormRef, sent url.Values) api.AmendFormRequest {
+	title, description := sent.Get("title"), strings.ReplaceAll(sent.Get("description"), "\r\n", "\n")
+	r := api.AmendFormRequest{Acting: as, FormRef: which, Title: &title, Description: &description, Note: sent.Get("note")}
+	fields, changed := slices.Clone(e.Fields), false
+	for i, label := range sent["label"][:min(len(sent["label"]), len(fields))] {
+		if f := &fields[i]; label != cmp.Or(f.Label, f.Name) {
+			f.Label, changed = label, true
+		}
+	}
+	if changed {
+		r.Fields = api.FieldsOf(fields...)
+	}
+	return r
 }
 
 // perform performs the operation of a button. Several decisions fail if one does.

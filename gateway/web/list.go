@@ -247,7 +247,11 @@ func (p *page) list(q listQuery, before string, keys []string) (mailList, error)
 	if part.before > 0 {
 		l.Before = strconv.FormatUint(part.before, 10)
 	}
-	l.Rows = p.drawRows(local{q.As, mail}, part.messages, q.In())
+	all := make([]question, 0, len(part.messages))
+	for _, m := range slices.Backward(part.messages) { // newest first
+		all = append(all, question{m, local{q.As, mail}})
+	}
+	l.Rows = p.drawRows(all, q.In())
 	if q.Group == "agent" {
 		l.Rows = byAgent(l.Rows)
 	}
@@ -270,7 +274,7 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 	waiting = slices.DeleteFunc(waiting, func(w question) bool {
 		return !q.keeps(w.Message) || len(keys) > 0 && !slices.Contains(keys, ElementKey(w.name, w.Number))
 	})
-	shown := p.drawQuestions(waiting, q.In())
+	shown := p.drawRows(waiting, q.In())
 	if q.Group == "agent" {
 		shown = byAgent(shown)
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"html/template"
@@ -152,6 +153,15 @@ func (c card) Waits() bool { return c.AnswerNeeded }
 
 // MayCancel reports whether the agent asked the form and may cancel it.
 func (c card) MayCancel() bool { return c.Sent && c.Status == view.StatusOpen }
+
+// MayAmend reports whether the agent asked the form and may change its question. That of a capability has nothing to change.
+func (c card) MayAmend() bool { return c.MayCancel() && c.Type == "form" }
+
+// FieldsText returns the fields of the form as JSON, for the script that changes their labels.
+func (c card) FieldsText() (string, error) {
+	b, err := json.Marshal(c.Fields)
+	return string(b), err
+}
 
 // Lone reports whether the form is answered by one press of a button.
 func (c card) Lone() bool {

@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // fragment returns the HTML of a card.
@@ -53,6 +54,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	m := view.Message{
 		Type: "form", Number: 1, Date: capabilities.At(time.Now()), FromName: evil, ToName: evil, Title: evil, Description: evil, Text: evil,
 		AnswerNeeded: true, Edges: map[string]capabilities.Value{evil: capabilities.String(evil)},
+		Route:    &view.Route{Reminded: 1, Steps: []view.RouteStep{{Name: evil, Cause: events.Escalated}, {Name: evil}}},
 		Revision: 2, Amendment: &view.Amendment{At: capabilities.At(time.Now()), Note: evil, Changes: []string{evil}},
 	}
 	for _, kind := range []events.FieldType{
@@ -108,5 +110,23 @@ func TestForeignTextIsEscaped(t *testing.T) {
 		if !strings.Contains(html, "&lt;script&gt;") {
 			t.Errorf("%s: the text is not shown", what)
 		}
+	}
+}
+
+// TestOtherIsAnOptionCard draws a choice with Other, and the words for it as part of the choice.
+func TestOtherIsAnOptionCard(t *testing.T) {
+	t.Parallel()
+	fields, err := form.WidgetFields([]form.Widget{
+		{Type: events.Radio, Label: "Colour", Options: []form.WidgetOption{{Label: "red"}}, Other: true}, {Type: events.Confirm, Label: "Sure?"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := drawFields("k", fields, nil)
+	if c := drawn[0].Choices[1]; c.Label != "Other…" || c.Value != form.OtherOption || c.Description == "" {
+		t.Errorf("%+v", c)
+	}
+	if !drawn[1].Words || drawn[0].Words || drawn[2].Words || drawn[2].Other {
+		t.Errorf("%+v", drawn)
 	}
 }

@@ -33,8 +33,9 @@ type moreOutput struct {
 
 // counted is the event "questions": the number of questions that wait, and their keys, oldest first.
 type counted struct {
-	Count int      `json:"count"`
-	Keys  []string `json:"keys"`
+	Count   int               `json:"count"`
+	Keys    []string          `json:"keys"`
+	Amended map[string]uint64 `json:"amended,omitempty"` // the revisions of those that were amended, by their keys
 }
 
 // agentsChanged is the event "agents": the agents that have changed.
@@ -100,9 +101,9 @@ func (s *stream) watchQuestions(ctx context.Context, agentsToo bool) {
 	changes := newChangeNotifier()
 	again := time.NewTicker(relisten)
 	defer again.Stop()
-	var last []string
+	var last *counted
 	asked := questionsOf{}
-	for first := true; ; first = false {
+	for {
 		who, err := s.site.locals(ctx, s.principal)
 		if err == nil {
 			err = changes.listen(ctx, cancel, who, &listening)
@@ -116,9 +117,8 @@ func (s *stream) watchQuestions(ctx context.Context, agentsToo bool) {
 			return
 		}
 		var u update
-		if keys := questionKeys(waiting); first || !slices.Equal(last, keys) {
-			u.questions = &counted{Count: len(keys), Keys: keys[:min(len(keys), maxKeys)]}
-			last = keys
+		if now := countedOf(waiting); last == nil || now.Count != last.Count || !slices.Equal(last.Keys, now.Keys) || !maps.Equal(last.Amended, now.Amended) {
+			u.questions, last = now, now
 		}
 		if agentsToo && len(agents) > 0 {
 			u.agents = &agentsChanged{Agents: agents[:min(len(agents), maxChangedAgents)], Many: len(agents) > maxChangedAgents}

@@ -70,10 +70,18 @@ func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
 	return waiting, nil
 }
 
-func questionKeys(waiting []question) []string {
-	keys := make([]string, len(waiting))
-	for i, q := range waiting {
-		keys[i] = ElementKey(q.name, q.Number)
+// countedOf returns the event that tells of questions. It names maxKeys of them.
+func countedOf(waiting []question) *counted {
+	c := &counted{Count: len(waiting), Keys: make([]string, 0, min(len(waiting), maxKeys))}
+	for _, q := range waiting[:min(len(waiting), maxKeys)] {
+		key := ElementKey(q.name, q.Number)
+		c.Keys = append(c.Keys, key)
+		if q.Revision > 0 {
+			if c.Amended == nil {
+				c.Amended = map[string]uint64{}
+			}
+			c.Amended[key] = q.Revision
+		}
 	}
-	return keys
+	return c
 }

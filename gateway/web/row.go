@@ -47,7 +47,14 @@ func newRow(base string, l local, e view.Message) row {
 			r.Decision = decisionOf(e)
 		}
 	}
-	r.Line = lineOf(cmp.Or(c.Heading(), e.Text))
+	switch {
+	case e.Archived == nil:
+		r.Line = lineOf(cmp.Or(c.Heading(), e.Text))
+	case e.Archived.Form:
+		r.Line = "A form that has ended, in the archive"
+	default:
+		r.Line = "A message, in the archive"
+	}
 	return r
 }
 
@@ -65,7 +72,10 @@ func lineOf(text string) string {
 
 // Other returns the agent at the other end of the message.
 func (r row) Other() party {
-	if r.Sent && !r.Received {
+	switch {
+	case r.Archived != nil:
+		return party{Name: "Archive"}
+	case r.Sent && !r.Received:
 		return partyOf(r.To, r.ToName)
 	}
 	return partyOf(r.From, r.FromName)
@@ -83,7 +93,11 @@ func (r row) Address() string {
 	if r.As != "" {
 		q.Set("as", r.As)
 	}
-	return r.Base + FormsPath + r.MessageID.String() + suffix(q, r.In)
+	which := r.MessageID.String()
+	if r.Archived != nil {
+		which = strconv.FormatUint(r.Number, 10)
+	}
+	return r.Base + FormsPath + which + suffix(q, r.In)
 }
 
 // Has reports whether the row stands for the message of a card.
@@ -97,6 +111,14 @@ func (r row) Many() int {
 		return 0
 	}
 	return 1 + len(r.Same)
+}
+
+// Ask returns what identical open asks share; "" for a row that is never one with another.
+func (r row) Ask() string {
+	if !r.AnswerNeeded || r.Digest == "" {
+		return ""
+	}
+	return r.Digest + " " + r.From.String()
 }
 
 // Keys returns the keys of the cards of identical asks.
@@ -222,32 +244,21 @@ func byAgent(rows []row) []row {
 	return rows
 }
 
-// drawQuestions returns the rows of questions, of which identical ones are one row.
-func (p *page) drawQuestions(waiting []question, in string) []row {
-	messages := make([]view.Message, len(waiting))
-	for i, w := range waiting {
-		messages[i] = w.Message
+// drawRows returns the rows of messages, of which identical open asks are one row.
+func (p *page) drawRows(all []question, in string) []row {
+	messages := make([]view.Message, len(all))
+	for i, m := range all {
+		messages[i] = m.Message
 	}
 	var rows []row
 	for _, group := range view.Together(messages) {
-		first := waiting[group[0]]
+		first := all[group[0]]
 		r := newRow(p.base, first.local, first.Message)
 		r.In = in
 		for _, i := range group[1:min(len(group), api.MaxDecisions)] {
-			w := waiting[i]
-			r.Same = append(r.Same, row{Message: w.Message, Key: ElementKey(w.name, w.Number)})
+			m := all[i]
+			r.Same = append(r.Same, row{Message: m.Message, Key: ElementKey(m.name, m.Number)})
 		}
-		rows = append(rows, r)
-	}
-	return rows
-}
-
-// drawRows returns the rows of messages in the mail of an agent, newest first.
-func (p *page) drawRows(l local, messages []view.Message, in string) []row {
-	rows := make([]row, 0, len(messages))
-	for i := len(messages) - 1; i >= 0; i-- {
-		r := newRow(p.base, l, messages[i])
-		r.In = in
 		rows = append(rows, r)
 	}
 	return rows

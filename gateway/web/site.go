@@ -53,7 +53,7 @@ func New(o Options) (*Site, error) {
 }
 
 // pagePolicy is the Content-Security-Policy of pages. A page may run, show and fetch only what this node serves.
-const pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // Has reports whether the site has a page, a file or a stream at a path. A session's key is no part of the path.
@@ -73,6 +73,8 @@ func handlerOf(path string) (func(*page) error, bool) {
 		return (*page).ofAgent, true
 	case path == EventsPath:
 		return (*page).events, true
+	case path == ManifestPath:
+		return (*page).manifest, true
 	case path == PreviewPath:
 		return (*page).preview, true
 	case path == ElementsPath, path == ElementTypesPath:

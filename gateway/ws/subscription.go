@@ -215,15 +215,15 @@ func agentsFrame(c *session, h *compat.Head, text []byte) error {
 		if f.Mark {
 			mark = func() { c.tell(AgentsToldFrame{Type: "agents_told", SubscriptionID: f.SubscriptionID}) }
 		}
-		return agent.FollowAgents(ctx, f.Filter.AgentFilter, f.Filter.AgentID, func(s view.AgentStatus, gone bool) error {
+		return api.FollowAgents(ctx, agent, f.Filter.AgentFilter, f.Filter.AgentID, func(u view.AgentChange) error {
 			if err := c.check(ctx); err != nil {
 				return err
 			}
 			kind := "upsert"
-			if gone {
+			if u.Gone {
 				kind = "remove"
 			}
-			c.tell(AgentUpdateFrame{Type: "agent_update", SubscriptionID: f.SubscriptionID, Kind: kind, Agent: s})
+			c.tell(AgentUpdateFrame{Type: "agent_update", SubscriptionID: f.SubscriptionID, Kind: kind, Agent: u.Status})
 			return ctx.Err()
 		}, mark)
 	})

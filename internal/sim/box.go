@@ -72,6 +72,8 @@ func (b *box) handle() {
 	b.redeliverLocal()
 	if at := b.state.Summary().Deadline; at != 0 && at <= b.node.now() {
 		_, _ = b.decide(mailbox.ExpireForms{})
+		_, _ = b.decide(mailbox.RemindForms{})
+		_, _ = b.decide(mailbox.EscalateForms{})
 	}
 	d.do(b)
 }

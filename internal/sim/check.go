@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -22,7 +21,11 @@ type facts struct {
 	shared   []capabilities.ID // forms that were forwarded
 	forged   map[capabilities.ID]bool
 	granted  []capabilities.ID
-	waits    []*waiting
+	amended  map[amendment]string // the question of each revision, in the home's log
+	reminded map[capabilities.ID]uint32
+
+	amendmentRefused map[capabilities.ID]bool
+	waits            []*waiting
 }
 
 // reach says that a node may send mail to a mailbox.
@@ -44,7 +47,8 @@ func newFacts() facts {
 	return facts{
 		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*box][]capabilities.ID{}, place: map[[2]*box]map[capabilities.ID]int{},
 		received: map[[2]*box]int{}, skipped: map[[2]*box][]capabilities.ID{}, refused: map[capabilities.ID]map[*box]bool{}, mayReach: map[reach]bool{},
-		forged: map[capabilities.ID]bool{},
+		forged: map[capabilities.ID]bool{}, amended: map[amendment]string{}, reminded: map[capabilities.ID]uint32{},
+		amendmentRefused: map[capabilities.ID]bool{},
 	}
 }
 
@@ -73,6 +77,8 @@ type copied struct {
 	form bool
 	open bool
 	gone bool // dismissed
+
+	formFacts
 }
 
 func newShadow() shadow {
@@ -101,20 +107,32 @@ func (b *box) check(e events.Event) {
 	switch e := e.(type) {
 	case *events.FormRequested:
 		b.arrives(e.ID, e.From, e.To, e.Number, (&mailbox.Message{Form: &mailbox.Form{FormRequested: e}}).Size(), true, e.Via)
+		b.shadow.copies[e.ID].asked(e)
 	case *events.MessagePosted:
 		b.arrives(e.Message, e.From, e.To, e.Number, (&mailbox.Message{Posted: e}).Size(), false, e.Via)
 	case *events.FormForwarded:
 		if c := b.shadow.copies[e.Form]; c != nil && c.from == b {
 			f.shared = append(f.shared, e.Form)
 			b.sends(e.Form, w.box(e.To))
+			c.holders = append(c.holders, e.To)
 		}
+	case *events.FormAmended:
+		b.amended(e)
+	case *events.FormReminded:
+		b.reminded(e)
+	case *events.FormRouted:
+		b.routed(e)
 	case *events.FormAnswered:
 		b.settles(e.Form, answeredText(e))
+		b.decided(e.Form, e.By, textOf(e.Values))
 	case *events.FormCancelled:
 		if e.Reason == events.Expired {
-			w.sometimes(deadlinePassed)
+			b.expires(e)
 		}
 		b.settles(e.Form, endedText(e))
+		if e.Reason == events.Declined {
+			b.decided(e.Form, e.By, e.Note)
+		}
 	case *events.CapabilityGranted:
 		f.granted = append(f.granted, e.Grant.ID)
 		target := w.box(e.Grant.Target)
@@ -210,28 +228,6 @@ func (w *world) receives(from, to *box, id capabilities.ID) {
 	f.received[pair] = at + 1
 }
 
-// settles checks the end of a form in a mailbox.
-func (b *box) settles(form capabilities.ID, text string) {
-	w, f := b.node.world, &b.node.world.facts
-	c := b.shadow.copies[form]
-	if c == nil || !c.open {
-		w.failf("%s: form %s ends in the log and was not open", b.name, form.ULID)
-	}
-	c.open = false
-	if !c.gone && c.from != b {
-		b.frees(c)
-	}
-	if c.from != b {
-		w.checkOutcome(b, form, text)
-		return
-	}
-	b.shadow.own--
-	if was := f.settled[form]; was != nil {
-		w.failf("form %s was %s, and then %s", form.ULID, was.text, text)
-	}
-	f.settled[form] = &settlement{text}
-}
-
 // frees counts a copy no more.
 func (b *box) frees(c *copied) {
 	switch {
@@ -239,61 +235,6 @@ func (b *box) frees(c *copied) {
 		b.shadow.inbox[c.from] -= c.size
 	case c.form:
 		b.shadow.peers[c.from.node]--
-	}
-}
-
-// checkOutcome checks that a form has ended in its home's log as somebody sees it.
-func (w *world) checkOutcome(b *box, form capabilities.ID, text string) {
-	if was := w.facts.settled[form]; was == nil || was.text != text {
-		w.failf("%s sees form %s as %s, and its home has %v", b.name, form.ULID, text, was)
-	}
-}
-
-// noteSettlement notes two takers of a form.
-func (w *world) noteSettlement(b *box, c mailbox.Command, err error) {
-	var s mailbox.SettleForm
-	switch c := c.(type) {
-	case mailbox.SettleForm:
-		s = c
-	case mailbox.RemoteAnswer:
-		s = c.SettleForm
-		if m, found := b.find(s.Form); isFinal(err) && found == nil && m.Form.EndedBy(s.Answer) {
-			w.failf("%s refuses the answer that settled form %s: %v", b.name, s.Form.ULID, err)
-		}
-	case mailbox.RemoteForward:
-		if !isFinal(err) {
-			return
-		}
-		w.sometimes(forwardRefused)
-		m, found := b.find(c.Form)
-		if found == nil && slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.Via == c.Via }) {
-			w.failf("%s refuses a forward of form %s that it has recorded: %v", b.name, c.Form.ULID, err)
-		}
-		return
-	case mailbox.RemoteDelivery:
-		if parley.CodeOf(err) == parley.QuotaExceeded {
-			w.sometimes(peerQuotaMet)
-		}
-		w.noteRefusal(b, c.AcceptDelivery, err)
-		return
-	case mailbox.AcceptDelivery:
-		w.noteRefusal(b, c, err)
-		return
-	default:
-		return
-	}
-	m, found := b.find(s.Form)
-	if err == nil || found != nil || m.Form.IsOpen() {
-		return
-	}
-	if a := m.Form.Answered; a != nil && a.By != s.By {
-		w.sometimes(twoTakers)
-	}
-	if e := m.Form.Ended; e != nil && e.Reason == events.Expired {
-		w.sometimes(answerAfterDeadline)
-	}
-	if e := m.Form.Ended; e != nil && e.Reason == events.Cancelled {
-		w.sometimes(answerAfterCancel)
 	}
 }
 
@@ -363,34 +304,6 @@ func (w *world) checkEnd() {
 		}
 	}
 	w.checkGrants()
-}
-
-// checkHolders checks that all holders of the box's forms see the outcome that it has.
-func (b *box) checkHolders() {
-	w := b.node.world
-	for _, id := range b.forms {
-		c := b.shadow.copies[id]
-		if c == nil || c.from != b {
-			continue
-		}
-		m, err := b.find(id)
-		if err != nil {
-			w.failf("%s: %v", b.name, err)
-		}
-		for _, h := range m.Form.Holders {
-			holder := w.box(h)
-			copied, err := holder.find(id)
-			if err != nil {
-				continue // it was refused
-			}
-			if outcomeOf(copied.Form) != outcomeOf(m.Form) {
-				w.failf("form %s is %q for %s, and %q for its home", id.ULID, outcomeOf(copied.Form), holder.name, outcomeOf(m.Form))
-			}
-			if copied.Form.QueuedAnswer != nil || len(copied.Form.QueuedForwards) > 0 {
-				w.failf("%s has something queued for form %s", holder.name, id.ULID)
-			}
-		}
-	}
 }
 
 // checkGrants checks that no grant is valid that was derived from a revoked one.

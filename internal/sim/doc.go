@@ -5,8 +5,9 @@
 // what packages persistence, actors and peers do, in memory: what is appended may be stored, lost or in doubt, what is on
 // its way may be lost, doubled and late, clocks step, disks are full, and mailboxes and nodes crash at any point.
 //
-// Checked is, from what the durable logs say: a form is settled once and for all its holders alike; mail arrives in
-// order and once; what was acknowledged is durable; nobody is reached without a grant, or by a revoked one; quotas are
+// Checked is, from what the durable logs say: a form is settled once and for all its holders alike, and the settlement is
+// of the question that its agent was shown; reminders and escalations come once, when they are due, and never after the
+// deadline; nobody who may answer a form is taken away from it; mail arrives in order and once; what was acknowledged is durable; nobody is reached without a grant, or by a revoked one; quotas are
 // kept; a state is the fold of its log; and when the world comes to rest, every client has its result, every outbox is
 // empty and every waiter knows the outcome.
 //

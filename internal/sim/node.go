@@ -85,6 +85,9 @@ func (n *node) write(stored bool) {
 			n.world.sometimes(doubtfulCommit)
 		}
 		n.world.sometimes(diskFull)
+		if len(n.journal.queued) > 0 {
+			n.world.sometimes(queuedBehindFull)
+		}
 		n.journal.fail(stored)
 		return
 	}
@@ -117,6 +120,11 @@ func (n *node) crash(stored bool) {
 	w.sometimes(crashed)
 	if len(n.journal.queued) > 0 {
 		w.sometimes(crashUndurable)
+	}
+	for _, other := range w.nodes {
+		if p := n.peers[other]; p != nil && len(p.receives.refused) > 0 {
+			w.sometimes(crashAtRefusal)
+		}
 	}
 	if commit := n.journal.crash(); len(commit) > 0 && stored {
 		w.sometimes(crashStored)

@@ -277,9 +277,12 @@ func (w *world) busy(d *draw) *box {
 
 // client has a client of a box call something.
 func (w *world) client(b *box, d *draw) {
-	switch d.n(32) { // 28 to 31 are free for more, so that schedules in testdata stay as they are
-	case 0, 1, 2, 3, 25, 26:
-		c := mailbox.RequestForm{To: w.path(b, d), Description: "d", Fields: formFields, Schema: w.schema}
+	switch call := d.n(32); call {
+	case 0, 1, 2, 3, 25, 26, 31:
+		c := mailbox.RequestForm{To: w.path(b, d), Description: "d1", Fields: formFields, Schema: w.schema}
+		if call == 31 {
+			w.route(&c, b, d)
+		}
 		if d.oneIn(6) {
 			c.Deadline = b.node.now() + 1 + capabilities.Time(d.n(200))
 		}
@@ -318,6 +321,14 @@ func (w *world) client(b *box, d *draw) {
 			via = known[d.n(len(known))]
 		}
 		w.forge(b, w.all[d.n(len(w.all))], via)
+	case 28, 29:
+		if form, ok := w.form(b, d, false); ok {
+			w.amend(b, form)
+		}
+	case 30:
+		if form, ok := w.form(b, d, true); ok {
+			w.lookAndAnswer(b, form, d.oneIn(2))
+		}
 	case 13, 22, 23:
 		w.revoke(b, d.n(2)*d.n(1000))
 	case 14:

@@ -32,6 +32,16 @@ const (
 	forgeryRefused
 	clockBack
 	deadlinePassed
+	answerAmended
+	amendmentMeetsAnswer
+	amendmentTooLate
+	amendedSettled
+	copyReminded
+	escalated
+	escalationUnreachable
+	deadlineWins
+	queuedBehindFull
+	crashAtRefusal
 	states int = iota
 )
 
@@ -64,6 +74,16 @@ var stateNames = [states]string{
 	"a node sends mail that it has no grant for",
 	"a clock steps back",
 	"a form expires",
+	"an answer to an old revision meets an amendment",
+	"an amendment meets an answer under way",
+	"an amendment comes after the settlement",
+	"an amended form is settled",
+	"a copy is reminded of",
+	"a form is escalated",
+	"a form cannot be escalated",
+	"a deadline wins over a reminder or an escalation",
+	"appends wait behind a commit that meets a full disk",
+	"a node crashes in a window in which it has refused a copy",
 }
 
 // String returns the state in words.

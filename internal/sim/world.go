@@ -190,6 +190,12 @@ func (w *world) quotaed(from, to *box, c mailbox.Command) mailbox.Command {
 	case mailbox.RemoteAnswer:
 		c.Schema = w.schema
 		return c
+	case mailbox.RecordAmendment:
+		c.Quotas = quotas
+		return c
+	case mailbox.RemoteAmendment:
+		c.Quotas, c.Schema = quotas, w.schema
+		return c
 	}
 	return c
 }

@@ -162,8 +162,8 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
-	for _, sum := range a.Names {
-		if err := s.Names.Restock(sum, v.pages[mailbox.PageSum(sum)]); err != nil {
+	for _, sum := range a.Tables {
+		if err := s.RestockTable(sum, v.pages[mailbox.PageSum(sum)]); err != nil {
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -190,13 +190,13 @@ func (v *Harness) shed(s *mailbox.State) {
 	for i, p := range parts.Pages {
 		v.pages[p.Sum] = parts.Data[i]
 	}
-	for _, p := range parts.Names {
+	for _, p := range parts.Tables {
 		v.pages[mailbox.PageSum(p.Sum)] = p.Data
 	}
 	s.Mail.Stored(parts.Pages...)
 	s.Mail.TrimPages(0)
-	s.Names.Stored(parts.Names)
-	s.Names.TrimPages(0)
+	s.StoredTables(parts.Tables)
+	s.TrimTables(0)
 }
 
 // recalling calls fn with none but the messages that it needs of those that the state has let go of.
@@ -208,7 +208,7 @@ func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) erro
 		v.shed(s)
 	}
 	defer func() {
-		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Names: s.Names.Absent()}, nil)
+		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Tables: s.AbsentTables()}, nil)
 		old := v.old[name]
 		maps.Copy(old, lent)
 		s.Mail.Lend(old)
@@ -427,7 +427,7 @@ func (v *Harness) checkParts(name, want string) {
 	if s, err = mailbox.Restore(s.ID, parts.Head); err != nil {
 		v.TB.Fatal(err)
 	}
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Names: s.Names.Absent()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Tables: s.AbsentTables()}, nil)
 	got, err := s.Snapshot()
 	if err != nil {
 		v.TB.Fatal(err)
@@ -459,7 +459,7 @@ func (v *Harness) Replay(name string) *mailbox.State {
 		}
 	}
 	s.Mail.Lend(nil)
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Names: s.Names.Absent()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Tables: s.AbsentTables()}, nil)
 	return s
 }
 

@@ -98,3 +98,21 @@ func (v *Harness) showCounts(as string) string {
 	}
 	return fmt.Sprintf("%d pending, %d snoozed, %d done, %d unread of %d\n", c.Pending, c.Snoozed, c.Done, c.Unread, c.All)
 }
+
+func (v *Harness) delay(text string) (d events.Delay) {
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		v.TB.Fatal(err)
+	}
+	return d
+}
+
+// routed returns how a form was reminded of and escalated.
+func (v *Harness) routed(f *mailbox.Form) (text string) {
+	if r := f.Reminded; r != nil {
+		text += fmt.Sprintf(", reminded %d", r.N)
+	}
+	for _, r := range f.Routed {
+		text += fmt.Sprintf(", %s to %s", r.Cause, v.NameOf[r.To])
+	}
+	return text
+}

@@ -84,6 +84,18 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		return v.showCounts(as)
 	case "draft":
 		return v.draft(as, form(), d.Input)
+	case "away":
+		var c mailbox.SetAway
+		if in := arg("for"); in != "" {
+			c.Until, c.Delegate = v.delay(in).After(v.Now), v.expand(arg("to"))
+		}
+		return v.outcome(v.Decide(as, c))
+	case "member":
+		return v.outcome(v.Decide(as, mailbox.SetMember{Agent: v.expand(arg("agent")), In: arg("out") == ""}))
+	case "remind":
+		return v.outcome(v.Decide(as, mailbox.RemindForms{}))
+	case "escalate":
+		return v.outcome(v.Decide(as, mailbox.EscalateForms{}))
 	case "expire":
 		return v.outcome(v.Decide(as, mailbox.ExpireForms{}))
 	case "show":
@@ -248,6 +260,13 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 		}
 		a.Deadline = v.Now.Add(dur)
 	}
+	for in := range strings.FieldsFuncSeq(arg("remind"), func(r rune) bool { return r == ',' }) {
+		a.Remind = append(a.Remind, v.delay(in))
+	}
+	for in := range strings.FieldsFuncSeq(arg("escalate"), func(r rune) bool { return r == ',' }) {
+		after, to, _ := strings.Cut(in, ":")
+		a.Escalate = append(a.Escalate, mailbox.Escalation{After: v.delay(after), To: to})
+	}
 	if strings.HasPrefix(strings.TrimSpace(fields), "[") {
 		parsed, err := form.ParseFields([]byte(fields))
 		if err != nil {
@@ -402,7 +421,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		from += " forwarded by " + v.NameOf[f.Forwarder]
 	}
 	status := "open" + v.queued(f)
-	gone = amended(f) + gone
+	gone = v.routed(f) + amended(f) + gone
 	if a := f.Answered; a != nil {
 		status = "answered by " + v.NameOf[a.By]
 		if !a.Withheld {

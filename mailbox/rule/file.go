@@ -92,7 +92,7 @@ func editedFiles(input map[string]json.RawMessage) []string {
 	}
 	for key, value := range input {
 		switch key {
-		case "title", "content":
+		case "title", "content", "description":
 		case "rawInput":
 			if !namesOnly(value, files) {
 				return nil

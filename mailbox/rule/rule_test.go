@@ -370,6 +370,7 @@ func TestEditsOfTheAgentClientProtocol(t *testing.T) {
 	for input, want := range map[string]bool{
 		diff + `,"rawInput":{"file_path":"/home/fae/shop/a.go","new_string":"y"}}`: true,
 		diff + `,"rawInput":{"file_path":"/etc/passwd"}}`:                          false,
+		diff + `,"description":"to fix"}`:                                          true,
 		diff + `,"rawInput":{"command":"rm"}}`:                                     false,
 		diff + `,"more":1}`:                                                        false,
 		`{"content":[{"type":"diff","path":"/home/fae/shop/a.go"},{"type":"diff","path":"/home/fae/shop/b.go"}]}`: false,

@@ -1,3 +1,5 @@
+//go:build unix
+
 package disktest
 
 import (
@@ -22,6 +24,8 @@ type Disk struct {
 	room    int64 // bytes that files may grow by; less than 0 is no limit
 	onFlush func(name string) error
 	onWrite func(name string)
+	onRead  func(name string) error
+	onName  func(name string) error
 	record  *Record // nil records nothing
 }
 
@@ -47,6 +51,8 @@ func Mount(t testing.TB) *Disk {
 	t.Cleanup(func() {
 		d.OnFlush(nil)
 		d.OnWrite(nil)
+		d.OnRead(nil)
+		d.OnRename(nil)
 		if err := server.Unmount(); err != nil {
 			t.Error(err)
 		}
@@ -92,6 +98,33 @@ func (d *Disk) OnWrite(fn func(name string)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.onWrite = fn
+}
+
+// OnRead sets the function that is called before each read of a file, with its path on the disk. An error makes the read
+// fail with EIO. Files that are open may be read from the kernel's memory without it.
+func (d *Disk) OnRead(fn func(name string) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.onRead = fn
+}
+
+// OnRename sets the function that is called before each rename, with the path of the folder and the new name. An error
+// makes the rename fail with EIO.
+func (d *Disk) OnRename(fn func(name string) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.onName = fn
+}
+
+// hook returns what a hook says of a name.
+func (d *Disk) hook(of func() func(string) error, name func() string) syscall.Errno {
+	d.mu.Lock()
+	fn := of()
+	d.mu.Unlock()
+	if fn != nil && fn(name()) != nil {
+		return syscall.EIO
+	}
+	return 0
 }
 
 // Cut copies the present contents of the disk to a folder, as they would be found after a power failure.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package disktest
 
 import (
@@ -43,11 +45,19 @@ var (
 
 // Open implements fs.NodeOpener.
 func (f *file) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if f.disk.onRead != nil {
+		return handleFor(flags), fuse.FOPEN_DIRECT_IO, 0 // else the kernel answers reads
+	}
 	return handleFor(flags), fuse.FOPEN_KEEP_CACHE, 0
 }
 
 // Read implements fs.NodeReader.
 func (f *file) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if failed := f.disk.hook(func() func(string) error { return f.disk.onRead }, func() string { return f.Path(nil) }); failed != 0 {
+		return nil, failed
+	}
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	off = min(off, int64(len(f.data)))

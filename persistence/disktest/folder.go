@@ -1,3 +1,5 @@
+//go:build unix
+
 package disktest
 
 import (
@@ -85,6 +87,10 @@ func (d *folder) Rmdir(ctx context.Context, name string) syscall.Errno {
 
 // Rename implements fs.NodeRenamer: the server moves the name.
 func (d *folder) Rename(_ context.Context, name string, to fs.InodeEmbedder, toName string, _ uint32) syscall.Errno {
+	failed := d.disk.hook(func() func(string) error { return d.disk.onName }, func() string { return to.EmbeddedInode().Path(nil) + "/" + toName })
+	if failed != 0 {
+		return failed
+	}
 	d.disk.mu.Lock()
 	defer d.disk.mu.Unlock()
 	d.disk.note(op{kind: renamed, of: &d.Inode, name: name, child: d.GetChild(name), to: to.EmbeddedInode(), toName: toName})

@@ -114,31 +114,6 @@ func TestOutputOfAgent(t *testing.T) {
 	}
 }
 
-func TestKeptAgentServesNextPrompt(t *testing.T) {
-	r := agent(t)
-	if err := r.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	who := ""
-	for range 20 {
-		d := runtimetest.NewHost(t)
-		if got := runtimetest.Begin(t, r, d, prompted("pid", "errors beside")).Result(); got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		if who == "" {
-			who = d.Text(runtime.Output)
-		}
-		if d.Text(runtime.Output) != who || !strings.HasSuffix(d.Text(runtime.Errors), "beside\n") {
-			t.Fatalf("it was %q and is %q; %q", who, d.Text(runtime.Output), d.Text(runtime.Errors))
-		}
-	}
-	r.Close()
-	proctest.WantGone(t, strings.Fields(who)[0])
-}
-
 func TestTurnResults(t *testing.T) {
 	for line, want := range map[string]string{
 		"stop end_turn":          "",
@@ -227,20 +202,6 @@ func TestEarlierSessionIsLoaded(t *testing.T) {
 }
 
 func TestTurnCanBeEnded(t *testing.T) {
-	t.Run("an agent that hears", func(t *testing.T) {
-		r := agent(t)
-		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "until"))
-		eventually.Holds(t, "waiting", func() bool { return strings.HasSuffix(run.Text(runtime.Output), "waiting") })
-		run.Cancel(proctest.ErrEnough)
-		if got := run.Result(); got.Err != proctest.ErrEnough || !strings.HasSuffix(run.Text(runtime.Output), "waiting cancelled") {
-			t.Errorf("%v %q", got.Err, run.Text(runtime.Output))
-		}
-		who, _, _ := strings.Cut(run.Text(runtime.Output), "\n")
-		d := runtimetest.NewHost(t)
-		if got := runtimetest.Begin(t, r, d, prompted("pid")).Result(); got.Err != nil || d.Text(runtime.Output) != who+"\n" {
-			t.Errorf("%v: it is another one: %q", got.Err, d.Text(runtime.Output))
-		}
-	})
 	t.Run("an agent that asks", func(t *testing.T) {
 		r := agent(t)
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted(
@@ -255,16 +216,6 @@ func TestTurnCanBeEnded(t *testing.T) {
 		if out := run.Text(runtime.Output); !strings.Contains(out, `received {"outcome":{"outcome":"cancelled"}}`) || !strings.Contains(out, `received {"action":"cancel"}`) {
 			t.Errorf("it received %s", out)
 		}
-	})
-	t.Run("an agent that hangs", func(t *testing.T) {
-		r := agent(t)
-		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "hang"))
-		eventually.Holds(t, "hanging", func() bool { return strings.HasSuffix(run.Text(runtime.Output), "hanging") })
-		run.Cancel(proctest.ErrEnough)
-		if got := run.Result(); got.Err != proctest.ErrEnough {
-			t.Error(got.Err)
-		}
-		proctest.WantGone(t, strings.Fields(run.Text(runtime.Output))[0])
 	})
 	t.Run("its time is over", func(t *testing.T) {
 		run := runtimetest.Begin(t, agent(t, func(s *runtime.Spec) { s.RunTime = 200 * time.Millisecond }), runtimetest.NewHost(t), prompted("until"))
@@ -335,4 +286,14 @@ func TestExampleAgentOfLibrary(t *testing.T) {
 			t.Errorf("%v: %q %q", got.Err, run.Text(runtime.Output), run.Text(runtime.Notice))
 		}
 	}
+}
+
+func TestAgentConforms(t *testing.T) {
+	runtimetest.Conforms(t, runtimetest.Kind{
+		New:  func(t testing.TB) runtime.Program { return agent(t) },
+		Who:  prompted("pid", "errors beside"),
+		Wait: prompted("pid", "until"),
+		Hang: prompted("pid", "hang"),
+		Die:  prompted("pid", "exit"),
+	})
 }

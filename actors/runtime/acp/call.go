@@ -46,7 +46,7 @@ func callOf(c toolCall, by agentInfo) runtime.Call {
 	if command, ok := commandOf(c, by); ok {
 		return runtime.Call{Tool: executeTool, Input: string(plainJSON(command))}
 	}
-	if edit, ok := editOf(c); ok {
+	if edit, ok := editOf(c, by); ok {
 		return edit
 	}
 	input := map[string]json.RawMessage{}
@@ -197,26 +197,63 @@ func onlyText(content json.RawMessage) (string, bool) {
 }
 
 // editOf returns the call of an edit that is shown as diffs.
-func editOf(c toolCall) (runtime.Call, bool) {
-	var diffs []struct {
-		Type string `json:"type"`
-	}
+func editOf(c toolCall, by agentInfo) (runtime.Call, bool) {
+	var diffs []struct{ Type, Path string }
 	if c.Kind != string(acp.ToolKindEdit) || json.Unmarshal(c.Content, &diffs) != nil || len(diffs) == 0 {
 		return runtime.Call{}, false
 	}
+	files := map[string]bool{}
 	for _, d := range diffs {
 		if d.Type != "diff" {
 			return runtime.Call{}, false
 		}
+		files[d.Path] = true
 	}
 	input := map[string]json.RawMessage{"content": c.Content}
 	if c.Title != "" {
 		input["title"] = plainJSON(c.Title)
 	}
-	if isGiven(c.RawInput) {
+	if reason, ok := codexPatch(c.RawInput, files); ok && by.name == codexName {
+		if isGiven(reason) {
+			input["description"] = reason
+		}
+	} else if isGiven(c.RawInput) {
 		input["rawInput"] = c.RawInput
 	}
 	return runtime.Call{Tool: rule.EditTool, Input: string(plainJSON(input))}, true
+}
+
+// codexPatch returns the reason of a patch of Codex, whose raw input is an event. It reports false if the event has more
+// than changes of files that are shown as diffs: another file, a move, or the right to write below a folder.
+func codexPatch(raw json.RawMessage, files map[string]bool) (reason json.RawMessage, ok bool) {
+	var event map[string]json.RawMessage
+	var changes map[string]json.RawMessage
+	if json.Unmarshal(raw, &event) != nil || json.Unmarshal(event["changes"], &changes) != nil || rule.CheckInput(string(raw)) != nil {
+		return nil, false
+	}
+	for key, value := range event {
+		switch key {
+		case "call_id", "turn_id", "started_at_ms", "changes", "reason":
+		default:
+			if isGiven(value) {
+				return nil, false
+			}
+		}
+	}
+	for file, text := range changes {
+		var change struct {
+			Type        string          `json:"type"`
+			UnifiedDiff json.RawMessage `json:"unified_diff"`
+			Content     json.RawMessage `json:"content"`
+			MovePath    json.RawMessage `json:"move_path"`
+		}
+		strict := json.NewDecoder(bytes.NewReader(text))
+		strict.DisallowUnknownFields()
+		if strict.Decode(&change) != nil || isGiven(change.MovePath) || !files[file] || !slices.Contains([]string{"add", "delete", "update"}, change.Type) {
+			return nil, false
+		}
+	}
+	return event["reason"], len(changes) == len(files)
 }
 
 // plainName returns text as one short line.

@@ -18,6 +18,10 @@ func TestToolOfCall(t *testing.T) {
 		return `{"kind":"search","title":"List /w","rawInput":{"call_id":"1","turn_id":"2","cwd":"/w","parsed_cmd":[{"type":"list_files"}],"available_decisions":["approved"]` + rest + `},` +
 			explained + `Available Decisions: approved"}}]}`
 	}
+	const diffs = `"content":[{"type":"diff","path":"/w/a","newText":"x"},{"type":"diff","path":"/w/a","newText":"y"},{"type":"diff","path":"/w/b","newText":"x"}]`
+	patch := func(changes, rest string) string {
+		return `{"kind":"edit","title":"Edit /w/a, /w/b",` + diffs + `,"rawInput":{"call_id":"1","changes":` + changes + rest + `}}`
+	}
 	for _, c := range []struct {
 		agent, call string
 		want        runtime.Call
@@ -40,6 +44,17 @@ func TestToolOfCall(t *testing.T) {
 		{"", `{"kind":"read","title":"Read a","rawInput":{"path":"/a"},"locations":[{"path":"/a"}]}`, runtime.Call{Tool: "read", Input: `{"rawInput":{"path":"/a"},"title":"Read a"}`}},
 		{"", `{"kind":"think"}`, runtime.Call{Tool: "think", Input: `{}`}},
 		{"", `{}`, runtime.Call{Tool: "tool", Input: `{}`}},
+
+		// Codex has the changes of a patch in its event too.
+		{codexName, patch(`{"/w/a":{"type":"update","unified_diff":"@@","move_path":null},"/w/b":{"type":"add","content":"x"}}`, `,"reason":"to fix","grant_root":null`),
+			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"description":"to fix","title":"Edit /w/a, /w/b"}`}},
+		{codexName, patch(`{"/w/a":{"type":"update","unified_diff":"@@"}}`, ``), runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"update","unified_diff":"@@"}}},"title":"Edit /w/a, /w/b"}`}},
+		{codexName, patch(`{"/w/a":{"type":"update","unified_diff":"@@","move_path":"/w/b"},"/w/b":{"type":"delete","content":""}}`, ``),
+			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"update","unified_diff":"@@","move_path":"/w/b"},"/w/b":{"type":"delete","content":""}}},"title":"Edit /w/a, /w/b"}`}},
+		{codexName, patch(`{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}}`, `,"grant_root":"/w"`),
+			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}},"grant_root":"/w"},"title":"Edit /w/a, /w/b"}`}},
+		{"", patch(`{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}}`, ``),
+			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}}},"title":"Edit /w/a, /w/b"}`}},
 
 		// Claude Code repeats the description of a command as content.
 		{"", `{"kind":"execute","title":"git status","rawInput":{"command":"git status","description":"Look"},` + explained + `Look"}}]}`,

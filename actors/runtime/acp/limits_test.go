@@ -3,7 +3,6 @@
 package acp
 
 import (
-	"context"
 	"os"
 
 	"parley/actors/runtime"
@@ -13,9 +12,7 @@ import (
 
 	goruntime "runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 func TestOpenRequestsAreLimited(t *testing.T) {
@@ -91,44 +88,4 @@ func TestLargeUpdatesWaitForHost(t *testing.T) {
 	if got := run.Result(); got.Err != nil || size != 12*900<<10 {
 		t.Errorf("%v: %d bytes were written", got.Err, size)
 	}
-}
-
-func TestKilledAgentsLeaveNoProcesses(t *testing.T) {
-	r := agent(t, granted(accessTerminal))
-	for i := range 40 {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		work := []string{"say text", "until", "exit", "flood", `call terminal/create {"sessionId":"SESSION","command":"sleep","args":["60"]}`}[i%5]
-		ended := make(chan struct{})
-		timer := time.AfterFunc(time.Duration(i%7)*3*time.Millisecond, func() {
-			defer close(ended)
-			if i%3 == 0 {
-				for _, pid := range proctest.Programs(t) {
-					syscall.Kill(pid, syscall.SIGKILL)
-				}
-			}
-			cancel(proctest.ErrEnough)
-		})
-		r.Run(ctx, prompted(work), runtimetest.NewHost(t), func() {})
-		if !timer.Stop() {
-			<-ended // otherwise it would end the children of the next case
-		}
-		cancel(nil)
-	}
-	d := runtimetest.NewHost(t)
-	got := r.Run(t.Context(), prompted("say text"), d, func() {})
-	if runtimetest.WasKilled(got) { // by the last kill, which was not detected yet
-		d = runtimetest.NewHost(t)
-		got = runtimetest.Begin(t, r, d, prompted("say text")).Result()
-	}
-	if got.Err != nil || d.Text(runtime.Output) != "text" {
-		t.Errorf("%v %q", got.Err, d.Text(runtime.Output))
-	}
-}
-
-func TestTurnEndsWhenHostFails(t *testing.T) {
-	runtimetest.CheckHostFails(t, agent(t), prompted("say one", "hang"))
-}
-
-func TestTurnEndsWhileHostBlocks(t *testing.T) {
-	runtimetest.CheckHostStuck(t, agent(t), prompted("say one", "hang"))
 }

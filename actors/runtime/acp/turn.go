@@ -99,10 +99,11 @@ func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Res
 	if err := t.output.Err; err != nil {
 		t.failed(runtime.CauseOf(t.ctx, err))
 	}
-	if t.err == nil && !t.done {
-		t.err = t.peer.ended()
+	err := t.err
+	if err == nil && !t.done {
+		err = t.peer.ended() // t.err stays nil: see missed
 	}
-	return runtime.Result{Err: t.err, Tail: t.output.Tail.String()}
+	return runtime.Result{Err: err, Tail: t.output.Tail.String()}
 }
 
 // prompt sends a prompt to the agent.

@@ -3,8 +3,6 @@
 package exec
 
 import (
-	"context"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,36 +34,6 @@ func TestRunCanBeEnded(t *testing.T) {
 		}
 		proctest.WantGone(t, run.Text(runtime.Output))
 	})
-	t.Run("a program that is kept", func(t *testing.T) {
-		s := runtimetest.Playing("echo")
-		s.Keep = true
-		r := New(s)
-		defer r.Close()
-		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), runtime.Prompt{Run: "r", Text: "wait"})
-		eventually.Holds(t, "started", func() bool { return run.Text(runtime.Output) == "waiting\n" })
-		before := proctest.Programs(t)
-		run.Cancel(proctest.ErrEnough)
-		if got := run.Result(); got.Err != proctest.ErrEnough {
-			t.Error(got.Err)
-		}
-		d := runtimetest.NewHost(t)
-		if got := runtimetest.Begin(t, r, d, runtime.Prompt{Run: "s", Text: "text"}).Result(); got.Err != nil || !strings.HasPrefix(d.Text(runtime.Output), strconv.Itoa(before[0])+" ") {
-			t.Errorf("%v: it is another one: %q", got.Err, d.Text(runtime.Output))
-		}
-	})
-	t.Run("a stubborn program that is kept", func(t *testing.T) {
-		s := runtimetest.Playing("stubborn")
-		s.Keep = true
-		r := New(s)
-		defer r.Close()
-		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
-		eventually.Holds(t, "started", func() bool { return run.Text(runtime.Output) != "" })
-		run.Cancel(proctest.ErrEnough)
-		if got := run.Result(); got.Err != proctest.ErrEnough {
-			t.Error(got.Err)
-		}
-		proctest.WantGone(t, run.Text(runtime.Output))
-	})
 }
 
 func TestRunTimeIsLimited(t *testing.T) {
@@ -77,20 +45,5 @@ func TestRunTimeIsLimited(t *testing.T) {
 			t.Errorf("ended with %v", r.Err)
 		}
 		proctest.WantGone(t, d.Text(runtime.Output))
-	}
-}
-
-func TestCloseLeavesNoProcesses(t *testing.T) {
-	for _, name := range []string{"echo", "stubborn"} {
-		s := runtimetest.Playing(name)
-		s.Keep = true
-		r := New(s)
-		if err := r.Prepare(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		pid := proctest.Programs(t)[0]
-		r.Close()
-		r.Close()
-		proctest.WantGone(t, strconv.Itoa(pid))
 	}
 }

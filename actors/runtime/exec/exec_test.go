@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -242,63 +241,6 @@ func TestOpenQuestionsAreLimited(t *testing.T) {
 	}
 }
 
-func TestKeptProgramServesPromptsInTurn(t *testing.T) {
-	s := runtimetest.Playing("echo")
-	s.Keep = true
-	r := New(s)
-	defer r.Close()
-	if err := r.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	pid := ""
-	for i := range 50 {
-		d := runtimetest.NewHost(t)
-		p := runtime.Prompt{Run: strconv.Itoa(i), Text: "text " + strconv.Itoa(i)}
-		if got := runtimetest.Begin(t, r, d, p).Result(); got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		who, said, _ := strings.Cut(d.Text(runtime.Output), " ")
-		if pid == "" {
-			pid = who
-		}
-		if who != pid || said != p.Text+"\n" || d.Text(runtime.Errors) != "beside "+p.Text+"\n" {
-			t.Fatalf("%q (it was %s), %q", d.Text(runtime.Output), pid, d.Text(runtime.Errors))
-		}
-	}
-	d := runtimetest.NewHost(t)
-	got := runtimetest.Begin(t, r, d, runtime.Prompt{Run: "x", Text: "die"}).Result()
-	if got.Err == nil || !strings.HasSuffix(got.Err.Error(), "exit status 3") || got.Tail != "I die\n" {
-		t.Errorf("%v %q", got.Err, got.Tail)
-	}
-	d = runtimetest.NewHost(t)
-	if got := runtimetest.Begin(t, r, d, runtime.Prompt{Run: "y", Text: "again"}).Result(); got.Err != nil || strings.HasPrefix(d.Text(runtime.Output), pid+" ") {
-		t.Errorf("%v: %q", got.Err, d.Text(runtime.Output))
-	}
-}
-
-func TestKeptProgramIsRestartedAfterExit(t *testing.T) {
-	s := runtimetest.Playing("echo")
-	s.Keep = true
-	r := New(s)
-	defer r.Close()
-	for i := range 20 {
-		d := runtimetest.NewHost(t)
-		p := runtime.Prompt{Run: fmt.Sprint("r", i), Text: "text"} // the program sends done twice, the second one possibly in the next run
-		if got := runtimetest.Begin(t, r, d, p).Result(); got.Err != nil {
-			t.Fatalf("round %d: %v", i, got.Err)
-		}
-		who, _, _ := strings.Cut(d.Text(runtime.Output), " ")
-		pid, err := strconv.Atoi(who)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		eventually.Holds(t, "gone", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
-	}
-}
-
 func TestQuestionOutlivesProgram(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		s := runtimetest.Playing("echo")
@@ -339,4 +281,18 @@ func run(t testing.TB, s runtime.Spec, p runtime.Prompt) (*runtimetest.Host, run
 	defer r.Close()
 	d := runtimetest.NewHost(t)
 	return d, runtimetest.Begin(t, r, d, p).Result()
+}
+
+func TestProgramConforms(t *testing.T) {
+	runtimetest.Conforms(t, runtimetest.Kind{
+		New: func(testing.TB) runtime.Program {
+			s := runtimetest.Playing("echo")
+			s.Keep = true
+			return New(s)
+		},
+		Who:  runtime.Prompt{Run: "who", Text: "text"},
+		Wait: runtime.Prompt{Run: "wait", Text: "wait"},
+		Hang: runtime.Prompt{Run: "hang", Text: "hang"},
+		Die:  runtime.Prompt{Run: "die", Text: "die"},
+	})
 }

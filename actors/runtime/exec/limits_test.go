@@ -3,7 +3,6 @@
 package exec
 
 import (
-	"context"
 	"fmt"
 
 	"parley"
@@ -13,11 +12,8 @@ import (
 	"parley/internal/eventually"
 
 	goruntime "runtime"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 func TestProcessesOfProgramEndWithIt(t *testing.T) {
@@ -140,14 +136,6 @@ func TestProgramThatDoesNotReadIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestRunEndsWhenHostFails(t *testing.T) {
-	runtimetest.CheckHostFails(t, New(runtimetest.Script("echo one; exec sleep 60")), hello)
-}
-
-func TestRunEndsWhileHostBlocks(t *testing.T) {
-	runtimetest.CheckHostStuck(t, New(runtimetest.Script("echo one; exec sleep 60")), hello)
-}
-
 func TestQuestionIsNotWaitedForAfterRun(t *testing.T) {
 	d, r := run(t, runtimetest.Script(`echo '{"type":"ask","id":"a","prompt":"?"}'; echo '{"type":"approval","id":"b","tool":"t"}'; echo '{"type":"done"}'; read -r line; read -r more && echo "> $more"`), hello)
 	if r.Err != nil || d.Text(runtime.Output) != "" {
@@ -162,39 +150,4 @@ func TestStubbornProgramIsKilled(t *testing.T) {
 		t.Errorf("it sent done, and ended with %v", r.Err)
 	}
 	proctest.WantGone(t, d.Text(runtime.Output))
-}
-
-func TestKilledRunsLeaveNoProcesses(t *testing.T) {
-	s := runtimetest.Playing("echo")
-	s.Keep = true
-	r := New(s)
-	defer r.Close()
-	for i := range 60 {
-		d := runtimetest.NewHost(t)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		text := []string{"text", "wait", "die", "ask a"}[i%4]
-		ended := make(chan struct{})
-		timer := time.AfterFunc(time.Duration(i%7)*time.Millisecond, func() {
-			defer close(ended)
-			if i%3 == 0 {
-				for _, pid := range proctest.Programs(t) {
-					syscall.Kill(pid, syscall.SIGKILL)
-				}
-			}
-			cancel(proctest.ErrEnough)
-		})
-		r.Run(ctx, runtime.Prompt{Run: strconv.Itoa(i), Text: text}, d, func() {})
-		if !timer.Stop() {
-			<-ended // otherwise it would end the children of the next case
-		}
-		cancel(nil)
-	}
-	d := runtimetest.NewHost(t)
-	got := r.Run(t.Context(), runtime.Prompt{Run: "next", Text: "text"}, d, func() {})
-	if runtimetest.WasKilled(got) { // by the last kill, which was not detected yet
-		got = runtimetest.Begin(t, r, d, runtime.Prompt{Run: "last", Text: "text"}).Result()
-	}
-	if got.Err != nil {
-		t.Error(got.Err)
-	}
 }

@@ -34,6 +34,10 @@ func playEcho() {
 		case l.Text == "die":
 			fmt.Fprintln(os.Stderr, "I die")
 			os.Exit(3)
+		case l.Text == "hang":
+			signal.Ignore(syscall.SIGTERM)
+			fmt.Println(os.Getpid())
+			time.Sleep(time.Hour)
 		case l.Text == "wait":
 			fmt.Println("waiting")
 		default:

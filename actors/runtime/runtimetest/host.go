@@ -155,8 +155,8 @@ func (r *Run) Result() runtime.Result {
 	return result
 }
 
-// CheckHostFails checks that a run ends with the error of a host that keeps nothing any more. It closes the program.
-func CheckHostFails(t testing.TB, program runtime.Program, p runtime.Prompt) {
+// checkHostFails checks that a run ends with the error of a host that keeps nothing any more. It closes the program.
+func checkHostFails(t testing.TB, program runtime.Program, p runtime.Prompt) {
 	t.Helper()
 	defer program.Close()
 	full := parley.Refuse(parley.ReadOnly, "the disk is full")
@@ -167,8 +167,8 @@ func CheckHostFails(t testing.TB, program runtime.Program, p runtime.Prompt) {
 	}
 }
 
-// CheckHostStuck checks that a run can be ended while its host blocks in Write. It closes the program.
-func CheckHostStuck(t testing.TB, program runtime.Program, p runtime.Prompt) {
+// checkHostStuck checks that a run can be ended while its host blocks in Write. It closes the program.
+func checkHostStuck(t testing.TB, program runtime.Program, p runtime.Prompt) {
 	t.Helper()
 	defer program.Close()
 	h := &stuckHost{Host: NewHost(t), stuck: make(chan struct{}, 10)}

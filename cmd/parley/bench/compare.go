@@ -19,7 +19,7 @@ import (
 const (
 	OverSocket = "socket" // one connection to its own socket, on which the host acts for the agents
 	OverHTTP   = "http"   // the same socket, with an HTTP request for each call
-	OverTCP    = "tcp"    // one connection to its TCP address, on which each agent signs in with a token
+	OverTCP    = "tcp"    // one connection to its TCP address, on which each agent has signed in with a token
 )
 
 // Ways returns the ways to a running node.

@@ -137,6 +137,9 @@ func (m *socketNode) pair(ctx context.Context, asker, answerer string) (pair, er
 				return p, err
 			}
 			c = m.calls.WithToken(made.Text)
+			if err := c.Call(ctx, "count_messages", api.CountMessagesRequest{}, nil); err != nil { // signs in
+				return p, err
+			}
 		}
 		*into = socketAgent{c}
 	}

@@ -8,20 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"parley"
 	"parley/capabilities"
 	"parley/gateway/api"
 )
 
-const (
-	holdAgain = 200 * time.Millisecond // between two attempts to reach a node that restarts
-	lookEvery = time.Second            // for a reader that has gone
-)
+const holdAgain = 200 * time.Millisecond // between two attempts to reach a node that restarts
 
 // errOldNode reports a node that holds no forms.
 var errOldNode = parley.Refuse(parley.InvalidArgument, "the node that runs is of an earlier version").WithHint("parley restart has it run this version")
@@ -104,31 +98,4 @@ func (o Options) exchange(ctx context.Context, method string, h api.Hold) ([]byt
 		return nil, parley.Refuse(parley.Internal, "the node answers %s", got.Status)
 	}
 	return io.ReadAll(io.LimitReader(got.Body, api.MaxBody))
-}
-
-// WhileRead returns a context that ends when the reader of a pipe or socket has closed it. The caller calls cancel.
-func WhileRead(ctx context.Context, f *os.File) (while context.Context, cancel context.CancelFunc) {
-	ctx, cancel = context.WithCancel(ctx)
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return ctx, cancel
-	}
-	go func() { // ends with ctx
-		defer cancel()
-		for ctx.Err() == nil {
-			gone := false
-			if err := raw.Control(func(fd uintptr) {
-				look := []unix.PollFd{{Fd: int32(fd)}}
-				_, _ = unix.Poll(look, 0)
-				gone = look[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
-			}); err != nil || gone {
-				return
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(lookEvery):
-			}
-		}
-	}()
-	return ctx, cancel
 }

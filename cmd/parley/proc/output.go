@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -39,15 +38,4 @@ func LetGoOnceOrphaned(ctx context.Context, out io.Writer) {
 func isPipe(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
-}
-
-// orphaned reports whether the process that started this one has ended. Its parent is then a process outside its group.
-// A process that leads its group was put there by a shell, and is no background process of a script.
-func orphaned() bool {
-	group := syscall.Getpgrp()
-	if group == os.Getpid() {
-		return false
-	}
-	parents, err := syscall.Getpgid(os.Getppid())
-	return err != nil || parents != group
 }

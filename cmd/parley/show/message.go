@@ -92,6 +92,7 @@ func ending(e view.Message, s terminal.Screen) string {
 			b.WriteString(" (" + terminal.Visible(a.Note) + ")")
 		}
 	}
+	b.WriteString(routed(e, s))
 	if e.SnoozedUntil != 0 {
 		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
 	}
@@ -110,6 +111,36 @@ func ending(e view.Message, s terminal.Screen) string {
 		b.WriteString(" - answering")
 	case e.Refused != "":
 		b.WriteString(" - refused: " + terminal.Visible(e.Refused))
+	}
+	return b.String()
+}
+
+// routed returns what has become of a form's reminders and escalations. Those to come are shown while it is open.
+func routed(e view.Message, s terminal.Screen) string {
+	r := e.Route
+	if r == nil {
+		return ""
+	}
+	var b strings.Builder
+	at := func(words string, at capabilities.Time) {
+		b.WriteString(", " + words + " at " + s.Moment(at.Std(), at.String()))
+	}
+	if r.Reminded > 0 {
+		at("reminded", r.RemindedAt)
+	}
+	for _, step := range r.Steps {
+		to := terminal.Visible(cmp.Or(step.Name, step.To.String()))
+		switch step.Cause {
+		case events.Escalated:
+			at("escalated to "+to, step.At)
+		case events.Unreachable:
+			at("could not be escalated to "+to, step.At)
+		default:
+			at("escalates to "+to, step.At)
+		}
+	}
+	if r.RemindsAt != 0 {
+		at("reminds", r.RemindsAt)
 	}
 	return b.String()
 }

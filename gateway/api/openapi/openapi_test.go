@@ -43,11 +43,16 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			t.Errorf("%s has tags %q, which the document does not list", o.Name, call.Tags)
 		}
 		for what, content := range map[string]map[string]Media{
-			"request": call.Request.Content, "response": call.Responses["200"].Content, "failure": call.Responses["default"].Content,
+			"request": call.Request.Content, "response": call.Responses["200"].Content,
 		} {
 			if s := content[JSON].Schema; s == nil || s.Ref == "" {
 				t.Errorf("%s has no schema of its %s", o.Name, what)
 			}
+		}
+	}
+	for name, r := range doc.Components.Responses {
+		if s := r.Content[JSON].Schema; s == nil || s.Ref != RefPrefix+"Failure" {
+			t.Errorf("the response %s has the schema %+v", name, s)
 		}
 	}
 	for _, path := range []string{api.HealthPath, api.WebSocketPath} {
@@ -57,6 +62,40 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	}
 	if want := len(api.Operations()) + 2; len(doc.Paths) != want {
 		t.Errorf("there are %d paths, want %d", len(doc.Paths), want)
+	}
+}
+
+// Common generators and linters take a document that keeps to these.
+func TestDocumentSuitsGenerators(t *testing.T) {
+	doc := Describe("test")
+	if len(doc.Servers) == 0 || doc.Info.License["identifier"] == "" || doc.Info.Contact["name"] == "" {
+		t.Error("the document names no server, license or contact")
+	}
+	for at, path := range doc.Paths {
+		for _, call := range []*Call{path.Get, path.Post} {
+			if call == nil {
+				continue
+			}
+			for _, status := range []string{"4XX", "5XX", "default"} {
+				ref := call.Responses[status].Ref
+				if _, ok := doc.Components.Responses[strings.TrimPrefix(ref, responsePrefix)]; !ok {
+					t.Errorf("%s declares no errors with %s", at, status)
+				}
+			}
+			if call.Description == "" || call.Summary == "" || len(call.Tags) == 0 {
+				t.Errorf("%s has no description, summary or tag", at)
+			}
+			if call == path.Post && (call.Request == nil || !call.Request.Required) {
+				t.Errorf("%s does not require its body", at)
+			}
+		}
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte(`"type":[`)) {
+		t.Error("a schema has a list of types")
 	}
 }
 
@@ -77,7 +116,7 @@ func TestEveryReferenceHasASchema(t *testing.T) {
 func checkRefs(t *testing.T, node any, known Schemas) {
 	switch node := node.(type) {
 	case map[string]any:
-		if ref, ok := node["$ref"].(string); ok && known[strings.TrimPrefix(ref, RefPrefix)] == nil {
+		if ref, ok := node["$ref"].(string); ok && !strings.HasPrefix(ref, responsePrefix) && known[strings.TrimPrefix(ref, RefPrefix)] == nil {
 			t.Errorf("there is no %s", ref)
 		}
 		for _, v := range node {

@@ -15,7 +15,9 @@ import (
 // Schema is a JSON Schema (2020-12), with the keywords that Parley's types need.
 type Schema struct {
 	Ref         string             `json:"$ref,omitempty"`
-	Type        any                `json:"type,omitempty"` // a name, or a list of them
+	OneOf       []*Schema          `json:"oneOf,omitempty"`
+	Type        string             `json:"type,omitempty"`
+	GoName      string             `json:"x-go-name,omitempty"`
 	Format      string             `json:"format,omitempty"`
 	Description string             `json:"description,omitempty"`
 	Pattern     string             `json:"pattern,omitempty"`
@@ -32,6 +34,9 @@ type Schemas map[string]*Schema
 // RefPrefix is the beginning of a Schema's Ref. The name of a schema follows it.
 const RefPrefix = "#/components/schemas/"
 
+// refName is the name of the schema of api.RefText. Many generators take no list of types, so it is one of two schemas.
+const refName = "Ref"
+
 // idPattern matches an ID: {ULID}@{node}.
 const idPattern = `^[0-9A-HJKMNP-TV-Z]{26}@N[A-Z2-7]{55}$`
 
@@ -43,7 +48,6 @@ var encoders = map[reflect.Type]Schema{
 	reflect.TypeFor[capabilities.Value]():  {Description: `Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.`},
 	reflect.TypeFor[view.Amounts]():        {Type: "object", Additional: &Schema{Type: "integer"}, Description: "An amount for each quota by name. -1 is no limit."},
 	reflect.TypeFor[json.RawMessage]():     {Description: "Any JSON."},
-	reflect.TypeFor[api.RefText]():         {Type: []string{"string", "integer"}, Description: "A message's number, or the ID of a message, form or promise."},
 	reflect.TypeFor[events.Event]():        {Type: "object", Description: "An event's own members."},
 }
 
@@ -54,6 +58,13 @@ func (s Schemas) Of(t reflect.Type) *Schema {
 	}
 	if own, ok := encoders[t]; ok {
 		return &own
+	}
+	if t == reflect.TypeFor[api.RefText]() {
+		s[refName] = &Schema{
+			OneOf:       []*Schema{{Type: "string"}, {Type: "integer"}},
+			Description: "A message's number, or the ID of a message, form or promise.",
+		}
+		return &Schema{Ref: RefPrefix + refName}
 	}
 	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return &Schema{Type: "string"}
@@ -87,7 +98,7 @@ func (s Schemas) Of(t reflect.Type) *Schema {
 func (s Schemas) structure(t reflect.Type) *Schema {
 	name := publishedName(t)
 	if _, ok := s[name]; !ok {
-		made := &Schema{Type: "object"}
+		made := &Schema{Type: "object", GoName: goName(name)}
 		s[name] = made // before its members: one may be of the same type
 		s.addMembers(t, made)
 	}
@@ -111,6 +122,15 @@ func publishedName(t reflect.Type) string {
 		return "actors." + shown
 	}
 	return name
+}
+
+// goName returns the name that a generator of Go, oapi-codegen, is to give a schema, or "" for the one that it would.
+// It calls the whole response of an operation, with its status, NAMEResponse.
+func goName(schema string) string {
+	if name, ok := strings.CutSuffix(schema, "Response"); ok {
+		return name + "Result"
+	}
+	return ""
 }
 
 // addMembers adds the members of a struct to its schema. It adds those of embedded structs among them.

@@ -204,6 +204,28 @@ export class Client {
      */
     restore(message: Which, ending?: Ending): Promise<void>;
     /**
+     * Has the forms that come until a time forwarded to another agent, if one is given. Without a time the absence ends.
+     *
+     * @param {Date | string} [until]
+     * @param {string} [to]
+     * @param {Ending} [ending]
+     */
+    setAway(until?: Date | string, to?: string, ending?: Ending): Promise<import("./operations.js").StandIns>;
+    /**
+     * Adds a member to the agent, which makes it a group, or removes one. The forms of a group are forwarded to its members.
+     *
+     * @param {string} agent
+     * @param {boolean} [remove]
+     * @param {Ending} [ending]
+     */
+    setMember(agent: string, remove?: boolean, ending?: Ending): Promise<import("./operations.js").StandIns>;
+    /**
+     * Resolves to those to whom the agent's forms are forwarded as they come.
+     *
+     * @param {Ending} [ending]
+     */
+    standIns(ending?: Ending): Promise<import("./operations.js").StandIns>;
+    /**
      * Takes a message out of what is pending until a time, at which it comes back unread. Without a time it comes back now.
      *
      * @param {Which} message

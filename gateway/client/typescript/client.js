@@ -285,6 +285,37 @@ export class Client {
   }
 
   /**
+   * Has the forms that come until a time forwarded to another agent, if one is given. Without a time the absence ends.
+   *
+   * @param {Date | string} [until]
+   * @param {string} [to]
+   * @param {Ending} [ending]
+   */
+  setAway(until, to, ending) {
+    return this.call("set_away", { ...(until && { until: new Date(until).toISOString() }), ...(to && { to }) }, ending);
+  }
+
+  /**
+   * Adds a member to the agent, which makes it a group, or removes one. The forms of a group are forwarded to its members.
+   *
+   * @param {string} agent
+   * @param {boolean} [remove]
+   * @param {Ending} [ending]
+   */
+  setMember(agent, remove, ending) {
+    return this.call("set_member", { agent, ...(remove && { remove }) }, ending);
+  }
+
+  /**
+   * Resolves to those to whom the agent's forms are forwarded as they come.
+   *
+   * @param {Ending} [ending]
+   */
+  standIns(ending) {
+    return this.call("list_stand_ins", {}, ending);
+  }
+
+  /**
    * Takes a message out of what is pending until a time, at which it comes back unread. Without a time it comes back now.
    *
    * @param {Which} message

@@ -9,11 +9,9 @@ export interface AcceptRequest {
 export interface AdoptRequest {
   as?: string;
   edge: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
+  id?: Ref;
   name?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  number?: Ref;
 }
 
 export interface AgentRequest {
@@ -30,11 +28,9 @@ export interface AmendFormRequest {
   as?: string;
   description?: string;
   fields?: Array<Field>;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
+  id?: Ref;
   note?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  number?: Ref;
   title?: string;
 }
 
@@ -61,10 +57,8 @@ export interface ArchiveJournalRequest {
 
 export interface AwaitRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   waitMs?: number;
 }
 
@@ -86,10 +80,8 @@ export interface CapabilityRequest {
 
 export interface CompleteRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   of: string;
   prefix?: string;
 }
@@ -163,11 +155,14 @@ export interface DropPeerRequest {
 
 export interface EndRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   reason?: string;
+}
+
+export interface Escalation {
+  after: string;
+  to: string;
 }
 
 export interface Failure {
@@ -209,20 +204,20 @@ export interface FormRequest {
   /** A time in UTC, with milliseconds. */
   deadline?: string;
   description: string;
+  escalate?: Array<Escalation>;
   fields: Array<Field>;
   key?: string;
   name?: string;
   noForward?: boolean;
   recipient: string;
+  remind?: Array<string>;
   title?: string;
 }
 
 export interface ForwardFormRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   recipient: string;
 }
 
@@ -392,10 +387,8 @@ export interface MarkReadResponse {
 
 export interface MessageRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
 }
 
 export interface MoveSegmentsRequest {
@@ -453,6 +446,7 @@ export interface ReadLogRequest {
   as?: string;
   journal?: boolean;
   limit?: number;
+  waitMs?: number;
 }
 
 export interface ReadLogResponse {
@@ -476,6 +470,9 @@ export interface ReadOutputResponse {
   pieces: Array<OutputPiece>;
 }
 
+/** A message's number, or the ID of a message, form or promise. */
+export type Ref = string | number;
+
 export interface RemoveRuleRequest {
   agent: string;
   as?: string;
@@ -492,29 +489,23 @@ export interface RenameNameRequest {
 
 export interface ReplyRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   text: string;
 }
 
 export interface ResolveRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
+  id?: Ref;
   name: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  number?: Ref;
 }
 
 export interface RespondFormRequest {
   as?: string;
   digest?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   revision?: number;
   texts?: Array<Text>;
   values?: Record<string, unknown>;
@@ -552,10 +543,8 @@ export interface RunAgentRequest {
 
 export interface SaveDraftRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   texts?: Array<Text>;
 }
 
@@ -582,6 +571,21 @@ export interface SendRequest {
   text: string;
 }
 
+export interface SetAwayRequest {
+  as?: string;
+  /** A time in UTC, with milliseconds. */
+  from?: string;
+  to?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
+export interface SetMemberRequest {
+  agent: string;
+  as?: string;
+  remove?: boolean;
+}
+
 export interface SetPolicyRequest {
   agentId: string;
   as?: string;
@@ -603,12 +607,14 @@ export interface SetStatusRequest {
 
 export interface SnoozeRequest {
   as?: string;
-  /** A message's number, or the ID of a message, form or promise. */
-  id?: string | number;
-  /** A message's number, or the ID of a message, form or promise. */
-  number?: string | number;
+  id?: Ref;
+  number?: Ref;
   /** A time in UTC, with milliseconds. */
   until?: string;
+}
+
+export interface StandInsRequest {
+  as?: string;
 }
 
 export interface StatusResponse {
@@ -736,6 +742,14 @@ export interface Asked {
   unreachable?: boolean;
 }
 
+export interface Away {
+  /** A time in UTC, with milliseconds. */
+  from: string;
+  to?: Party;
+  /** A time in UTC, with milliseconds. */
+  until: string;
+}
+
 export interface CutMessage {
   /** A time in UTC, with milliseconds. */
   at: string;
@@ -814,6 +828,7 @@ export interface Envelope {
   /** An ID: {ULID}@{node}. */
   resolverId?: string;
   revision?: number;
+  route?: Route;
   sent: boolean;
   /** A time in UTC, with milliseconds. */
   snoozedUntil?: string;
@@ -1004,6 +1019,24 @@ export interface Permission {
   unreachable?: boolean;
 }
 
+export interface Route {
+  escalations?: Array<RouteStep>;
+  reminded?: number;
+  /** A time in UTC, with milliseconds. */
+  remindedAt?: string;
+  /** A time in UTC, with milliseconds. */
+  remindsAt?: string;
+}
+
+export interface RouteStep {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  cause?: string;
+  /** An ID: {ULID}@{node}. */
+  to: string;
+  toName?: string;
+}
+
 export interface Rule {
   /** An ID: {ULID}@{node}. */
   agent: string;
@@ -1057,6 +1090,11 @@ export interface Snapshot {
   updatedAt: string;
   user?: string;
   wrap?: Array<string>;
+}
+
+export interface StandIns {
+  away?: Away;
+  members: Array<Party>;
 }
 
 export interface Token {
@@ -1175,6 +1213,7 @@ export interface Operations {
   list_names: { request: ListNamesRequest; response: ListNamesResponse };
   list_nodes: { request: ListNodesRequest; response: ListNodesResponse };
   list_rules: { request: ListRulesRequest; response: ListRulesResponse };
+  list_stand_ins: { request: StandInsRequest; response: StandIns };
   list_tokens: { request: ListTokensRequest; response: ListTokensResponse };
   locate: { request: NameRequest; response: LocateResponse };
   lookup: { request: LookupRequest; response: LookupResponse };
@@ -1199,6 +1238,8 @@ export interface Operations {
   save_draft: { request: SaveDraftRequest; response: Done };
   send: { request: SendRequest; response: Sent };
   send_agent_message: { request: SendAgentMessageRequest; response: SendAgentMessageResponse };
+  set_away: { request: SetAwayRequest; response: StandIns };
+  set_member: { request: SetMemberRequest; response: StandIns };
   set_policy: { request: SetPolicyRequest; response: AgentResponse };
   set_quota: { request: SetQuotaRequest; response: AgentUse };
   set_status: { request: SetStatusRequest; response: Done };

@@ -86,7 +86,7 @@ function keep(next, follows) {
     return;
   }
   for (const old of activity().querySelectorAll(':scope > [data-keep]')) {
-    const same = [...list.children].find((n) => n.dataset.part === old.dataset.part && n.dataset.keep === old.dataset.keep);
+    const same = [...list.children].find((n) => n.dataset.part === old.dataset.part && (n.dataset.keep === old.dataset.keep || n.dataset.keep && old.querySelector('parley-ask')?.isTyped));
     same?.replaceWith(old.cloneNode(true));
   }
 }

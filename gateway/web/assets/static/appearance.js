@@ -20,6 +20,7 @@ export function prepare(card) {
   for (const e of article.querySelectorAll('parley-ask, .head a')) e.replaceWith(...e.childNodes); // these work in the node's own pages only
   for (const [selector, part] of Object.entries(parts)) for (const e of article.querySelectorAll(selector)) e.part.add(part);
   article.dataset.status = card.dataset.status;
+  article.dataset.revision = card.dataset.revision ?? '';
   article.tabIndex = -1;
   tellTimes(article);
   return document.adoptNode(article);
@@ -65,6 +66,7 @@ pre.code { max-height: none; overflow-wrap: anywhere; }
 .markdown table { display: block; overflow-x: auto; border-collapse: collapse; }
 .markdown :is(th, td) { padding: .15rem .5rem; border: 1px solid var(--border); }
 .field { display: grid; gap: .3rem; }
+.field[data-changed] { padding-left: .6rem; border-left: 3px solid var(--accent); }
 .field > label, legend { padding: 0; font-weight: 600; overflow-wrap: anywhere; }
 .wrong, .failure, .mark { color: var(--wrong); }
 .choices, .choice > span { min-width: 0; overflow-wrap: anywhere; }

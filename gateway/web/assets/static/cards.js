@@ -49,6 +49,7 @@ export function tellTimes(root) {
 export function replaceCard(old, next) {
   tellTimes(next);
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits')) {
+    if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
     for (const part of ['.head', '.notes']) old.querySelector(part).replaceWith(next.querySelector(part));
     return old;
   }
@@ -64,6 +65,22 @@ export function replaceCard(old, next) {
   const state = next.querySelector('.state')?.innerText.trim();
   if (state && old.hasAttribute('data-waits')) announce(state);
   if (had) next.focus({ preventScroll: true });
+  return next;
+}
+
+/** Replaces a form by its amended question. The input stays where the fields are the same. */
+function replaceQuestion(old, next) {
+  const { filling } = formOf(old);
+  const had = old.contains(document.activeElement) && document.activeElement;
+  old.replaceWith(next);
+  const now = formOf(next).filling;
+  now.take(filling);
+  const note = document.createElement('p');
+  note.className = 'hint changed-note';
+  note.textContent = 'The question has changed. What you typed stays where the fields are the same.';
+  next.querySelector('form.ask').prepend(note);
+  announce(`${note.textContent} ${next.querySelector('.amended')?.innerText ?? ''}`);
+  if (had) (now.controlLike(had, filling) ?? next).focus({ preventScroll: true });
   return next;
 }
 

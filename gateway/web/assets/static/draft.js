@@ -113,11 +113,16 @@ export class Draft {
     this.send(true);
   }
 
-  /** Ends the draft with its form. */
-  end() {
+  /** Leaves the draft to another Draft of the same form. */
+  retire() {
     this.isOver = true;
     clearTimeout(this.timer);
     removeEventListener('pagehide', this.left);
+  }
+
+  /** Ends the draft with its form. */
+  end() {
+    this.retire();
     forgetDraft(this.name);
   }
 }

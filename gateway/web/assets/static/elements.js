@@ -78,12 +78,12 @@ export class ParleyFormElement extends Live {
     const had = this.filling;
     const article = prepare(card);
     this.formId = card.dataset.id;
-    if (had && waits) { // keeps the input
+    if (had && waits && card.dataset.revision === this.article.dataset.revision) { // keeps the input
       for (const part of ['.head', '.notes']) this.article.querySelector(part).replaceWith(article.querySelector(part));
       return;
     }
     const focused = this.shadow.activeElement;
-    const isLost = had?.isTyped && !this.busy;
+    const isLost = had?.isTyped && !this.busy && !waits;
     this.article?.remove();
     this.article = article;
     this.shadow.prepend(article);
@@ -91,7 +91,9 @@ export class ParleyFormElement extends Live {
     const draft = () => (this.noDraft ? undefined : new Draft({ as: this.as, id: this.formId, at: card.dataset.draft, endpoint: this.mailbox }));
     this.filling = waits ? new Filling(article.querySelector('form.ask'), draft()) : undefined;
     if (!waits) forgetDraft(draftOf(this.as, this.formId));
-    if (had) this.tellEnd(isLost);
+    else if (had) this.filling.take(had);
+    if (had && waits) this.news.textContent = 'The question has changed. What you typed stays where the fields are the same.';
+    else if (had) this.tellEnd(isLost);
     if (focused) article.focus({ preventScroll: true });
     if (!ended) return;
     this.isOver = true;
@@ -122,7 +124,7 @@ export class ParleyFormElement extends Live {
     const { filling } = this;
     if (filling.show(filling.errors(pressed))) return;
     const values = Object.fromEntries(Object.entries(filling.values(pressed)).map(([name, v]) => [name, plain(v)]));
-    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', { texts: filling.texts(pressed) });
+    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', { texts: filling.texts(pressed), revision: Number(this.article.dataset.revision) });
   }
 
   async decline(reason) {
@@ -140,7 +142,7 @@ export class ParleyFormElement extends Live {
       refused = why;
     }
     if (this.turn !== turn) return;
-    if (!refused || refused.code?.startsWith('ALREADY_')) await this.look();
+    if (!refused || refused.code === 'AMENDED' || refused.code?.startsWith('ALREADY_')) await this.look();
     if (this.turn !== turn) return;
     this.setBusy(false);
     if (!refused) this.news.textContent ||= done;

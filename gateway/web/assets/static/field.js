@@ -11,6 +11,12 @@ export class Field {
     this.why = element.querySelector(':scope > .wrong');
   }
 
+  /** Reports whether the field asks for the same as that of another revision of its form. */
+  isLike(other) { return this.spec.name === other.spec.name && this.kind === other.kind; }
+
+  /** Returns all that the field says, to compare it with that of another revision. */
+  get question() { return this.element.dataset.spec + [...this.element.querySelectorAll('label, legend, .help, option')].map((e) => e.textContent).join('\n'); }
+
   get isSecret() { return this.kind === 'secret'; }
 
   /** Returns the input as texts; pressed is the button that sends the form. */

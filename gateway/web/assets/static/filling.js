@@ -53,6 +53,29 @@ export class Filling {
     for (const ends of this.form.querySelectorAll('[data-ends]')) ends.textContent = ending(this.form.elements.namedItem(ends.dataset.ends)?.value ?? '');
   }
 
+  /** Takes over the input of the same fields of an earlier question, and marks the others. The draft of that one ends here. */
+  take(earlier) {
+    earlier.draft?.retire();
+    const begun = JSON.parse(earlier.first);
+    for (const f of this.fields) {
+      const was = earlier.fields.find((w) => w.isLike(f));
+      if (was && String(was.texts()) !== String(begun[earlier.fields.indexOf(was)])) f.put(was.texts());
+      f.element.toggleAttribute('data-changed', was?.question !== f.question);
+    }
+    this.unfold();
+    this.repeat();
+    if (this.isTyped) this.keep();
+  }
+
+  /** Returns the control that stands for one of an earlier question, with its selection. */
+  controlLike(control, earlier) {
+    const was = earlier.fields.find((f) => f.controls.includes(control));
+    const now = was && this.fields.find((f) => f.isLike(was));
+    const at = now?.controls[was.controls.indexOf(control)];
+    if (at?.matches(typed) || at?.matches('textarea')) at.setSelectionRange?.(control.selectionStart, control.selectionEnd);
+    return at;
+  }
+
   keep() {
     const open = this.isTyped ? this.fields.filter((f) => !f.isSecret) : [];
     this.draft?.save(Object.fromEntries(open.map((f) => [f.spec.name, f.texts()])));

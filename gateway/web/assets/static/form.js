@@ -20,12 +20,24 @@ function callOf(what, card, sent) {
     case 'restore': return ['restore_message', about];
     case 'decline': return ['decline_form', { ...about, reason: sent.get('reason') }];
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
+    case 'amend': return ['amend_form', { ...about, ...amendmentOf(sent) }];
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
     case 'adopt': return ['adopt', { ...about, edge: sent.get('edge'), name: sent.get('name') }];
     case 'together': return ['decide_many', { as: card.dataset.as, decisions: decisionsOf(sent), key: crypto.randomUUID?.() ?? '' }];
     case 'reply': return ['reply', { ...about, text: sent.get('text') }];
   }
   return ['dismiss', about];
+}
+
+/** Returns the changed question of a form as the node takes it: fields only if a label has changed. */
+function amendmentOf(sent) {
+  const fields = JSON.parse(sent.get('fields') || '[]');
+  const labels = sent.getAll('label');
+  const isOther = (f, i) => labels[i] !== undefined && labels[i] !== (f.label || f.name);
+  return {
+    title: sent.get('title'), description: sent.get('description').replaceAll('\r\n', '\n'), note: sent.get('note'),
+    ...(fields.some(isOther) && { fields: fields.map((f, i) => (isOther(f, i) ? { ...f, label: labels[i] } : f)) }),
+  };
 }
 
 /** Returns the decisions on the calls that a form names, each by the digest of the call that was shown. */
@@ -61,8 +73,17 @@ function wordsOf(button, texts, many) {
   return `✕ Denied${reason}`;
 }
 
+/** Returns a refusal in plain words. */
+function wordsFor(refused) {
+  switch (refused.code) {
+    case 'UNAUTHENTICATED': return 'The session has ended: run parley open for another.';
+    case 'AMENDED': return 'Not sent: the question was changed while you answered. Look at what it asks now, and answer again.';
+  }
+  return refused.message;
+}
+
 const said = {
-  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Done',
+  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Done',
   wake: 'Brought back', restore: 'Not done',
 };
 
@@ -121,8 +142,13 @@ export class ParleyAct extends HTMLElement {
   }
 
   async refused(refused, button) {
-    this.fail(refused.code === 'UNAUTHENTICATED' ? 'The session has ended: run parley open for another.' : refused.message);
-    if (refused.code.startsWith('ALREADY_') || refused.code === 'AMENDED') await refresh(this.card);
+    this.fail(wordsFor(refused));
+    if (refused.code === 'AMENDED') {
+      const { id } = this.card;
+      await refresh(this.card);
+      const now = document.getElementById(id)?.querySelector('parley-ask');
+      if (now !== this) now?.fail(wordsFor(refused));
+    } else if (refused.code.startsWith('ALREADY_')) await refresh(this.card);
     else button?.focus();
   }
 

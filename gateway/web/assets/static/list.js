@@ -83,10 +83,28 @@ function finish(chunk) {
   markCurrent();
 }
 
-/** Has a chunk emptied when it is far away. The list of questions is short. */
+const isByAgent = list?.dataset.group === 'agent';
+
+/** Moves the rows of a later chunk to those of the same agents above. The chunk keeps the agents that are not there. */
+function gather(chunk) {
+  let heading;
+  for (const e of [...chunk.children]) {
+    if (e.matches('.group')) {
+      heading = [...stream.querySelectorAll(`.group[data-of="${e.dataset.of}"]`)].find((g) => g.parentElement !== chunk);
+      if (heading) e.remove();
+    } else if (heading) {
+      let at = heading;
+      while (at.nextElementSibling?.matches('.entry')) at = at.nextElementSibling;
+      at.after(e);
+    }
+  }
+  if (!chunk.childElementCount) chunk.remove();
+}
+
+/** Has a chunk emptied when it is far away. The list of questions is short, and one by agent keeps its rows. */
 function adopt(chunk, address) {
   const own = chunk.querySelectorAll('.entry');
-  if (list.dataset.needs || !own.length) return;
+  if (list.dataset.needs || isByAgent || !own.length) return;
   chunk.dataset.href = address;
   chunk.dataset.least = Math.min(...[...own].map((r) => Number(r.dataset.number)));
   watch.observe(chunk);
@@ -100,6 +118,7 @@ async function loadOlder(older) {
     for (const r of chunk.querySelectorAll('.entry')) if (document.getElementById(r.id)) r.remove();
     stream.append(chunk);
     finish(chunk);
+    if (isByAgent) gather(chunk);
     adopt(chunk, older.href);
     if (next) older.href = next;
     else older.parentElement.remove();
@@ -156,19 +175,19 @@ export function mailChanged(what) {
     else location.reload();
     return;
   }
-  if (list.dataset.picked) {
-    look(undefined, new Set(what.messages.map((m) => String(m.number))));
+  const news = what.messages.map(({ number, html }) => ({ number, next: html ? new DOMParser().parseFromString(html, 'text/html').querySelector('.entry') : null }));
+  if (list.dataset.picked || news.some(isTogether)) {
+    look(undefined, new Set(news.map((m) => String(m.number))));
     return;
   }
   let come = 0;
   change(() => {
     const first = stream.firstElementChild;
-    for (const m of what.messages) {
-      const old = rowOfNumber(m.number);
-      const next = m.html && new DOMParser().parseFromString(m.html, 'text/html').querySelector('.entry');
+    for (const { number, next } of news) {
+      const old = rowOfNumber(number);
       if (!next) old?.remove();
       else if (old) old.replaceWith(next);
-      else if (m.number > Number(first.querySelector('.entry')?.dataset.number ?? -1)) {
+      else if (number > Number(first.querySelector('.entry')?.dataset.number ?? -1)) {
         first.prepend(next);
         come++;
       }
@@ -180,6 +199,13 @@ export function mailChanged(what) {
 }
 
 const rowOfNumber = (number) => stream.querySelector(`.entry[data-number="${number}"]`);
+
+/** Reports whether a changed message is or was one row with identical asks, which the node draws. */
+function isTogether({ number, next }) {
+  const own = rowOf(rows()[0]?.dataset.key.replace(/\d+$/, number));
+  const ask = next?.dataset.ask;
+  return Boolean(own?.dataset.keys) || Boolean(ask) && rows().some((r) => r !== own && r.dataset.ask === ask);
+}
 
 /** Moves the older rows of a long first chunk to a chunk of their own. */
 function split(first) {
@@ -212,14 +238,34 @@ export function look(gone = () => false, changed = new Set()) {
     const { chunk, older } = await chunkAt(list.dataset.home);
     const least = Math.min(...[...chunk.querySelectorAll('.entry')].map((r) => Number(r.dataset.number)));
     change(() => {
-      for (const r of rows()) if (gone(r.dataset.key) || chunk.querySelector(`[id="${r.id}"]`)) r.remove();
+      const drawn = new Set([...chunk.querySelectorAll('.entry')].flatMap(keysOf));
+      for (const r of rows()) if (gone(r.dataset.key) || keysOf(r).some((k) => drawn.has(k))) r.remove();
       const first = stream.firstElementChild;
       const own = older && !list.dataset.needs ? [...first.querySelectorAll('.entry')] : [];
       const rest = own.filter((r) => Number(r.dataset.number) < least && !changed.has(r.dataset.number));
+      const later = isByAgent ? laterOf(first, new Set(rest)) : null;
       first.replaceWith(chunk);
       finish(chunk);
-      if (rest.length > 0) below(chunk, rest);
+      if (later) {
+        for (const c of [...stream.children].slice(1)) c.remove();
+        stream.append(later);
+        gather(later);
+      } else if (rest.length > 0) below(chunk, rest);
     });
   }).catch(() => { /* the stream of events updates it once the node is back */ });
   return looks;
+}
+
+/** Returns a chunk with the rows of the later chunks and some of the first, under their agents. */
+function laterOf(first, rest) {
+  const later = document.createElement('ol');
+  later.className = 'chunk';
+  for (const chunk of stream.children) {
+    let heading;
+    for (const e of [...chunk.children]) {
+      if (e.matches('.group')) heading = e;
+      else if (chunk !== first || rest.has(e)) later.append(...(heading?.parentElement === later ? [] : [heading].filter(Boolean)), e);
+    }
+  }
+  return later;
 }

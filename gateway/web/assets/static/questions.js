@@ -9,8 +9,9 @@ import { forgetToasts, toast } from './toast.js';
 const mostNew = 50; // that one request asks for
 
 let known; // keys of all open questions
+let changes = ''; // revisions of the amended ones
 
-export function questionsChanged({ count, keys }) {
+export function questionsChanged({ count, keys, amended = {} }) {
   document.getElementById('count').textContent = count;
   document.getElementById('badge').hidden = count === 0;
   document.title = (count ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
@@ -23,9 +24,11 @@ export function questionsChanged({ count, keys }) {
   forgetToasts(isPart ? new Set([...box(), ...now]) : now);
   const card = openCard();
   if (card?.hasAttribute('data-waits') && isGone(card.id)) refresh(card);
+  for (const c of document.querySelectorAll('li.message[data-waits][data-revision]')) if (amended[c.id] > c.dataset.revision) refresh(c);
+  const isAmended = changes !== (changes = JSON.stringify(amended));
   const list = document.getElementById('list');
   const isListed = list?.dataset.needs && list.dataset.newest;
-  const stale = isListed && (come.length > 0 || rows().some((r) => keysOf(r).some(isGone)) || keys.some((k) => !rowOf(k)));
+  const stale = isListed && (come.length > 0 || isAmended || rows().some((r) => keysOf(r).some(isGone)) || keys.some((k) => !rowOf(k)));
   const listed = stale ? look(isGone) : Promise.resolve();
   if (isListed || come.length > 0) listed.then(() => tell(come));
 }

@@ -1,0 +1,375 @@
+package actors
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors/peers"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/form"
+)
+
+// homePatience is how long a caller that answers or forwards waits for a home on another node. After that it learns
+// that the answer is queued.
+const homePatience = 2 * time.Second
+
+// Answer is an answer to a form. Values are typed; a string for a capability field is a path of the answerer's names.
+// Texts are read by the types of their fields, as on a command line. A field is in one of the two. Digest, if it is
+// not "", is the digest of the call that was shown: an approval of another call is refused. Revision, if it is not 0, is
+// that of the question that was shown: an answer to another one is refused.
+type Answer struct {
+	Form     capabilities.FormRef
+	Digest   string
+	Revision uint64
+	Values   map[string]capabilities.Value
+	Texts    []events.FieldText
+}
+
+// Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
+// form stays open.
+func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
+	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Revision: ans.Revision, Values: ans.Values, Texts: ans.Texts}
+	return settle(a, ctx, answerForm{draft})
+}
+
+// Decline declines a form that the agent was asked.
+func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
+	return settle(a, ctx, declineForm{ref, reason})
+}
+
+// settle settles a form at its home.
+func settle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, error) {
+	s, err := callRelay(ctx, a, r)
+	if err != nil || s.remote == nil {
+		return s.outcome, err
+	}
+	return s.remote.send(ctx, a)
+}
+
+// settlement is the outcome of a form, or what is still to be settled on another node.
+type settlement struct {
+	outcome view.Outcome
+	remote  *remoteSettlement
+}
+
+// answerForm checks an answer and sends it to the form's home.
+type answerForm struct{ draft mailbox.Reply }
+
+func (m answerForm) handle(b *mailboxActor, reply replyTo[settlement]) {
+	settle, home, err := draftAnswer(b, m.draft)
+	if err == nil {
+		err = b.seal(&settle)
+	}
+	sendHome(b, home, settle, err, reply)
+}
+
+// declineForm sends a refusal to answer to the form's home.
+type declineForm struct {
+	form   capabilities.FormRef
+	reason string
+}
+
+func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
+	var home capabilities.ID
+	settle, err := recalled(b, func() (s mailbox.SettleForm, err error) {
+		s, home, err = b.state.DraftDecline(m.form, m.reason, b.node.newID)
+		return s, err
+	})
+	sendHome(b, home, settle, err, reply)
+}
+
+// draftAnswer drafts an answer with the node's compiled schema of the form.
+func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
+	m, found := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
+	if found == nil && m.Form.IsOpen() {
+		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
+			return settle, home, err
+		}
+	}
+	now := b.node.now()
+	settle, err = recalled(b, func() (s mailbox.SettleForm, err error) {
+		s, home, err = b.state.DraftAnswer(r, now, b.node.newID)
+		return s, err
+	})
+	if err == nil {
+		err = b.state.CheckAnswer(b.node.accounts.limits(b.reg.id, now), settle, now)
+	}
+	return settle, home, err
+}
+
+// seal adds the sealed form of secret values.
+func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
+	m, err := b.formOf(c.Form)
+	if err != nil {
+		return err
+	}
+	c.Sealed, err = b.node.secrets.SealFields(form.Secrets(m.Form.Fields), c.Values)
+	return err
+}
+
+// sendHome sends a settlement to the form's home, which decides on it. A home on another node is left to the caller.
+func sendHome(b *mailboxActor, home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[settlement]) {
+	switch {
+	case err != nil:
+		reply.release(b, settlement{}, err)
+	case home.Node != b.node.id:
+		remote, err := newRemoteSettlement(b, home, c)
+		reply.release(b, settlement{remote: remote}, err)
+	default:
+		b.node.registry.tell(home, b.last, &settleForm{c, b.reg.id, reply})
+	}
+}
+
+// settleForm settles a form at its home, on behalf of an agent of this node.
+type settleForm struct {
+	command mailbox.SettleForm
+	by      capabilities.ID
+	reply   replyTo[settlement]
+}
+
+func (m *settleForm) handle(b *mailboxActor) {
+	_, err := b.decide(m.command)
+	var outcome view.Outcome
+	if err == nil {
+		outcome, err = settledOutcome(b, m.command.Form, m.by)
+	}
+	m.reply.release(b, settlement{outcome: outcome}, err)
+}
+
+func (m *settleForm) fail(err error) { m.reply.fail(err) }
+
+// settledOutcome returns the outcome to the agent that settled the form: with its own values, and without the home's names.
+func settledOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, error) {
+	outcome, err := queryOutcome{form, by == b.reg.id}.handle(b)
+	if err == nil && by != b.reg.id {
+		outcome.ByName = "SELF"
+	}
+	return outcome, err
+}
+
+// remoteSettlement answers or declines a form homed on another node.
+type remoteSettlement struct {
+	settle mailbox.SettleForm
+	home   capabilities.ID
+	key    formKey
+	number uint64
+
+	agent *Agent      // that settles
+	peer  *peers.Peer // the home's node
+}
+
+// newRemoteSettlement returns the settlement of a form homed on another node.
+func newRemoteSettlement(b *mailboxActor, home capabilities.ID, c mailbox.SettleForm) (*remoteSettlement, error) {
+	m, err := b.formOf(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	return &remoteSettlement{settle: c, home: home, key: formKey{b.reg.id, c.Form}, number: m.Number}, nil
+}
+
+// send sends the settlement to its home: directly, if the home is reachable and needs no grant first, or else through the
+// agent's own log. It sends one settlement of a form by the agent at a time.
+func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, error) {
+	w.agent, w.peer = a, a.node.peers.Peer(w.home.Node)
+	done, err := w.takeTurn(ctx)
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	defer done()
+	ended := make(chan result[view.Outcome], 1)
+	defer a.node.ended.drop(a.node.ended.wait(w.key, ended))
+	if len(w.settle.Grants) == 0 && w.peer.InReach(ctx) {
+		item, err := peers.PackItem(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
+		if err != nil {
+			return view.Outcome{}, err
+		}
+		at, err := w.sendDirect(ctx, item)
+		switch {
+		case err == nil:
+			return w.awaitOutcome(ctx, at, ended)
+		case ctx.Err() != nil:
+			return view.Outcome{}, errEnded(ctx)
+		case parley.CodeOf(err) != parley.NodeUnreachable:
+			return view.Outcome{}, err
+		}
+	}
+	return w.queue(ctx, ended, done)
+}
+
+// takeTurn blocks while the agent sends another settlement of the form. It refuses with ANSWER_PENDING when that takes
+// long.
+func (w *remoteSettlement) takeTurn(ctx context.Context) (done func(), err error) {
+	n := w.agent.node
+	done, before, err := n.settlements.begin(ctx, w.key, n.now())
+	switch {
+	case err == nil && before == 0:
+		return done, nil
+	case ctx.Err() != nil:
+		return nil, errEnded(ctx)
+	}
+	_, unfit := call(ctx, w.agent, checkSettlement{form: w.settle.Form, since: before, first: done != nil})
+	if unfit != nil && done != nil {
+		done()
+	}
+	return done, unfit
+}
+
+// checkSettlement refuses a settlement of a form that has ended, and one that is not first with ANSWER_PENDING.
+type checkSettlement struct {
+	form  capabilities.ID
+	since capabilities.Time // of the settlement before
+	first bool
+}
+
+func (m checkSettlement) handle(b *mailboxActor) (none, error) {
+	if err := b.state.MaySettle(m.form); err != nil || m.first {
+		return none{}, err
+	}
+	return none{}, b.state.Mail.Pending(m.form, m.since)
+}
+
+// sendDirect returns the home's reply to a settlement that is not in this node's log.
+func (w *remoteSettlement) sendDirect(ctx context.Context, item peers.Item) (at capabilities.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, homePatience)
+	defer cancel()
+	return w.peer.SendDirect(ctx, item)
+}
+
+// awaitOutcome returns the outcome of a form that its home has settled at a time. It is the outcome of the agent's own
+// copy, unless that takes long.
+func (w *remoteSettlement) awaitOutcome(ctx context.Context, at capabilities.Time, ended <-chan result[view.Outcome]) (view.Outcome, error) {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case r := <-ended:
+		if r.err == nil {
+			return r.value, nil
+		}
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	o := view.Outcome{Status: view.StatusAnswered, Form: w.settle.Form, By: w.agent.id, ByName: "SELF", At: at, Note: w.settle.Note}
+	if w.settle.Reason != "" {
+		o.Status = view.FormStatus(w.settle.Reason)
+		return o, nil
+	}
+	o.Values = w.settle.Masked()
+	return o, nil
+}
+
+// queue records the settlement in the agent's log, and waits up to homePatience for its result. It calls recorded once
+// the state shows that a settlement is on its way.
+func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.Outcome], recorded func()) (view.Outcome, error) {
+	n := w.agent.node
+	acked := make(chan error, 1)
+	defer n.remoteAcks.drop(n.remoteAcks.wait(w.key, acked))
+	queued, err := call(ctx, w.agent, queueAnswer{w.settle})
+	recorded()
+	if err != nil || queued.Status != view.StatusAnswering || !w.peer.Reachable() {
+		return queued, err
+	}
+	timer := time.NewTimer(homePatience)
+	defer timer.Stop()
+	select {
+	case r := <-ended:
+		return w.ownOutcome(r)
+	case err := <-acked:
+		return view.Outcome{}, err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return queued, nil
+}
+
+// queueAnswer records a settlement in the agent's log, from where it is sent to its home.
+type queueAnswer struct{ settle mailbox.SettleForm }
+
+func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
+	if _, err := b.decide(mailbox.QueueAnswer{Answer: m.settle}); err != nil {
+		return view.Outcome{}, err
+	}
+	msg, err := b.state.Mail.FindFormID(m.settle.Form)
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	if f := msg.Form; f.IsOpen() {
+		return view.Outcome{Status: view.StatusAnswering, Form: f.ID, Promise: f.Promise, By: b.reg.id, ByName: "SELF", At: f.QueuedAnswer.Date}, nil
+	}
+	return b.outcomeOf(msg.Form, true) // it was sent before, and the ack was lost
+}
+
+// ownOutcome returns the outcome of a form, or an error if another settlement has ended it.
+func (w *remoteSettlement) ownOutcome(r result[view.Outcome]) (view.Outcome, error) {
+	if r.err != nil || r.value.Settlement == w.settle.Answer {
+		return r.value, r.err
+	}
+	code := map[view.FormStatus]parley.Code{
+		view.StatusAnswered: parley.AlreadyAnswered, view.StatusDeclined: parley.AlreadyDeclined, view.StatusExpired: parley.AlreadyExpired,
+	}[r.value.Status]
+	if code == "" {
+		code = parley.AlreadyCancelled
+	}
+	by := r.value.By.String()
+	if r.value.By.IsZero() {
+		by = "its deadline"
+	}
+	return view.Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
+}
+
+// settlements are the settlements that are being sent to forms homed on other nodes. There is at most one of an agent
+// and form, so each gets its own result.
+type settlements struct {
+	mu  sync.Mutex
+	now map[formKey]*sending
+}
+
+// sending is a settlement that is being sent.
+type sending struct {
+	since capabilities.Time
+	over  chan struct{} // closed when it is sent or kept
+}
+
+func newSettlements() *settlements { return &settlements{now: map[formKey]*sending{}} }
+
+// begin blocks until nothing else is being sent to a form. Done ends the turn that begins then; further calls do
+// nothing. Before, if not zero, is when the settlement that it waited for began. After homePatience it returns the
+// error of an expired context.
+func (s *settlements) begin(ctx context.Context, p formKey, now capabilities.Time) (done func(), before capabilities.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, homePatience)
+	defer cancel()
+	for {
+		other := s.enter(p, now)
+		if other == nil {
+			return sync.OnceFunc(func() { s.leave(p) }), before, nil
+		}
+		before = other.since
+		select {
+		case <-other.over:
+		case <-ctx.Done():
+			return nil, before, ctx.Err()
+		}
+	}
+}
+
+// enter begins to send a settlement, or returns the one that is being sent.
+func (s *settlements) enter(p formKey, now capabilities.Time) *sending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.now[p]; other != nil {
+		return other
+	}
+	s.now[p] = &sending{since: now, over: make(chan struct{})}
+	return nil
+}
+
+func (s *settlements) leave(p formKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.now[p].over)
+	delete(s.now, p)
+}

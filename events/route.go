@@ -1,0 +1,133 @@
+package events
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"parley/capabilities"
+	"parley/internal/pack"
+)
+
+// Delay is a time after a form was asked, in milliseconds.
+type Delay int64
+
+// String returns the delay as in "1h0m0s".
+func (d Delay) String() string { return (time.Duration(d) * time.Millisecond).String() }
+
+// MarshalText is String.
+func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText parses a delay as in "1h" or "30m".
+func (d *Delay) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%.40q is no time: want one as in 90m or 4h", text)
+	}
+	*d = Delay(parsed.Milliseconds())
+	return nil
+}
+
+// EncodeMsgpack writes the number of milliseconds.
+func (d Delay) EncodeMsgpack(enc *msgpack.Encoder) error { return enc.EncodeInt(int64(d)) }
+
+// DecodeMsgpack reads the number of milliseconds.
+func (d *Delay) DecodeMsgpack(dec *msgpack.Decoder) error {
+	n, err := dec.DecodeInt64()
+	*d = Delay(n)
+	return err
+}
+
+// After returns the time that is a delay after another.
+func (d Delay) After(t capabilities.Time) capabilities.Time { return t + capabilities.Time(d) }
+
+// Route says how a form is decided beyond the first answer of its recipient. Its delays count from the time when the form
+// was asked.
+type Route struct {
+	Need     uint32       `json:"need,omitempty"`     // so many principals have to agree; 0 is 1
+	NoVeto   bool         `json:"noVeto,omitempty"`   // a denial is one vote, and does not settle it alone
+	NoSelf   bool         `json:"noSelf,omitempty"`   // agents of the asker's own host do not count
+	Remind   []Delay      `json:"remind,omitempty"`   // when who may answer is reminded, in order
+	Escalate []Escalation `json:"escalate,omitempty"` // in order
+}
+
+// Escalation adds an agent that may answer a form which is still open after a time. Via and Facet are as in FormRequested.
+type Escalation struct {
+	After Delay              `json:"after"`
+	To    capabilities.ID    `json:"to"`
+	Via   capabilities.ID    `json:"via,omitzero"`
+	Facet capabilities.Facet `json:"facet,omitzero"`
+}
+
+// FormReminded reminds all who may answer a form. It is recorded at its home, once for all reminders that are due, and in
+// each copy. N is the number of reminders that have been due by then.
+type FormReminded struct {
+	Form capabilities.ID   `json:"form"`
+	N    uint32            `json:"n"`
+	Date capabilities.Time `json:"date"`
+}
+
+// Cause is the reason why a form was routed to an agent.
+type Cause string
+
+// The causes.
+const (
+	Escalated   Cause = "escalated"   // a step of the form's route
+	Unreachable Cause = "unreachable" // such a step to an agent that the asker may not ask any more: it changes nothing
+)
+
+// FormRouted adds an agent that may answer a form, at the form's home. Step is the number of the step of the form's route,
+// which begins at 1.
+type FormRouted struct {
+	Form  capabilities.ID   `json:"form"`
+	To    capabilities.ID   `json:"to"`
+	Via   capabilities.ID   `json:"via,omitzero"` // the grant by which the home reaches To
+	Cause Cause             `json:"cause"`
+	Step  uint32            `json:"step"`
+	Date  capabilities.Time `json:"date"`
+}
+
+// AwaySet has the forms forwarded that come from one time to another, to Delegate if that is set. No Until ends the absence.
+type AwaySet struct {
+	From     capabilities.Time `json:"from,omitzero"`
+	Until    capabilities.Time `json:"until,omitzero"`
+	Delegate capabilities.ID   `json:"delegate,omitzero"`
+	Date     capabilities.Time `json:"date"`
+}
+
+// MemberSet adds a member to a group, or without In removes it. An agent with members is a group: its forms are forwarded
+// to them as they come.
+type MemberSet struct {
+	Agent capabilities.ID   `json:"agent"`
+	In    bool              `json:"in,omitempty"`
+	Date  capabilities.Time `json:"date"`
+}
+
+// DecodeMsgpack reads the event as an array. Snapshots of earlier versions of the program have it without a Route.
+func (e *FormRequested) DecodeMsgpack(dec *msgpack.Decoder) error {
+	b, err := dec.DecodeRaw()
+	if err != nil {
+		return err
+	}
+	if len(b) > 3 && b[0] == msgpcode.Array16 && b[2] == formFields-1 {
+		if b, err = shorterForm(formFields - 1)(b); err != nil {
+			return err
+		}
+	}
+	return msgpack.Unmarshal(b, (*plainForm)(e))
+}
+
+// plainForm is a FormRequested that is decoded by reflection.
+type plainForm FormRequested
+
+func appendRoute(b []byte, r *Route) []byte {
+	b = pack.AppendUint(pack.AppendArray(b, 5), uint64(r.Need))
+	b = pack.AppendBool(pack.AppendBool(b, r.NoVeto), r.NoSelf)
+	b = appendList(b, r.Remind, func(b []byte, d *Delay) []byte { return pack.AppendInt(b, int64(*d)) })
+	return appendList(b, r.Escalate, func(b []byte, e *Escalation) []byte {
+		b = pack.AppendInt(pack.AppendArray(b, 4), int64(e.After))
+		return appendFacet(appendIDs(b, &e.To, &e.Via), e.Facet)
+	})
+}

@@ -1,0 +1,208 @@
+package edgetest
+
+import (
+	"strings"
+
+	"parley"
+	"parley/gateway/api"
+)
+
+// alone has the operations that need another node, an S3 store or a real archive to succeed. Their scenes are refusals.
+var alone = map[string]bool{"invite": true, "uninvite": true, "limit_peer": true, "drop_peer": true, "accept": true, "adopt": true, "move_segments": true, "fetch_segments": true}
+
+const (
+	port = `[{"name":"port","type":"number","label":"Port"}]`
+	form = `{"recipient":"bob","title":"Web","description":"Which port?","fields":` + port + `}`
+)
+
+// scenes returns all scenes, in their order. Fae and bob are agents of the edge alone; fae made bob, and is bob's host.
+func scenes() []scene {
+	all := names()
+	all = append(all, forms()...)
+	all = append(all, approvals()...)
+	all = append(all, mail()...)
+	all = append(all, agents()...)
+	all = append(all, ofNode()...)
+	return append(all, refusals()...)
+}
+
+func names() []scene {
+	return []scene{
+		{operation: "make_agent", request: `{"name":"eve","title":"Eve","labels":{"team":"a"}}`, keep: map[string]string{"eve": "agent"}},
+		{operation: "list_names", request: `{}`},
+		{name: "a page of names", operation: "list_names", request: `{"limit":2}`},
+		{operation: "store_name", request: `{"name":"limits","value":{"cpu":2,"tags":["a",1.5,null,true]}}`},
+		{operation: "lookup", request: `{"name":"limits"}`},
+		{operation: "locate", request: `{"name":"eve"}`},
+		{operation: "rename_name", request: `{"old":"limits","new":"bounds"}`},
+		{operation: "copy_name", request: `{"old":"eve","new":"eve-read","facet":"read"}`},
+		{operation: "remove_name", request: `{"name":"bounds"}`},
+		{operation: "list_grants", request: `{}`},
+		{operation: "invite", request: `{"name":"guest"}`, code: parley.NodeUnreachable},
+		{operation: "list_invitations", request: `{}`},
+		{operation: "uninvite", request: `{"name":"guest"}`, code: parley.UnknownName},
+		{operation: "accept", by: "host", request: `{"name":"far","locator":"parley://nowhere"}`, code: parley.InvalidArgument},
+		{operation: "create_token", request: `{"scopes":["read"],"note":"a test"}`, keep: map[string]string{"token": "id"}, shape: true},
+		{operation: "list_tokens", request: `{"limit":1}`, shape: true},
+		{operation: "revoke_token", request: `{"token":"$token"}`},
+		{operation: "open_link", request: `{}`},
+	}
+}
+
+func forms() []scene {
+	return []scene{
+		{operation: "form", request: form, keep: map[string]string{"form": "form"}},
+		{name: "a form with a key", operation: "form", request: `{"recipient":"bob","description":"Again?","fields":` + port + `,"key":"k"}`, keep: map[string]string{"keyed": "form"}},
+		{name: "the same key again", operation: "form", request: `{"recipient":"bob","description":"Again?","fields":` + port + `,"key":"k"}`},
+		{name: "another form of that key", operation: "form", request: `{"recipient":"bob","description":"Other?","fields":` + port + `,"key":"k"}`, code: parley.InvalidArgument},
+		{name: "a wait for nobody", operation: "await", request: `{"id":"$form","waitMs":1}`},
+		{operation: "amend_form", request: `{"id":"$form","title":"Web server","note":"clearer"}`},
+		{operation: "save_draft", by: "bob", request: `{"id":"$form","texts":[{"name":"port","text":"4"}]}`},
+		{operation: "fetch_draft", by: "bob", request: `{"id":"$form"}`},
+		{operation: "complete", by: "bob", request: `{"of":"open"}`},
+		{name: "an answer to what the form was", operation: "respond_form", by: "bob", request: `{"id":"$form","revision":1,"values":{"port":443}}`, code: parley.Amended},
+		{name: "an answer with a field that there is not", operation: "respond_form", by: "bob", request: `{"id":"$form","revision":2,"values":{"port":443,"host":"a"}}`, code: parley.InvalidAnswer},
+		{name: "an answer of another type", operation: "respond_form", by: "bob", request: `{"id":"$form","revision":2,"values":{"port":"many"}}`, code: parley.InvalidAnswer},
+		{name: "an answer by its asker", operation: "respond_form", request: `{"id":"$form","revision":2,"values":{"port":443}}`, code: parley.NotPermitted},
+		{operation: "respond_form", by: "bob", request: `{"id":"$form","revision":2,"values":{"port":443}}`},
+		{name: "a second answer", operation: "respond_form", by: "bob", request: `{"id":"$form","revision":2,"values":{"port":80}}`, code: parley.AlreadyAnswered},
+		{operation: "await", request: `{"id":"$form"}`},
+		{operation: "cancel_form", request: `{"id":"$keyed","reason":"no need"}`},
+		{name: "a second end", operation: "cancel_form", request: `{"id":"$keyed"}`, code: parley.AlreadyCancelled},
+		{name: "an answer after the end", operation: "respond_form", by: "bob", request: `{"id":"$keyed","values":{"port":80}}`, code: parley.AlreadyCancelled},
+		{name: "a form to decline", operation: "form", request: form, keep: map[string]string{"form": "form"}},
+		{operation: "decline_form", by: "bob", request: `{"id":"$form","reason":"not mine"}`},
+		{name: "a form to forward", operation: "form", request: form, keep: map[string]string{"form": "form"}},
+		{operation: "forward_form", by: "bob", request: `{"id":"$form","recipient":"@host"}`},
+		{operation: "request", request: `{"recipient":"bob","text":"Your name?"}`, keep: map[string]string{"form": "form"}},
+		{operation: "resolve", by: "bob", request: `{"id":"$form","name":"@self"}`},
+		{name: "a request to reject", operation: "request", request: `{"recipient":"bob","text":"More?"}`, keep: map[string]string{"form": "form"}},
+		{operation: "reject", by: "bob", request: `{"id":"$form","reason":"no"}`},
+		{name: "a resolved form", operation: "resolve", by: "bob", request: `{"id":"$form","name":"@self"}`, code: parley.AlreadyDeclined},
+	}
+}
+
+func approvals() []scene {
+	const call = `{"tool":"Bash","input":{"command":"make"}}`
+	return []scene{
+		{operation: "approve", by: "bob", request: call, keep: map[string]string{"form": "form"}},
+		{name: "the approval as a message", by: "host", shape: true, operation: "get_message", request: `{"id":"$form"}`, keep: map[string]string{"digest": "digest"}},
+		{operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"always"}]}`},
+		{name: "the same call", operation: "approve", by: "bob", request: call},
+		{operation: "list_rules", by: "bob", request: `{}`, keep: map[string]string{"rule": "rules.0.rule"}},
+		{operation: "limit_rule", by: "host", request: `{"agent":"$bob","rule":"$rule","until":"2100-01-01T00:00:00Z"}`},
+		{operation: "remove_rule", by: "host", request: `{"agent":"$bob","rule":"$rule"}`},
+	}
+}
+
+func mail() []scene {
+	return []scene{
+		{operation: "send", request: `{"recipient":"bob","text":"This is @eve"}`, keep: map[string]string{"message": "message"}},
+		{operation: "reply", by: "bob", request: `{"id":"$message","text":"Thanks"}`},
+		{operation: "adopt", by: "bob", request: `{"id":"$message","edge":"nothing","name":"eve"}`, code: parley.UnknownName},
+		{operation: "set_away", by: "bob", request: `{"until":"2100-01-01T00:00:00Z"}`, shape: true},
+		{name: "the end of an absence", operation: "set_away", by: "bob", request: `{}`},
+		{operation: "set_member", request: `{"agent":"bob"}`},
+		{name: "the end of a membership", operation: "set_member", request: `{"agent":"bob","remove":true}`},
+		{operation: "list_stand_ins", request: `{}`},
+		{operation: "snooze", by: "bob", request: `{"id":"$message","until":"2100-01-01T00:00:00Z"}`},
+		{operation: "mark_read", by: "bob", request: `{}`},
+		{operation: "count_messages", by: "bob", request: `{}`},
+		{operation: "dismiss", by: "bob", request: `{"id":"$message"}`},
+		{operation: "restore_message", by: "bob", request: `{"id":"$message"}`},
+		{operation: "get_message", by: "bob", request: `{"number":0}`},
+		{operation: "list_messages", by: "bob", request: `{"all":true,"limit":2}`},
+		{operation: "follow_messages", by: "bob", request: `{"cursor":0,"pending":true}`},
+		{name: "a wait for mail", operation: "follow_messages", by: "bob", request: `{"cursor":1000000,"waitMs":1}`},
+		{operation: "read_log", by: "bob", request: `{"limit":1}`},
+		{name: "the grants of what was sent", operation: "list_grants", request: `{}`, keep: map[string]string{"grant": "grants.0.grant"}},
+		{operation: "revoke", request: `{"grant":"$grant"}`},
+		{name: "a grant of another spelling", operation: "revoke", request: `{"grant":"x"}`, code: parley.InvalidArgument},
+	}
+}
+
+func agents() []scene {
+	return []scene{
+		{operation: "fetch_agents", request: `{}`},
+		{operation: "fetch_agent", request: `{"agentId":"eve"}`},
+		{operation: "describe_agent", by: "bob", request: `{"title":"Bob"}`},
+		{operation: "set_status", by: "bob", request: `{"status":"idle"}`},
+		{operation: "run_agent", by: "host", local: true, request: `{"runtime":"exec","command":["true"],"name":"job","wait":true}`},
+		{name: "a program of an agent's own", operation: "run_agent", request: `{"runtime":"exec","command":["true"],"name":"job","wait":true}`, code: parley.NotPermitted},
+		{operation: "set_policy", by: "host", request: `{"agentId":"$bob","policy":"never"}`},
+		{operation: "read_output", request: `{"agentId":"eve","tail":0}`},
+		{operation: "wait_for_finish", request: `{"agentId":"bob","timeoutMs":1}`},
+		{operation: "send_agent_message", request: `{"agentId":"eve","text":"go on","messageId":"m1"}`},
+		{operation: "stop_agent", request: `{"agentId":"eve"}`},
+		{operation: "get_quota", request: `{"agentId":"bob"}`, shape: true},
+		{operation: "set_quota", by: "host", request: `{"agentId":"$bob","quotas":{"agents":5}}`, shape: true},
+		{operation: "archive_agent", request: `{"agentId":"eve"}`},
+	}
+}
+
+func ofNode() []scene {
+	return []scene{
+		{operation: "status", by: "host", request: `{}`, shape: true},
+		{operation: "list_nodes", by: "host", request: `{}`},
+		{operation: "limit_peer", by: "host", request: `{"node":"nobody","quotas":{"agents":5}}`, code: parley.NodeUnknown},
+		{operation: "drop_peer", by: "host", request: `{"node":"nobody"}`, code: parley.NodeUnknown},
+		{operation: "start_programs", by: "host", request: `{}`},
+		{operation: "verify", by: "host", request: `{}`, shape: true},
+		{operation: "archive_journal", by: "host", request: `{"before":"2000-01-01T00:00:00Z"}`, shape: true},
+		{operation: "list_archive", by: "host", request: `{}`, shape: true},
+		{operation: "move_segments", by: "host", request: `{"segments":[1],"place":"relative"}`, code: parley.InvalidArgument},
+		{operation: "fetch_segments", by: "host", request: `{"segments":[1],"place":"relative"}`, code: parley.InvalidArgument},
+		{operation: "stop", by: "host", request: `{}`, shape: true},
+	}
+}
+
+// deep is a value that is nested n lists deep.
+func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+
+func refusals() []scene {
+	send := func(text string) string { return `{"recipient":"bob","text":"` + text + `"}` }
+	fields := func(list string) string { return `{"recipient":"bob","description":"x","fields":` + list + `}` }
+	return []scene{
+		{name: "no token", by: "nobody", operation: "list_messages", request: `{}`, code: parley.Unauthenticated},
+		{name: "a token of nobody", by: "stranger", operation: "list_messages", request: `{}`, code: parley.Unauthenticated},
+		{name: "a token with another secret", by: "forger", operation: "list_messages", request: `{}`, code: parley.Unauthenticated},
+		{name: "a token that was revoked", by: "ended", operation: "list_messages", request: `{}`, code: parley.Unauthenticated},
+		{name: "no scope to ask", by: "reader", operation: "send", request: send("x"), code: parley.NotPermitted},
+		{name: "no scope to answer", by: "asker", operation: "respond_form", request: `{"number":0,"values":{}}`, code: parley.NotPermitted},
+		{name: "no scope to read", by: "answerer", operation: "list_messages", request: `{}`, code: parley.NotPermitted},
+		{name: "no scope to manage", by: "reader", operation: "make_agent", request: `{"name":"x"}`, code: parley.NotPermitted},
+		{name: "an operation of the node", operation: "status", request: `{}`, code: parley.NotPermitted},
+		{name: "as another agent", operation: "list_names", request: `{"as":"bob"}`, code: parley.NotPermitted},
+		{name: "as somebody unknown", by: "host", operation: "list_names", request: `{"as":"nobody"}`, code: parley.UnknownName},
+		{name: "a host as another", by: "host", operation: "list_names", request: `{"as":"$bob"}`},
+		{name: "an empty request", operation: "count_messages", request: ``},
+		{name: "a member that nobody knows", operation: "count_messages", request: `{"color":"red"}`},
+		{name: "an operation that there is not", operation: "shout", request: `{}`, code: parley.InvalidArgument},
+		{name: "not JSON", operation: "send", request: `{"recipient"`, code: parley.InvalidArgument},
+		{name: "two requests", operation: "send", request: `{} {}`, code: parley.InvalidArgument},
+		{name: "not an object", operation: "send", request: `[]`, code: parley.InvalidArgument},
+		{name: "another type", operation: "send", request: `{"recipient":5}`, code: parley.InvalidArgument},
+		{name: "not UTF-8", operation: "send", request: send("\xff"), code: parley.InvalidArgument},
+		{name: "too deep", operation: "respond_form", request: `{"number":0,"values":{"a":` + deep(64) + `}}`, code: parley.TooLarge},
+		{name: "too deep for a value", operation: "respond_form", request: `{"number":0,"values":{"a":` + deep(36) + `}}`, code: parley.TooLarge},
+		{name: "too large", operation: "send", request: send(strings.Repeat("x", api.MaxBody)), code: parley.TooLarge},
+		{name: "too large for a value", operation: "respond_form", request: `{"number":0,"values":{"a":"` + strings.Repeat("x", 300<<10) + `"}}`, code: parley.TooLarge},
+		{name: "no fields", operation: "form", request: fields("null"), code: parley.InvalidForm},
+		{name: "an unknown member of a field", operation: "form", request: fields(`[{"name":"a","requierd":true}]`), code: parley.InvalidForm},
+		{name: "10,000 fields", operation: "form", request: fields("[" + strings.Repeat(`{"name":"a"},`, 9999) + `{"name":"a"}]`), code: parley.TooLarge},
+		{name: "a field twice", operation: "form", request: fields(`[{"name":"a"},{"name":"a"}]`), code: parley.InvalidForm},
+		{name: "an unknown recipient", operation: "form", request: strings.Replace(form, `"bob"`, `"nobody"`, 1), code: parley.UnknownRecipient},
+		{name: "a message to nobody", operation: "send", request: `{"recipient":"nobody","text":"x"}`, code: parley.UnknownRecipient},
+		{name: "a message that there is not", operation: "get_message", request: `{"number":1000}`, code: parley.NoSuchMessage},
+		{name: "a form that there is not", operation: "respond_form", request: `{"number":1000,"values":{}}`, code: parley.NoSuchMessage},
+		{name: "no message", operation: "get_message", request: `{}`, code: parley.InvalidArgument},
+		{name: "a number and an ID", operation: "get_message", request: `{"number":1,"id":"x"}`, code: parley.InvalidArgument},
+		{name: "a list as a number", operation: "get_message", request: `{"number":[1]}`, code: parley.InvalidArgument},
+		{name: "a wait of less than nothing", operation: "await", request: `{"number":0,"waitMs":-1}`, code: parley.InvalidArgument},
+		{name: "an agent that nobody holds", operation: "fetch_agent", request: `{"agentId":"nobody"}`},
+		{name: "a name with a line break", operation: "lookup", request: `{"name":"a\r\nNats-Service-Error-Code: 200\r\n"}`, code: parley.UnknownName},
+		{name: "a value that is missing", operation: "store_name", request: `{"name":"x"}`, code: parley.InvalidArgument},
+		{name: "an unknown facet", operation: "copy_name", request: `{"old":"eve","new":"b","facet":"fly"}`, code: parley.InvalidArgument},
+		{name: "an unknown list of words", operation: "complete", request: `{"of":"everything"}`, code: parley.InvalidArgument},
+	}
+}

@@ -1,0 +1,288 @@
+package mailbox
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley/capabilities"
+	"parley/mailbox/index"
+)
+
+// Restore decodes a state from a whole snapshot or a head. It fails for another format and for malformed data. The
+// mailbox has to be replayed from its first event then.
+func Restore(id capabilities.ID, encoded []byte) (*State, error) {
+	head, err := decodeHead(encoded)
+	if head != nil {
+		encoded = head.State
+	}
+	var layers snapshotLayers
+	if err == nil {
+		encoded, err = layers.peel(encoded)
+	}
+	var img snapshot
+	if err == nil {
+		err = decode(encoded, &img)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
+	}
+	if img.Format != snapshotFormat || img.ID != id {
+		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
+	}
+	s := New(id)
+	if head != nil {
+		err = head.restore(s)
+	} else {
+		err = s.Mail.index.Decode(img.Index.Entries)
+	}
+	if err == nil {
+		err = img.restore(s)
+	}
+	s.Mail.tally = nil
+	if err == nil {
+		err = layers.restore(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
+	}
+	s.Mail.countAll()
+	return s, nil
+}
+
+// formatOf returns the first member of a snapshot, which is its format.
+func formatOf(encoded []byte) (int, error) {
+	d := msgpack.NewDecoder(bytes.NewReader(encoded))
+	if _, err := d.DecodeArrayLen(); err != nil {
+		return 0, err
+	}
+	return d.DecodeInt()
+}
+
+func decode(encoded []byte, v any) error {
+	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates the claimed length of a list
+	if err == nil {
+		err = msgpack.Unmarshal(encoded, v)
+	}
+	return err
+}
+
+// restore fills a new state that has its index.
+func (img *snapshot) restore(s *State) error {
+	s.Version, s.Profile, s.profileVersion = img.Version, img.Profile, img.Version
+	if err := img.Index.restore(s); err != nil {
+		return err
+	}
+	for _, mi := range img.Messages {
+		if err := mi.restore(s); err != nil {
+			return err
+		}
+	}
+	for _, n := range img.Names {
+		s.Names.bind(n.Name, n.Value)
+	}
+	for _, r := range img.Rules {
+		s.Rules.byID[r.Rule] = &r
+	}
+	s.Rules.policy = img.Policy
+	s.Tokens.all = img.Tokens
+	s.Outbox.restore(img.Outbox, img.LastSeq)
+	img.restoreGrants(&s.Grants)
+	s.Peers.invitations, s.Peers.nodes, s.Peers.quotas, s.Peers.dropped = img.Invitations, img.Peers, img.Quotas, img.Dropped
+	s.Peers.index()
+	s.Runs = Runs{program: img.Program, run: img.Run, ended: img.Ended, attempt: img.Attempt, retries: img.Lost}
+	var err error
+	if s.Runs.prompts, err = s.Mail.restored(img.Prompts); err != nil {
+		return err
+	}
+	if s.Runs.interrupted, err = s.Mail.restored(img.Cut); err != nil {
+		return err
+	}
+	if r := s.Runs.run; r != nil && !r.Prompt.IsZero() {
+		if n, ok := s.Mail.index.FindOpen(r.Prompt); ok {
+			s.Runs.prompt = s.Mail.live[n]
+		}
+	}
+	for _, id := range img.Made {
+		s.Names.addMade(id)
+	}
+	s.Account.restore(img.Uses)
+	return nil
+}
+
+func (x *indexSnapshot) restore(s *State) error {
+	l := &s.Mail
+	for _, o := range x.Other {
+		if o.Number >= l.Len() || !l.index.Has(o.Number) {
+			return fmt.Errorf("%w: no message %d", ErrNonsense, o.Number)
+		}
+		for _, v := range o.Versions {
+			l.index.Note(o.Number, uint64(v))
+		}
+	}
+	for _, r := range x.Reached {
+		l.setReachedBy(r.Number, r.Ref)
+	}
+	for _, k := range x.Asked {
+		l.asked.Put(k.Digest, k.Number)
+	}
+	for _, k := range x.Posted {
+		l.posted.Put(k.Digest, k.Number)
+	}
+	for _, o := range x.Origins {
+		if l.origins == nil {
+			l.origins = originIndex{}
+		}
+		l.origins[originKey{o.Dialect, o.Session, o.Run, o.Agent, o.ID}] = o.Numbers
+	}
+	for _, p := range x.Plain {
+		l.refs.plain[p.Agent] = p.Place
+		l.refs.count = max(l.refs.count, p.Place+1)
+	}
+	for _, g := range x.Given {
+		l.refs.put(g)
+		l.refs.count = max(l.refs.count, g.Place+1)
+	}
+	for _, r := range x.Roots {
+		s.Grants.setRoot(r.Grant, r.Root)
+	}
+	l.recent.Restart(s.Version)
+	return x.check(l)
+}
+
+// check refuses numbers of messages that are not there.
+func (x *indexSnapshot) check(l *Mail) error {
+	missing := func(n uint64) bool { return n >= l.Len() }
+	ofOrigin := func(o originSnapshot) bool { return slices.ContainsFunc(o.Numbers, missing) }
+	keyed := slices.AppendSeq(slices.Collect(l.asked.Fresh()), l.posted.Fresh())
+	if slices.ContainsFunc(keyed, missing) || slices.ContainsFunc(x.Origins, ofOrigin) {
+		return fmt.Errorf("%w: the index has messages that are not there", ErrNonsense)
+	}
+	return nil
+}
+
+func (img *snapshot) restoreGrants(l *Grants) {
+	for _, g := range img.Given {
+		l.given.Add(g)
+	}
+	for _, g := range img.Minted {
+		l.minted.Add(g)
+	}
+	for _, r := range img.Revoked {
+		l.revoked[r.Grant] = r.At
+	}
+	for _, u := range img.Used {
+		l.uses[u.Grant] = u.Uses
+	}
+	for _, g := range img.ReplyGrants {
+		g.Revoked = 0 // it is among the revoked
+		l.putReply(g)
+	}
+}
+
+// restore holds the message in a state that has its index entry.
+func (mi *messageSnapshot) restore(s *State) error {
+	n := mi.Number
+	if n >= s.Mail.Len() || !s.Mail.index.Has(n) || (mi.Posted == nil) == (mi.Requested == nil) {
+		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
+	}
+	m := &Message{
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, reached: s.Mail.reachedOf(n),
+	}
+	if e := mi.Requested; e != nil {
+		m.Refused = ""
+		m.Form = &Form{
+			FormRequested: e, Holders: mi.Holders, Forwarded: mi.Forwarded, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
+			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
+		}
+	}
+	if e := s.Mail.index.At(n); e.ID != s.Mail.index.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
+		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)
+	}
+	s.Mail.live[n] = m
+	if m.Form == nil || !m.Form.IsOpen() {
+		return nil
+	}
+	if s.Mail.Received(m) {
+		s.Mail.waiting.Add(n)
+	}
+	if s.Mail.Sent(m) {
+		s.Mail.indexOpen(m)
+	}
+	return nil
+}
+
+// restored returns the messages for the result of numbersOf.
+func (l *Mail) restored(numbers []uint64) ([]*Message, error) {
+	if numbers == nil {
+		return nil, nil
+	}
+	messages := make([]*Message, len(numbers))
+	for i, n := range numbers {
+		if messages[i] = l.live[n]; messages[i] == nil || messages[i].Posted == nil {
+			return nil, fmt.Errorf("%w: no message %d", ErrNonsense, n)
+		}
+	}
+	return messages, nil
+}
+
+// restore fills an outbox from a snapshot.
+func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
+	o.items, o.lastSeq = items, lastSeq
+	for _, p := range items {
+		o.count(p, 1)
+	}
+}
+
+// snapshotLayers are the parts around a snapshot that only some mailboxes have.
+type snapshotLayers struct {
+	routed  *routedSnapshot
+	amended *amendedSnapshot
+	inbox   *inboxSnapshot
+}
+
+// peel decodes the layers, and returns the snapshot within them.
+func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
+	format, err := formatOf(encoded)
+	if err == nil && format == routedFormat {
+		l.routed = new(routedSnapshot)
+		if err = decode(encoded, l.routed); err == nil {
+			encoded = l.routed.State
+			format, err = formatOf(encoded)
+		}
+	}
+	if err == nil && format == amendedFormat {
+		l.amended = new(amendedSnapshot)
+		if err = decode(encoded, l.amended); err == nil {
+			encoded = l.amended.State
+			format, err = formatOf(encoded)
+		}
+	}
+	if err == nil && format == inboxFormat {
+		l.inbox = new(inboxSnapshot)
+		if err = decode(encoded, l.inbox); err == nil {
+			encoded = l.inbox.State
+		}
+	}
+	return encoded, err
+}
+
+// restore adds the layers to a state that is restored otherwise.
+func (l *snapshotLayers) restore(s *State) error {
+	if l.routed != nil {
+		if err := l.routed.restore(s); err != nil {
+			return err
+		}
+	}
+	if l.amended != nil {
+		if err := l.amended.restore(s); err != nil {
+			return err
+		}
+	}
+	if l.inbox != nil {
+		return l.inbox.restore(s)
+	}
+	return nil
+}

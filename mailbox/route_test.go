@@ -1,0 +1,246 @@
+package mailbox_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
+)
+
+// lawful checks a property of several nodes. Each run is long, so that by default there are 15; -rapid.checks sets another
+// number.
+func lawful(t *testing.T, property func(*rapid.T)) {
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		_ = flag.Set("rapid.checks", "15")
+		defer func() { _ = flag.Set("rapid.checks", checks.DefValue) }()
+	}
+	rapid.Check(t, property)
+}
+
+// TestRouteLaws reminds of one form, escalates, forwards and answers it over three nodes that lose each other. A reminder
+// and a step are made once, none before its time, and none of a form that has ended or whose deadline has passed. Nobody
+// who may answer is taken away. When all is delivered, all of them show the same end.
+func TestRouteLaws(t *testing.T) {
+	lawful(t, func(t *rapid.T) {
+		v := mailboxtest.New(t)
+		for _, name := range []string{"fae@A", "host@B", "host@C", "cy@C"} {
+			v.Add(name)
+		}
+		v.NameAgents()
+		v.OnRefusal = func(_, _, why string) {
+			if !strings.HasPrefix(why, "ALREADY_") && !strings.HasPrefix(why, string(parley.NotPermitted)) {
+				t.Fatal(why)
+			}
+		}
+		v.Introduce("fae@A", "host@B")
+		v.Introduce("fae@A", "host@C")
+		v.Introduce("host@B", "host@C")
+		hours := func(most int, what string) events.Delay {
+			return events.Delay(time.Duration(rapid.IntRange(1, most).Draw(t, what)) * time.Hour / time.Millisecond)
+		}
+		asked := v.Must("fae@A", mailbox.RequestForm{
+			To: "B", Description: "question", Fields: text, Deadline: hours(12, "deadline").After(v.Now),
+			Remind: []events.Delay{hours(12, "remind"), hours(12, "again")}, Escalate: []mailbox.Escalation{{After: hours(12, "escalate"), To: "C"}},
+		})[0].(*events.FormRequested)
+		ref := capabilities.FormID(asked.ID)
+		find := func(name string) *mailbox.Form {
+			m, err := v.States[name].Mail.FindFormID(asked.ID)
+			if err != nil {
+				return nil
+			}
+			return m.Form
+		}
+		timers := func() {
+			for _, c := range []mailbox.Command{mailbox.ExpireForms{}, mailbox.RemindForms{}, mailbox.EscalateForms{}} {
+				v.Must("fae@A", c)
+			}
+		}
+		agents := rapid.SampledFrom([]string{"host@B", "host@C", "cy@C"})
+		t.Repeat(map[string]func(*rapid.T){
+			"":     func(t *rapid.T) { checkRoute(t, asked, v.Logs["fae@A"]) },
+			"wait": func(t *rapid.T) { v.Now = hours(4, "long").After(v.Now) },
+			"fire": func(*rapid.T) { timers() },
+			"steps alone": func(*rapid.T) { // the deadline wins without ExpireForms
+				v.Must("fae@A", mailbox.EscalateForms{})
+				v.Must("fae@A", mailbox.RemindForms{})
+			},
+			"answer": func(t *rapid.T) {
+				name := agents.Draw(t, "agent")
+				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(name))
+				if err == nil {
+					v.Must(name, mailbox.QueueAnswer{Answer: c})
+				}
+			},
+			"forward": func(t *rapid.T) {
+				from, to := agents.Draw(t, "from"), rapid.SampledFrom([]string{"cy", "C"}).Draw(t, "to")
+				if f := find(from); f != nil && f.IsOpen() {
+					_, _ = v.Decide(from, mailbox.QueueForward{Form: ref, To: to}) // refused if the agent cannot reach the other
+				}
+			},
+			"disconnect": func(t *rapid.T) {
+				v.Offline = map[string]bool{rapid.SampledFrom([]string{"A", "B", "C"}).Draw(t, "node"): true}
+			},
+			"deliver": func(t *rapid.T) { v.Deliver(rapid.Bool().Draw(t, "twice")) },
+			"restart": func(*rapid.T) { v.CheckReplay() },
+			"reconnect": func(t *rapid.T) {
+				v.Offline = nil
+				timers()
+				v.Deliver(true)
+				home := find("fae@A")
+				for _, h := range home.Holders {
+					f := find(v.NameOf[h])
+					switch {
+					case f == nil:
+						t.Fatalf("%s has no copy", v.NameOf[h])
+					case f.IsOpen() != home.IsOpen():
+						t.Fatalf("the copy of %s is open: %v", v.NameOf[h], f.IsOpen())
+					case home.IsOpen() && home.Reminded != nil && v.NameOf[h] == "host@B" && (f.Reminded == nil || f.Reminded.N != home.Reminded.N):
+						t.Fatalf("%s was not reminded", v.NameOf[h])
+					case f.Route != nil:
+						t.Fatalf("%s has the asker's route", v.NameOf[h])
+					}
+				}
+			},
+		})
+	})
+}
+
+// checkRoute checks the events of a form at its home.
+func checkRoute(t *rapid.T, asked *events.FormRequested, log []events.Recorded) {
+	var reminded, step uint32
+	ended := false
+	early := func(what string, at capabilities.Time, d events.Delay) {
+		if at < d.After(asked.Date) || at >= asked.Deadline || ended {
+			t.Fatalf("%s at %s of a form with the deadline %s", what, at, asked.Deadline)
+		}
+	}
+	for _, r := range log {
+		switch e := r.Event.(type) {
+		case *events.FormReminded:
+			if e.N <= reminded || int(e.N) > len(asked.Route.Remind) {
+				t.Fatalf("reminder %d after %d", e.N, reminded)
+			}
+			early("a reminder", e.Date, asked.Route.Remind[e.N-1])
+			reminded = e.N
+		case *events.FormRouted:
+			if e.Step <= step {
+				t.Fatalf("step %d after %d", e.Step, step)
+			}
+			early("a step", e.Date, asked.Route.Escalate[e.Step-1].After)
+			step = e.Step
+		case *events.FormAnswered, *events.FormCancelled:
+			ended = true
+		}
+	}
+}
+
+// TestReminderOfAnotherNodeIsChecked refuses reminders that the form's asker did not send.
+func TestReminderOfAnotherNodeIsChecked(t *testing.T) {
+	v := mailboxtest.New(t)
+	for _, name := range []string{"fae@A", "eve@A", "host@B"} {
+		v.Add(name)
+	}
+	v.NameAgents()
+	v.Introduce("fae@A", "host@B")
+	asked := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text})[0].(*events.FormRequested)
+	v.Deliver(false)
+	fae, eve := v.States["fae@A"].ID, v.States["eve@A"].ID
+	for name, c := range map[string]struct {
+		home capabilities.ID
+		n    uint32
+		form capabilities.ID
+		want parley.Code
+		news bool
+	}{
+		"of another agent":   {home: eve, n: 1, form: asked.ID, want: parley.NotPermitted},
+		"of an unknown form": {home: fae, n: 1, form: v.NewID(), want: parley.NoSuchMessage},
+		"too many":           {home: fae, n: 1 << 30, form: asked.ID, want: parley.TooLarge},
+		"none":               {home: fae, form: asked.ID},
+		"one":                {home: fae, n: 1, form: asked.ID, news: true},
+	} {
+		c2 := mailbox.RemoteReminder{RecordReminder: mailbox.RecordReminder{Reminder: &events.FormReminded{Form: c.form, N: c.n, Date: v.Now}}, Home: c.home}
+		evs, err := v.States["host@B"].Decide(c2, v.Now, v.NewID)
+		if parley.CodeOf(err) != c.want || (len(evs) == 1) != c.news {
+			t.Errorf("%s: %v, %v", name, evs, err)
+		}
+	}
+}
+
+// TestStandInLaws puts forms to agents that are away, or groups, in any order and in loops, over two nodes that lose each
+// other. Forwarding ends. Nobody gets a form twice. When all is delivered, everybody shows the same end.
+func TestStandInLaws(t *testing.T) {
+	lawful(t, func(t *rapid.T) {
+		v := mailboxtest.New(t)
+		names := []string{"host@A", "ann@A", "host@B", "bob@B", "cy@B"}
+		for _, name := range names {
+			v.Add(name)
+		}
+		v.NameAgents()
+		v.OnRefusal = func(_, _, why string) {
+			if !strings.HasPrefix(why, "ALREADY_") && !strings.HasPrefix(why, string(parley.NotPermitted)) && !strings.HasPrefix(why, string(parley.AlreadyExpired)) {
+				t.Fatal(why)
+			}
+		}
+		v.Introduce("host@A", "host@B")
+		for _, meeting := range []string{"host@A:ann:know @B", "host@B:bob:know @A and @cy", "host@B:cy:know @A and @bob"} { // so that there are loops
+			from, rest, _ := strings.Cut(meeting, ":")
+			to, words, _ := strings.Cut(rest, ":")
+			v.Must(from, mailbox.PostMessage{To: to, Text: words})
+		}
+		v.Deliver(false)
+		agent := rapid.SampledFrom(names)
+		idOf := func(t *rapid.T) string { return v.States[agent.Draw(t, "to")].ID.String() }
+		var asked []capabilities.ID
+		t.Repeat(map[string]func(*rapid.T){
+			"away": func(t *rapid.T) {
+				until := v.Now.Add(time.Duration(rapid.IntRange(1, 3).Draw(t, "hours")) * time.Hour)
+				_, _ = v.Decide(agent.Draw(t, "who"), mailbox.SetAway{Until: until, Delegate: idOf(t)}) // refused if they do not know each other
+			},
+			"back": func(t *rapid.T) { v.Must(agent.Draw(t, "who"), mailbox.SetAway{}) },
+			"member": func(t *rapid.T) {
+				_, _ = v.Decide(agent.Draw(t, "who"), mailbox.SetMember{Agent: idOf(t), In: rapid.IntRange(0, 3).Draw(t, "in") > 0})
+			},
+			"ask": func(t *rapid.T) {
+				to := rapid.SampledFrom([]string{"B", "ann"}).Draw(t, "recipient")
+				asked = append(asked, v.Must("host@A", mailbox.RequestForm{To: to, Description: "question", Fields: text})[0].(*events.FormRequested).ID)
+			},
+			"answer": func(t *rapid.T) {
+				name := agent.Draw(t, "who")
+				if len(asked) == 0 {
+					return
+				}
+				ref := capabilities.FormID(rapid.SampledFrom(asked).Draw(t, "form"))
+				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(name))
+				if err == nil && name != "host@A" && name != "ann@A" {
+					v.Must(name, mailbox.QueueAnswer{Answer: c})
+				}
+			},
+			"wait":       func(*rapid.T) { v.Now = v.Now.Add(time.Hour) },
+			"disconnect": func(*rapid.T) { v.Offline = map[string]bool{"A": true} },
+			"restart":    func(*rapid.T) { v.CheckReplay() },
+			"reconnect": func(t *rapid.T) {
+				v.Offline = nil
+				v.Deliver(true)
+				for _, id := range asked {
+					home, _ := v.States["host@A"].Mail.FindFormID(id)
+					seen := map[capabilities.ID]bool{}
+					for _, h := range home.Form.Holders {
+						m, err := v.States[v.NameOf[h]].Mail.FindFormID(id)
+						if err != nil || m.Form.IsOpen() != home.Form.IsOpen() || seen[h] || h == home.Form.From {
+							t.Fatalf("%s of %v: %v, %v", v.NameOf[h], home.Form.Holders, m, err)
+						}
+						seen[h] = true
+					}
+				}
+			},
+		})
+	})
+}
