@@ -132,7 +132,16 @@ func TestElicitationOutlastsTheCall(t *testing.T) {
 			if again := m.use("await_answer", arguments{"handle": got.Handle, "timeoutSeconds": 0.1}); again.Status != "pending" {
 				t.Fatal(again.raw)
 			}
+			// Calls that read the form while it is open, and go on when it has ended, do not show it again.
+			var waits sync.WaitGroup
+			for range 8 {
+				waits.Go(func() {
+					for m.use("await_answer", arguments{"handle": got.Handle, "timeoutSeconds": 0.01}).Status == "pending" {
+					}
+				})
+			}
 			close(think)
+			waits.Wait()
 			if got = m.use("await_answer", arguments{"handle": got.Handle}); got.Status != "answered" || asked.Load() != 1 {
 				t.Errorf("asked %d times: %s", asked.Load(), got.raw)
 			}

@@ -83,7 +83,9 @@ func (c *call) show(ctx context.Context, m *view.Message, p *sdk.ElicitParams) s
 		c.work.Go(func() { // the present call is work too, so that the Server waits for both
 			var why error
 			defer func() { c.shows.leave(at, m.MessageID.String(), why) }()
-			why = c.converse(ctx, m, p)
+			if o, err := c.turn(c.life, m.MessageID.String(), 0); err != nil || o.Status == view.StatusOpen { // it may have ended in a conversation since it was read
+				why = c.converse(ctx, m, p)
+			}
 		})
 	}
 	return shown{elsewhere: present}
