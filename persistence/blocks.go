@@ -203,7 +203,7 @@ func isSound(folder string) bool {
 	}
 	last := uint64(0)
 	for _, path := range paths {
-		_, err := eachRecord(path, func(number uint64) error {
+		whole, err := eachRecord(path, func(number uint64) error {
 			if number&removedRecord != 0 {
 				return nil
 			}
@@ -213,7 +213,7 @@ func isSound(folder string) bool {
 			last = number
 			return nil
 		})
-		if err != nil {
+		if err != nil || !whole {
 			return false
 		}
 	}

@@ -65,7 +65,8 @@ func eachNewest(o *Options, do func(f *os.File) error) error {
 
 // The server keeps an index of each stream beside its blocks, and writes it at other times than the blocks. After a
 // crash it may list records that the blocks do not have, and the server would trust it. So the index is used only after
-// a regular stop, which a file in the journal's folder records. After any other end it is derived from the blocks.
+// a regular stop, which a file in the journal's folder records. After any other end it is derived from the blocks. For
+// the store of snapshots that takes seconds once much was replaced there: the server removes each replaced record again.
 const (
 	stoppedWell = "stopped"
 	serverState = "index.db"
@@ -73,17 +74,20 @@ const (
 
 // distrustState replaces the stream's index unless the server was stopped regularly, and records that the server runs.
 func distrustState(o *Options, blocks *inspector) error {
-	folders := []string{blockFolderOf(o, "OBJ_"+o.bucketName())} // checked at each start, since it is small
-	if outputs := blockFolderOf(o, o.outputName()); !isSound(outputs) {
-		folders = append(folders, outputs)
-	}
-	for _, folder := range folders {
+	marker := filepath.Join(journalFolder(o.Folder), stoppedWell)
+	_, err := os.Lstat(marker)
+	for folder, trusted := range map[string]bool{
+		blockFolderOf(o, streamOf(o.bucketName())): err == nil,
+		blockFolderOf(o, o.outputName()):           true,
+	} {
+		if trusted && isSound(folder) {
+			continue
+		}
 		if err := os.Remove(filepath.Join(folder, serverState)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return readOnly("the journal's folder cannot be written", err)
 		}
 	}
-	marker := filepath.Join(journalFolder(o.Folder), stoppedWell)
-	err := os.Remove(marker)
+	err = os.Remove(marker)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = replaceState(o, blocks); errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -150,3 +150,51 @@ func TestDamagedIndexOnlyCostsTime(t *testing.T) {
 		})
 	}
 }
+
+// TestIndexOfSnapshotsIsUsedAfterAStop holds that the server reads the store of snapshots anew only after a kill or damage. It takes
+// seconds once many snapshots were replaced.
+func TestIndexOfSnapshotsIsUsedAfterAStop(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 5)
+	for range 3 {
+		if err := j.SaveSnapshot(t.Context(), mailboxID(1), 4, make([]byte, 300_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeJournal(t, j)
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		damage func(o *Options, folder string)
+		kept   bool
+	}{
+		"stopped": {func(*Options, string) {}, true},
+		"killed":  {func(o *Options, _ string) { killed(t, o) }, false},
+		"cut": {func(_ *Options, folder string) {
+			rewrite(t, filepath.Join(folder, "1.blk"), func(b []byte) []byte { return b[:len(b)-9] })
+		}, false},
+		"a far jump": {func(_ *Options, folder string) {
+			rewrite(t, filepath.Join(folder, "1.blk"), func(b []byte) []byte { b[4+5] ^= 0x55; return b })
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := copyJournal(t, o)
+			folder := blockFolderOf(&d, streamOf(d.bucketName()))
+			x.damage(&d, folder)
+			in, err := inspect(blockFolder(&d))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := distrustState(&d, in); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(folder, serverState)); (err == nil) != x.kept {
+				t.Errorf("the index: %v", err)
+			}
+		})
+	}
+}
