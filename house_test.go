@@ -20,12 +20,13 @@ var imports = map[string][]string{
 	"internal/pack":       {},
 	"capabilities":        {".", "internal/pack"},
 	"events":              {"capabilities", "internal/pack"},
-	"mailbox":             {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/rule", "mailbox/table"},
+	"mailbox":             {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/rule", "mailbox/table", "mailbox/vote"},
 	"mailbox/due":         {"capabilities"},
 	"mailbox/form":        {".", "capabilities", "events"},
 	"mailbox/index":       {"capabilities"},
 	"mailbox/table":       {},
 	"mailbox/rule":        {".", "capabilities", "events"},
+	"mailbox/vote":        {"capabilities", "events"},
 	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
 	"persistence":               {".", "capabilities", "events", "persistence/archive"},
@@ -119,6 +120,7 @@ var pure = map[string][]string{
 	"mailbox/index": {
 		"cmp", "crypto/sha256", "encoding/binary", "fmt", "iter", "maps", "math", "slices",
 	},
+	"mailbox/vote": {"slices"},
 	"mailbox/table": {
 		"cmp", "crypto/sha256", "encoding/binary", "encoding/hex", "errors", "iter", "maps", "slices", "sort", "strings",
 	},

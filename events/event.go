@@ -60,6 +60,8 @@ const (
 	kindFormAmended       Kind = 50
 	kindFormReminded      Kind = 51
 	kindFormRouted        Kind = 52
+	kindVoteCast          Kind = 53
+	kindVoteWithdrawn     Kind = 54
 	kindAwaySet           Kind = 55
 	kindMemberSet         Kind = 56
 )
@@ -146,6 +148,10 @@ func (*FormReminded) kind() Kind { return kindFormReminded }
 
 func (*FormRouted) kind() Kind { return kindFormRouted }
 
+func (*VoteCast) kind() Kind { return kindVoteCast }
+
+func (*VoteWithdrawn) kind() Kind { return kindVoteWithdrawn }
+
 func (*AwaySet) kind() Kind { return kindAwaySet }
 
 func (*MemberSet) kind() Kind { return kindMemberSet }
@@ -209,6 +215,8 @@ var schemas = map[Kind]schema{
 	kindDraftSaved:        {name: "DraftSaved", version: 1, make: func() Event { return new(DraftSaved) }},
 	kindFormReminded:      {name: "FormReminded", version: 1, make: func() Event { return new(FormReminded) }},
 	kindFormRouted:        {name: "FormRouted", version: 1, make: func() Event { return new(FormRouted) }},
+	kindVoteCast:          {name: "VoteCast", version: 1, make: func() Event { return new(VoteCast) }},
+	kindVoteWithdrawn:     {name: "VoteWithdrawn", version: 1, make: func() Event { return new(VoteWithdrawn) }},
 	kindAwaySet:           {name: "AwaySet", version: 1, make: func() Event { return new(AwaySet) }},
 	kindMemberSet:         {name: "MemberSet", version: 1, make: func() Event { return new(MemberSet) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},

@@ -83,6 +83,10 @@ func samples() map[string]Event {
 		"FormRequested.v1": goldenForm(),
 		"FormRequested.v2": goldenFormOfDialect(),
 		"FormRequested.v3": goldenRoutedForm(),
+		"VoteCast.v1": &VoteCast{
+			Form: testID(1), By: testID(5), Principal: testID(8), Revision: 2, Outcome: VoteDeclined, Digest: Hash{1, 31: 2}, Note: "not today", Date: goldenAt, Answer: testID(30),
+		},
+		"VoteWithdrawn.v1": &VoteWithdrawn{Form: testID(1), By: testID(5), Date: goldenAt, Answer: testID(30)},
 		"AwaySet.v1":       &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},
 		"MemberSet.v1":     &MemberSet{Agent: testID(8), In: true, Date: goldenAt},
 		"FormReminded.v1":  &FormReminded{Form: testID(1), N: 2, Date: goldenAt},

@@ -69,15 +69,17 @@ type OutboxKind uint8
 
 // The kinds of items of the outbox.
 const (
-	OutboxCopy       OutboxKind = 1 // a form or message
-	OutboxOutcome    OutboxKind = 2 // the outcome of a form
-	OutboxRevocation OutboxKind = 3 // the revocation of a grant
-	OutboxForwarded  OutboxKind = 4 // the forward of a form, for its forwarder
-	OutboxMint       OutboxKind = 5 // a new grant, for its target
-	OutboxAnswer     OutboxKind = 6 // an answer, for the home of the form
-	OutboxForward    OutboxKind = 7 // a forward of a form, for the form's home
-	OutboxAmendment  OutboxKind = 8 // the latest amendment of a form
-	OutboxReminder   OutboxKind = 9 // the latest reminder of a form
+	OutboxCopy       OutboxKind = 1  // a form or message
+	OutboxOutcome    OutboxKind = 2  // the outcome of a form
+	OutboxRevocation OutboxKind = 3  // the revocation of a grant
+	OutboxForwarded  OutboxKind = 4  // the forward of a form, for its forwarder
+	OutboxMint       OutboxKind = 5  // a new grant, for its target
+	OutboxAnswer     OutboxKind = 6  // an answer, for the home of the form
+	OutboxForward    OutboxKind = 7  // a forward of a form, for the form's home
+	OutboxAmendment  OutboxKind = 8  // the latest amendment of a form
+	OutboxReminder   OutboxKind = 9  // the latest reminder of a form
+	OutboxVotes      OutboxKind = 10 // the votes that stand on a form
+	OutboxWithdrawal OutboxKind = 11 // a vote that is withdrawn, for the home of the form; it is sent at once or not at all
 )
 
 // MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are

@@ -89,6 +89,40 @@ type FormRouted struct {
 	Date  capabilities.Time `json:"date"`
 }
 
+// VoteOutcome is what a vote is for: the decision of an approval, or one of the constants.
+type VoteOutcome string
+
+// The outcomes of votes on other forms than approvals.
+const (
+	VoteAnswered VoteOutcome = "answered"
+	VoteDeclined VoteOutcome = VoteOutcome(Declined)
+)
+
+// VoteCast is a valid answer or decline that does not settle its form yet. It is recorded at the home and in each copy.
+// Principal is the host of By, or an ID with the node alone if By is of another node than the home. A principal's vote
+// replaces its earlier one. Revision and Digest are those of the question, or of the call. Note is a comment on a decline.
+// Answer is as in FormAnswered, and only the home and the copy of By have it.
+type VoteCast struct {
+	Form      capabilities.ID   `json:"form"`
+	By        capabilities.ID   `json:"by"`
+	Principal capabilities.ID   `json:"principal"`
+	Revision  uint64            `json:"revision"`
+	Outcome   VoteOutcome       `json:"outcome"`
+	Digest    Hash              `json:"digest"`
+	Note      string            `json:"note,omitempty"`
+	Date      capabilities.Time `json:"date"`
+	Answer    capabilities.ID   `json:"answer,omitzero"`
+}
+
+// VoteWithdrawn takes the vote of an agent back, before the form ends. Answer is that of the vote. In a delivery, no By
+// means that no vote stands.
+type VoteWithdrawn struct {
+	Form   capabilities.ID   `json:"form"`
+	By     capabilities.ID   `json:"by"`
+	Date   capabilities.Time `json:"date"`
+	Answer capabilities.ID   `json:"answer,omitzero"`
+}
+
 // AwaySet has the forms forwarded that come from one time to another, to Delegate if that is set. No Until ends the absence.
 type AwaySet struct {
 	From     capabilities.Time `json:"from,omitzero"`

@@ -46,6 +46,7 @@ func (f *Form) amend(e *events.FormAmended) {
 	now := *f.FormRequested
 	now.Title, now.Description, now.Fields = e.Title, e.Description, e.Fields
 	f.before, f.FormRequested, f.Amended = f.FormRequested, &now, e
+	f.Votes.Amend(e.Revision)
 }
 
 // checkRevision refuses with AMENDED an answer to another revision than the present one. It says what has changed since
@@ -192,6 +193,9 @@ func (f *Form) checkAmendment(e *events.FormAmended) error {
 		return parley.Refuse(parley.TooLarge, "a form is amended %d times at most", maxRevision-1).WithHint("cancel it and ask again")
 	}
 	if err := checkKind(f.Kind, e.Fields, false); err != nil {
+		return err
+	}
+	if err := checkVotes(f.Kind, f.Route, e.Fields, false); err != nil {
 		return err
 	}
 	if err := checkFormWords(f.Kind, e.Description, e.Title); err != nil {

@@ -90,6 +90,8 @@ type SettleForm struct {
 
 	Revision uint64 // of the question that is answered; 0 for the question as it was asked
 
+	Principal capabilities.ID // the host of By; it is not sent to another node
+
 	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
 	// and other settlements of the same agent too.
 	Answer capabilities.ID
@@ -198,7 +200,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer, Revision: f.answering()}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer, Revision: f.answering(), Principal: s.Profile.Host}
 	if c.Answer.IsZero() {
 		c.Answer = answerID(s, f, ids)
 	}
@@ -222,7 +224,7 @@ func (s *State) DraftDecline(ref capabilities.FormRef, note string, ids IDs) (Se
 	if err := checkText("a reason", note, maxReason); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	c := SettleForm{Form: m.Form.ID, By: s.ID, Reason: events.Declined, Note: note, Answer: answerID(s, m.Form, ids), Revision: m.Form.answering()}
+	c := SettleForm{Form: m.Form.ID, By: s.ID, Reason: events.Declined, Note: note, Answer: answerID(s, m.Form, ids), Revision: m.Form.answering(), Principal: s.Profile.Host}
 	return c, m.Form.From, nil
 }
 
@@ -233,7 +235,7 @@ func (s *State) answerable(ref capabilities.FormRef) (*Message, error) {
 		return nil, err
 	}
 	if !m.Form.IsOpen() {
-		return nil, endedError(s, m)
+		return nil, m.Form.late(endedError(s, m), s.ID)
 	}
 	if err := mayDraft(s, m); err != nil {
 		return nil, err
@@ -270,14 +272,14 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	if f.From != s.ID || !f.mayAnswer(c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
 	}
-	if f.EndedBy(c.Answer) {
+	if f.EndedBy(c.Answer) || f.Votes.Knows(c.Answer) {
 		return nil, nil // its acknowledgement was lost
 	}
-	if !f.IsOpen() {
-		return nil, f.endedForOthers()
+	if err := f.checkOpen(c.By, now); err != nil {
+		return nil, err
 	}
-	if f.isExpired(now) { // ExpireForms has not run yet
-		return nil, parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
+	if err := c.checkVoter(s, f); err != nil {
+		return nil, err
 	}
 	if err := f.checkRevision(c.Revision, "the form"); err != nil {
 		return nil, err
@@ -286,9 +288,13 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 		if err := c.checkDecline(); err != nil {
 			return nil, err
 		}
-		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now, Answer: c.Answer}}, nil
+		return c.counted(s, f, []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now, Answer: c.Answer}}, now), nil
 	}
-	return c.answer(s, f, check, now, ids)
+	settled, err := c.answer(s, f, check, now, ids)
+	if err != nil {
+		return nil, err
+	}
+	return c.counted(s, f, settled, now), nil
 }
 
 // checkDecline refuses any other end than a decline. The home alone decides on those.

@@ -40,6 +40,10 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.formRouted(e)
 	case *events.FormAmended:
 		return f.formAmended(e)
+	case *events.VoteCast:
+		return f.voteCast(e)
+	case *events.VoteWithdrawn:
+		return f.voteWithdrawn(e)
 	case *events.MessagePosted:
 		return f.messagePosted(e)
 	case *events.MessageDismissed:

@@ -162,9 +162,11 @@ func (f *Form) Digest() string {
 
 // DigestCall returns the digest of a call. A NUL separates tool and input, since an input is JSON and holds none.
 func DigestCall(tool, input string) string {
-	sum := sha256.Sum256([]byte(tool + "\x00" + input))
+	sum := callDigest(tool, input)
 	return hex.EncodeToString(sum[:])
 }
+
+func callDigest(tool, input string) events.Hash { return sha256.Sum256([]byte(tool + "\x00" + input)) }
 
 // checkApproval checks the parts of an answer to an approval that depend on each other, and puts a moment in place of the
 // duration after which a rule ends. An input that equals the one shown is left out. A rule never follows from another

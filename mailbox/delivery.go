@@ -162,8 +162,8 @@ func checkForm(s *State, e *events.FormRequested, here bool) error {
 	if err := checkRoute(s, e); err != nil {
 		return err
 	}
-	if e.Route != nil && e.Route.Need > MaxHolders {
-		return parley.Refuse(parley.TooLarge, "the form needs %d answers", e.Route.Need)
+	if err := checkVotes(e.Kind, e.Route, e.Fields, false); err != nil {
+		return err
 	}
 	if err := checkKind(e.Kind, e.Fields, here); err != nil {
 		return err
@@ -322,6 +322,10 @@ func Pack(c Command) []events.Event {
 		return []events.Event{c.Amendment}
 	case RecordReminder:
 		return []events.Event{c.Reminder}
+	case RecordVotes:
+		return c.events()
+	case WithdrawVote:
+		return []events.Event{&events.VoteWithdrawn{Form: c.Form, By: c.By, Answer: c.Answer}}
 	case RecordRevocation:
 		return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}
 	case MintCapability:
@@ -359,7 +363,7 @@ func (c RecordOutcome) events() []events.Event {
 // proved. Unpack refuses with NOT_PERMITTED a command that the sender may not give, and with INVALID_ARGUMENT a
 // malformed delivery. Deciding the command checks it further.
 func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (Command, error) {
-	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded {
+	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded && kind != events.OutboxVotes {
 		return nil, parley.Refuse(parley.InvalidArgument, "a delivery of %d events", len(evs))
 	}
 	c, by, ok := unpack(kind, from, evs)
@@ -387,6 +391,8 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		return RemoteAmendment{RecordAmendment: RecordAmendment{Amendment: e}, Home: from}, from, kind == events.OutboxAmendment
 	case *events.FormReminded:
 		return RemoteReminder{RecordReminder: RecordReminder{Reminder: e}, Home: from}, from, kind == events.OutboxReminder
+	case *events.VoteCast, *events.VoteWithdrawn:
+		return unpackVotes(evs, from, kind)
 	case *events.FormForwarded:
 		if kind == events.OutboxForward {
 			return RemoteForward{ForwardForm{Form: e.Form, By: e.By, To: e.To, Via: e.Via}}, e.By, true

@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
+	"parley/mailbox/vote"
 )
 
 // Form is a form in a mailbox: at its home, or a copy.
@@ -24,6 +25,7 @@ type Form struct {
 	Reminded  *events.FormReminded  // the last reminder; nil if there is none
 	Routed    []events.FormRouted   // at its home: the steps of its route so far
 	Amended   *events.FormAmended   // the last amendment, which FormRequested includes; nil if there is none
+	Votes     vote.Tally            // of a form that needs several: those before the one that settled it
 
 	// Of a copy whose home is on another node: the answer and forwards on their way there, and why it refused the last.
 	QueuedAnswer   *events.AnswerQueued
@@ -180,7 +182,7 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 		return err
 	}
 	if !same {
-		return keyConflict(m, what, name, []string{"reminders and escalations"})
+		return keyConflict(m, what, name, []string{"the route"})
 	}
 	differs := a.differences(s, m.Form, m.Form.asAsked(), to)
 	if len(differs) > 0 && m.Form.Amended != nil {
@@ -242,6 +244,9 @@ type RequestForm struct {
 	Result      string         // name that the answer is to be bound to
 	Remind      []events.Delay // when who may answer is reminded
 	Escalate    []Escalation
+	Need        uint32 // so many principals have to agree; 0 is 1
+	NoVeto      bool   // a denial does not settle the form alone
+	NoSelf      bool   // agents of the asker's own host do not count
 
 	Schema *form.Schema // of Fields, if they were compiled before
 
@@ -268,6 +273,9 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	route, err := a.route(s, to.Target, now)
+	if err == nil {
+		err = checkVotes(a.Kind, route, schema.Fields(), a.NoForward)
+	}
 	if err != nil {
 		return nil, err
 	}

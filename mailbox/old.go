@@ -185,6 +185,10 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 		m.Form.Reminded = e
 	case *events.FormRouted:
 		m.Form.addRoute(e)
+	case *events.VoteCast:
+		m.Form.Votes.Cast(*e)
+	case *events.VoteWithdrawn:
+		m.Form.Votes.Withdraw(*e)
 	default:
 		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
 	}

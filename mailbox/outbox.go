@@ -58,7 +58,8 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	switch p.Kind {
 	case events.OutboxMint:
 		o.mints += change
-	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder:
+	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder,
+		events.OutboxVotes:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -117,6 +118,17 @@ func (o *Outbox) dropQueued(f *Form) {
 	})
 }
 
+// dropAnswer removes the queued answer of a form.
+func (o *Outbox) dropAnswer(f *Form) {
+	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
+		drop := p.Kind == events.OutboxAnswer && p.Subject == f.ID
+		if drop {
+			o.count(p, -1)
+		}
+		return drop
+	})
+}
+
 // involves reports whether an item goes to a node.
 func (o *Outbox) involves(node capabilities.NodeID) bool {
 	return slices.ContainsFunc(o.items, func(p OutboxItem) bool { return p.To.Node == node })
@@ -166,6 +178,8 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 		return RecordAmendment{Amendment: m.Form.Amended}, nil
 	case events.OutboxReminder:
 		return RecordReminder{Reminder: m.Form.Reminded}, nil
+	case events.OutboxVotes:
+		return m.Form.votesFor(p.To), nil
 	case events.OutboxForwarded:
 		return RecordOutcome{Form: p.Subject, Forwarded: m.Form.forwardedBy(p.To)}, nil
 	}
@@ -308,6 +322,8 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 			f.refused(p, e.Refused)
 		} else if p.Kind == events.OutboxForward {
 			f.forwardAccepted(p)
+		} else if p.Kind == events.OutboxAnswer {
+			f.answerAccepted(p)
 		}
 		if n, ok := f.Mail.index.FindOpen(p.Subject); ok && f.Mail.live[n] != nil {
 			f.retire(f.Mail.live[n])

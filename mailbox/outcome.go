@@ -1,12 +1,15 @@
 package mailbox
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/vote"
 )
 
 // RecordOutcome records the progress of a form that the mailbox has a copy of: its answer, its other end, or all
@@ -195,147 +198,267 @@ func (c RecordOutcome) forwarded(s *State, f *Form, check func(events.FormForwar
 	return evs, nil
 }
 
-// forwardedBy returns all forwards of the form by a holder.
-func (f *Form) forwardedBy(by capabilities.ID) []events.FormForwarded {
-	var handed []events.FormForwarded
-	for _, h := range f.Forwarded {
-		if h.By == by {
-			handed = append(handed, h)
+// RecordVotes records the votes that stand on a form in a copy of it. They come from the form's home on this node, which
+// sends those that its last amendment made void too: the copy may not know of that yet. Votes on a form that has ended
+// have no effect.
+type RecordVotes struct {
+	Form  capabilities.ID
+	Votes []events.VoteCast
+}
+
+// RemoteVotes is a RecordVotes from another node. Home is its sender there.
+type RemoteVotes struct {
+	RecordVotes
+
+	Home capabilities.ID
+}
+
+// votesFor returns the votes as a holder may see them. Only the voter sees the ID of its answer.
+func (f *Form) votesFor(holder capabilities.ID) Command {
+	c := RecordVotes{Form: f.ID, Votes: slices.Concat(f.Votes.Void, f.Votes.Standing)}
+	for i := range c.Votes {
+		if c.Votes[i].By != holder {
+			c.Votes[i].Answer = capabilities.ID{}
 		}
 	}
-	return handed
+	return c
 }
 
-// queuedForward returns the index of a queued forward by its grant; -1 if there is none.
-func (f *Form) queuedForward(via capabilities.ID) int {
-	return slices.IndexFunc(f.QueuedForwards, func(w events.ForwardQueued) bool { return w.Via == via })
-}
-
-func (f *Form) dropQueuedForward(via capabilities.ID) {
-	if i := f.queuedForward(via); i >= 0 {
-		f.QueuedForwards = slices.Delete(f.QueuedForwards, i, i+1)
+// events returns the votes as events.
+func (c RecordVotes) events() []events.Event {
+	if len(c.Votes) == 0 {
+		return []events.Event{&events.VoteWithdrawn{Form: c.Form}}
 	}
+	evs := make([]events.Event, len(c.Votes))
+	for i := range c.Votes {
+		evs[i] = &c.Votes[i]
+	}
+	return evs
 }
 
-// wasForwarded reports whether the same forward was recorded before. Each forward from another node has its own grant.
-func (f *Form) wasForwarded(c ForwardForm) bool {
-	return !c.Via.IsZero() && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool {
-		return h.By == c.By && h.To == c.To && h.Via == c.Via
-	})
+// unpackVotes returns the command of a delivery of votes, or of the withdrawal of one.
+func unpackVotes(evs []events.Event, from capabilities.ID, kind events.OutboxKind) (Command, capabilities.ID, bool) {
+	if w, ok := evs[0].(*events.VoteWithdrawn); ok {
+		if w.By.IsZero() {
+			return RemoteVotes{RecordVotes: RecordVotes{Form: w.Form}, Home: from}, from, kind == events.OutboxVotes && len(evs) == 1
+		}
+		return RemoteWithdrawal{WithdrawVote{Form: w.Form, By: w.By, Answer: w.Answer}}, w.By, kind == events.OutboxWithdrawal
+	}
+	c := RemoteVotes{Home: from}
+	for _, e := range evs {
+		v, ok := e.(*events.VoteCast)
+		if !ok {
+			return nil, from, false
+		}
+		c.Form, c.Votes = v.Form, append(c.Votes, *v)
+	}
+	return c, from, kind == events.OutboxVotes
 }
 
-// QueueForward records a forward in the forwarder's own log until the form's home, on another node, has decided on it.
-// To is a path, ID or locator. The home gets a grant by which it can reach that agent.
-type QueueForward struct {
-	Form capabilities.FormRef
-	To   string
-}
-
-func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	h, home, err := s.DraftForward(c.Form, c.To, now)
-	if err != nil {
-		return nil, err
-	}
-	ref, err := s.holder(capabilities.UseAsk, now).reach(c.To)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.permit(ref, capabilities.UseGive, now); err != nil {
-		return nil, err
-	}
-	return s.forwardBy(ref, h.Form, home, now, ids)
-}
-
-// forwardFacet narrows a facet to asking one form.
-func forwardFacet(held capabilities.Facet) capabilities.Facet {
-	return held.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1})
-}
-
-// ForwardForm lets another agent answer a form, for a holder. It is decided at the form's home.
-type ForwardForm struct {
-	Form capabilities.ID
-	By   capabilities.ID
-	To   capabilities.ID
-	Via  capabilities.ID // the grant by which the home can reach To; zero if it needs none
-}
-
-// MaxHolders bounds the agents that may answer one form.
-const MaxHolders = 32
-
-// DraftForward returns the command that forwards a form to another agent, and the form's home.
-func (s *State) DraftForward(form capabilities.FormRef, to string, now capabilities.Time) (ForwardForm, capabilities.ID, error) {
-	m, err := s.answerable(form)
-	if err != nil {
-		return ForwardForm{}, capabilities.ID{}, err
-	}
-	if m.Form.NoForward {
-		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
-	}
-	ref, err := s.holder(capabilities.UseAsk, now).reach(to)
-	if err != nil {
-		return ForwardForm{}, capabilities.ID{}, err
-	}
-	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // the home asks then, and cannot count the agent's uses
-		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
-	}
-	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.Grants.presented(ref.Known(), ref.Target)}
-	return h, m.Form.From, nil
-}
-
-// RemoteForward is a ForwardForm from another node. It needs a grant that was made there. Without one, the form would
-// be sent by a grant of this node.
-type RemoteForward struct{ ForwardForm }
-
-func (c RemoteForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	evs, err := c.ForwardForm.decide(s, now, ids)
-	if len(evs) > 0 && c.Via.Node != c.By.Node {
-		return nil, parley.Refuse(parley.NotPermitted, "the form is forwarded by a grant that its holder's node has not made")
-	}
-	return evs, err
-}
-
-func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c RecordVotes) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.Mail.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
 	f := m.Form
-	switch {
-	case f.From != s.ID || !f.mayAnswer(c.By):
-		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
-	case f.wasForwarded(c):
-		return nil, nil // its acknowledgement was lost
-	case !f.IsOpen():
-		return nil, f.endedForOthers()
-	case f.NoForward:
-		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
-	case c.To.IsZero():
-		return nil, parley.Refuse(parley.InvalidArgument, "a form is forwarded to nobody")
-	case c.To == s.ID:
-		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
-	case f.mayAnswer(c.To):
-		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
-	case len(f.Holders) >= MaxHolders:
-		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
+	if f.From == s.ID {
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Form)
 	}
-	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
+	if !f.IsOpen() {
+		return nil, nil
+	}
+	var evs []events.Event
+	for _, v := range f.Votes.Standing {
+		if !slices.ContainsFunc(c.Votes, func(w events.VoteCast) bool { return w.Principal == v.Principal }) {
+			evs = append(evs, &events.VoteWithdrawn{Form: c.Form, By: v.By, Date: now, Answer: v.Answer})
+		}
+	}
+	for _, v := range c.Votes {
+		if v.Revision >= f.Revision() && !slices.Contains(f.Votes.Standing, v) {
+			evs = append(evs, &v)
+		}
+	}
+	return evs, nil
 }
 
-// HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. If the home is on
-// another node, it looks for the grant that such a request makes. It fails with Absent.
-func (s *State) HasForwarded(form, to capabilities.ID) (bool, error) {
-	m, err := s.Mail.FindFormID(form)
-	switch parley.CodeOf(err) {
-	case "":
-	case parley.NoSuchMessage, parley.NotAForm:
-		return false, nil
-	default:
-		return false, err
+func (c RemoteVotes) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	m, err := s.Mail.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
 	}
-	if slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
-		return true, nil
+	if m.Form.From != c.Home {
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was not asked by the one who tells of its votes", c.Form)
 	}
-	return s.isRemote(m.Form.From) && s.Grants.given.Any(func(g capabilities.Grant) bool {
-		return g.Message == form && g.Target == to && g.Facet == forwardFacet(g.Facet)
-	}), nil
+	if vote.Needs(m.Form.Route) == 1 && len(c.Votes) > 0 || len(c.Votes) > MaxHolders {
+		return nil, parley.Refuse(parley.InvalidArgument, "%d votes on form %s, which needs %d", len(c.Votes), c.Form, vote.Needs(m.Form.Route))
+	}
+	seen := map[capabilities.ID]bool{} // principals and agents
+	for i := range c.Votes {
+		v := &c.Votes[i]
+		if v.Form != c.Form || v.By.IsZero() || v.Principal.IsZero() || seen[v.Principal] || seen[v.By] && v.By != v.Principal || v.Revision == 0 || v.Revision > maxRevision || !m.Form.canDecide(v.Outcome) ||
+			v.By != s.ID && !v.Answer.IsZero() {
+			return nil, parley.Refuse(parley.InvalidArgument, "a vote on form %s that cannot be one", c.Form)
+		}
+		if err := checkText("a reason", v.Note, maxReason); err != nil {
+			return nil, err
+		}
+		seen[v.Principal], seen[v.By] = true, true
+	}
+	return c.RecordVotes.decide(s, now, ids)
+}
+
+// WithdrawVote takes the vote of an agent back, before the form ends. It is decided at the form's home. Answer, if it is
+// set, is that of the vote.
+type WithdrawVote struct {
+	Form   capabilities.ID
+	By     capabilities.ID
+	Answer capabilities.ID
+}
+
+// RemoteWithdrawal is a WithdrawVote from another node. It may come twice, so it needs an Answer.
+type RemoteWithdrawal struct{ WithdrawVote }
+
+// DraftWithdrawal returns the command that takes the agent's vote on a form back, and the form's home.
+func (s *State) DraftWithdrawal(ref capabilities.FormRef) (WithdrawVote, capabilities.ID, error) {
+	m, err := s.answerable(ref)
+	if err != nil {
+		return WithdrawVote{}, capabilities.ID{}, err
+	}
+	c := WithdrawVote{Form: m.Form.ID, By: s.ID}
+	if s.isRemote(m.Form.From) {
+		v := m.Form.Votes.Of(s.ID)
+		if v == nil {
+			return c, m.Form.From, noVote(fmt.Sprintf("form %d", m.Number))
+		}
+		c.Answer = v.Answer
+	}
+	return c, m.Form.From, nil
+}
+
+func noVote(what string) error {
+	return parley.Refuse(parley.InvalidArgument, "%s has no vote of this agent", what)
+}
+
+func (c WithdrawVote) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.Mail.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	f := m.Form
+	if f.From != s.ID || !f.mayAnswer(c.By) {
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
+	}
+	if err := f.checkOpen(c.By, now); err != nil {
+		return nil, err
+	}
+	v := f.Votes.Of(c.By)
+	if v == nil || !c.Answer.IsZero() && v.Answer != c.Answer {
+		return nil, noVote("the form")
+	}
+	return []events.Event{&events.VoteWithdrawn{Form: c.Form, By: c.By, Date: now, Answer: v.Answer}}, nil
+}
+
+func (c RemoteWithdrawal) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if c.Answer.IsZero() {
+		return nil, parley.Refuse(parley.InvalidArgument, "the withdrawal of a vote names none")
+	}
+	return c.WithdrawVote.decide(s, now, ids)
+}
+
+// checkOpen refuses a form that has ended for an agent that may answer it. It says whether that agent's vote counted.
+func (f *Form) checkOpen(by capabilities.ID, now capabilities.Time) error {
+	switch {
+	case !f.IsOpen():
+		return f.late(f.endedForOthers(), by)
+	case f.isExpired(now): // ExpireForms has not run yet
+		return parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
+	}
+	return nil
+}
+
+// late returns the error for a form that has ended, with a hint on whether the agent's vote counted.
+func (f *Form) late(err error, by capabilities.ID) error {
+	e, refused := errors.AsType[*parley.Error](err)
+	switch {
+	case !refused || vote.Needs(f.Route) == 1:
+		return err
+	case f.Counted(by):
+		return e.WithHint("your vote counted")
+	}
+	return e.WithHint("your answer does not count: the form had ended")
+}
+
+// Counted reports whether the answer of an agent is among those that decided the form.
+func (f *Form) Counted(by capabilities.ID) bool {
+	v := f.Votes.Of(by)
+	switch {
+	case f.IsOpen():
+		return false
+	case f.endedBy() == by:
+		return true
+	case v == nil || f.Ended != nil && f.Ended.Reason != events.Declined:
+		return false
+	case f.Ended != nil:
+		return vote.Denies(v.Outcome)
+	case f.Kind == events.Approval && !f.Answered.Withheld:
+		decision, _ := ReadDecision(f.Answered.Values)
+		return v.Outcome == events.VoteOutcome(decision)
+	}
+	return !vote.Denies(v.Outcome)
+}
+
+// voteCast folds a vote in. At the form's home, the votes are enqueued for every holder. In the voter's copy, the vote
+// takes the place of the queued answer and of the draft.
+func (f fold) voteCast(e *events.VoteCast) error {
+	m, err := f.votedForm(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Form.Votes.Cast(*e)
+	if m.Form.From == f.ID || e.By != f.ID {
+		return nil
+	}
+	if q := m.Form.QueuedAnswer; q != nil && q.Answer == e.Answer {
+		f.Outbox.dropAnswer(m.Form)
+		m.Form.QueuedAnswer = nil
+	}
+	if m.Form.Draft != nil {
+		m.Form.Draft = nil
+		f.Mail.drafts--
+	}
+	return nil
+}
+
+// voteWithdrawn folds the withdrawal of a vote in.
+func (f fold) voteWithdrawn(e *events.VoteWithdrawn) error {
+	m, err := f.votedForm(e.Form)
+	if err == nil && !m.Form.Votes.Withdraw(*e) {
+		err = fmt.Errorf("%w: no vote of %s on form %s to withdraw", ErrNonsense, e.By, e.Form)
+	}
+	return err
+}
+
+// votedForm returns the open form of an event about its votes, which it notes.
+func (f fold) votedForm(id capabilities.ID) (*Message, error) {
+	m, err := f.Mail.openForm(id)
+	if err != nil {
+		return nil, err
+	}
+	f.Mail.touch(m, f.Version)
+	f.Mail.index.Note(m.Number, f.Version)
+	if m.Form.From == f.ID {
+		for _, h := range m.Form.Holders {
+			f.Outbox.enqueue(events.OutboxVotes, id, h)
+		}
+	}
+	return m, nil
+}
+
+// answerAccepted drops the queued answer to a form that needs several, once its home has counted it.
+func (f fold) answerAccepted(p OutboxItem) {
+	m, err := f.Mail.form(p.Subject)
+	if err == nil && m.Form.IsOpen() && m.Form.QueuedAnswer != nil && vote.Needs(m.Form.Route) > 1 {
+		f.Mail.touch(m, f.Version)
+		m.Form.QueuedAnswer = nil
+	}
 }

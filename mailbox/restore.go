@@ -238,6 +238,7 @@ func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
 
 // snapshotLayers are the parts around a snapshot that only some mailboxes have.
 type snapshotLayers struct {
+	voted   *votedSnapshot
 	routed  *routedSnapshot
 	amended *amendedSnapshot
 	inbox   *inboxSnapshot
@@ -246,6 +247,13 @@ type snapshotLayers struct {
 // peel decodes the layers, and returns the snapshot within them.
 func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
 	format, err := formatOf(encoded)
+	if err == nil && format == votedFormat {
+		l.voted = new(votedSnapshot)
+		if err = decode(encoded, l.voted); err == nil {
+			encoded = l.voted.State
+			format, err = formatOf(encoded)
+		}
+	}
 	if err == nil && format == routedFormat {
 		l.routed = new(routedSnapshot)
 		if err = decode(encoded, l.routed); err == nil {
@@ -271,6 +279,11 @@ func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
 
 // restore adds the layers to a state that is restored otherwise.
 func (l *snapshotLayers) restore(s *State) error {
+	if l.voted != nil {
+		if err := l.voted.restore(s); err != nil {
+			return err
+		}
+	}
 	if l.routed != nil {
 		if err := l.routed.restore(s); err != nil {
 			return err

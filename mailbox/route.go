@@ -8,6 +8,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/due"
+	"parley/mailbox/vote"
 )
 
 // Bounds of routes.
@@ -25,13 +26,14 @@ type Escalation struct {
 
 // route returns the route of a form for its recipient; nil if there is none.
 func (a RequestForm) route(s *State, to capabilities.ID, now capabilities.Time) (*events.Route, error) {
-	if len(a.Remind) == 0 && len(a.Escalate) == 0 {
+	votes := a.votes()
+	if votes == (votingRule{}) && len(a.Remind) == 0 && len(a.Escalate) == 0 {
 		return nil, nil
 	}
 	if len(a.Remind) > maxSteps || len(a.Escalate) > maxSteps {
 		return nil, parley.Refuse(parley.TooLarge, "a form has %d reminders and %d escalations at most", maxSteps, maxSteps)
 	}
-	r := &events.Route{Remind: slices.Clone(a.Remind)}
+	r := &events.Route{Need: votes.need, NoVeto: votes.noVeto, NoSelf: votes.noSelf, Remind: slices.Clone(a.Remind)}
 	slices.Sort(r.Remind)
 	seen := []capabilities.ID{to, s.ID}
 	for _, step := range a.Escalate {
@@ -68,8 +70,12 @@ func checkDelays(r *events.Route) error {
 
 // sameRoute reports whether a request has the route of a form.
 func (a RequestForm) sameRoute(s *State, r *events.Route) (bool, error) {
+	votes := a.votes()
 	if r == nil {
-		return len(a.Remind) == 0 && len(a.Escalate) == 0, nil
+		return votes == (votingRule{}) && len(a.Remind) == 0 && len(a.Escalate) == 0, nil
+	}
+	if votes != (votingRule{r.Need, r.NoVeto, r.NoSelf}) {
+		return false, nil
 	}
 	remind := slices.Clone(a.Remind)
 	slices.Sort(remind)
@@ -142,7 +148,7 @@ func (f *Form) addRoute(e *events.FormRouted) {
 
 // copied returns the part of a route that those who may answer a form know; nil if that is nothing.
 func copied(r *events.Route) *events.Route {
-	if r == nil || r.Need <= 1 && !r.NoSelf {
+	if r == nil || vote.Needs(r) == 1 && !r.NoSelf {
 		return nil
 	}
 	return &events.Route{Need: r.Need, NoVeto: r.NoVeto, NoSelf: r.NoSelf}
@@ -285,6 +291,9 @@ func (f fold) enqueueCopy(form *Form, to capabilities.ID) {
 	if form.Amended != nil {
 		f.Outbox.enqueue(events.OutboxAmendment, form.ID, to)
 	}
+	if len(form.Votes.Standing) > 0 {
+		f.Outbox.enqueue(events.OutboxVotes, form.ID, to)
+	}
 }
 
 // RecordReminder records the latest reminder of a form in a copy of it. It comes from the form's home on this node. A
@@ -328,45 +337,122 @@ func (c RemoteReminder) decide(s *State, now capabilities.Time, ids IDs) ([]even
 	return RecordReminder{&e}.decide(s, now, ids)
 }
 
-// routedSnapshot is a snapshot of a mailbox with forms in memory that were reminded of or routed, or with stand-ins.
-type routedSnapshot struct {
-	Format int
-	State  []byte // a snapshot
-	Forms  []routeSnapshot
-
-	Away    *events.AwaySet
-	Members []capabilities.ID
+// votingRule is the part of a route that says which answers settle a form. The zero value is the first answer.
+type votingRule struct {
+	need           uint32
+	noVeto, noSelf bool
 }
 
-type routeSnapshot struct {
-	Number   uint64
-	Reminded *events.FormReminded
-	Routed   []events.FormRouted
-}
-
-// withRoutes returns a snapshot with the reminders and routes of forms.
-func (s *State) withRoutes(state []byte) ([]byte, error) {
-	img := routedSnapshot{Format: routedFormat, State: state, Away: s.StandIns.away, Members: s.StandIns.members}
-	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && (f.Reminded != nil || len(f.Routed) > 0) {
-			img.Forms = append(img.Forms, routeSnapshot{Number: m.Number, Reminded: f.Reminded, Routed: f.Routed})
-		}
+// votes returns the rule of a request. One for a single answer has no veto to leave out.
+func (a RequestForm) votes() votingRule {
+	r := votingRule{a.Need, a.NoVeto, a.NoSelf}
+	if a.Need <= 1 {
+		r.need, r.noVeto = 0, false
 	}
-	if len(img.Forms) == 0 && img.Away == nil && len(img.Members) == 0 {
-		return state, nil
-	}
-	return encode(&img)
+	return r
 }
 
-// restore adds the reminders and routes to a state that is restored otherwise.
-func (img *routedSnapshot) restore(s *State) error {
-	s.StandIns = StandIns{away: img.Away, members: img.Members}
-	for _, r := range img.Forms {
-		m := s.Mail.live[r.Number]
-		if m == nil || m.Form == nil {
-			return missing(r.Number)
-		}
-		m.Form.Reminded, m.Form.Routed = r.Reminded, r.Routed
+// checkVotes refuses a route that needs answers which cannot be given. A capability is given by one answer.
+func checkVotes(kind events.FormKind, r *events.Route, fields []events.Field, noForward bool) error {
+	need := vote.Needs(r)
+	switch {
+	case need == 1:
+		return nil
+	case need > MaxHolders:
+		return parley.Refuse(parley.TooLarge, "a form needs %d answers at most, and not %d", MaxHolders, need)
+	case noForward && 1+len(r.Escalate) < need:
+		return parley.Refuse(parley.InvalidArgument, "the form needs %d answers, and at most %d could come", need, 1+len(r.Escalate)).
+			WithHint("let it be forwarded, or escalate it to others")
+	case kind == events.Request || slices.ContainsFunc(fields, func(f events.Field) bool { return f.Type == events.Capability }):
+		return parley.Refuse(parley.InvalidForm, "a form that asks for a capability needs one answer, and not %d", need)
 	}
 	return nil
+}
+
+// canDecide reports whether a vote on the form may have an outcome.
+func (f *Form) canDecide(o events.VoteOutcome) bool {
+	if f.Kind == events.Approval {
+		return slices.Contains([]events.VoteOutcome{Deny, Once, Always, Never, events.VoteDeclined}, o)
+	}
+	return o == events.VoteAnswered || o == events.VoteDeclined
+}
+
+// principal returns the one whose vote an answer is: the host of the agent, or its node if that is another.
+func (c SettleForm) principal(s *State) capabilities.ID {
+	if p := s.Account.of(c.By); p != c.By || c.Principal.IsZero() {
+		return p
+	}
+	return c.Principal
+}
+
+// checkVoter refuses an answer that does not count by the form's route.
+func (c SettleForm) checkVoter(s *State, f *Form) error {
+	switch {
+	case vote.Needs(f.Route) > 1 && c.By == s.ID:
+		return parley.Refuse(parley.NotPermitted, "the answer of the asker does not count")
+	case f.Route != nil && f.Route.NoSelf && c.principal(s) == s.Profile.Host:
+		return parley.Refuse(parley.NotPermitted, "answers by agents of the asker's own host do not count")
+	case f.Votes.CastBy(c.By) >= vote.MostOf:
+		return parley.Refuse(parley.TooLarge, "an agent votes %d times at most on one form", vote.MostOf)
+	}
+	return nil
+}
+
+// counted returns the events of a settlement, or of the vote that it is if the form needs more.
+func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capabilities.Time) []events.Event {
+	if vote.Needs(f.Route) == 1 {
+		return settled
+	}
+	v := events.VoteCast{
+		Form: f.ID, By: c.By, Principal: c.principal(s), Revision: f.Revision(), Outcome: events.VoteAnswered, Digest: f.questionDigest(), Note: c.Note, Date: now, Answer: c.Answer,
+	}
+	if c.Reason != "" {
+		v.Outcome = events.VoteDeclined
+	} else if a, ok := settled[0].(*events.FormAnswered); ok && f.Kind == events.Approval {
+		decision, reason := ReadDecision(a.Values)
+		v.Outcome, v.Note = events.VoteOutcome(decision), parley.Shown(reason, maxReason/4)
+	}
+	if f.Votes.Settles(f.Route, v, f.left(v)) {
+		return settled
+	}
+	return []events.Event{&v}
+}
+
+// questionDigest returns the digest of the question as it is now, or of the call that an approval shows.
+func (f *Form) questionDigest() events.Hash {
+	if f.Kind == events.Approval {
+		return callDigest(f.Title, f.Description)
+	}
+	e := events.FormAmended{Title: f.Title, Description: f.Description, Fields: f.Fields}
+	return e.QuestionDigest()
+}
+
+// Waiting returns the agents whose vote is still to come, at the form's home. One that has handed the form on is not
+// waited for, though it may answer.
+func (f *Form) Waiting() []capabilities.ID {
+	return slices.DeleteFunc(slices.Clone(f.Holders), func(h capabilities.ID) bool {
+		voted := func(v events.VoteCast) bool { return isRemote(h, f.From.Node) && v.By.Node == h.Node }
+		return h == f.From || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || slices.ContainsFunc(f.Forwarded, func(e events.FormForwarded) bool { return e.By == h })
+	})
+}
+
+// left returns the number of principals whose votes may still come beside one, with those of steps to come. Agents of this
+// node are taken for one each: their hosts are not known here before they answer.
+func (f *Form) left(v events.VoteCast) int {
+	n := 0
+	if f.Route != nil {
+		n = len(f.Route.Escalate) - int(f.steps())
+	}
+	seen := map[capabilities.ID]bool{v.Principal: true}
+	for _, h := range f.Waiting() {
+		p := h
+		if isRemote(h, f.From.Node) {
+			p = capabilities.ID{Node: h.Node}
+		}
+		if h != v.By && !seen[p] {
+			seen[p] = true
+			n++
+		}
+	}
+	return n
 }

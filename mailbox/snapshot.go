@@ -12,17 +12,19 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/table"
+	"parley/mailbox/vote"
 )
 
 // snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, amendedFormat of that of
-// amendedSnapshot, routedFormat of that of routedSnapshot, and headFormat of that of headSnapshot. A snapshot of another version, but for wholeKeys and
-// wholeNames, is not read: the mailbox is replayed from its log.
+// amendedSnapshot, routedFormat of that of routedSnapshot, votedFormat of that of votedSnapshot, and headFormat of that of headSnapshot. A
+// snapshot of another version, but for wholeKeys and wholeNames, is not read: the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	inboxFormat    = 12
 	amendedFormat  = 14
 	headFormat     = 15
 	routedFormat   = 16
+	votedFormat    = 17
 	wholeKeys      = 13 // the last format of a head with all idempotency keys
 	wholeNames     = 11 // the last format of a head with all names
 )
@@ -203,6 +205,9 @@ func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
 	if err == nil {
 		b, err = s.withRoutes(b)
 	}
+	if err == nil {
+		b, err = s.withVotes(b)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
@@ -268,4 +273,85 @@ func numbersOf(messages []*Message) []uint64 {
 		numbers[i] = m.Number
 	}
 	return numbers
+}
+
+// routedSnapshot is a snapshot of a mailbox with forms in memory that were reminded of or routed, or with stand-ins.
+type routedSnapshot struct {
+	Format int
+	State  []byte // a snapshot
+	Forms  []routeSnapshot
+
+	Away    *events.AwaySet
+	Members []capabilities.ID
+}
+
+type routeSnapshot struct {
+	Number   uint64
+	Reminded *events.FormReminded
+	Routed   []events.FormRouted
+}
+
+// withRoutes returns a snapshot with the reminders and routes of forms.
+func (s *State) withRoutes(state []byte) ([]byte, error) {
+	img := routedSnapshot{Format: routedFormat, State: state, Away: s.StandIns.away, Members: s.StandIns.members}
+	for _, m := range s.heldMessages() {
+		if f := m.Form; f != nil && (f.Reminded != nil || len(f.Routed) > 0) {
+			img.Forms = append(img.Forms, routeSnapshot{Number: m.Number, Reminded: f.Reminded, Routed: f.Routed})
+		}
+	}
+	if len(img.Forms) == 0 && img.Away == nil && len(img.Members) == 0 {
+		return state, nil
+	}
+	return encode(&img)
+}
+
+// restore adds the reminders and routes to a state that is restored otherwise.
+func (img *routedSnapshot) restore(s *State) error {
+	s.StandIns = StandIns{away: img.Away, members: img.Members}
+	for _, r := range img.Forms {
+		m := s.Mail.live[r.Number]
+		if m == nil || m.Form == nil {
+			return missing(r.Number)
+		}
+		m.Form.Reminded, m.Form.Routed = r.Reminded, r.Routed
+	}
+	return nil
+}
+
+// votedSnapshot is a snapshot of a mailbox with forms in memory that were voted on.
+type votedSnapshot struct {
+	Format int
+	State  []byte // a snapshot
+	Forms  []voteSnapshot
+}
+
+type voteSnapshot struct {
+	Number uint64
+	Votes  vote.Tally
+}
+
+// withVotes returns a snapshot with the votes on forms.
+func (s *State) withVotes(state []byte) ([]byte, error) {
+	img := votedSnapshot{Format: votedFormat, State: state}
+	for _, m := range s.heldMessages() {
+		if f := m.Form; f != nil && !f.Votes.IsEmpty() {
+			img.Forms = append(img.Forms, voteSnapshot{Number: m.Number, Votes: f.Votes})
+		}
+	}
+	if len(img.Forms) == 0 {
+		return state, nil
+	}
+	return encode(&img)
+}
+
+// restore adds the votes to a state that is restored otherwise.
+func (img *votedSnapshot) restore(s *State) error {
+	for _, v := range img.Forms {
+		m := s.Mail.live[v.Number]
+		if m == nil || m.Form == nil {
+			return missing(v.Number)
+		}
+		m.Form.Votes = v.Votes
+	}
+	return nil
 }

@@ -116,3 +116,41 @@ func (v *Harness) routed(f *mailbox.Form) (text string) {
 	}
 	return text
 }
+
+// votes returns the votes on a form.
+func (v *Harness) votes(f *mailbox.Form) (text string) {
+	for _, w := range f.Votes.Standing {
+		text += fmt.Sprintf(", vote of %s: %s", v.NameOf[w.By], w.Outcome)
+		if w.Note != "" {
+			text += " (" + w.Note + ")"
+		}
+	}
+	for _, w := range f.Votes.Void {
+		text += fmt.Sprintf(", void vote of %s on revision %d", v.NameOf[w.By], w.Revision)
+	}
+	if f.IsOpen() && f.Route != nil && f.Route.Need > 1 && len(f.Holders) > 0 {
+		text += ", waiting for"
+		for _, h := range f.Waiting() {
+			text += " " + v.NameOf[h]
+		}
+	}
+	return text
+}
+
+// withdraw takes an agent's vote back.
+func (v *Harness) withdraw(as string, ref capabilities.FormRef) string {
+	c, home, err := v.States[as].DraftWithdrawal(ref)
+	if err != nil {
+		return v.refusal(err)
+	}
+	return v.outcome(v.Withdraw(as, home, c))
+}
+
+// Withdraw brings the withdrawal of a vote to the form's home, as a node does.
+func (v *Harness) Withdraw(as string, home capabilities.ID, c mailbox.WithdrawVote) ([]events.Event, error) {
+	v.TB.Helper()
+	if home.Node == v.States[as].ID.Node {
+		return v.Decide(v.NameOf[home], c)
+	}
+	return v.Decide(v.NameOf[home], v.ToRemote(as, mailbox.OutboxItem{Kind: events.OutboxWithdrawal, To: home}, c))
+}

@@ -120,6 +120,8 @@ func (v *Harness) command(d *datadriven.TestData) string {
 	case "decline":
 		c, home, err := v.States[as].DraftDecline(form(), arg("note"), v.IDsOf(as))
 		return v.settle(as, home, c, err)
+	case "withdraw":
+		return v.withdraw(as, form())
 	case "forward":
 		c, home, err := v.States[as].DraftForward(form(), arg("to"), v.Now)
 		if err != nil {
@@ -260,6 +262,8 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 		}
 		a.Deadline = v.Now.Add(dur)
 	}
+	need, _ := strconv.ParseUint(cmp.Or(arg("need"), "0"), 10, 32)
+	a.Need, a.NoVeto, a.NoSelf = uint32(need), arg("veto") == "no", arg("self") == "no"
 	for in := range strings.FieldsFuncSeq(arg("remind"), func(r rune) bool { return r == ',' }) {
 		a.Remind = append(a.Remind, v.delay(in))
 	}
@@ -421,7 +425,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		from += " forwarded by " + v.NameOf[f.Forwarder]
 	}
 	status := "open" + v.queued(f)
-	gone = v.routed(f) + amended(f) + gone
+	gone = v.routed(f) + amended(f) + v.votes(f) + gone
 	if a := f.Answered; a != nil {
 		status = "answered by " + v.NameOf[a.By]
 		if !a.Withheld {
