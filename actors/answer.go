@@ -144,13 +144,95 @@ func (m *settleForm) handle(b *mailboxActor) {
 func (m *settleForm) fail(err error) { m.reply.fail(err) }
 
 // settledOutcome returns the outcome to the agent that settled the form: with its own values, and without the home's names.
+// For a form that is open, it is the agent's vote.
 func settledOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, error) {
 	outcome, err := queryOutcome{form, by == b.reg.id}.handle(b)
+	if err == nil && outcome.Status == view.StatusOpen {
+		return votedOutcome(b, form, by)
+	}
 	if err == nil && by != b.reg.id {
 		outcome.ByName = "SELF"
 	}
 	return outcome, err
 }
+
+// votedOutcome returns the vote of an agent as its outcome, without the names of this mailbox's agent for others.
+func votedOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, error) {
+	m, err := b.formOf(form)
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	f := m.Form
+	o := view.Outcome{Status: view.StatusVoted, Form: f.ID, Promise: f.Promise, By: by, ByName: "SELF", Votes: b.viewer().votes(f)}
+	if v := f.Votes.Of(by); v != nil {
+		o.At, o.Note = v.Date, v.Note
+	}
+	if o.Votes != nil {
+		o.Votes.Waiting, o.Votes.Own = nil, view.VoteStands
+		for i := range o.Votes.Cast {
+			o.Votes.Cast[i].ByName = ""
+		}
+	}
+	return o, nil
+}
+
+// queryVote returns the outcome of a form, or the agent's vote if the form is open.
+type queryVote struct{ form capabilities.ID }
+
+func (m queryVote) handle(b *mailboxActor) (view.Outcome, error) {
+	return settledOutcome(b, m.form, b.reg.id)
+}
+
+// Withdraw takes back the agent's vote on a form that is open. A home on another node has to be reachable.
+func (a *Agent) Withdraw(ctx context.Context, ref capabilities.FormRef) error {
+	w, err := callRelay(ctx, a, withdrawVote{ref})
+	if err != nil || w.home.Node == a.node.id {
+		return err
+	}
+	item, err := peers.PackItem(mailbox.OutboxItem{Kind: events.OutboxWithdrawal, To: w.home}, a.id, mailbox.Pack(w.command))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, homePatience)
+	defer cancel()
+	_, err = a.node.peers.Peer(w.home.Node).SendDirect(ctx, item)
+	return err
+}
+
+// withdrawVote takes back a vote at its home. If that is on another node, it returns what is to be sent there.
+type withdrawVote struct{ form capabilities.FormRef }
+
+type withdrawal struct {
+	command mailbox.WithdrawVote
+	home    capabilities.ID
+}
+
+func (m withdrawVote) handle(b *mailboxActor, reply replyTo[withdrawal]) {
+	var w withdrawal
+	_, err := recalled(b, func() (none, error) {
+		var err error
+		w.command, w.home, err = b.state.DraftWithdrawal(m.form)
+		return none{}, err
+	})
+	if err != nil || w.home.Node != b.node.id {
+		reply.release(b, w, err)
+		return
+	}
+	b.node.registry.tell(w.home, b.last, &withdrawAtHome{w, reply})
+}
+
+// withdrawAtHome has a form's home decide on the withdrawal of a vote.
+type withdrawAtHome struct {
+	withdrawal
+	reply replyTo[withdrawal]
+}
+
+func (m *withdrawAtHome) handle(b *mailboxActor) {
+	_, err := b.decide(m.command)
+	m.reply.release(b, m.withdrawal, err)
+}
+
+func (m *withdrawAtHome) fail(err error) { m.reply.fail(err) }
 
 // remoteSettlement answers or declines a form homed on another node.
 type remoteSettlement struct {
@@ -183,6 +265,8 @@ func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, er
 	defer done()
 	ended := make(chan result[view.Outcome], 1)
 	defer a.node.ended.drop(a.node.ended.wait(w.key, ended))
+	voted := make(chan error, 1)
+	defer a.node.remoteAcks.drop(a.node.remoteAcks.wait(w.key, voted))
 	if len(w.settle.Grants) == 0 && w.peer.InReach(ctx) {
 		item, err := peers.PackItem(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
 		if err != nil {
@@ -190,6 +274,8 @@ func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, er
 		}
 		at, err := w.sendDirect(ctx, item)
 		switch {
+		case err == nil && at == 0: // it counts, and the form is open
+			return w.awaitVote(ctx, ended, voted)
 		case err == nil:
 			return w.awaitOutcome(ctx, at, ended)
 		case ctx.Err() != nil:
@@ -198,7 +284,7 @@ func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, er
 			return view.Outcome{}, err
 		}
 	}
-	return w.queue(ctx, ended, done)
+	return w.queue(ctx, ended, voted, done)
 }
 
 // takeTurn blocks while the agent sends another settlement of the form. It refuses with ANSWER_PENDING when that takes
@@ -262,12 +348,23 @@ func (w *remoteSettlement) awaitOutcome(ctx context.Context, at capabilities.Tim
 	return o, nil
 }
 
+// awaitVote returns the agent's vote, as its copy of the form has it once the home has told of it.
+func (w *remoteSettlement) awaitVote(ctx context.Context, ended <-chan result[view.Outcome], voted <-chan error) (view.Outcome, error) {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-voted:
+	case <-timer.C:
+	case <-ctx.Done():
+		return view.Outcome{}, errEnded(ctx)
+	}
+	return call(ctx, w.agent, queryVote{w.settle.Form})
+}
+
 // queue records the settlement in the agent's log, and waits up to homePatience for its result. It calls recorded once
 // the state shows that a settlement is on its way.
-func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.Outcome], recorded func()) (view.Outcome, error) {
-	n := w.agent.node
-	acked := make(chan error, 1)
-	defer n.remoteAcks.drop(n.remoteAcks.wait(w.key, acked))
+func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.Outcome], acked <-chan error, recorded func()) (view.Outcome, error) {
 	queued, err := call(ctx, w.agent, queueAnswer{w.settle})
 	recorded()
 	if err != nil || queued.Status != view.StatusAnswering || !w.peer.Reachable() {
@@ -279,7 +376,10 @@ func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.O
 	case r := <-ended:
 		return w.ownOutcome(r)
 	case err := <-acked:
-		return view.Outcome{}, err
+		if err != nil {
+			return view.Outcome{}, err
+		}
+		return call(ctx, w.agent, queryVote{w.settle.Form})
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -29,7 +29,7 @@ func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 	holders := []*Agent{a.Host(), b.Host(), c.Host()}
 	ended := map[view.FormStatus]int{}
 	for round := range rounds {
-		form := askAndForward(t, fae, holders)
+		form := askAndForward(t, fae, holders, Ask{To: "HOST"})
 		for _, s := range []*clusterNode{b, c} {
 			s.proxy.setDelay(rand.N(4 * time.Millisecond))
 		}
@@ -59,9 +59,9 @@ func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 }
 
 // askAndForward asks the first holder a form. Each holder forwards it to the next.
-func askAndForward(t *testing.T, asker *Agent, holders []*Agent) capabilities.ID {
+func askAndForward(t *testing.T, asker *Agent, holders []*Agent, q Ask) capabilities.ID {
 	t.Helper()
-	asked := ask(t, asker, Ask{To: "HOST"})
+	asked := ask(t, asker, q)
 	for i, h := range holders {
 		awaitMessage(t, h, asked.Form)
 		if i+1 < len(holders) {

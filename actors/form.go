@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"parley/actors/view"
@@ -20,7 +21,7 @@ func (ask Ask) command() mailbox.RequestForm {
 	return mailbox.RequestForm{
 		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
 		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name, Origin: ask.Origin,
-		Remind: ask.Remind, Escalate: ask.Escalate,
+		Remind: ask.Remind, Escalate: ask.Escalate, Need: ask.Need, NoVeto: ask.NoVeto, NoSelf: ask.NoSelf,
 	}
 }
 
@@ -264,6 +265,44 @@ func (v *viewer) route(f *mailbox.Form) *view.Route {
 	return r
 }
 
+// votes returns the votes on a form; nil if it needs one answer.
+func (v *viewer) votes(f *mailbox.Form) *view.Votes {
+	if f.Route == nil || f.Route.Need <= 1 {
+		return nil
+	}
+	all := &view.Votes{Need: f.Route.Need, Have: uint32(f.Votes.Most()), Veto: !f.Route.NoVeto, NoSelf: f.Route.NoSelf, Own: v.ownVote(f)}
+	if f.Answered != nil {
+		all.Have = min(all.Have+1, all.Need)
+	}
+	for i, w := range slices.Concat(f.Votes.Standing, f.Votes.Void) {
+		all.Cast = append(all.Cast, view.Vote{
+			By: w.By, ByName: v.nameOf(w.By), Outcome: w.Outcome, At: w.Date, Note: w.Note, Void: i >= len(f.Votes.Standing),
+		})
+	}
+	if f.IsOpen() && f.From == v.state.ID {
+		for _, id := range f.Waiting() {
+			all.Waiting = append(all.Waiting, view.Party{ID: id, Name: v.nameOf(id)})
+		}
+	}
+	return all
+}
+
+// ownVote returns what has become of the agent's vote on a form.
+func (v *viewer) ownVote(f *mailbox.Form) view.OwnVote {
+	id := v.state.ID
+	switch stands, void := f.Votes.Of(id) != nil, f.Votes.VoidOf(id) != nil; {
+	case f.Counted(id):
+		return view.VoteCounted
+	case f.IsOpen() && stands:
+		return view.VoteStands
+	case f.IsOpen() && void:
+		return view.VoteVoid
+	case stands || void:
+		return view.VoteMissed
+	}
+	return ""
+}
+
 // Forward forwards a form to another agent that this one can reach. The first answer settles it.
 func (a *Agent) Forward(ctx context.Context, ref capabilities.FormRef, to string) error {
 	remote, err := callRelay(ctx, a, forwardForm{ref, to})
@@ -427,6 +466,9 @@ type Ask struct {
 	NoForward   bool
 	Remind      []events.Delay       // when who may answer is reminded
 	Escalate    []mailbox.Escalation // who may answer too, from when on
+	Need        uint32               // so many hosts have to agree; 0 is 1
+	NoVeto      bool                 // one denial does not settle it
+	NoSelf      bool                 // agents of the asker's own host do not count
 	Origin      *events.Origin       // of a form asked in a dialect
 }
 

@@ -290,6 +290,9 @@ func (b *mailboxActor) announce(evs []events.Event) {
 		if form, ended := endOf(e); ended {
 			b.notifyWaiters(form)
 		}
+		if v, ok := e.(*events.VoteCast); ok && v.By == b.reg.id {
+			b.notifyVoter(v.Form)
+		}
 		if endsToken(e) {
 			b.node.tokenEpoch.Add(1)
 			b.release(func(error) { b.node.changed.notify(capabilities.ID{}, none{}) })
@@ -326,6 +329,13 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 			w.put(result[view.Outcome]{outcome, err})
 		}
 	})
+}
+
+// notifyVoter tells the callers that wait for the home of a form that the agent's vote counts, once that is durable here.
+func (b *mailboxActor) notifyVoter(form capabilities.ID) {
+	for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, form}) {
+		b.release(func(lost error) { w.put(lost) })
+	}
 }
 
 func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {

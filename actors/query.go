@@ -431,8 +431,8 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 		e.Revision = a.Revision
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
 	}
-	e.Route = v.route(f)
-	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
+	e.Route, e.Votes = v.route(f), v.votes(f)
+	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering && f.Votes.Of(v.state.ID) == nil
 	if f.IsOpen() {
 		return nil
 	}

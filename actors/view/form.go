@@ -35,7 +35,7 @@ type Permission struct {
 // FormStatus is the state of a form.
 type FormStatus string
 
-// The statuses of a form. All but StatusOpen and StatusAnswering are ends.
+// The statuses of a form. All but StatusOpen, StatusAnswering and StatusVoted are ends.
 const (
 	StatusOpen       FormStatus = "open"
 	StatusAnswered   FormStatus = "answered"
@@ -47,6 +47,9 @@ const (
 	// StatusAnswering is the status of an answer that is stored, and on its way to a home that cannot be reached. The
 	// form is open until it arrives.
 	StatusAnswering FormStatus = "answering"
+
+	// StatusVoted is the status of an answer that counts as a vote. The form is open until it has as many as it needs.
+	StatusVoted FormStatus = "voted"
 )
 
 // Draft is an agent's unfinished answer to a form: texts as RespondFormRequest takes them. A field for several choices
@@ -68,6 +71,7 @@ type Outcome struct {
 	Note    string             `json:"note,omitempty"` // in words, by whoever declined or cancelled
 	Values  capabilities.Value `json:"values,omitzero"`
 	Order   []string           `json:"order,omitempty"`
+	Votes   *Votes             `json:"votes,omitempty"` // of the status "voted"
 
 	// Of an approval, to its asker. Allowed reports that the agent's host has allowed the call that Digest is of. Others
 	// who were asked allow nothing.

@@ -57,6 +57,7 @@ type Message struct {
 	Revision     uint64            `json:"revision,omitempty"`  // of the question, if it was amended: see AnswerRevision
 	Amendment    *Amendment        `json:"amendment,omitempty"` // the last one, if the question was amended
 	Route        *Route            `json:"route,omitempty"`     // of a form that is reminded of or escalated
+	Votes        *Votes            `json:"votes,omitempty"`     // of a form that needs several answers
 	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
@@ -84,6 +85,38 @@ type RouteStep struct {
 	At    capabilities.Time `json:"at"`              // when it was made, or will be
 	Cause events.Cause      `json:"cause,omitempty"` // "" if it is to come
 }
+
+// Votes are the votes on a form that needs several. Have counts those that agree, with the answer that settled the form.
+type Votes struct {
+	Need    uint32  `json:"need"`
+	Have    uint32  `json:"have"`
+	Veto    bool    `json:"veto"`             // one denial settles the form
+	NoSelf  bool    `json:"noSelf,omitempty"` // agents of the asker's own host do not count
+	Cast    []Vote  `json:"cast,omitempty"`
+	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker alone
+	Own     OwnVote `json:"own,omitempty"`
+}
+
+// Vote is the vote of an agent. The answer that settles a form is its outcome, and none of these.
+type Vote struct {
+	By      capabilities.ID    `json:"by"`
+	ByName  string             `json:"byName,omitempty"` // the viewer's name for By
+	Outcome events.VoteOutcome `json:"outcome"`
+	At      capabilities.Time  `json:"at"`
+	Note    string             `json:"note,omitempty"`
+	Void    bool               `json:"void,omitempty"` // it was on the question before the last amendment
+}
+
+// OwnVote is what has become of the viewer's vote; "" if it has not voted.
+type OwnVote string
+
+// The states of an own vote.
+const (
+	VoteStands  OwnVote = "cast"       // while the form is open
+	VoteVoid    OwnVote = "void"       // the question was amended since
+	VoteCounted OwnVote = "counted"    // the form has ended by it, among others
+	VoteMissed  OwnVote = "notCounted" // the form has ended otherwise
+)
 
 // StandIns are the agents to which the forms of an agent are forwarded as they come.
 type StandIns struct {

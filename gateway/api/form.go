@@ -22,6 +22,9 @@ type FormRequest struct {
 	NoForward   bool              `json:"noForward,omitempty"`
 	Remind      []events.Delay    `json:"remind,omitempty"`
 	Escalate    []Escalation      `json:"escalate,omitempty"`
+	Need        uint32            `json:"need,omitempty"`   // so many hosts have to answer; another node counts as one (default 1)
+	Veto        *bool             `json:"veto,omitempty"`   // of a form that needs several: one decline ends it (default true)
+	NoSelf      bool              `json:"noSelf,omitempty"` // answers by agents of the asker's own host are refused
 }
 
 // Escalation lets another agent answer a form that is still open after a time.

@@ -90,6 +90,7 @@ func Operations() []Operation {
 		of[RespondFormRequest, view.Outcome]("respond_form", ScopeAnswer, 0),
 		of[DecideManyRequest, DecideManyResponse]("decide_many", ScopeAnswer, 0),
 		of[EndRequest, view.Outcome]("decline_form", ScopeAnswer, 0),
+		of[MessageRequest, Done]("withdraw_vote", ScopeAnswer, 0),
 		of[ForwardFormRequest, Done]("forward_form", ScopeAnswer, 0),
 		of[SetAwayRequest, view.StandIns]("set_away", ScopeAnswer, 0),
 		of[SetMemberRequest, view.StandIns]("set_member", ScopeAnswer, 0),

@@ -159,7 +159,7 @@ func askOf(r api.FormRequest) (actors.Ask, error) {
 	return actors.Ask{
 		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: fields,
 		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
-		Remind: r.Remind, Escalate: steps,
+		Remind: r.Remind, Escalate: steps, Need: r.Need, NoVeto: r.Veto != nil && !*r.Veto, NoSelf: r.NoSelf,
 	}, err
 }
 

@@ -133,6 +133,14 @@ func amendForm(ctx context.Context, a *actors.Agent, r api.AmendFormRequest) (vi
 	return a.Amend(ctx, m)
 }
 
+func withdrawVote(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Done, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{}, a.Withdraw(ctx, ref)
+}
+
 func reject(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
 	return end(ctx, r, a.Requests().Reject)
 }

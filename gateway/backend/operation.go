@@ -71,6 +71,7 @@ func handlers() map[string]handler {
 		"await":           ofAgent(await),
 		"cancel_form":     ofAgent(cancelForm),
 		"amend_form":      ofAgent(amendForm),
+		"withdraw_vote":   ofAgent(withdrawVote),
 		"respond_form":    ofAgent(respondForm),
 		"decide_many":     ofAgent(decideMany),
 		"decline_form":    ofAgent(declineForm),

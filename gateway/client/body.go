@@ -89,7 +89,7 @@ func (m *members) ref(r api.FormRef) {
 
 // formBody returns the request for a form.
 func (c *Client) formBody(f Form) (body, error) {
-	if len(f.Remind)+len(f.Escalate) > 0 { // few have those
+	if len(f.Remind)+len(f.Escalate) > 0 || f.Need > 0 || f.Veto != nil || f.NoSelf { // few have those
 		return c.request(f)
 	}
 	m := newMembers()
@@ -271,6 +271,14 @@ func (o *Outcome) read(plain []byte) (err error) {
 			o.EditedInput = r.String()
 		case "editedDigest":
 			o.EditedDigest = r.String()
+		case "votes":
+			text, err := mux.ToJSON(r.Raw())
+			if err == nil {
+				err = json.Unmarshal(text, &o.Votes)
+			}
+			if err != nil {
+				return err
+			}
 		default:
 			r.Raw()
 		}

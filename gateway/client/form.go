@@ -24,6 +24,9 @@ type Form struct {
 
 	Remind   []Delay      `json:"remind,omitempty"` // when who may answer is reminded, after it was asked
 	Escalate []Escalation `json:"escalate,omitempty"`
+	Need     uint32       `json:"need,omitempty"`   // so many hosts have to answer; another node counts as one; 0 is 1
+	Veto     *bool        `json:"veto,omitempty"`   // of a form that needs several: one decline ends it; nil is true
+	NoSelf   bool         `json:"noSelf,omitempty"` // answers by agents of the asker's own host are refused
 }
 
 // Delay is a time after a form was asked.
@@ -199,7 +202,7 @@ func (c *Client) take(ctx context.Context, p *pending, form ID) (Outcome, error)
 	return readOutcome("await", p.outcome)
 }
 
-// The statuses of a form. All but Open and Answering are ends.
+// The statuses of a form. All but Open, Answering and Voted are ends.
 const (
 	Open       = "open"
 	Answered   = "answered"
@@ -208,6 +211,7 @@ const (
 	Expired    = "expired"
 	Superseded = "superseded"
 	Answering  = "answering" // an answer is on its way to a home that cannot be reached: the form is open until it arrives
+	Voted      = "voted"     // an answer counts as a vote: the form is open until it has as many as it needs
 )
 
 // Outcome is the end of a form. Values is a record. A secret is in the clear for the asker, and {"$sealed":true} for others.
@@ -222,6 +226,7 @@ type Outcome struct {
 	Note    string          `json:"note,omitempty"` // in words, by whoever declined or cancelled
 	Values  json.RawMessage `json:"values,omitempty"`
 	Order   []string        `json:"order,omitempty"`
+	Votes   *Votes          `json:"votes,omitempty"` // of the status Voted
 
 	// Of an approval, for its asker. Allowed reports whether the agent's host has allowed the call that Digest is of.
 	Digest  string `json:"digest,omitempty"`

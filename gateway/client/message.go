@@ -60,6 +60,7 @@ type Message struct {
 
 	Amendment *Amended `json:"amendment,omitempty"` // the last one, if the question was amended
 	Route     *Route   `json:"route,omitempty"`     // of a form that is reminded of or escalated
+	Votes     *Votes   `json:"votes,omitempty"`     // of a form that needs several answers
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
 
@@ -88,6 +89,27 @@ type Step struct {
 	Name  string    `json:"toName,omitempty"`
 	At    time.Time `json:"at"`              // when it was made, or will be
 	Cause string    `json:"cause,omitempty"` // escalated or unreachable; "" if it is to come
+}
+
+// Votes are the votes on a form that needs several. Have counts those that agree, with the answer that settled the form.
+type Votes struct {
+	Need    uint32  `json:"need"`
+	Have    uint32  `json:"have"`
+	Veto    bool    `json:"veto"`             // one denial settles the form
+	NoSelf  bool    `json:"noSelf,omitempty"` // agents of the asker's own host do not count
+	Cast    []Vote  `json:"cast,omitempty"`
+	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker alone
+	Own     string  `json:"own,omitempty"`     // of the client's agent: cast, void, counted or notCounted; "" if it has not voted
+}
+
+// Vote is the vote of an agent. The answer that settles a form is its outcome, and none of these.
+type Vote struct {
+	By      ID        `json:"by"`
+	ByName  string    `json:"byName,omitempty"` // the client's agent's name for By
+	Outcome string    `json:"outcome"`          // answered, declined, or the decision about a call
+	At      time.Time `json:"at"`
+	Note    string    `json:"note,omitempty"`
+	Void    bool      `json:"void,omitempty"` // it was on the question before the last amendment
 }
 
 // Archived describes a message in a list whose content is in a segment of the node's archive that is elsewhere. Its type

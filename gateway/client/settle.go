@@ -121,6 +121,11 @@ func (c *Client) AnswerShown(ctx context.Context, form Message, texts map[string
 	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.MessageID), Revision: max(form.Revision, 1), Texts: textsOf(texts)})
 }
 
+// Withdraw takes back the agent's vote on a form that needs several and is open.
+func (c *Client) Withdraw(ctx context.Context, form ID) error {
+	return c.Call(ctx, "withdraw_vote", api.MessageRequest{FormRef: refTo(form)}, nil)
+}
+
 // Reject declines a request.
 func (c *Client) Reject(ctx context.Context, request ID, reason string) (Outcome, error) {
 	return get[Outcome](ctx, c, "reject", api.EndRequest{FormRef: refTo(request), Reason: reason})

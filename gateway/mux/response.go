@@ -74,6 +74,11 @@ func appendOutcome(b []byte, o view.Outcome) (_ []byte, err error) {
 	b = m.flag(b, "allowed", o.Allowed)
 	b = m.string(b, "editedInput", o.EditedInput)
 	b = m.string(b, "editedDigest", o.EditedDigest)
+	if o.Votes != nil { // few have those
+		if b, err = appendResponse(m.add(b, "votes"), o.Votes); err != nil {
+			return b, err
+		}
+	}
 	return m.end(b), nil
 }
 

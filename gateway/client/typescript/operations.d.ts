@@ -208,10 +208,13 @@ export interface FormRequest {
   fields: Array<Field>;
   key?: string;
   name?: string;
+  need?: number;
   noForward?: boolean;
+  noSelf?: boolean;
   recipient: string;
   remind?: Array<string>;
   title?: string;
+  veto?: boolean;
 }
 
 export interface ForwardFormRequest {
@@ -839,6 +842,7 @@ export interface Envelope {
   toName?: string;
   type: string;
   unread?: boolean;
+  votes?: Votes;
 }
 
 export interface Filter {
@@ -947,6 +951,7 @@ export interface Outcome {
   status: string;
   /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
   values?: unknown;
+  votes?: Votes;
 }
 
 export interface OutputPiece {
@@ -1124,6 +1129,27 @@ export interface Traffic {
   refused: number;
 }
 
+export interface Vote {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  note?: string;
+  outcome: string;
+  void?: boolean;
+}
+
+export interface Votes {
+  cast?: Array<Vote>;
+  have: number;
+  need: number;
+  noSelf?: boolean;
+  own?: string;
+  veto: boolean;
+  waiting?: Array<Party>;
+}
+
 export interface Facet {
   mode?: string;
   /** A time in UTC, with milliseconds. */
@@ -1252,6 +1278,7 @@ export interface Operations {
   uninvite: { request: NameRequest; response: Done };
   verify: { request: NodeRequest; response: VerifyResponse };
   wait_for_finish: { request: WaitForFinishRequest; response: Finish };
+  withdraw_vote: { request: MessageRequest; response: Done };
 }
 
 /** The operations that change nothing, and so can be called again. */

@@ -75,11 +75,18 @@ class Client:
         name: str = "",
         key: Optional[str] = None,
         deadline: Union[datetime, str, None] = None,
+        need: int = 1,
+        veto: bool = True,
+        no_self: bool = False,
         timeout: Optional[float] = None,
     ) -> Asked:
-        """Sends a form, once, and returns when it is on the node's disk. The same key is the same form, also in another program."""
+        """Sends a form, once, and returns when it is on the node's disk. The same key is the same form, also in another program.
+
+        need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host.
+        """
         form: Dict[str, Any] = {"recipient": recipient, "description": description, "fields": list(fields), "key": key or new_key()}
-        form.update({k: v for k, v in {"title": title, "name": name, "deadline": _time(deadline)}.items() if v})
+        form.update({k: v for k, v in {"title": title, "name": name, "deadline": _time(deadline), "noSelf": no_self}.items() if v})
+        form.update({**({"need": need} if need != 1 else {}), **({} if veto else {"veto": False})})
         return Asked(self._wire, self.call("form", form, timeout=timeout))
 
     def request(
@@ -141,6 +148,10 @@ class Client:
     def decline(self, form: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Says no to a form."""
         return _outcome(self.call("decline_form", {**_about(form), "reason": reason}, timeout=timeout))
+
+    def withdraw(self, form: Which, *, timeout: Optional[float] = None) -> None:
+        """Takes back the agent's vote on a form that needs several answers and is open."""
+        self.call("withdraw_vote", _about(form), timeout=timeout)
 
     def forward(self, form: Which, recipient: str, *, timeout: Optional[float] = None) -> None:
         """Hands a form on: whoever answers first settles it."""

@@ -1,0 +1,86 @@
+package actors
+
+import (
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/internal/eventually"
+)
+
+// voteOn answers a form as an agent.
+func voteOn(t *testing.T, a *Agent, ref capabilities.FormRef) view.Outcome {
+	t.Helper()
+	o, err := a.Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// awaitOwnVote returns the state of an agent's vote in its copy of a form, once it is as wanted.
+func awaitOwnVote(t *testing.T, a *Agent, ref capabilities.FormRef, want view.OwnVote) view.Message {
+	t.Helper()
+	var m view.Message
+	eventually.Holds(t, "the vote of "+a.id.String()+" to be "+string(want), func() bool {
+		var err error
+		m, err = a.Message(t.Context(), ref)
+		return err == nil && m.Votes != nil && m.Votes.Own == want
+	})
+	return m
+}
+
+// TestVotesAcrossNodes decides a form by two of three nodes. One of them takes its vote back, votes again, and votes while
+// the home does not respond. Who is late learns that its answer does not count.
+func TestVotesAcrossNodes(t *testing.T) {
+	t.Parallel()
+	a, b, c := openThreeNodes(t)
+	fae := guest(t, a.Node, "fae")
+	holders := []*Agent{a.Host(), b.Host(), c.Host()}
+	ref := capabilities.FormID(askAndForward(t, fae, holders, Ask{To: "HOST", Need: 2, NoVeto: true}))
+	o := voteOn(t, b.Host(), ref)
+	if o.Status != view.StatusVoted || o.Votes == nil || o.Votes.Have != 1 || o.Votes.Need != 2 {
+		t.Fatalf("the first vote: %+v, %+v", o, o.Votes)
+	}
+	if m := awaitOwnVote(t, b.Host(), ref, view.VoteStands); m.AnswerNeeded || len(m.Votes.Waiting) != 0 {
+		t.Fatalf("the voter's copy: %+v", m.Votes)
+	}
+	if m, err := fae.Message(t.Context(), ref); err != nil || m.Votes.Have != 1 || len(m.Votes.Waiting) != 1 || m.Votes.Waiting[0].ID != c.Host().id {
+		t.Fatalf("the asker's form: %+v, %v", m.Votes, err)
+	}
+	if err := b.Host().Withdraw(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	if m := awaitOwnVote(t, b.Host(), ref, ""); !m.AnswerNeeded || m.Votes.Have != 0 {
+		t.Fatalf("after the withdrawal: %+v", m.Votes)
+	}
+	if err := b.Host().Withdraw(t.Context(), ref); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Fatalf("no vote to withdraw: %v", err)
+	}
+	b.proxy.setMode(stalled)
+	done := make(chan view.Outcome, 1)
+	go func() {
+		o, _ := b.Host().Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "y"}}})
+		done <- o
+	}()
+	if o := <-done; o.Status != view.StatusAnswering {
+		t.Fatalf("while the home does not respond: %+v", o)
+	}
+	b.proxy.setMode(forwarding)
+	awaitOwnVote(t, b.Host(), ref, view.VoteStands)
+	if o := voteOn(t, c.Host(), ref); o.Status != view.StatusAnswered || fieldText(o, "a") != "x" {
+		t.Fatalf("the last vote: %+v", o)
+	}
+	awaitOwnVote(t, b.Host(), ref, view.VoteCounted)
+	awaitOwnVote(t, c.Host(), ref, view.VoteCounted)
+	_, err := a.Host().Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "z"}}})
+	if parley.CodeOf(err) != parley.AlreadyAnswered || !strings.Contains(parley.AsError(err).Hint, "does not count") {
+		t.Fatalf("a late answer: %v", err)
+	}
+	if err := b.Host().Withdraw(t.Context(), ref); parley.CodeOf(err) != parley.AlreadyAnswered {
+		t.Fatalf("a withdrawal after the end: %v", err)
+	}
+}
