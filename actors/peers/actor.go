@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -391,7 +392,21 @@ const windowSize = 4
 func (p *Peer) newSendWindow() *sendWindow {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.epoch = max(p.epoch+1, uint64(p.d.node.Now()))
+	p.epoch = max(p.epoch+1, uint64(p.d.node.Now())<<drawnBits|rand.Uint64N(1<<drawnBits))
 	p.inFlight = map[capabilities.ID]map[uint64]bool{}
 	return &sendWindow{epoch: p.epoch}
+}
+
+// drawnBits is the number of bits of an epoch that are drawn. A node whose clock was set back while it was down would
+// repeat an epoch without them, and the receiver would admit its packets among those of the earlier window.
+const drawnBits = 20
+
+// mostEpoch bounds what another node may claim. The epochs of a clock are below it for 100 years.
+const mostEpoch = 1 << 62
+
+// raise has the next window begin after an epoch that the receiver has seen. The clock may have been set back since.
+func (p *Peer) raise(epoch uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.epoch = max(p.epoch, min(epoch, mostEpoch))
 }

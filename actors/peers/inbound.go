@@ -62,7 +62,7 @@ func (d *Directory) respond(ctx context.Context, packet transport.Packet) (trans
 		if acks == nil {
 			return 0, nil
 		}
-		return KindAcks, AckPacket{acks}
+		return KindAcks, AckPacket{acks, p.receives.newest()}
 	case KindAnnounce:
 		at, err := ReadPacket[AddressPacket](packet.Body)
 		if err != nil {

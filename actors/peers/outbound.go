@@ -183,6 +183,7 @@ func (p *Peer) deliver(ctx context.Context, epoch, number uint64, b *batch) ([]A
 	if err != nil || answer.Kind != KindAcks || len(acks.Acks) != b.size() {
 		return nil, errMalformedPacket
 	}
+	p.raise(acks.Epoch)
 	p.mailOut.Add(uint64(len(acks.Acks)))
 	return acks.Acks, nil
 }

@@ -75,8 +75,11 @@ const (
 // final reports whether the sender is done with the item.
 func (f AckStatus) final() bool { return f == AckAccepted || f == AckRefused }
 
-// AckPacket has one ack for each item of a MailPacket, in the same order.
-type AckPacket struct{ Acks []Ack }
+// AckPacket has one ack for each item of a MailPacket, in the same order. Epoch is the newest that the receiver has seen.
+type AckPacket struct {
+	Acks  []Ack
+	Epoch uint64
+}
 
 // Ack is the result of one item's delivery. Code and Text are the reason of a refusal. At is when the item settled a
 // form.

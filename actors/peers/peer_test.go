@@ -61,7 +61,7 @@ func TestItemsArriveInOrderDespiteFailures(t *testing.T) {
 			for i := range acks {
 				acks[i].Status = AckRetry
 			}
-			return KindAcks, AckPacket{acks}, nil
+			return KindAcks, AckPacket{acks, window.newest()}, nil
 		}
 		mu.Lock()
 		for i, item := range mail.Items {
@@ -73,7 +73,7 @@ func TestItemsArriveInOrderDespiteFailures(t *testing.T) {
 		if number%5 == 0 {
 			return 0, nil, errors.New("lost")
 		}
-		return KindAcks, AckPacket{acks}, nil
+		return KindAcks, AckPacket{acks, window.newest()}, nil
 	}})
 	from := capabilities.ID{ULID: ulid.ULID{15: 1}}
 	p := d.Peer(other)

@@ -125,6 +125,13 @@ func (l *receiveWindow) hasRefused(epoch uint64, r route) bool {
 	return epoch == l.epoch && l.refused[r]
 }
 
+// newest returns the newest epoch.
+func (l *receiveWindow) newest() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch
+}
+
 // notify wakes the waiting packets. The caller has the lock.
 func (l *receiveWindow) notify() {
 	if l.changed != nil {

@@ -18,6 +18,7 @@ type packet struct {
 	number   uint64
 	items    []item
 	results  []result
+	newest   uint64 // in a response, the newest epoch of its sender's window
 }
 
 // item is an outbox item as another node gets it.
@@ -115,7 +116,7 @@ func (p *peer) advance() bool {
 	case len(p.ready)+len(p.direct) == 0 || w != nil && w.open >= windowSize:
 		return false
 	case w == nil:
-		p.epoch = max(p.epoch+1, uint64(p.node.now()))
+		p.epoch = max(p.epoch+1, uint64(p.node.now())<<20|p.node.starts)
 		p.inFlight = map[*box]map[uint64]bool{}
 		w = &sendWindow{epoch: p.epoch}
 		p.window = w
@@ -259,6 +260,7 @@ func (p *peer) respond(m *packet) {
 		return // it came too late, or again
 	}
 	delete(p.calls, m.call)
+	p.epoch = max(p.epoch, m.newest)
 	b.window.open--
 	for i, d := range b.direct {
 		d.done(m.results[i])

@@ -18,6 +18,7 @@ type node struct {
 	journal journal
 	full    bool // its disk
 	down    bool
+	starts  uint64 // what its windows differ in from those before a crash; a real node draws it
 
 	skew   capabilities.Time // of its clock
 	latest capabilities.Time // that it gave out
@@ -131,6 +132,7 @@ func (n *node) crash(stored bool) {
 		n.store(commit)
 	}
 	n.down, n.latest = true, n.logged
+	n.starts++
 	n.journal = journal{}
 	n.timers, n.held = nil, nil
 	n.peers = map[*node]*peer{}

@@ -98,7 +98,7 @@ func (n *node) refuse(p *peer, m *packet) {
 }
 
 func (n *node) reply(m *packet, results []result) {
-	n.world.wire = append(n.world.wire, &packet{from: n, to: m.from, call: m.call, response: true, results: results})
+	n.world.wire = append(n.world.wire, &packet{from: n, to: m.from, call: m.call, response: true, results: results, newest: n.peer(m.from).receives.epoch})
 	n.world.progress++
 }
 
