@@ -37,9 +37,9 @@ func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
 	return settle(a, ctx, answerForm{draft})
 }
 
-// Decline declines a form that the agent was asked.
-func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
-	return settle(a, ctx, declineForm{ref, reason})
+// Decline declines a form that the agent was asked. The revision is of the question that was shown, or 0 for the present one.
+func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, revision uint64, reason string) (view.Outcome, error) {
+	return settle(a, ctx, declineForm{ref, revision, reason})
 }
 
 // settle settles a form at its home.
@@ -70,14 +70,15 @@ func (m answerForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // declineForm sends a refusal to answer to the form's home.
 type declineForm struct {
-	form   capabilities.FormRef
-	reason string
+	form     capabilities.FormRef
+	revision uint64
+	reason   string
 }
 
 func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 	var home capabilities.ID
 	settle, err := recalled(b, func() (s mailbox.SettleForm, err error) {
-		s, home, err = b.state.DraftDecline(m.form, m.reason, b.node.newID)
+		s, home, err = b.state.DraftDecline(m.form, m.revision, m.reason, b.node.newID)
 		return s, err
 	})
 	sendHome(b, home, settle, err, reply)

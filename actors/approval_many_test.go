@@ -30,7 +30,7 @@ func TestDecideSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled, other := asking(fae, `"settled"`), asking(fae, `"other"`)
-	if _, err := n.Host().Decline(t.Context(), capabilities.FormID(settled.Form), ""); err != nil {
+	if _, err := n.Host().Decline(t.Context(), capabilities.FormID(settled.Form), 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	other.Digest = settled.Digest

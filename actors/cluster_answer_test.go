@@ -30,7 +30,7 @@ func answerConcurrently(a *Agent, asked capabilities.FormRef, calls, declining i
 			defer cancel()
 			c := &results[i]
 			if i == declining {
-				c.outcome, c.err = a.Decline(ctx, asked, prefix)
+				c.outcome, c.err = a.Decline(ctx, asked, 0, prefix)
 				return
 			}
 			c.value = fmt.Sprintf("%s-%d", prefix, i)

@@ -119,7 +119,7 @@ func performAs(t *testing.T, asker, who *Agent, form capabilities.ID, a operatio
 	case "answer":
 		o, err = answerWith(who, form, a.value)
 	case "decline":
-		o, err = who.Decline(ctx, capabilities.FormID(form), "")
+		o, err = who.Decline(ctx, capabilities.FormID(form), 0, "")
 	case "cancel":
 		o, err = who.Cancel(ctx, capabilities.FormID(form), "")
 	case "look":

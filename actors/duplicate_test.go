@@ -108,7 +108,7 @@ func TestRedeliveredMailChangesNothing(t *testing.T) {
 	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if o, err := b.Host().Decline(t.Context(), capabilities.FormID(asked[1].Form), "no"); err != nil || o.Status != view.StatusAnswering {
+	if o, err := b.Host().Decline(t.Context(), capabilities.FormID(asked[1].Form), 0, "no"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	answers := writtenItems(t, b.Host(), a)

@@ -156,7 +156,7 @@ func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
 					return err
 				})
 				retryWhileRefused(ctx, t, func() error {
-					_, err := n.Host().Decline(context.Background(), capabilities.FormID(asked.Form), "")
+					_, err := n.Host().Decline(context.Background(), capabilities.FormID(asked.Form), 0, "")
 					if parley.CodeOf(err) == parley.AlreadyDeclined { // by an earlier attempt whose result was lost
 						return nil
 					}
@@ -310,7 +310,7 @@ func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
 	const forms = 3 * maxOld
 	for i := range forms {
 		asked := ask(t, fae, Ask{To: "HOST", Description: strconv.Itoa(i), Fields: textField("a")})
-		if _, err := n.Host().Decline(t.Context(), capabilities.FormID(asked.Form), "no"); err != nil {
+		if _, err := n.Host().Decline(t.Context(), capabilities.FormID(asked.Form), 0, "no"); err != nil {
 			t.Fatal(err)
 		}
 	}

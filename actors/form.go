@@ -438,12 +438,12 @@ func (rs Requests) Resolve(ctx context.Context, ref capabilities.FormRef, path s
 	return rs.agent.Answer(ctx, Answer{Form: ref, Texts: []events.FieldText{{Name: "value", Text: path}}})
 }
 
-// Reject declines a request. It refuses other forms with NOT_A_REQUEST.
-func (rs Requests) Reject(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
+// Reject declines a request, as Decline does. It refuses other forms with NOT_A_REQUEST.
+func (rs Requests) Reject(ctx context.Context, ref capabilities.FormRef, revision uint64, reason string) (view.Outcome, error) {
 	if _, err := call(ctx, rs.agent, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return rs.agent.Decline(ctx, ref, reason)
+	return rs.agent.Decline(ctx, ref, revision, reason)
 }
 
 // checkRequest refuses a form that is not a request.

@@ -135,7 +135,7 @@ func TestInboxListsAndCountsAgree(t *testing.T) {
 	n = openWith(t, Options{Folder: folder})
 	host = n.Host()
 	check()
-	if _, err := host.Decline(t.Context(), form, ""); err != nil {
+	if _, err := host.Decline(t.Context(), form, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := host.Mail().MarkRead(t.Context(), nil, false); err != nil || left != 0 {
@@ -193,7 +193,7 @@ func TestLastDraftIsKeptUntilTheFormEnds(t *testing.T) {
 			t.Errorf("a secret is not sealed: %s", d.Values.Text())
 		}
 	}
-	if _, err := host.Decline(t.Context(), form, ""); err != nil {
+	if _, err := host.Decline(t.Context(), form, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	if d, err := host.Draft(t.Context(), form); err != nil || len(d.Texts) != 0 {

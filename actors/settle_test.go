@@ -110,7 +110,7 @@ func perform(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef, a o
 	case "answer":
 		_, err = n.Host().Answer(ctx, Answer{Form: form, Values: map[string]capabilities.Value{"a": capabilities.String(a.value)}})
 	case "decline":
-		_, err = n.Host().Decline(ctx, form, "")
+		_, err = n.Host().Decline(ctx, form, 0, "")
 	case "cancel":
 		_, err = asker.Cancel(ctx, form, "")
 	}

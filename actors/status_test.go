@@ -26,7 +26,7 @@ func TestStatusShowsAgent(t *testing.T) {
 	if again, err := fae.Status(t.Context()); err != nil || again.Labels["team"] != "site" {
 		t.Errorf("a reader changed the labels: %+v, %v", again, err)
 	}
-	if _, err := n.Host().Decline(t.Context(), capabilities.FormNumber(0), ""); err != nil {
+	if _, err := n.Host().Decline(t.Context(), capabilities.FormNumber(0), 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := fae.Status(t.Context()); err != nil || p.Asks != 0 {

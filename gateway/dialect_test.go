@@ -82,12 +82,12 @@ func (s *dialectTest) run(d *datadriven.TestData) string {
 		return s.restart()
 	case "values":
 		return s.values(arg(0), arg(1))
-	case "cancel", "decline":
-		end := s.agent(arg(0)).Decline
-		if d.Cmd == "cancel" {
-			end = s.agent(arg(0)).Cancel
+	case "cancel":
+		if _, err := s.agent(arg(0)).Cancel(s.t.Context(), mustRef(arg(1)), "not now"); err != nil {
+			s.t.Fatal(err)
 		}
-		if _, err := end(s.t.Context(), mustRef(arg(1)), "not now"); err != nil {
+	case "decline":
+		if _, err := s.agent(arg(0)).Decline(s.t.Context(), mustRef(arg(1)), 0, "not now"); err != nil {
 			s.t.Fatal(err)
 		}
 	default:

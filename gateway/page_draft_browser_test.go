@@ -230,7 +230,7 @@ func (h *pageServer) moveOld() {
 	h.t.Helper()
 	ctx, host := h.t.Context(), h.node.Host()
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
-	if _, err := host.Decline(ctx, capabilities.FormNumber(0), ""); err != nil {
+	if _, err := host.Decline(ctx, capabilities.FormNumber(0), 0, ""); err != nil {
 		h.t.Fatal(err)
 	}
 	text := strings.Repeat("a line of a long message\n", 5000)

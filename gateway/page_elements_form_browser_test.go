@@ -130,7 +130,13 @@ func TestElementsWorkBesideThePage(t *testing.T) {
 	b.reads(".changed-note", "The question has changed")
 	b.reads(".notes", "Revision 2, amended")
 	b.until(`document.activeElement.name === 'f0' && document.activeElement.value === 'by the page' && document.querySelectorAll('[data-changed]').length === 1`)
-	b.run(`document.querySelector('#alone > .message').dataset.revision = '1'`) // as before the change has come
+	another := `document.querySelector('#alone > .message').dataset.revision = '7'` // no event changes it
+	b.run(another)
+	b.run(`document.querySelector('parley-ask [value=decline]').closest('details').open = true`)
+	b.click("parley-ask [value=decline]")
+	b.reads("parley-ask .failure", "Not sent: the question was changed while you answered.")
+	b.until(`document.querySelector('#alone > .message').dataset.revision === '2'`)
+	b.run(another)
 	b.click("parley-ask " + answerButton)
 	b.reads("parley-ask .failure", "Not sent: the question was changed while you answered.")
 	b.until(`document.querySelector('#alone > .message').dataset.revision === '2' && document.querySelector('parley-ask [name=f0]').value === 'by the page'`)
@@ -178,7 +184,7 @@ func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 	b.openEmpty(`<parley-form form="0"></parley-form><parley-form form="1"></parley-form><parley-form form="2"></parley-form>`)
 	b.until(`[...document.querySelectorAll('parley-form')].filter((f) => f.shadowRoot?.querySelector('form')).length >= 2`) // several forms in one page
 	b.typeWithin("[name=f0]", "half")
-	if _, err := h.node.Host().Decline(ctx, capabilities.FormID(declined.Form), "<i>no</i>"); err != nil {
+	if _, err := h.node.Host().Decline(ctx, capabilities.FormID(declined.Form), 0, "<i>no</i>"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.fae.Cancel(ctx, capabilities.FormID(cancelled.Form), ""); err != nil {

@@ -98,7 +98,7 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	h.ask(actors.Ask{Title: "An <b>odd</b>\u202e one", Fields: field})
 	h.ask(actors.Ask{Title: "Answered meanwhile", Fields: field})
 	h.approve("shell", `{"command":"make"}`)
-	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(2), ""); err != nil {
+	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(2), 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	all[0].comes(`window.shown.length === 1`)

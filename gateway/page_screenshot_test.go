@@ -132,7 +132,7 @@ func (h *pageServer) fillScene() {
 	_, err = host.Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Texts: []events.FieldText{{Name: "projectName", Text: "my-app"}, {Name: "apiKey", Text: "sk-1"}, {Name: "tags", Text: "web"}, {Name: "tags", Text: "cli"}}})
 	must(err)
 	h.ask(actors.Ask{Description: "May I delete the old branches?", Fields: []events.Field{{Name: "ok", Type: events.Confirm}}})
-	_, err = host.Decline(ctx, capabilities.FormNumber(1), "Two of them are still in use.")
+	_, err = host.Decline(ctx, capabilities.FormNumber(1), 0, "Two of them are still in use.")
 	must(err)
 	old := h.ask(actors.Ask{Description: "Which port should the server use?", Fields: []events.Field{{Name: "port", Type: events.Number}}})
 	_, err = h.fae.Cancel(ctx, capabilities.FormID(old.Form), "")

@@ -211,6 +211,12 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 	if status, _, body := h.postForm("/forms/"+late.MessageID.String(), url.Values{"do": {"answer"}, "f0": {"typed"}, "revision": {"1"}}); status != 409 || !strings.Contains(body, "Not sent: the question was changed") || !strings.Contains(body, `value="typed"`) {
 		t.Errorf("an answer to the earlier question: %d %s", status, body)
 	}
+	if status, _, body := h.postForm("/forms/"+late.MessageID.String(), url.Values{"do": {"decline"}, "revision": {"1"}}); status != 409 || !strings.Contains(body, "Not sent: the question was changed") {
+		t.Errorf("a decline of the earlier question: %d %s", status, body)
+	}
+	if _, _, body := h.get("/forms/"+late.MessageID.String(), "text/html"); strings.Count(body, `name="revision" value="2"`) != 2 {
+		t.Errorf("the page says no revision: %s", body)
+	}
 	if in, err := joe.Mail().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("%v %v", in, err)
 	}

@@ -70,6 +70,14 @@ func (f *Form) checkRevision(answered uint64, what string) error {
 		WithHint("look at the form again, and answer what it asks now")
 }
 
+// checkShown refuses with AMENDED what was decided on another revision of the form. Revision 0 stands for the present one.
+func (m *Message) checkShown(revision uint64) error {
+	if revision == 0 {
+		return nil
+	}
+	return m.Form.checkRevision(revision, fmt.Sprintf("form %d", m.Number))
+}
+
 // maxChanges bounds the changes that a refusal names, in characters.
 const maxChanges = 120
 

@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -159,10 +158,8 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
 			WithHint("parley permit ls shows what waits")
 	}
-	if r.Revision != 0 {
-		if err := f.checkRevision(r.Revision, fmt.Sprintf("form %d", m.Number)); err != nil {
-			return SettleForm{}, capabilities.ID{}, err
-		}
+	if err := m.checkShown(r.Revision); err != nil {
+		return SettleForm{}, capabilities.ID{}, err
 	}
 	if err := f.refuseEdit(r); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
@@ -215,10 +212,14 @@ func answerID(s *State, f *Form, ids IDs) capabilities.ID {
 	return ids()
 }
 
-// DraftDecline returns the settlement that declines a form, and the form's home.
-func (s *State) DraftDecline(ref capabilities.FormRef, note string, ids IDs) (SettleForm, capabilities.ID, error) {
+// DraftDecline returns the settlement that declines a form, and the form's home. The revision, if set, is of the question
+// that the answerer was shown.
+func (s *State) DraftDecline(ref capabilities.FormRef, revision uint64, note string, ids IDs) (SettleForm, capabilities.ID, error) {
 	m, err := s.answerable(ref)
 	if err != nil {
+		return SettleForm{}, capabilities.ID{}, err
+	}
+	if err := m.checkShown(revision); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
 	if err := checkText("a reason", note, maxReason); err != nil {

@@ -86,7 +86,7 @@ func (m *model) answer(t *rapid.T) {
 func (m *model) decline(t *rapid.T) {
 	p := m.anyAgent(t)
 	n, _, want := p.answerable(t)
-	c, home, err := m.States[p.name].DraftDecline(n, "no", m.NewID)
+	c, home, err := m.States[p.name].DraftDecline(n, 0, "no", m.NewID)
 	m.send(t, c, home, err, want)
 }
 

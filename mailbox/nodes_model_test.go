@@ -120,7 +120,7 @@ func (w *cluster) answer(t *rapid.T) {
 	var home capabilities.ID
 	var err error
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
-		c, home, err = s.DraftDecline(which, "no", w.IDsOf(who))
+		c, home, err = s.DraftDecline(which, 0, "no", w.IDsOf(who))
 	} else {
 		r := mailbox.Reply{Form: which, Texts: []events.FieldText{{Name: "f", Text: who}}}
 		if rapid.Bool().Draw(t, "gives") {

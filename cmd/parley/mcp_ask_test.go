@@ -91,7 +91,7 @@ func TestOutcomesOfAFormAreDistinct(t *testing.T) {
 	host := h.node.Host()
 	ask := func(more arguments) toolResult { return m.use("send_form", portForm(more)) }
 	no, back, late := ask(nil), ask(nil), ask(arguments{"expiresInSeconds": 0.05})
-	if _, err := host.Decline(t.Context(), mustRef(no.Handle), "not today"); err != nil {
+	if _, err := host.Decline(t.Context(), mustRef(no.Handle), 0, "not today"); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.use("cancel_form", arguments{"form": back.Handle, "reason": "found it"}); got.Status != "cancelled" || got.Reason != "found it" {

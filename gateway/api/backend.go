@@ -204,8 +204,8 @@ type Dialects interface {
 	Answer(ctx context.Context, ref capabilities.FormRef, values map[string]capabilities.Value) (view.Outcome, error)
 	// Cancel cancels a form that the agent sent.
 	Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
-	// Decline declines a form that the agent received.
-	Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
+	// Decline declines a form that the agent received. Revision 0 stands for the present one.
+	Decline(ctx context.Context, ref capabilities.FormRef, revision uint64, reason string) (view.Outcome, error)
 	// Dismiss puts a message out of view.
 	Dismiss(ctx context.Context, ref capabilities.FormRef) error
 	// KeyOf returns the key under which an agent of this node asked a form; "" for none.

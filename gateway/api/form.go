@@ -124,7 +124,15 @@ type SaveDraftRequest struct {
 	Texts []events.FieldText `json:"texts,omitempty"`
 }
 
-// EndRequest ends a form without an answer, or declines a request.
+// DeclineRequest declines a form or a request. Revision is as in RespondFormRequest.
+type DeclineRequest struct {
+	Acting
+	FormRef
+	Revision uint64 `json:"revision,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// EndRequest takes a form back.
 type EndRequest struct {
 	Acting
 	FormRef

@@ -111,12 +111,28 @@ func fetchDraft(ctx context.Context, a *actors.Agent, r api.MessageRequest) (vie
 	return a.Draft(ctx, ref)
 }
 
-func declineForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
-	return end(ctx, r, a.Decline)
+func declineForm(ctx context.Context, a *actors.Agent, r api.DeclineRequest) (view.Outcome, error) {
+	return decline(ctx, r, a.Decline)
+}
+
+func reject(ctx context.Context, a *actors.Agent, r api.DeclineRequest) (view.Outcome, error) {
+	return decline(ctx, r, a.Requests().Reject)
+}
+
+func decline(ctx context.Context, r api.DeclineRequest, how func(context.Context, capabilities.FormRef, uint64, string) (view.Outcome, error)) (view.Outcome, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	return how(ctx, ref, r.Revision, r.Reason)
 }
 
 func cancelForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
-	return end(ctx, r, a.Cancel)
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	return a.Cancel(ctx, ref, r.Reason)
 }
 
 func amendForm(ctx context.Context, a *actors.Agent, r api.AmendFormRequest) (view.Message, error) {
@@ -139,18 +155,6 @@ func withdrawVote(ctx context.Context, a *actors.Agent, r api.MessageRequest) (a
 		return api.Done{}, err
 	}
 	return api.Done{}, a.Withdraw(ctx, ref)
-}
-
-func reject(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
-	return end(ctx, r, a.Requests().Reject)
-}
-
-func end(ctx context.Context, r api.EndRequest, how func(context.Context, capabilities.FormRef, string) (view.Outcome, error)) (view.Outcome, error) {
-	ref, err := r.FormRef.Parse()
-	if err != nil {
-		return view.Outcome{}, err
-	}
-	return how(ctx, ref, r.Reason)
 }
 
 func setAway(ctx context.Context, a *actors.Agent, r api.SetAwayRequest) (view.StandIns, error) {

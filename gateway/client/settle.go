@@ -87,7 +87,12 @@ type decidedMany struct {
 
 // Decline declines a form. The reason may be empty.
 func (c *Client) Decline(ctx context.Context, form ID, reason string) (Outcome, error) {
-	return get[Outcome](ctx, c, "decline_form", api.EndRequest{FormRef: refTo(form), Reason: reason})
+	return get[Outcome](ctx, c, "decline_form", api.DeclineRequest{FormRef: refTo(form), Reason: reason})
+}
+
+// DeclineShown is Decline for the form as a message shows it. If the asker has amended the form since, it refuses with AMENDED.
+func (c *Client) DeclineShown(ctx context.Context, form Message, reason string) (Outcome, error) {
+	return get[Outcome](ctx, c, "decline_form", api.DeclineRequest{FormRef: refTo(form.MessageID), Revision: max(form.Revision, 1), Reason: reason})
 }
 
 // Cancel cancels a form that the agent asked.
@@ -128,7 +133,7 @@ func (c *Client) Withdraw(ctx context.Context, form ID) error {
 
 // Reject declines a request.
 func (c *Client) Reject(ctx context.Context, request ID, reason string) (Outcome, error) {
-	return get[Outcome](ctx, c, "reject", api.EndRequest{FormRef: refTo(request), Reason: reason})
+	return get[Outcome](ctx, c, "reject", api.DeclineRequest{FormRef: refTo(request), Reason: reason})
 }
 
 // Resolve answers a request with the value that the agent holds under a name.

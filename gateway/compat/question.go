@@ -257,7 +257,7 @@ func submitFrame(r *Relay, _ *Head, text []byte) error {
 
 func cancelFrame(r *Relay, _ *Head, text []byte) error {
 	return r.commandQuestion(text, func(ref capabilities.FormRef, _ QuestionCommand) error {
-		_, err := r.agent.Decline(r.ctx, ref, "")
+		_, err := r.agent.Decline(r.ctx, ref, 0, "")
 		return err
 	})
 }

@@ -61,6 +61,7 @@ func forms() []scene {
 		{operation: "fetch_draft", by: "bob", request: `{"id":"$form"}`},
 		{operation: "complete", by: "bob", request: `{"of":"open"}`},
 		{name: "an answer to what the form was", operation: "respond_form", by: "bob", request: `{"id":"$form","revision":1,"values":{"port":443}}`, code: parley.Amended},
+		{name: "a decline of what the form was", operation: "decline_form", by: "bob", request: `{"id":"$form","revision":1}`, code: parley.Amended},
 		{name: "an answer with a field that there is not", operation: "respond_form", by: "bob", request: `{"id":"$form","revision":2,"values":{"port":443,"host":"a"}}`, code: parley.InvalidAnswer},
 		{name: "an answer of another type", operation: "respond_form", by: "bob", request: `{"id":"$form","revision":2,"values":{"port":"many"}}`, code: parley.InvalidAnswer},
 		{name: "an answer by its asker", operation: "respond_form", request: `{"id":"$form","revision":2,"values":{"port":443}}`, code: parley.NotPermitted},

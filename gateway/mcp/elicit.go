@@ -193,7 +193,7 @@ func (c *call) settle(ctx context.Context, m *view.Message, did *sdk.ElicitResul
 		}
 		operation, request = "respond_form", api.RespondFormRequest{FormRef: form, Revision: m.AnswerRevision(), Values: values}
 	case declined:
-		operation, request = "decline_form", api.EndRequest{FormRef: form}
+		operation, request = "decline_form", api.DeclineRequest{FormRef: form, Revision: m.AnswerRevision()}
 	case cancelled:
 		operation, request = "cancel_form", api.EndRequest{FormRef: form, Reason: "dismissed at the client"}
 	default:

@@ -59,7 +59,10 @@ type ends struct {
 
 // declineForm declines a form that the agent received.
 func declineForm(ctx context.Context, c *call) (any, error) {
-	var arguments ends
+	var arguments struct {
+		ends
+		Shown uint64 `json:"revision"`
+	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func declineForm(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "decline_form", api.EndRequest{FormRef: form, Reason: arguments.Reason})
+	return c.ended(ctx, "decline_form", api.DeclineRequest{FormRef: form, Revision: arguments.Shown, Reason: arguments.Reason})
 }
 
 // cancelForm cancels a form that the agent sent.

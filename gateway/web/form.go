@@ -253,14 +253,14 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 		}
 		return "snooze", api.SnoozeRequest{Acting: as, FormRef: which, Until: capabilities.At(time.Now().Add(time.Duration(n) * time.Hour))}
 	}
+	revision, _ := strconv.ParseUint(sent.Get("revision"), 10, 64) // 0 is the present one, for pages without it
 	switch button {
 	case "answer":
-		revision, _ := strconv.ParseUint(sent.Get("revision"), 10, 64) // 0 is the present one, for pages without it
 		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Revision: revision, Texts: texts}
 	case "together":
 		return "decide_many", decisionsOf(as, sent)
 	case "decline":
-		return "decline_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
+		return "decline_form", api.DeclineRequest{Acting: as, FormRef: which, Revision: revision, Reason: sent.Get("reason")}
 	case "cancel":
 		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "forward":

@@ -109,7 +109,7 @@ func (w *world) answer(b *box, form capabilities.ID, r mailbox.Reply, decline, d
 			)
 			words := b.shown(form, r.Revision)
 			if decline {
-				c, id, err = b.state.DraftDecline(r.Form, words, b.node.newID)
+				c, id, err = b.state.DraftDecline(r.Form, r.Revision, words, b.node.newID)
 			} else {
 				r.Texts[0].Text = words
 				c, id, err = b.state.DraftAnswer(r, b.node.now(), b.node.newID)

@@ -118,7 +118,7 @@ func (v *Harness) command(d *datadriven.TestData) string {
 	case "result":
 		return v.approvalResult(as, form())
 	case "decline":
-		c, home, err := v.States[as].DraftDecline(form(), arg("note"), v.IDsOf(as))
+		c, home, err := v.States[as].DraftDecline(form(), revisionOf(arg), arg("note"), v.IDsOf(as))
 		return v.settle(as, home, c, err)
 	case "withdraw":
 		return v.withdraw(as, form())
@@ -308,12 +308,17 @@ func (v *Harness) answer(as string, ref capabilities.FormRef, input string, arg 
 		}
 		texts = append(texts, text)
 	}
-	revision, _ := strconv.ParseUint(cmp.Or(arg("revision"), "0"), 10, 64)
-	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Texts: texts, Revision: revision}, v.Now, v.IDsOf(as))
+	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Texts: texts, Revision: revisionOf(arg)}, v.Now, v.IDsOf(as))
 	if arg("late") == "yes" {
 		v.Now = v.Now.Add(time.Hour)
 	}
 	return v.settle(as, home, c, err)
+}
+
+// revisionOf returns the revision that was shown; 0 is the present one.
+func revisionOf(arg func(string) string) uint64 {
+	revision, _ := strconv.ParseUint(cmp.Or(arg("revision"), "0"), 10, 64)
+	return revision
 }
 
 // approvalResult reports whether a call that an agent asked about is allowed.

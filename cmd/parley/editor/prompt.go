@@ -107,7 +107,7 @@ func (s *server) command(ctx context.Context, session acp.SessionId, name, rest 
 	case "resolve":
 		return s.settle(ctx, session, "resolve", api.ResolveRequest{FormRef: api.RefTo(first), Name: more}, first)
 	case "decline":
-		return s.settle(ctx, session, "decline_form", api.EndRequest{FormRef: api.RefTo(first), Reason: more}, first)
+		return s.settle(ctx, session, "decline_form", api.DeclineRequest{FormRef: api.RefTo(first), Reason: more}, first)
 	case "send":
 		return s.send(ctx, session, first, more)
 	}

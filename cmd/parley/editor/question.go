@@ -278,7 +278,7 @@ func (s *server) askChoice(ctx context.Context, session acp.SessionId, e view.Me
 	}
 	form := api.RefTo(e.MessageID.String())
 	if chosen == declineOption {
-		return s.settleAsked(session, e, "failed", "decline_form", api.EndRequest{FormRef: form})
+		return s.settleAsked(session, e, "failed", "decline_form", api.DeclineRequest{FormRef: form, Revision: e.AnswerRevision()})
 	}
 	i, err := strconv.Atoi(chosen)
 	if err != nil || i < 0 || i >= len(choices) {
@@ -313,7 +313,7 @@ func (s *server) elicit(ctx context.Context, session acp.SessionId, e view.Messa
 		}
 		switch r.Action {
 		case "decline":
-			return s.settleAsked(session, e, "", "decline_form", api.EndRequest{FormRef: form})
+			return s.settleAsked(session, e, "", "decline_form", api.DeclineRequest{FormRef: form, Revision: e.AnswerRevision()})
 		case "accept":
 			answer, err := mcp.ElicitationAnswer(e.Fields, r.Content)
 			if err == nil {

@@ -351,7 +351,7 @@ func (m *model) end(e view.Message, reason string) tea.Cmd {
 	if e.Type == string(events.Request) {
 		operation = "reject"
 	}
-	return m.call(e, operation, "declined", true, api.EndRequest{FormRef: refTo(e.MessageID), Reason: reason})
+	return m.call(e, operation, "declined", true, api.DeclineRequest{FormRef: refTo(e.MessageID), Revision: e.AnswerRevision(), Reason: reason})
 }
 
 func (m *model) resolve(e view.Message, name string) tea.Cmd {

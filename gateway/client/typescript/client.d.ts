@@ -19,6 +19,7 @@
  *
  * @typedef {string | number} Which
  */
+/** @typedef {Which | Message} Shown a form; as a message, in the revision that it shows: AMENDED if the asker has amended it since */
 /** @typedef {{$cap: string, kind: string}} Ref a live reference, as answers and messages carry it */
 /**
  * What each operation is asked, without "as", which the client adds.
@@ -89,19 +90,19 @@ export class Client {
     /**
      * Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open.
      *
-     * @param {Which} form
+     * @param {Shown} form
      * @param {Record<string, unknown>} values by field; a capability is a Ref, or a name of the answerer's
      * @param {Ending} [ending]
      */
-    answer(form: Which, values: Record<string, unknown>, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    answer(form: Shown, values: Record<string, unknown>, ending?: Ending): Promise<import("./operations.js").Outcome>;
     /**
      * Answers a form with texts, which are read by the fields' types, as on a command line.
      *
-     * @param {Which} form
+     * @param {Shown} form
      * @param {Record<string, string | string[]>} texts several for a field for several choices
      * @param {Ending} [ending]
      */
-    answerText(form: Which, texts: Record<string, string | string[]>, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    answerText(form: Shown, texts: Record<string, string | string[]>, ending?: Ending): Promise<import("./operations.js").Outcome>;
     /**
      * Decides on approvals, each by the digest of the call that was shown. The result of each is its outcome or its error: one
      * that is refused does not stop the others.
@@ -113,11 +114,11 @@ export class Client {
     /**
      * Says no to a form.
      *
-     * @param {Which} form
+     * @param {Shown} form
      * @param {string} [reason]
      * @param {Ending} [ending]
      */
-    decline(form: Which, reason?: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    decline(form: Shown, reason?: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
     /**
      * Takes back a form that the agent asked.
      *
@@ -467,6 +468,10 @@ export type Policy = "always" | "on-miss" | "never" | "deny";
  * A message's number in the agent's own mailbox, or the ID of a message, form or promise.
  */
 export type Which = string | number;
+/**
+ * a form; as a message, in the revision that it shows: AMENDED if the asker has amended it since
+ */
+export type Shown = Which | Message;
 /**
  * a live reference, as answers and messages carry it
  */

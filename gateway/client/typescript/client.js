@@ -29,6 +29,7 @@ export { ParleyError, Asked, Permission };
  * @typedef {string | number} Which
  */
 
+/** @typedef {Which | Message} Shown a form; as a message, in the revision that it shows: AMENDED if the asker has amended it since */
 /** @typedef {{$cap: string, kind: string}} Ref a live reference, as answers and messages carry it */
 
 /**
@@ -132,23 +133,23 @@ export class Client {
   /**
    * Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open.
    *
-   * @param {Which} form
+   * @param {Shown} form
    * @param {Record<string, unknown>} values by field; a capability is a Ref, or a name of the answerer's
    * @param {Ending} [ending]
    */
   answer(form, values, ending) {
-    return this.call("respond_form", { ...about(form), values }, ending);
+    return this.call("respond_form", { ...shown(form), values }, ending);
   }
 
   /**
    * Answers a form with texts, which are read by the fields' types, as on a command line.
    *
-   * @param {Which} form
+   * @param {Shown} form
    * @param {Record<string, string | string[]>} texts several for a field for several choices
    * @param {Ending} [ending]
    */
   answerText(form, texts, ending) {
-    return this.call("respond_form", { ...about(form), texts: listOf(texts) }, ending);
+    return this.call("respond_form", { ...shown(form), texts: listOf(texts) }, ending);
   }
 
   /**
@@ -166,12 +167,12 @@ export class Client {
   /**
    * Says no to a form.
    *
-   * @param {Which} form
+   * @param {Shown} form
    * @param {string} [reason]
    * @param {Ending} [ending]
    */
   decline(form, reason = "", ending) {
-    return this.call("decline_form", { ...about(form), reason }, ending);
+    return this.call("decline_form", { ...shown(form), reason }, ending);
   }
 
   /**
@@ -607,6 +608,15 @@ function listOf(texts) {
 function about(which) {
   const text = String(which);
   return /^[0-9]+$/.test(text) ? { number: text } : { id: text };
+}
+
+/**
+ * Returns the members of a request that name a form, and the revision that a message shows.
+ *
+ * @param {Shown} form
+ */
+function shown(form) {
+  return typeof form === "object" ? { id: form.messageId, revision: form.revision ?? 1 } : about(form);
 }
 
 /**

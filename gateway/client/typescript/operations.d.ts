@@ -139,6 +139,14 @@ export interface Decision {
   until?: string;
 }
 
+export interface DeclineRequest {
+  as?: string;
+  id?: Ref;
+  number?: Ref;
+  reason?: string;
+  revision?: number;
+}
+
 export interface DescribeAgentRequest {
   as?: string;
   labels?: Record<string, string>;
@@ -1216,7 +1224,7 @@ export interface Operations {
   count_messages: { request: CountMessagesRequest; response: MessageCounts };
   create_token: { request: CreateTokenRequest; response: Token };
   decide_many: { request: DecideManyRequest; response: DecideManyResponse };
-  decline_form: { request: EndRequest; response: Outcome };
+  decline_form: { request: DeclineRequest; response: Outcome };
   describe_agent: { request: DescribeAgentRequest; response: Done };
   dismiss: { request: MessageRequest; response: Done };
   drop_peer: { request: DropPeerRequest; response: DroppedPeer };
@@ -1249,7 +1257,7 @@ export interface Operations {
   open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
   read_log: { request: ReadLogRequest; response: ReadLogResponse };
   read_output: { request: ReadOutputRequest; response: ReadOutputResponse };
-  reject: { request: EndRequest; response: Outcome };
+  reject: { request: DeclineRequest; response: Outcome };
   remove_name: { request: NameRequest; response: Done };
   remove_rule: { request: RemoveRuleRequest; response: Done };
   rename_name: { request: RenameNameRequest; response: Done };

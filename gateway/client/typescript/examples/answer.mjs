@@ -5,12 +5,12 @@ const client = await connect({ url: process.env.PARLEY_URL, token: process.env.P
 for await (const { message } of client.follow({ view: { pending: true } })) {
   console.log(message.fromName, "asks:", message.description);
   try {
-    await client.answer(message.messageId, { port: "http", host: "x" });
+    await client.answer(message, { port: "http", host: "x" });
   } catch (e) {
     if (!(e instanceof ParleyError)) throw e;
     console.log(e.code, e.fields);
   }
-  const outcome = await client.answer(message.messageId, { port: 443, public: true });
+  const outcome = await client.answer(message, { port: 443, public: true });
   console.log(outcome.status, outcome.values);
   break;
 }

@@ -55,6 +55,21 @@ test("an ask is asked again with its key, and its outcome is awaited elsewhere, 
   assert.equal(awaits, 2);
 });
 
+test("a form given as a message is settled in the revision that it shows", async () => {
+  /** @type {unknown[]} */
+  const sent = [];
+  const Socket = sockets((socket, { id, operation, body }) => {
+    sent.push([operation, body.id, body.number, body.revision]);
+    setImmediate(() => socket.deliver(0, id, outcome));
+  });
+  const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
+  const shown = /** @type {import("../client.js").Message} */ ({ messageId: "F", number: 1 });
+  await client.answer({ ...shown, revision: 2 }, { a: 1 });
+  await client.decline(shown, "no");
+  await client.decline(1);
+  assert.deepEqual(sent, [["respond_form", "F", undefined, 2], ["decline_form", "F", undefined, 1], ["decline_form", undefined, "1", undefined]]);
+});
+
 test("what has no key is not called again", async () => {
   let calls = 0;
   const Socket = sockets((socket, { kind, operation }) => {

@@ -128,7 +128,7 @@ export class ParleyFormElement extends Live {
   }
 
   async decline(reason) {
-    if (this.fire('cancel', { form: this.formId, reason }, true)) await this.perform('decline_form', { reason });
+    if (this.fire('cancel', { form: this.formId, reason }, true)) await this.perform('decline_form', { reason, revision: Number(this.article.dataset.revision) });
   }
 
   async perform(operation, body, done = '') {

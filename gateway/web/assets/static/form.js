@@ -18,7 +18,7 @@ function callOf(what, card, sent) {
   switch (what) {
     case 'wake': return ['snooze', about];
     case 'restore': return ['restore_message', about];
-    case 'decline': return ['decline_form', { ...about, reason: sent.get('reason') }];
+    case 'decline': return ['decline_form', { ...about, revision: Number(card.dataset.revision), reason: sent.get('reason') }];
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
     case 'amend': return ['amend_form', { ...about, ...amendmentOf(sent) }];
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
