@@ -71,7 +71,7 @@ func TestVoteLaws(t *testing.T) {
 			},
 			"decline": func(t *rapid.T) {
 				name := agents.Draw(t, "agent")
-				c, home, err := v.States[name].DraftDecline(ref, "no", v.IDsOf(name))
+				c, home, err := v.States[name].DraftDecline(ref, 0, "no", v.IDsOf(name))
 				settle(name, c, home, err)
 			},
 			"withdraw": func(t *rapid.T) {
