@@ -173,8 +173,31 @@ func settleForm(ctx context.Context, env *environment, operation string, req any
 		if o.Status == view.StatusAnswering {
 			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), settlement(operation))
 		}
-		return fmt.Sprintf("%s %s", o.Status, terminal.Visible(which))
+		text := fmt.Sprintf("%s %s", o.Status, terminal.Visible(which))
+		if v := o.Votes; o.Status == view.StatusVoted && v != nil {
+			text += fmt.Sprintf("; %d of %d", v.Have, v.Need)
+		}
+		return text
 	})
+}
+
+func withdrawCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "withdraw NUMBER",
+		Short: "Take a vote back",
+		Long: `Takes back the agent's answer to a form that needs several, while the form is open. It can answer again. The node of the
+asker has to be reachable.`,
+		Example:           `  parley withdraw 3`,
+		Args:              exactly("NUMBER"),
+		ValidArgsFunction: completeArguments(env, api.CompletePending),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := env.call(c.Context(), "withdraw_vote", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil)
+			if err != nil {
+				return err
+			}
+			return env.print(map[string]string{"withdrawn": args[0]}, func() string { return "withdrawn " + terminal.Visible(args[0]) })
+		},
+	}
 }
 
 // settlement returns a noun for the settlement that an operation makes.

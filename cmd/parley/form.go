@@ -51,6 +51,7 @@ func formCommand(env *environment) *cobra.Command {
 		title     string
 		remind    []string
 		escalate  []string
+		votes     voteOptions
 	)
 	c := &cobra.Command{
 		Use:   "form RECIPIENT DESCRIPTION",
@@ -64,11 +65,15 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 "options" ("value", "label", "description"), "example" and "pattern", a JSON Schema for the value.
 
 --remind and --escalate count from now on, also while the node is down. What fell due in between is made up for once. A
-form that has expired is neither reminded of nor escalated. Nobody who may answer is taken away by an escalation.`,
+form that has expired is neither reminded of nor escalated. Nobody who may answer is taken away by an escalation.
+
+--need 2 waits until two hosts have answered, of all to whom the form was sent, forwarded or escalated. Another node counts
+as one host. The last answer is printed. One decline ends the form, or with --no-veto the one after which too few are left.`,
 		Example: `  parley form HOST 'Configure project settings' --as fae \
       --field 'projectName:Project name' --field 'apiKey:API key' --name project-config
   parley form HOST 'Deploy' --fields deploy.json --deadline 2h --timeout 10m
   parley form bob 'Deploy?' --field ok:OK --remind 1h --escalate 4h:ops --deadline 24h
+  parley form ops 'Deploy?' --field ok:OK --need 2 --no-self
   parley form HOST 'Deploy' --fields - --no-wait <<< '[{"name":"port","type":"number","required":true}]'`,
 		Args:              exactly("RECIPIENT", "DESCRIPTION"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
@@ -79,6 +84,7 @@ form that has expired is neither reminded of nor escalated. Nobody who may answe
 	c.Flags().StringVar(&title, "title", "", "a `title` above the description")
 	c.Flags().StringArrayVar(&remind, "remind", nil, "remind who may answer after a `time`, as 1h; may be repeated")
 	c.Flags().StringArrayVar(&escalate, "escalate", nil, "let another agent answer too after a time, as `4h:ops`; may be repeated")
+	votes.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		fields, err := formFields(env, c, fieldArgs, fieldFile)
 		if err != nil {
@@ -92,7 +98,7 @@ form that has expired is neither reminded of nor escalated. Nobody who may answe
 		err = env.call(c.Context(), "form", api.FormRequest{
 			Acting: env.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
-			Remind: reminders, Escalate: steps,
+			Remind: reminders, Escalate: steps, Need: votes.need, Veto: votes.veto(), NoSelf: votes.noSelf,
 		}, &asked)
 		if err != nil {
 			return err
@@ -100,6 +106,26 @@ form that has expired is neither reminded of nor escalated. Nobody who may answe
 		return awaitAsked(c.Context(), env, asked, args[0], options, answerLines)
 	}
 	return c
+}
+
+// voteOptions are the options of a form that needs several answers.
+type voteOptions struct {
+	need           uint32
+	noVeto, noSelf bool
+}
+
+func (v *voteOptions) flags(c *cobra.Command) {
+	c.Flags().Uint32Var(&v.need, "need", 0, "wait until so many hosts have answered, as `2` (default 1)")
+	c.Flags().BoolVar(&v.noVeto, "no-veto", false, "one decline does not end the form, with --need")
+	c.Flags().BoolVar(&v.noSelf, "no-self", false, "refuse answers by agents of the asker's own host")
+}
+
+// veto returns nil for the node's default.
+func (v *voteOptions) veto() *bool {
+	if !v.noVeto {
+		return nil
+	}
+	return new(false)
 }
 
 // routeOf reads the flags --remind and --escalate.

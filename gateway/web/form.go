@@ -263,6 +263,8 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 		return "decline_form", api.DeclineRequest{Acting: as, FormRef: which, Revision: revision, Reason: sent.Get("reason")}
 	case "cancel":
 		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
+	case "withdraw":
+		return "withdraw_vote", api.MessageRequest{Acting: as, FormRef: which}
 	case "forward":
 		return "forward_form", api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")}
 	case "restore":

@@ -134,6 +134,8 @@ func statusOf(e view.Message) view.FormStatus {
 		return e.Outcome.Status
 	case e.Answering:
 		return view.StatusAnswering
+	case e.Votes != nil && e.Votes.Own == view.VoteStands:
+		return view.StatusVoted
 	}
 	return view.StatusOpen
 }

@@ -55,6 +55,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 		Type: "form", Number: 1, Date: capabilities.At(time.Now()), FromName: evil, ToName: evil, Title: evil, Description: evil, Text: evil,
 		AnswerNeeded: true, Edges: map[string]capabilities.Value{evil: capabilities.String(evil)},
 		Route:    &view.Route{Reminded: 1, Steps: []view.RouteStep{{Name: evil, Cause: events.Escalated}, {Name: evil}}},
+		Votes:    &view.Votes{Need: 2, Have: 1, Cast: []view.Vote{{ByName: evil, Note: evil, Outcome: events.VoteDeclined}}, Waiting: []view.Party{{Name: evil}}},
 		Revision: 2, Amendment: &view.Amendment{At: capabilities.At(time.Now()), Note: evil, Changes: []string{evil}},
 	}
 	for _, kind := range []events.FieldType{
@@ -128,5 +129,27 @@ func TestOtherIsAnOptionCard(t *testing.T) {
 	}
 	if !drawn[1].Words || drawn[0].Words || drawn[2].Words || drawn[2].Other {
 		t.Errorf("%+v", drawn)
+	}
+}
+
+// TestVotesAreShown shows who has answered a form that needs several, and what has become of the reader's own answer.
+func TestVotesAreShown(t *testing.T) {
+	now := capabilities.At(time.Now())
+	m := view.Message{
+		Type: "form", Number: 1, Date: now, Description: "Deploy?", Received: true,
+		Votes: &view.Votes{Need: 2, Have: 1, Own: view.VoteStands, Cast: []view.Vote{{ByName: "bob", Outcome: events.VoteDeclined, At: now, Note: "not today"}}, Waiting: []view.Party{{Name: "eve"}}},
+	}
+	html := fragment(t, newCard("", "", m, nil, nil))
+	for _, want := range []string{"1 of 2 answered", "waiting for", "eve", "declined", "not today", `value="withdraw"`, "You answered"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q in %s", want, html)
+		}
+	}
+	if state := newRow("", local{}, m).State(); state != "◐ Voted · 1 of 2" {
+		t.Errorf("in the list: %s", state)
+	}
+	m.Votes.Own, m.AnswerNeeded = view.VoteVoid, true
+	if html = fragment(t, newCard("", "", m, nil, nil)); !strings.Contains(html, "answer again") || strings.Contains(html, `value="withdraw"`) {
+		t.Errorf("a void vote: %s", html)
 	}
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"hash/fnv"
 	"net/url"
 	"path"
@@ -164,6 +165,10 @@ func (r row) State() string {
 		return r.Decision.Sign + " " + r.Decision.Words
 	case r.Status == view.StatusAnswering:
 		return "◌ On its way"
+	case r.Status == view.StatusVoted:
+		return fmt.Sprintf("◐ Voted · %d of %d", r.Votes.Have, r.Votes.Need)
+	case r.Status == view.StatusOpen && r.Sent && !r.AnswerNeeded && r.Votes != nil:
+		return fmt.Sprintf("○ %d of %d", r.Votes.Have, r.Votes.Need)
 	case r.Status == view.StatusOpen && r.Sent && !r.AnswerNeeded:
 		return "○ Waits"
 	case r.Outcome == nil:

@@ -92,7 +92,7 @@ func ending(e view.Message, s terminal.Screen) string {
 			b.WriteString(" (" + terminal.Visible(a.Note) + ")")
 		}
 	}
-	b.WriteString(routed(e, s))
+	b.WriteString(routed(e, s) + votes(e))
 	if e.SnoozedUntil != 0 {
 		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
 	}
@@ -143,6 +143,46 @@ func routed(e view.Message, s terminal.Screen) string {
 		at("reminds", r.RemindsAt)
 	}
 	return b.String()
+}
+
+// votes returns the votes on a form, as in ", 1 of 2, waiting for bob".
+func votes(e view.Message) string {
+	v := e.Votes
+	if v == nil {
+		return ""
+	}
+	text := fmt.Sprintf(", %d of %d", v.Have, v.Need)
+	against, void := 0, 0
+	for _, w := range v.Cast {
+		switch {
+		case w.Void:
+			void++
+		case w.Outcome == events.VoteDeclined:
+			against++
+		}
+	}
+	if against > 0 {
+		text += fmt.Sprintf(", %d declined", against)
+	}
+	if void > 0 {
+		text += fmt.Sprintf(", %d void by the amendment", void)
+	}
+	if len(v.Waiting) > 0 {
+		names := make([]string, len(v.Waiting))
+		for i, w := range v.Waiting {
+			names[i] = terminal.Visible(cmp.Or(w.Name, w.ID.String()))
+		}
+		text += ", waiting for " + strings.Join(names, ", ")
+	}
+	if own := ownVote[v.Own]; own != "" {
+		text += ", " + own
+	}
+	return text
+}
+
+// ownVote is what has become of the viewer's vote, in words.
+var ownVote = map[view.OwnVote]string{
+	view.VoteStands: "you voted", view.VoteVoid: "your vote is void: answer again", view.VoteCounted: "your vote counted", view.VoteMissed: "your vote did not count",
 }
 
 // verb returns the action of a message, with the other party where the agent itself acted.

@@ -19,6 +19,7 @@ function callOf(what, card, sent) {
     case 'wake': return ['snooze', about];
     case 'restore': return ['restore_message', about];
     case 'decline': return ['decline_form', { ...about, revision: Number(card.dataset.revision), reason: sent.get('reason') }];
+    case 'withdraw': return ['withdraw_vote', about];
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
     case 'amend': return ['amend_form', { ...about, ...amendmentOf(sent) }];
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
@@ -83,7 +84,7 @@ function wordsFor(refused) {
 }
 
 const said = {
-  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Done',
+  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', withdraw: 'Taken back', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Done',
   wake: 'Brought back', restore: 'Not done',
 };
 
