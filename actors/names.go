@@ -158,6 +158,9 @@ func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
 			}
 			grants = append(grants, view.Granted{Grant: g, ToName: name})
 		}
+		for _, r := range s.Grants.Answers.Open() {
+			grants = append(grants, view.Granted{Grant: r.Grant, ToName: capabilities.NameSelf, Outcomes: r.Outcomes, Used: r.Used})
+		}
 		return grants, nil
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/right"
 )
 
 // NewToken describes a token to be made. The default scopes are read, ask and answer, and reveal for agents other than
@@ -305,3 +306,112 @@ type Tokens struct{ agent *Agent }
 
 // Tokens returns the agent's tokens and sessions.
 func (a *Agent) Tokens() Tokens { return Tokens{a} }
+
+// rightPrefix begins the secret of a right to answer, which is otherwise made as a token's text.
+const rightPrefix = "pla_"
+
+// GrantAnswer makes a right to answer a form in the agent's place. If the agent acts by a token, the right ends with that.
+func (a *Agent) GrantAnswer(ctx context.Context, c mailbox.GrantAnswer) (view.AnswerRight, error) {
+	if a.by != nil {
+		if _, _, err := a.node.standing(ctx, a.by.ref); err != nil {
+			return view.AnswerRight{}, err
+		}
+		c.By = a.by.ref
+	}
+	secret := rand.Text()
+	c.Digest = digest(secret)
+	evs, err := call(ctx, a, decide{c})
+	if err != nil {
+		return view.AnswerRight{}, err
+	}
+	e := evs[0].(*events.AnswerGranted)
+	return view.AnswerRight{
+		Grant: e.Grant.ID, Form: e.Grant.Message, Revision: e.Revision, Outcomes: e.Outcomes, Until: e.Grant.Facet.Until, Uses: e.Grant.Facet.Uses,
+		Secret: rightPrefix + a.id.ULID.String() + e.Grant.ID.ULID.String() + secret,
+	}, nil
+}
+
+// RightUse is a use of a right to answer. Reason is for a decision or a decline, Values and Texts for an answer.
+type RightUse struct {
+	Secret  string
+	Outcome string
+	Reason  string
+	Values  map[string]capabilities.Value
+	Texts   []events.FieldText
+}
+
+// AnswerWith answers a form by a right. It refuses with UNAUTHENTICATED a secret that is not good. A form that has ended
+// is refused with the error that tells how.
+func (n *Node) AnswerWith(ctx context.Context, u RightUse) (view.Outcome, error) {
+	id, grant, secret, ok := parseToken(n, rightPrefix, u.Secret)
+	if ok {
+		_, ok = n.journal.Mailbox(id)
+	}
+	if !ok {
+		return view.Outcome{}, parley.Refuse(parley.Unauthenticated, "the link is not good, or is too old")
+	}
+	agent := &Agent{node: n, id: id}
+	use := mailbox.UseAnswer{Grant: grant, Digest: digest(secret), Outcome: u.Outcome}
+	by, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (events.TokenRef, error) {
+		r, err := s.Grants.Answers.Check(grant, use.Digest)
+		if err != nil {
+			return events.TokenRef{}, err
+		}
+		return r.By, nil
+	})
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	if _, _, err := n.standing(ctx, by); err != nil {
+		return view.Outcome{}, err
+	}
+	return settle(agent, ctx, answerByRight{use, u})
+}
+
+// answerByRight checks an answer by a right, records the use, and sends the answer to the form's home. A use that is recorded
+// while the answer is lost in a crash may be repeated.
+type answerByRight struct {
+	use   mailbox.UseAnswer
+	given RightUse
+}
+
+func (m answerByRight) handle(b *mailboxActor, reply replyTo[settlement]) {
+	settle, home, err := m.draft(b)
+	if err == nil {
+		err = b.seal(&settle)
+	}
+	if err == nil {
+		_, err = b.decide(m.use)
+	}
+	sendHome(b, home, settle, err, reply)
+}
+
+// draft returns the settlement for the outcome, and the form's home.
+func (m answerByRight) draft(b *mailboxActor) (settle mailbox.SettleForm, home capabilities.ID, err error) {
+	form, err := recalled(b, func() (*mailbox.Message, error) {
+		_, form, err := b.state.RightTo(m.use.Grant, m.use.Digest)
+		return form, err
+	})
+	if err != nil {
+		return settle, home, err
+	}
+	if _, err := recalled(b, func() ([]events.Event, error) { return b.state.Decide(m.use, b.node.now(), b.node.newID) }); err != nil {
+		return settle, home, err
+	}
+	ref := capabilities.FormID(form.Form.ID)
+	if m.use.Outcome == right.Decline {
+		settle, err = recalled(b, func() (s mailbox.SettleForm, err error) {
+			s, home, err = b.state.DraftDecline(ref, form.Form.Revision(), m.given.Reason, b.node.newID)
+			return s, err
+		})
+		return settle, home, err
+	}
+	reply := mailbox.Reply{Form: ref, Values: m.given.Values, Texts: m.given.Texts, Revision: form.Form.Revision()}
+	if m.use.Outcome != right.Answer {
+		reply.Values, reply.Texts = nil, []events.FieldText{{Name: "decision", Text: m.use.Outcome}}
+		if m.given.Reason != "" {
+			reply.Texts = append(reply.Texts, events.FieldText{Name: "reason", Text: m.given.Reason})
+		}
+	}
+	return draftAnswer(b, reply)
+}

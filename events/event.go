@@ -64,6 +64,7 @@ const (
 	kindVoteWithdrawn     Kind = 54
 	kindAwaySet           Kind = 55
 	kindMemberSet         Kind = 56
+	kindAnswerGranted     Kind = 58
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -156,6 +157,8 @@ func (*AwaySet) kind() Kind { return kindAwaySet }
 
 func (*MemberSet) kind() Kind { return kindMemberSet }
 
+func (*AnswerGranted) kind() Kind { return kindAnswerGranted }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -219,6 +222,7 @@ var schemas = map[Kind]schema{
 	kindVoteWithdrawn:     {name: "VoteWithdrawn", version: 1, make: func() Event { return new(VoteWithdrawn) }},
 	kindAwaySet:           {name: "AwaySet", version: 1, make: func() Event { return new(AwaySet) }},
 	kindMemberSet:         {name: "MemberSet", version: 1, make: func() Event { return new(MemberSet) }},
+	kindAnswerGranted:     {name: "AnswerGranted", version: 1, make: func() Event { return new(AnswerGranted) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

@@ -89,6 +89,7 @@ func samples() map[string]Event {
 		"VoteWithdrawn.v1": &VoteWithdrawn{Form: testID(1), By: testID(5), Date: goldenAt, Answer: testID(30)},
 		"AwaySet.v1":       &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},
 		"MemberSet.v1":     &MemberSet{Agent: testID(8), In: true, Date: goldenAt},
+		"AnswerGranted.v1": &AnswerGranted{Grant: goldenGrant(20), Outcomes: []string{"deny", "once"}, Revision: 2, Digest: []byte{1, 2, 3}, Used: 1, Last: "deny", By: TokenRef{Agent: testID(4), Token: testID(15)}},
 		"FormReminded.v1":  &FormReminded{Form: testID(1), N: 2, Date: goldenAt},
 		"FormRouted.v1":    &FormRouted{Form: testID(1), To: testID(8), Via: testID(20), Cause: Escalated, Step: 1, Date: goldenAt},
 		"FormAnswered.v2": &FormAnswered{

@@ -378,6 +378,8 @@ func sizeOfOther(e events.Event) int64 {
 		return int64(small + len(e.Grant.Name))
 	case *events.ForwardQueued:
 		return small
+	case *events.AnswerGranted:
+		return int64(2*small + len(e.Grant.Name))
 	case *events.AgentUpdated:
 		n := small + len(e.Error)
 		if e.Title != nil {

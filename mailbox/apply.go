@@ -66,6 +66,8 @@ func (s *State) Apply(r events.Recorded) error {
 		f.granted(e.Grant)
 	case *events.CapabilityRevoked:
 		f.revoked(e.Grant, e.Date)
+	case *events.AnswerGranted:
+		s.Grants.Answers.Set(e)
 	case *events.RulesOffered:
 		return f.rulesOffered(e)
 	case *events.RuleAdded:
@@ -201,6 +203,7 @@ func (f fold) formCancelled(e *events.FormCancelled) error {
 // settled applies the end of a form. At its home, the outcome is enqueued for every holder.
 func (f fold) settled(m *Message, at capabilities.Time) {
 	f.Mail.settle(m, f.Version)
+	f.Grants.Answers.End(m.Form.ID)
 	defer f.retire(m)
 	if m.Form.From != f.ID {
 		m.Form.Refused = "" // the outcome replaces it

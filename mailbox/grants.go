@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/right"
 )
 
 // Grants holds the grants that the agent gave, those by which it can be reached from other nodes, and the state of
@@ -26,6 +28,8 @@ type Grants struct {
 	revoked map[capabilities.ID]capabilities.Time      // when grants ended, of those given to the agent or by it
 	uses    map[capabilities.ID]uint32                 // of grants given to the agent
 	roots   map[capabilities.ID]capabilities.ID        // of references given to the agent, by their grants
+
+	Answers right.Ledger // rights to answer forms in the agent's place
 }
 
 func newGrants(self capabilities.ID) Grants {
@@ -223,6 +227,9 @@ type RevokeCapability struct{ Grant capabilities.ID }
 
 func (c RevokeCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	g, ok := s.Grants.get(c.Grant)
+	if r, err := s.Grants.Answers.Get(c.Grant); err == nil {
+		g, ok = r.Grant, true
+	}
 	if !ok {
 		return nil, parley.Refuse(parley.NotPermitted, "this agent gave no grant %s", c.Grant).
 			WithHint("parley grants lists what it gave")
@@ -309,6 +316,9 @@ func (f fold) revoked(grant capabilities.ID, at capabilities.Time) {
 	if _, before := f.Grants.revoked[grant]; before {
 		return
 	}
+	if f.Grants.Answers.Revoke(grant, at) {
+		return // nothing else derives from it
+	}
 	f.Grants.revoked[grant] = at
 	for _, g := range f.Grants.minted.Cut(grant) {
 		f.Grants.minted.Mark(g.ID, at)
@@ -338,4 +348,114 @@ func (f fold) revokeUnused(grants []capabilities.Grant, at capabilities.Time) {
 			f.revokeGiven(own, at)
 		}
 	}
+}
+
+// maxReceiver bounds the name of a right's receiver, in bytes.
+const maxReceiver = 255
+
+// GrantAnswer makes a right to answer an open form in the agent's place, for whoever shows the secret with the digest.
+// Without Outcomes it has those of From, the right that it derives from. Without that too, it denies and allows an
+// approval once, or answers and declines a form. It ends with the form at the latest.
+type GrantAnswer struct {
+	Form     capabilities.FormRef
+	From     capabilities.ID
+	Outcomes []string
+	Facet    capabilities.Facet // its end and uses
+	Name     string             // of the receiver, for people
+	Digest   []byte
+	By       events.TokenRef
+}
+
+func (c GrantAnswer) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	m, err := s.answerable(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkText("a receiver's name", c.Name, maxReceiver); err != nil {
+		return nil, err
+	}
+	if c.Facet.Mode != capabilities.Full || c.Facet.Until != 0 && c.Facet.Until <= now {
+		return nil, parley.Refuse(parley.InvalidArgument, "the right to answer would have no use")
+	}
+	if err := s.Grants.Answers.Room(m.Form.ID); err != nil {
+		return nil, err
+	}
+	e := &events.AnswerGranted{
+		Grant: capabilities.Grant{
+			ID: ids(), Parent: c.From, Target: m.Form.Resolver, Kind: capabilities.KindResolver, Facet: c.Facet,
+			Name: c.Name, To: s.ID, By: s.ID, Message: m.Form.ID, At: now,
+		},
+		Outcomes: slices.Compact(slices.Sorted(slices.Values(c.Outcomes))), Revision: m.Form.Revision(), Digest: c.Digest, By: c.By,
+	}
+	if err := s.Grants.Answers.Narrow(e, now); err != nil {
+		return nil, err
+	}
+	all, usual := m.Form.outcomes()
+	if len(e.Outcomes) == 0 {
+		e.Outcomes = usual
+	}
+	for _, o := range e.Outcomes {
+		if !slices.Contains(all, o) {
+			return nil, parley.Refuse(parley.InvalidArgument, "message %d has no outcome %s", m.Number, parley.Quoted(o, 40)).
+				WithHint("it has %s", strings.Join(all, ", "))
+		}
+	}
+	return []events.Event{e}, nil
+}
+
+// outcomes returns the outcomes that an answer to the form may choose, and those of a right that names none.
+func (f *Form) outcomes() (all, usual []string) {
+	if f.Kind == events.Approval {
+		return []string{Deny, Once, Always, Never}, []string{Deny, Once}
+	}
+	all = []string{right.Answer, right.Decline}
+	return all, all
+}
+
+// UseAnswer uses a right to answer, for an outcome.
+type UseAnswer struct {
+	Grant   capabilities.ID
+	Digest  []byte
+	Outcome string
+}
+
+func (c UseAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	r, m, err := s.RightTo(c.Grant, c.Digest)
+	if err != nil {
+		return nil, err
+	}
+	evs, err := s.Grants.Answers.Use(r, c.Outcome, now)
+	if err != nil {
+		return nil, err
+	}
+	return evs, m.Form.checkRevision(r.Revision, "the form")
+}
+
+// RightTo returns the right to answer whose secret has a digest, and its form. It refuses with UNAUTHENTICATED a secret
+// that is not good, and a form that has ended with the error that tells how.
+func (s *State) RightTo(grant capabilities.ID, digest []byte) (*right.Right, *Message, error) {
+	r, err := s.Grants.Answers.Check(grant, digest)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := s.Mail.FindFormID(r.Form())
+	if err == nil && !m.Form.IsOpen() {
+		err = m.Form.endedError("the form", s.Names.describe)
+	}
+	return r, m, err
+}
+
+// rightsSnapshot is a snapshot of a mailbox with rights to answer.
+type rightsSnapshot struct {
+	Format int
+	State  []byte // a snapshot
+	Rights []right.Right
+}
+
+// withRights returns a snapshot with the rights to answer.
+func (s *State) withRights(state []byte) ([]byte, error) {
+	if all := s.Grants.Answers.All(); len(all) > 0 {
+		return encode(&rightsSnapshot{Format: rightsFormat, State: state, Rights: all})
+	}
+	return state, nil
 }

@@ -238,6 +238,7 @@ func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
 
 // snapshotLayers are the parts around a snapshot that only some mailboxes have.
 type snapshotLayers struct {
+	rights  *rightsSnapshot
 	voted   *votedSnapshot
 	routed  *routedSnapshot
 	amended *amendedSnapshot
@@ -247,6 +248,13 @@ type snapshotLayers struct {
 // peel decodes the layers, and returns the snapshot within them.
 func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
 	format, err := formatOf(encoded)
+	if err == nil && format == rightsFormat {
+		l.rights = new(rightsSnapshot)
+		if err = decode(encoded, l.rights); err == nil {
+			encoded = l.rights.State
+			format, err = formatOf(encoded)
+		}
+	}
 	if err == nil && format == votedFormat {
 		l.voted = new(votedSnapshot)
 		if err = decode(encoded, l.voted); err == nil {
@@ -279,6 +287,11 @@ func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
 
 // restore adds the layers to a state that is restored otherwise.
 func (l *snapshotLayers) restore(s *State) error {
+	if l.rights != nil {
+		for _, r := range l.rights.Rights {
+			s.Grants.Answers.Restore(r)
+		}
+	}
 	if l.voted != nil {
 		if err := l.voted.restore(s); err != nil {
 			return err

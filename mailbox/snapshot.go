@@ -16,8 +16,9 @@ import (
 )
 
 // snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, amendedFormat of that of
-// amendedSnapshot, routedFormat of that of routedSnapshot, votedFormat of that of votedSnapshot, and headFormat of that of headSnapshot. A
-// snapshot of another version, but for wholeKeys and wholeNames, is not read: the mailbox is replayed from its log.
+// amendedSnapshot, routedFormat of that of routedSnapshot, votedFormat of that of votedSnapshot, rightsFormat of that of
+// rightsSnapshot, and headFormat of that of headSnapshot. A snapshot of another version, but for wholeKeys and wholeNames, is
+// not read: the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	inboxFormat    = 12
@@ -25,6 +26,7 @@ const (
 	headFormat     = 15
 	routedFormat   = 16
 	votedFormat    = 17
+	rightsFormat   = 18
 	wholeKeys      = 13 // the last format of a head with all idempotency keys
 	wholeNames     = 11 // the last format of a head with all names
 )
@@ -207,6 +209,9 @@ func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
 	}
 	if err == nil {
 		b, err = s.withVotes(b)
+	}
+	if err == nil {
+		b, err = s.withRights(b)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)

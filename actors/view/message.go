@@ -295,4 +295,19 @@ type Entry struct {
 type Granted struct {
 	capabilities.Grant
 	ToName string `json:"toName,omitempty"`
+
+	// Of a right to answer a form: what it may be used for, and how often it was.
+	Outcomes []string `json:"outcomes,omitempty"`
+	Used     uint32   `json:"used,omitempty"`
+}
+
+// AnswerRight is a new right to answer a form. Whoever shows the secret may use it.
+type AnswerRight struct {
+	Grant    capabilities.ID   `json:"grant"`
+	Form     capabilities.ID   `json:"form"`
+	Revision uint64            `json:"revision"` // of the question
+	Outcomes []string          `json:"outcomes"`
+	Until    capabilities.Time `json:"until,omitzero"`
+	Uses     uint32            `json:"uses,omitempty"` // 0 for any number
+	Secret   string            `json:"secret"`         // shown once
 }

@@ -324,13 +324,21 @@ func grantTable(grants []view.Granted, s terminal.Screen) string {
 			revoked = s.Paint(terminal.Wrong, s.Time(g.Revoked.Std(), g.Revoked.String()))
 		}
 		rows[i] = []string{
-			listedID(g.ID, s), terminal.Visible(g.Name), string(g.Kind), facetText(g.Facet), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
+			listedID(g.ID, s), terminal.Visible(g.Name), string(g.Kind), heldText(g), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
 		}
 	}
 	return s.Table([]terminal.Column{
 		{Name: "GRANT"}, {Name: "NAME", Shrink: true}, {Name: "KIND"}, {Name: "HOLDS", Shrink: true}, {Name: "TO", Shrink: true}, {Name: "AT"},
 		{Name: "REVOKED", Drop: true}, {Name: "TARGET", Shrink: true},
 	}, rows, true)
+}
+
+// heldText returns in words what a grant permits.
+func heldText(g view.Granted) string {
+	if len(g.Outcomes) == 0 {
+		return facetText(g.Facet)
+	}
+	return strings.Join(g.Outcomes, " or ") + ", " + facetText(g.Facet)
 }
 
 // facetText returns a facet in words.

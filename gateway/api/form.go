@@ -172,3 +172,27 @@ type ResolveRequest struct {
 	FormRef
 	Name string `json:"name"`
 }
+
+// GrantAnswerRequest makes a right to answer an open form in the agent's place. Without Outcomes it has those of From; without
+// that too, deny and once for an approval, answer and decline for a form. It ends with the form at the latest. list_grants
+// lists it, and revoke ends it.
+type GrantAnswerRequest struct {
+	Acting
+	FormRef
+	Outcomes []string          `json:"outcomes,omitempty"`
+	Until    capabilities.Time `json:"until,omitzero"`
+	Uses     uint32            `json:"uses,omitempty"` // default any number
+	From     capabilities.ID   `json:"from,omitzero"`  // the right that it derives from: it has no more than that
+	Name     string            `json:"name,omitempty"` // of the receiver, for people
+}
+
+// AnswerWithRequest answers a form by a right, in the place of the agent that made it. Reason is for a decision or a decline,
+// Values and Texts for an answer.
+type AnswerWithRequest struct {
+	Acting
+	Secret  string                        `json:"secret"`
+	Outcome string                        `json:"outcome"`
+	Reason  string                        `json:"reason,omitempty"`
+	Values  map[string]capabilities.Value `json:"values,omitempty"`
+	Texts   []events.FieldText            `json:"texts,omitempty"`
+}

@@ -155,3 +155,25 @@ func openLink(ctx context.Context, b *Backend, p *principal, r api.OpenLinkReque
 	url, err := b.server.SignInURL(code)
 	return api.OpenLinkResponse{URL: url, Until: capabilities.At(time.Now().Add(linkTime))}, err
 }
+
+func grantAnswer(ctx context.Context, a *actors.Agent, r api.GrantAnswerRequest) (view.AnswerRight, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return view.AnswerRight{}, err
+	}
+	return a.GrantAnswer(ctx, mailbox.GrantAnswer{
+		Form: ref, From: r.From, Outcomes: r.Outcomes, Facet: capabilities.Facet{Until: r.Until, Uses: r.Uses}, Name: r.Name,
+	})
+}
+
+func answerWith(ctx context.Context, b *Backend, p *principal, r api.AnswerWithRequest) (view.Outcome, error) {
+	if _, err := b.agent(ctx, p, r.Actor()); err != nil {
+		return view.Outcome{}, err
+	}
+	return b.AnswerWith(ctx, r)
+}
+
+// AnswerWith answers a form by a right, for whoever shows its secret.
+func (b *Backend) AnswerWith(ctx context.Context, r api.AnswerWithRequest) (view.Outcome, error) {
+	return b.node.AnswerWith(ctx, actors.RightUse{Secret: r.Secret, Outcome: r.Outcome, Reason: r.Reason, Values: r.Values, Texts: r.Texts})
+}

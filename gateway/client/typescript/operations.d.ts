@@ -34,6 +34,15 @@ export interface AmendFormRequest {
   title?: string;
 }
 
+export interface AnswerWithRequest {
+  as?: string;
+  outcome: string;
+  reason?: string;
+  secret: string;
+  texts?: Array<Text>;
+  values?: Record<string, unknown>;
+}
+
 export interface ApproveRequest {
   as?: string;
   attended?: boolean;
@@ -235,6 +244,19 @@ export interface ForwardFormRequest {
 export interface GetQuotaRequest {
   agentId: string;
   as?: string;
+}
+
+export interface GrantAnswerRequest {
+  as?: string;
+  /** An ID: {ULID}@{node}. */
+  from?: string;
+  id?: Ref;
+  name?: string;
+  number?: Ref;
+  outcomes?: Array<string>;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+  uses?: number;
 }
 
 export interface InviteRequest {
@@ -711,6 +733,19 @@ export interface Amendment {
   note?: string;
 }
 
+export interface AnswerRight {
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  /** An ID: {ULID}@{node}. */
+  grant: string;
+  outcomes: Array<string>;
+  revision: number;
+  secret: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+  uses?: number;
+}
+
 export interface Archive {
   bytes: number;
   checkpoint: number;
@@ -876,6 +911,7 @@ export interface Granted {
   /** An ID: {ULID}@{node}. */
   message?: string;
   name: string;
+  outcomes?: Array<string>;
   /** An ID: {ULID}@{node}. */
   parent?: string;
   /** A time in UTC, with milliseconds. */
@@ -885,6 +921,7 @@ export interface Granted {
   /** An ID: {ULID}@{node}. */
   to: string;
   toName?: string;
+  used?: number;
 }
 
 export interface Inbox {
@@ -1214,6 +1251,7 @@ export interface Operations {
   accept: { request: AcceptRequest; response: Accepted };
   adopt: { request: AdoptRequest; response: Done };
   amend_form: { request: AmendFormRequest; response: Envelope };
+  answer_with: { request: AnswerWithRequest; response: Outcome };
   approve: { request: ApproveRequest; response: Permission };
   archive_agent: { request: AgentRequest; response: AgentResponse };
   archive_journal: { request: ArchiveJournalRequest; response: Archive };
@@ -1237,6 +1275,7 @@ export interface Operations {
   forward_form: { request: ForwardFormRequest; response: Done };
   get_message: { request: MessageRequest; response: Envelope };
   get_quota: { request: GetQuotaRequest; response: AgentUse };
+  grant_answer: { request: GrantAnswerRequest; response: AnswerRight };
   invite: { request: InviteRequest; response: Invitation };
   limit_peer: { request: LimitPeerRequest; response: Peer };
   limit_rule: { request: LimitRuleRequest; response: Done };
