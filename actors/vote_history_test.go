@@ -1,0 +1,217 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// voteOp is an operation on a form that needs several answers. Principal is the number of who acts.
+type voteOp struct {
+	kind      string // vote, withdraw or amend
+	principal int
+	revision  uint64 // that was shown, of a vote
+}
+
+// voteState is a form in the sequential model.
+type voteState struct {
+	revision uint64
+	votes    uint32 // a bit for each principal
+	settled  bool
+}
+
+// voteModel is the sequential model of a form that needs so many answers. The result "" is that of an operation which may
+// have had its effect or not.
+func voteModel(need int) porcupine.Model {
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{voteState{revision: 1}} },
+		Step: func(state, input, output any) []any {
+			was, got := state.(voteState), output.(string)
+			now, want := was.step(input.(voteOp), need)
+			switch got {
+			case want:
+				return []any{now}
+			case "":
+				return []any{was, now}
+			}
+			return nil
+		},
+		Equal: func(a, b any) bool { return a == b },
+	}
+	return model.ToModel()
+}
+
+// step returns the state after an operation, and the result.
+func (s voteState) step(op voteOp, need int) (voteState, string) {
+	bit := uint32(1) << op.principal
+	switch {
+	case s.settled:
+		return s, "already"
+	case op.kind == "amend":
+		return voteState{revision: s.revision + 1}, fmt.Sprint(s.revision + 1)
+	case op.kind == "withdraw" && s.votes&bit == 0:
+		return s, "none"
+	case op.kind == "withdraw":
+		s.votes &^= bit
+		return s, "withdrawn"
+	case op.revision != s.revision:
+		return s, "amended"
+	}
+	s.votes |= bit
+	if s.settled = bits.OnesCount32(s.votes) >= need; s.settled {
+		return s, "answered"
+	}
+	return s, "voted"
+}
+
+// perform performs an operation as an agent, and returns its result.
+func (op voteOp) perform(ctx context.Context, a *Agent, ref capabilities.FormRef) string {
+	var err error
+	switch op.kind {
+	case "amend":
+		about := fmt.Sprint("question ", rand.Int())
+		var m view.Message
+		if m, err = a.Amend(ctx, Amendment{Form: ref, Description: &about}); err == nil {
+			return fmt.Sprint(m.Revision)
+		}
+	case "withdraw":
+		if err = a.Withdraw(ctx, ref); err == nil {
+			return "withdrawn"
+		}
+	default:
+		var o view.Outcome
+		o, err = a.Answer(ctx, Answer{Form: ref, Revision: op.revision, Texts: []events.FieldText{{Name: "a", Text: "x"}}})
+		if err == nil && o.Status != view.StatusAnswering {
+			return string(o.Status)
+		}
+	}
+	switch parley.CodeOf(err) {
+	case parley.AlreadyAnswered:
+		return "already"
+	case parley.Amended:
+		return "amended"
+	case parley.InvalidArgument:
+		return "none"
+	}
+	return "" // it may still arrive
+}
+
+// TestVotesAreLinearizable has 16 principals of three nodes vote and withdraw while the asker amends, over connections that
+// stall and break. The history is one of the sequential model.
+func TestVotesAreLinearizable(t *testing.T) {
+	t.Parallel()
+	a, b, c := openThreeNodes(t)
+	fae := guest(t, a.Node, "fae")
+	holders := []*Agent{a.Host(), b.Host(), c.Host()}
+	for i := range 13 {
+		name := fmt.Sprint("host", i)
+		made, err := a.Host().Make(t.Context(), NewAgent{Kind: events.Host, Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		holders = append(holders, made)
+	}
+	ended := map[string]int{}
+	for round := range 6 {
+		need := 11 + rand.IntN(6)
+		form := askAndForward(t, fae, holders[:3], Ask{To: "HOST", Need: uint32(need)})
+		ref := capabilities.FormID(form)
+		for i, h := range holders[3:] {
+			if err := holders[0].Forward(t.Context(), ref, fmt.Sprint("host", i)); err != nil {
+				t.Fatal(err)
+			}
+			awaitMessage(t, h, form)
+		}
+		disturbed := make(chan struct{})
+		go func() {
+			defer close(disturbed)
+			for _, s := range []*clusterNode{b, c} {
+				s.proxy.setDelay(rand.N(3 * time.Millisecond))
+				s.proxy.setMode([]proxyMode{stalled, disconnected}[round%2])
+				time.Sleep(rand.N(20 * time.Millisecond)) // a disturbance of some length, and no synchronization
+				s.proxy.setMode(forwarding)
+			}
+		}()
+		history := raceVotes(t, fae, holders, ref)
+		<-disturbed
+		for _, op := range history {
+			ended[op.Input.(voteOp).kind+" "+op.Output.(string)]++
+		}
+		if r := porcupine.CheckOperationsTimeout(voteModel(need), history, 20*time.Second); r == porcupine.Illegal {
+			t.Fatalf("round %d, need %d: %v: %+v", round, need, r, history)
+		}
+		if _, err := fae.Cancel(t.Context(), ref, ""); err != nil && parley.CodeOf(err) != parley.AlreadyAnswered {
+			t.Fatal(err)
+		}
+		home, err := fae.Message(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitSameOutcome(t, form, home.Outcome.Status, fae, holders...)
+	}
+	t.Log(ended)
+	if ended["vote voted"] == 0 || ended["vote answered"] == 0 || ended["withdraw withdrawn"] == 0 {
+		t.Errorf("the histories show too little: %v", ended)
+	}
+}
+
+// raceVotes has all holders act at once, each several times, and the asker amend the form.
+func raceVotes(t *testing.T, asker *Agent, holders []*Agent, ref capabilities.FormRef) []porcupine.Operation {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	var (
+		mu      sync.Mutex
+		history []porcupine.Operation
+		running sync.WaitGroup
+		start   = time.Now()
+	)
+	run := func(who *Agent, op voteOp, client int) {
+		called := time.Since(start)
+		got := op.perform(ctx, who, ref)
+		done := time.Since(start)
+		if got == "" {
+			done = time.Hour
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		history = append(history, porcupine.Operation{ClientId: client, Input: op, Output: got, Call: int64(called), Return: int64(done)})
+	}
+	client := 0
+	for i, h := range holders {
+		first := client
+		client += 3
+		running.Go(func() {
+			for n := range 3 {
+				m, err := h.Message(ctx, ref)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				op := voteOp{kind: "vote", principal: i, revision: m.AnswerRevision()}
+				if n > 0 && rand.IntN(2) == 0 {
+					op = voteOp{kind: "withdraw", principal: i}
+				}
+				run(h, op, first+n)
+			}
+		})
+	}
+	running.Go(func() {
+		for range rand.IntN(3) {
+			run(asker, voteOp{kind: "amend"}, client)
+		}
+	})
+	running.Wait()
+	return history
+}
