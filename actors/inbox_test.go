@@ -214,7 +214,7 @@ func TestWaitingDraftIsNotShown(t *testing.T) {
 		if err != nil {
 			return view.Draft{}, err
 		}
-		b.notes = &notes{drafts: map[capabilities.ID]mailbox.SaveDraft{form.ID(): c}}
+		b.notes = &notes{drafts: map[draftKey]mailbox.Command{{form: form.ID()}: c}}
 		defer func() { b.notes = nil }()
 		return queryDraft{form: form}.handle(b)
 	})

@@ -271,8 +271,8 @@ func (m saveDraft) handle(b *mailboxActor, reply replyTo[none]) {
 		reply.release(b, none{}, err)
 		return
 	}
-	form := c.Form.ID()
-	b.keep(note{form, reply}, func(n *notes) { n.drafts[form] = c })
+	key := draftKey{form: c.Form.ID()}
+	b.keep(note{key, reply}, func(n *notes) { n.drafts[key] = c })
 }
 
 // command returns the command of the draft, with the form's ID and sealed secrets.
@@ -288,6 +288,50 @@ func (m saveDraft) command(b *mailboxActor) (mailbox.SaveDraft, error) {
 	sealed, err := b.node.secrets.SealFields(form.Secrets(msg.Form.Fields), values)
 	maps.Copy(values, sealed)
 	return mailbox.SaveDraft{Form: capabilities.FormID(msg.ID()), Values: values}, err
+}
+
+// DraftMessage keeps the unfinished text of a message to an agent, or of a reply, until it is sent. An empty text removes
+// it. It returns when the text, or a later one for the same place, is durable.
+func (a *Agent) DraftMessage(ctx context.Context, draft mailbox.DraftMessage) error {
+	_, err := callRelay(ctx, a, draftMessage{draft})
+	return err
+}
+
+type draftMessage struct{ draft mailbox.DraftMessage }
+
+func (m draftMessage) handle(b *mailboxActor, reply replyTo[none]) {
+	key, err := placeOf(b, m.draft)
+	if err == nil {
+		_, err = b.propose(m.draft, b.node.now())
+	}
+	if err != nil {
+		reply.release(b, none{}, err)
+		return
+	}
+	b.keep(note{key, reply}, func(n *notes) { n.drafts[key] = m.draft })
+}
+
+func placeOf(b *mailboxActor, draft mailbox.DraftMessage) (draftKey, error) {
+	return recalled(b, func() (key draftKey, err error) {
+		key.to, key.replyTo, err = b.state.DraftPlace(draft, b.node.now())
+		return key, err
+	})
+}
+
+// MessageDraft returns the unfinished text of a message to an agent, or of a reply.
+func (a *Agent) MessageDraft(ctx context.Context, to string, reply capabilities.FormRef) (view.Draft, error) {
+	return call(ctx, a, queryMessageDraft{mailbox.DraftMessage{To: to, Reply: reply}})
+}
+
+type queryMessageDraft struct{ place mailbox.DraftMessage }
+
+func (m queryMessageDraft) handle(b *mailboxActor) (view.Draft, error) {
+	key, err := placeOf(b, m.place)
+	if err != nil {
+		return view.Draft{}, err
+	}
+	d := b.state.Mail.DraftFor(key.to, key.replyTo)
+	return view.Draft{Texts: []events.FieldText{}, Text: d.Text, SavedAt: d.Date}, nil
 }
 
 // Draft returns the agent's unfinished answer to a form. Texts of secret fields are left out for a token whose scopes do not
@@ -321,7 +365,7 @@ func (m queryDraft) handle(b *mailboxActor) (view.Draft, error) {
 }
 
 // notePause is the time between two writes of an agent's notes. Notes that come earlier wait together, and only the last
-// draft of a form is written.
+// draft of a form or message is written.
 const notePause = 500 * time.Millisecond
 
 // notes are marks of messages and drafts that are written together. None is accepted before it is durable.
@@ -329,13 +373,16 @@ type notes struct {
 	node    *Node
 	mailbox capabilities.ID
 	unread  map[uint64]bool // by the number of a marked message
-	drafts  map[capabilities.ID]mailbox.SaveDraft
+	drafts  map[draftKey]mailbox.Command
 	waiting []note
 }
 
-// note is one of them: the draft of a form, or with no form the marks of messages.
+// draftKey tells what a draft is for: the answer to a form, a message to an agent, or a reply to a message.
+type draftKey struct{ form, to, replyTo capabilities.ID }
+
+// note is one of them: a draft, or with no key the marks of messages.
 type note struct {
-	form  capabilities.ID
+	draft draftKey
 	reply replyTo[none]
 }
 
@@ -343,7 +390,7 @@ type note struct {
 func (b *mailboxActor) keep(one note, add func(*notes)) {
 	first := b.notes == nil
 	if first {
-		b.notes = &notes{node: b.node, mailbox: b.reg.id, unread: map[uint64]bool{}, drafts: map[capabilities.ID]mailbox.SaveDraft{}}
+		b.notes = &notes{node: b.node, mailbox: b.reg.id, unread: map[uint64]bool{}, drafts: map[draftKey]mailbox.Command{}}
 	}
 	n := b.notes
 	add(n)
@@ -371,12 +418,12 @@ func (n *notes) handle(b *mailboxActor) {
 		b.notes = nil
 	}
 	b.notesAt = time.Now()
-	errs := map[capabilities.ID]error{{}: n.mark(b)}
-	for form, c := range n.drafts {
-		_, errs[form] = b.decide(c)
+	errs := map[draftKey]error{{}: n.mark(b)}
+	for key, c := range n.drafts {
+		_, errs[key] = b.decide(c)
 	}
 	for _, one := range n.waiting {
-		one.reply.release(b, none{}, errs[one.form])
+		one.reply.release(b, none{}, errs[one.draft])
 	}
 }
 

@@ -391,6 +391,9 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	if m.Posted != nil {
 		e.Refused = m.Refused
 		v.message(&e, m.Posted)
+		if e.Received {
+			e.DraftAt = v.state.Mail.DraftFor(m.From(), m.ID()).Date
+		}
 		return e, v.absent
 	}
 	return e, cmp.Or(v.form(&e, m.Form), v.absent)

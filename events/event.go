@@ -64,6 +64,7 @@ const (
 	kindVoteWithdrawn     Kind = 54
 	kindAwaySet           Kind = 55
 	kindMemberSet         Kind = 56
+	kindMessageDrafted    Kind = 57
 	kindAnswerGranted     Kind = 58
 )
 
@@ -143,6 +144,8 @@ func (*MessagesRead) kind() Kind { return kindMessagesRead }
 
 func (*DraftSaved) kind() Kind { return kindDraftSaved }
 
+func (*MessageDrafted) kind() Kind { return kindMessageDrafted }
+
 func (*FormAmended) kind() Kind { return kindFormAmended }
 
 func (*FormReminded) kind() Kind { return kindFormReminded }
@@ -216,6 +219,7 @@ var schemas = map[Kind]schema{
 	kindMessageRestored:   {name: "MessageRestored", version: 1, make: func() Event { return new(MessageRestored) }},
 	kindMessagesRead:      {name: "MessagesRead", version: 1, make: func() Event { return new(MessagesRead) }},
 	kindDraftSaved:        {name: "DraftSaved", version: 1, make: func() Event { return new(DraftSaved) }},
+	kindMessageDrafted:    {name: "MessageDrafted", version: 1, make: func() Event { return new(MessageDrafted) }},
 	kindFormReminded:      {name: "FormReminded", version: 1, make: func() Event { return new(FormReminded) }},
 	kindFormRouted:        {name: "FormRouted", version: 1, make: func() Event { return new(FormRouted) }},
 	kindVoteCast:          {name: "VoteCast", version: 1, make: func() Event { return new(VoteCast) }},

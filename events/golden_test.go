@@ -124,6 +124,7 @@ func samples() map[string]Event {
 		"MessageSnoozed.v1":    &MessageSnoozed{Number: 1 << 40, Until: goldenAt},
 		"MessagesRead.v1":      &MessagesRead{Numbers: []uint64{0, 300, 1 << 40}, Unread: true},
 		"DraftSaved.v1":        &DraftSaved{Form: testID(1), Revision: 3, Values: goldenValue(), Date: goldenAt},
+		"MessageDrafted.v1":    &MessageDrafted{To: testID(5), ReplyTo: testID(9), Text: "half a\nmessage", Date: goldenAt},
 		"MessageDelivered.v2":  &MessageDelivered{Items: []uint64{4, 400, 1 << 40}, Refused: "AGENT_ARCHIVED: the agent is archived"},
 		"NameBound.v1":         &NameBound{Name: "config", Value: goldenValue()},
 		"NameUnbound.v1":       &NameUnbound{Name: "config"},

@@ -64,6 +64,15 @@ type MessagesRead struct {
 	Unread  bool     `json:"unread,omitempty"`
 }
 
+// MessageDrafted is the unfinished text of a message to an agent or, with ReplyTo, of a reply to that message, as it was last
+// typed. An empty text removes it.
+type MessageDrafted struct {
+	To      capabilities.ID   `json:"to"`
+	ReplyTo capabilities.ID   `json:"replyTo,omitzero"`
+	Text    string            `json:"text,omitempty"`
+	Date    capabilities.Time `json:"date"`
+}
+
 // OutboxKind is the kind of an item of the outbox.
 type OutboxKind uint8
 

@@ -16,6 +16,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 	"parley/persistence/archive/store"
 )
 
@@ -283,4 +284,72 @@ func TestDraftIsAskedForWhenPageIsOlder(t *testing.T) {
 		document.querySelector('li.message').replaceWith(document.adoptNode(early));`)
 	b.until(`document.querySelector('[name=f0]').value === 'half'`)
 	b.checkNoFaults()
+}
+
+// TestMessageBegunInOneBrowserIsSentFromAnother has two browsers that share nothing but the node.
+func TestMessageBegunInOneBrowserIsSentFromAnother(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	desk, phone := h.openBrowser(), h.openBrowser()
+	desk.open("/agents/fae")
+	desk.fill("#line", "begun at the desk")
+	h.keepsText("fae", capabilities.FormRef{}, "begun at the desk")
+	phone.open("/agents/fae")
+	phone.until(`document.querySelector('#line').value === 'begun at the desk'`)
+	phone.fill("#line", "begun at the desk, sent from the phone")
+	phone.press(kb.Enter)
+	phone.until(`document.querySelector('#line').value === '' && document.querySelector('.mail')`)
+	h.keepsText("fae", capabilities.FormRef{}, "")
+	desk.open("/agents/fae")
+	desk.until(`document.querySelector('.mail').innerText.includes('sent from the phone') && document.querySelector('#line').value === ''`)
+	phone.checkNoFaults()
+	desk.checkNoFaults()
+}
+
+// TestReplyBegunInOneBrowserIsSentFromAnother does the same for a reply.
+func TestReplyBegunInOneBrowserIsSentFromAnother(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	sent, err := h.fae.Send(t.Context(), "HOST", "how is it?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk, phone := h.openBrowser(), h.openBrowser()
+	to := "/forms/" + sent.Message.String()
+	desk.open(to)
+	desk.click("details.act:has([value=reply]) > summary")
+	desk.fill("textarea[name=text]", "so far")
+	h.keepsText("", capabilities.FormID(sent.Message), "so far")
+	phone.open(to)
+	phone.until(`document.querySelector('textarea[name=text]').value === 'so far' && document.querySelector('details:has([value=reply])').open`)
+	phone.fill("textarea[name=text]", "another text")
+	phone.click("button[value=reply]")
+	h.keepsText("", capabilities.FormID(sent.Message), "")
+	desk.open(to)
+	desk.until(`document.querySelector('textarea[name=text]').value === '' && !document.querySelector('details:has([value=reply])').open`)
+	phone.checkNoFaults()
+	desk.checkNoFaults()
+}
+
+// TestBegunMessageIsShownWithoutScripts reads the page as a browser without JavaScript does.
+func TestBegunMessageIsShownWithoutScripts(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	if err := h.node.Host().DraftMessage(t.Context(), mailbox.DraftMessage{To: "fae", Text: "</textarea><b>begun"}); err != nil {
+		t.Fatal(err)
+	}
+	b := h.openBrowser()
+	b.open("/agents/fae")
+	b.run(`fetch(location.href, { headers: { Accept: 'text/html' } }).then((r) => r.text()).then((text) => { window.plain = text; })`)
+	b.until(`window.plain?.includes('&lt;/textarea&gt;&lt;b&gt;begun</textarea>')`)
+	b.checkNoFaults()
+}
+
+// keepsText waits until the host's draft of a message to an agent, or of a reply, is a text.
+func (h *pageServer) keepsText(to string, reply capabilities.FormRef, text string) {
+	h.t.Helper()
+	eventually.Holds(h.t, "the draft is "+text, func() bool {
+		d, err := h.node.Host().MessageDraft(h.t.Context(), to, reply)
+		return err == nil && d.Text == text
+	})
 }

@@ -397,6 +397,8 @@ func sizeOfOther(e events.Event) int64 {
 		return int64(small + 4*len(e.Numbers))
 	case *events.DraftSaved:
 		return int64(small + e.Values.Extent().Bytes)
+	case *events.MessageDrafted:
+		return int64(small + len(e.Text))
 	case *events.RuleUsed:
 		return int64(small + len(e.Tool) + len(e.Input))
 	}

@@ -56,6 +56,8 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.messagesRead(e)
 	case *events.DraftSaved:
 		return f.draftSaved(e)
+	case *events.MessageDrafted:
+		s.Mail.texts.save(e)
 	case *events.MessageDelivered:
 		return f.delivered(e)
 	case *events.NameBound:
@@ -298,6 +300,7 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	}
 	if e.From == f.ID {
 		f.Mail.indexPosted(m)
+		f.Mail.texts.sent(e)
 		f.Grants.addReply(e.To, e.Message, e.Date)
 		f.Outbox.enqueue(events.OutboxCopy, e.Message, e.To)
 		return nil

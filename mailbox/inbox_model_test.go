@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -217,5 +218,36 @@ func TestSnapshotOfFormat12IsReadForEver(t *testing.T) {
 	got, err := restored.Snapshot()
 	if err != nil || !bytes.Equal(got, []byte(v.Snapshot("host"))) {
 		t.Errorf("the restored state is another than the one that was written: %v", err)
+	}
+}
+
+// TestOldestUnfinishedMessageGoes begins more replies than are kept, and one that is too long.
+func TestOldestUnfinishedMessageGoes(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
+	for range 33 {
+		v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello"})
+		v.Deliver(false)
+		v.Must("host", mailbox.DraftMessage{Reply: capabilities.FormNumber(v.States["host"].Mail.Len() - 1), Text: "begun"})
+	}
+	s := v.States["host"]
+	kept := 0
+	for n := range s.Mail.Len() {
+		to, reply, err := s.DraftPlace(mailbox.DraftMessage{Reply: capabilities.FormNumber(n)}, v.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch text := s.Mail.DraftFor(to, reply).Text; {
+		case text != "":
+			kept++
+		case n+1 == s.Mail.Len():
+			t.Error("the newest is gone")
+		}
+	}
+	if kept != 32 {
+		t.Errorf("%d are kept", kept)
+	}
+	v.CheckReplay()
+	if _, err := v.Decide("host", mailbox.DraftMessage{To: "fae", Text: strings.Repeat("a", 64<<10+1)}); parley.CodeOf(err) != parley.TooLarge {
+		t.Error(err)
 	}
 }

@@ -35,8 +35,9 @@ type Mail struct {
 	due       due.Queue[timer]
 	snoozed   map[uint64]capabilities.Time // until when, by number
 	drafts    int                          // forms with a draft
-	tally     *tally                       // nil if it is not known
-	marked    bool                         // messages were snoozed, restored or read, or a draft was saved
+	texts     textDrafts
+	tally     *tally // nil if it is not known
+	marked    bool   // messages were snoozed, restored or read, or a draft was saved
 }
 
 // pageLength is the number of messages in a page of the index.

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -118,6 +119,77 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
 	return append(evs, grantEvents(d.grants)...), nil
+}
+
+// Bounds of unfinished messages: the bytes of one, and those of an agent.
+const (
+	maxTextDraft  = 64 << 10
+	maxTextDrafts = 32
+)
+
+// DraftMessage keeps the unfinished text of a message to an agent, or of a reply, in place of the one before. An empty text
+// removes it. When too many are kept, the oldest goes. To and Reply are as in PostMessage.
+type DraftMessage struct {
+	To    string
+	Reply capabilities.FormRef
+	Text  string
+}
+
+func (c DraftMessage) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.Profile.checkActive(); err != nil {
+		return nil, err
+	}
+	if err := checkText("a draft", c.Text, maxTextDraft); err != nil {
+		return nil, err
+	}
+	to, replyTo, err := PostMessage{To: c.To, Reply: c.Reply}.recipient(s, now)
+	if err != nil {
+		return nil, err
+	}
+	if s.Mail.texts.of(to.Target, replyTo).Text == c.Text {
+		return nil, nil
+	}
+	return []events.Event{&events.MessageDrafted{To: to.Target, ReplyTo: replyTo, Text: c.Text, Date: now}}, nil
+}
+
+// DraftPlace returns the agent and the message that a message or reply is for. Drafts for the same place replace each other.
+func (s *State) DraftPlace(c DraftMessage, now capabilities.Time) (to, replyTo capabilities.ID, err error) {
+	ref, replyTo, err := PostMessage{To: c.To, Reply: c.Reply}.recipient(s, now)
+	return ref.Target, replyTo, err
+}
+
+// DraftFor returns the unfinished text of a message to an agent, or of a reply to a message. It is empty if there is none.
+func (l *Mail) DraftFor(to, replyTo capabilities.ID) events.MessageDrafted {
+	return l.texts.of(to, replyTo)
+}
+
+// textDrafts are the unfinished texts of messages, the oldest first.
+type textDrafts []events.MessageDrafted
+
+func (d textDrafts) of(to, replyTo capabilities.ID) events.MessageDrafted {
+	for _, e := range d {
+		if e.To == to && e.ReplyTo == replyTo {
+			return e
+		}
+	}
+	return events.MessageDrafted{}
+}
+
+func (d *textDrafts) save(e *events.MessageDrafted) {
+	*d = slices.DeleteFunc(slices.Clone(*d), func(other events.MessageDrafted) bool { return other.To == e.To && other.ReplyTo == e.ReplyTo })
+	if e.Text == "" {
+		return
+	}
+	*d = append(*d, *e)
+	*d = (*d)[max(0, len(*d)-maxTextDrafts):]
+}
+
+// sent removes the draft that a sent message finishes: it begins with the draft's text.
+func (d *textDrafts) sent(e *events.MessagePosted) {
+	draft := strings.TrimSpace(d.of(e.To, e.ReplyTo).Text)
+	if draft != "" && len(e.Text) > 0 && strings.HasPrefix(strings.TrimSpace(e.Text[0].Words), draft) {
+		d.save(&events.MessageDrafted{To: e.To, ReplyTo: e.ReplyTo})
+	}
 }
 
 // parts parses the text, unless it is plain.

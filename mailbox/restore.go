@@ -238,6 +238,7 @@ func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
 
 // snapshotLayers are the parts around a snapshot that only some mailboxes have.
 type snapshotLayers struct {
+	drafted *draftedSnapshot
 	rights  *rightsSnapshot
 	voted   *votedSnapshot
 	routed  *routedSnapshot
@@ -248,6 +249,13 @@ type snapshotLayers struct {
 // peel decodes the layers, and returns the snapshot within them.
 func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
 	format, err := formatOf(encoded)
+	if err == nil && format == draftedFormat {
+		l.drafted = new(draftedSnapshot)
+		if err = decode(encoded, l.drafted); err == nil {
+			encoded = l.drafted.State
+			format, err = formatOf(encoded)
+		}
+	}
 	if err == nil && format == rightsFormat {
 		l.rights = new(rightsSnapshot)
 		if err = decode(encoded, l.rights); err == nil {
@@ -287,6 +295,9 @@ func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
 
 // restore adds the layers to a state that is restored otherwise.
 func (l *snapshotLayers) restore(s *State) error {
+	if l.drafted != nil {
+		s.Mail.texts = l.drafted.Texts
+	}
 	if l.rights != nil {
 		for _, r := range l.rights.Rights {
 			s.Grants.Answers.Restore(r)

@@ -17,8 +17,8 @@ import (
 
 // snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, amendedFormat of that of
 // amendedSnapshot, routedFormat of that of routedSnapshot, votedFormat of that of votedSnapshot, rightsFormat of that of
-// rightsSnapshot, and headFormat of that of headSnapshot. A snapshot of another version, but for wholeKeys and wholeNames, is
-// not read: the mailbox is replayed from its log.
+// rightsSnapshot, draftedFormat of that of draftedSnapshot, and headFormat of that of headSnapshot. A snapshot of another
+// version, but for wholeKeys and wholeNames, is not read: the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	inboxFormat    = 12
@@ -27,6 +27,7 @@ const (
 	routedFormat   = 16
 	votedFormat    = 17
 	rightsFormat   = 18
+	draftedFormat  = 19
 	wholeKeys      = 13 // the last format of a head with all idempotency keys
 	wholeNames     = 11 // the last format of a head with all names
 )
@@ -213,6 +214,9 @@ func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
 	if err == nil {
 		b, err = s.withRights(b)
 	}
+	if err == nil {
+		b, err = s.withTextDrafts(b)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
@@ -347,6 +351,21 @@ func (s *State) withVotes(state []byte) ([]byte, error) {
 		return state, nil
 	}
 	return encode(&img)
+}
+
+// draftedSnapshot is a snapshot of a mailbox with unfinished messages.
+type draftedSnapshot struct {
+	Format int
+	State  []byte // a snapshot
+	Texts  []events.MessageDrafted
+}
+
+// withTextDrafts returns a snapshot with the unfinished messages.
+func (s *State) withTextDrafts(state []byte) ([]byte, error) {
+	if len(s.Mail.texts) == 0 {
+		return state, nil
+	}
+	return encode(&draftedSnapshot{Format: draftedFormat, State: state, Texts: s.Mail.texts})
 }
 
 // restore adds the votes to a state that is restored otherwise.

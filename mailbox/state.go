@@ -185,7 +185,7 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 func Spends(c Command) bool {
 	switch c.(type) {
 	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
-		SnoozeMessage, MarkMessages, SaveDraft, AmendForm, SetAway, SetMember, GrantAnswer:
+		SnoozeMessage, MarkMessages, SaveDraft, DraftMessage, AmendForm, SetAway, SetMember, GrantAnswer:
 		return true
 	}
 	return false

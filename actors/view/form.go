@@ -53,9 +53,10 @@ const (
 )
 
 // Draft is an agent's unfinished answer to a form: texts as RespondFormRequest takes them. A field for several choices
-// has one for each. SavedAt is 0 if there is no draft.
+// has one for each. Of an unfinished message or reply, it has the Text. SavedAt is 0 if there is no draft.
 type Draft struct {
 	Texts   []events.FieldText `json:"texts"`
+	Text    string             `json:"text,omitempty"`
 	SavedAt capabilities.Time  `json:"savedAt,omitzero"`
 }
 

@@ -49,7 +49,7 @@ type Message struct {
 	Chain        []Party           `json:"chain,omitempty"` // who had it before the agent, first the one asked
 	ForwardedTo  []Party           `json:"forwardedTo,omitempty"`
 	Outcome      *Outcome          `json:"outcome,omitempty"`   // nil while it is open
-	DraftAt      capabilities.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer was saved, if there is one
+	DraftAt      capabilities.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
 	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
 	Answering    bool              `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message

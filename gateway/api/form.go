@@ -117,11 +117,22 @@ type AmendFormRequest struct {
 
 // SaveDraftRequest keeps an unfinished answer to a form until the form ends. Texts are as in RespondFormRequest, but may be
 // wrong; none remove the draft. The node may hold a draft for half a second, and then writes only the last one. It responds
-// when that is on disk.
+// when that is on disk. With Text, it keeps an unfinished reply to a message, or with To a message, until it is sent; an
+// empty Text removes it.
 type SaveDraftRequest struct {
 	Acting
 	FormRef
 	Texts []events.FieldText `json:"texts,omitempty"`
+	To    string             `json:"to,omitempty"` // a path of the agent's names, or an agent's ID or locator
+	Text  *string            `json:"text,omitempty"`
+}
+
+// FetchDraftRequest names the form, or with To the agent that a message is for, or with Reply the message replied to.
+type FetchDraftRequest struct {
+	Acting
+	FormRef
+	To    string `json:"to,omitempty"`
+	Reply bool   `json:"reply,omitempty"` // the draft of a reply, not of an answer
 }
 
 // DeclineRequest declines a form or a request. Revision is as in RespondFormRequest.

@@ -108,7 +108,7 @@ func Operations() []Operation {
 		of[MarkReadRequest, MarkReadResponse]("mark_read", ScopeAnswer, 0),
 		of[CountMessagesRequest, view.MessageCounts]("count_messages", ScopeRead, 0),
 		of[SaveDraftRequest, Done]("save_draft", ScopeAnswer, 0),
-		of[MessageRequest, view.Draft]("fetch_draft", ScopeAnswer, 0),
+		of[FetchDraftRequest, view.Draft]("fetch_draft", ScopeAnswer, 0),
 		of[MessageRequest, view.Message]("get_message", ScopeRead, 0),
 		of[ListMessagesRequest, view.Inbox]("list_messages", ScopeRead, lists),
 		of[FollowMessagesRequest, view.Inbox]("follow_messages", ScopeRead, waits|lists),

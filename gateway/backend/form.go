@@ -96,17 +96,28 @@ func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest)
 }
 
 func saveDraft(ctx context.Context, a *actors.Agent, r api.SaveDraftRequest) (api.Done, error) {
-	ref, err := r.FormRef.Parse()
+	ref, err := draftOf(r.FormRef, r.To)
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.SaveDraft(ctx, ref, r.Texts)
+	switch {
+	case r.Text == nil && r.To != "":
+		return api.Done{}, parley.Refuse(parley.InvalidArgument, "the draft of a message needs a text")
+	case r.Text == nil:
+		return api.Done{}, a.SaveDraft(ctx, ref, r.Texts)
+	case len(r.Texts) > 0:
+		return api.Done{}, parley.Refuse(parley.InvalidArgument, "the draft of a message has a text, not texts of fields")
+	}
+	return api.Done{}, a.DraftMessage(ctx, mailbox.DraftMessage{To: r.To, Reply: ref, Text: *r.Text})
 }
 
-func fetchDraft(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Draft, error) {
-	ref, err := r.FormRef.Parse()
+func fetchDraft(ctx context.Context, a *actors.Agent, r api.FetchDraftRequest) (view.Draft, error) {
+	ref, err := draftOf(r.FormRef, r.To)
 	if err != nil {
 		return view.Draft{}, err
+	}
+	if r.To != "" || r.Reply {
+		return a.MessageDraft(ctx, r.To, ref)
 	}
 	return a.Draft(ctx, ref)
 }
@@ -125,6 +136,17 @@ func decline(ctx context.Context, r api.DeclineRequest, how func(context.Context
 		return view.Outcome{}, err
 	}
 	return how(ctx, ref, r.Revision, r.Reason)
+}
+
+// draftOf returns the form or message that a draft is for. A draft of a message to an agent has none.
+func draftOf(ref api.FormRef, to string) (capabilities.FormRef, error) {
+	switch {
+	case to == "":
+		return ref.Parse()
+	case ref != (api.FormRef{}):
+		return capabilities.FormRef{}, parley.Refuse(parley.InvalidArgument, "a draft is for an agent or for a message, not for both")
+	}
+	return capabilities.FormRef{}, nil
 }
 
 func cancelForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {

@@ -39,6 +39,20 @@ func TestInboxIsSnoozedMarkedAndDrafted(t *testing.T) {
 	if err := fae.SaveDraft(ctx, asked.Form, map[string][]string{"many": {"a"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("the asker drafts an answer: %v", err)
 	}
+	for _, text := range []string{"half a message", ""} {
+		if err := host.SaveMessageDraft(ctx, "fae", "", text); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := host.MessageDraft(ctx, "fae", ""); err != nil || d.Text != text {
+			t.Errorf("%+v, %v", d, err)
+		}
+		if err := host.SaveMessageDraft(ctx, "", asked.Form, text); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := host.MessageDraft(ctx, "", asked.Form); err != nil || d.Text != text {
+			t.Errorf("%+v, %v", d, err)
+		}
+	}
 	if c, err := host.Counts(ctx); err != nil || c != (client.Counts{Snoozed: 1, All: 1}) {
 		t.Errorf("%+v, %v", c, err)
 	}

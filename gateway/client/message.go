@@ -51,7 +51,7 @@ type Message struct {
 	Chain        []Party   `json:"chain,omitempty"` // who had it before the agent, first the one asked
 	ForwardedTo  []Party   `json:"forwardedTo,omitempty"`
 	Outcome      *Outcome  `json:"outcome,omitempty"`   // nil while it is open
-	DraftAt      time.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer was saved, if there is one
+	DraftAt      time.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
 	AnswerNeeded bool      `json:"answerNeeded"`        // it is open and this agent may answer it
 	Answering    bool      `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string    `json:"refused,omitempty"`   // why the home refused the agent's answer
@@ -257,7 +257,26 @@ func (c *Client) SaveDraft(ctx context.Context, form ID, texts map[string][]stri
 	return c.Call(ctx, "save_draft", api.SaveDraftRequest{FormRef: refTo(form), Texts: textsOf(texts)}, nil)
 }
 
+// SaveMessageDraft keeps the unfinished text of a message to an agent, or of a reply to a message, until it is sent. Either to
+// or reply is given. An empty text removes it.
+func (c *Client) SaveMessageDraft(ctx context.Context, to string, reply ID, text string) error {
+	return c.Call(ctx, "save_draft", api.SaveDraftRequest{FormRef: replyRef(reply), To: to, Text: &text}, nil)
+}
+
+// MessageDraft returns the unfinished text of a message to an agent, or of a reply to a message.
+func (c *Client) MessageDraft(ctx context.Context, to string, reply ID) (view.Draft, error) {
+	return get[view.Draft](ctx, c, "fetch_draft", api.FetchDraftRequest{FormRef: replyRef(reply), To: to, Reply: to == ""})
+}
+
+// replyRef returns the reference to a message, or none for none.
+func replyRef(reply ID) api.FormRef {
+	if reply == "" {
+		return api.FormRef{}
+	}
+	return refTo(reply)
+}
+
 // Draft returns the agent's unfinished answer to a form. It has no texts if there is none.
 func (c *Client) Draft(ctx context.Context, form ID) (view.Draft, error) {
-	return get[view.Draft](ctx, c, "fetch_draft", api.MessageRequest{FormRef: refTo(form)})
+	return get[view.Draft](ctx, c, "fetch_draft", api.FetchDraftRequest{FormRef: refTo(form)})
 }

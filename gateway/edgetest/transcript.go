@@ -27,7 +27,7 @@ var changing = []struct {
 	{regexp.MustCompile(`"(changed|commit|cursor)":\d+`), `"$1":0`},
 }
 
-var anID = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}(@N[A-Z2-7]{55})?|N[A-Z2-7]{55}`)
+var anID = regexp.MustCompile(`N[A-Z2-7]{55}|[0-9A-HJKMNP-TV-Z]{26}(@N[A-Z2-7]{55})?`)
 
 // plain returns the JSON of a response with its IDs numbered, and without the parts that are others in each run.
 func (p *play) plain(response []byte) string {

@@ -28,7 +28,8 @@ type agentPage struct {
 	ID     capabilities.ID
 	Tab    string
 	Wrong  string // why the node refused what was sent
-	Text   string // of the message that was refused
+	Text   string // of the message that was refused, or that the reader has begun
+	Draft  string // when the begun one was saved; "" if there is none
 	Key    string // of the next message, so that it is sent once
 	MayAct bool   // the session may revoke and remove
 	MayEnd bool   // the session may end rules too: the reader is the node's host
@@ -276,7 +277,9 @@ func (p *page) fill(d *agentPage, agent api.Agent) (err error) {
 	before := p.r.URL.Query().Get("before")
 	switch d.Tab {
 	case activityTab:
-		d.Activity, err = p.activityOf(local{d.Name, agent}, d.AgentStatus, before)
+		if d.Activity, err = p.activityOf(local{d.Name, agent}, d.AgentStatus, before); d.MayAsk && d.Wrong == "" {
+			p.fillDraft(d)
+		}
 	case rulesTab:
 		d.Rules, err = agent.Rules().List(ctx)
 	case accessTab:
@@ -287,6 +290,18 @@ func (p *page) fill(d *agentPage, agent api.Agent) (err error) {
 		err = parley.Refuse(parley.InvalidArgument, "an agent's page has no tab %.40q", d.Tab)
 	}
 	return err
+}
+
+// fillDraft fetches the message to the agent that the reader has begun. Without it the page is shown as well.
+func (p *page) fillDraft(d *agentPage) {
+	const name = "fetch_draft"
+	if p.principal.May(p.site.Backend.Operations()[name]) != nil {
+		return
+	}
+	got, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: api.FetchDraftRequest{To: d.ID.String()}})
+	if draft, ok := got.(view.Draft); ok && err == nil && draft.Text != "" {
+		d.Text, d.Draft = draft.Text, draft.SavedAt.String()
+	}
 }
 
 // access looks up what an agent holds, what it gave, and who may write to it.

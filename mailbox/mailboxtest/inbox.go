@@ -62,6 +62,17 @@ func (v *Harness) draft(as string, ref capabilities.FormRef, input string) strin
 	return v.outcome(v.Decide(as, mailbox.SaveDraft{Form: ref, Values: values}))
 }
 
+// typed saves an input as the draft of a message or reply, and returns the draft that is kept.
+func (v *Harness) typed(as, to string, reply capabilities.FormRef, text string) string {
+	c := mailbox.DraftMessage{To: v.expand(to), Reply: reply, Text: text}
+	out := v.outcome(v.Decide(as, c))
+	target, replyTo, err := v.States[as].DraftPlace(c, v.Now)
+	if err != nil {
+		return v.refusal(err)
+	}
+	return out + fmt.Sprintf("kept %q\n", v.States[as].Mail.DraftFor(target, replyTo).Text)
+}
+
 // amend corrects a form by the lines of an input, which are its fields; without any they stay.
 func (v *Harness) amend(ref capabilities.FormRef, arg func(string) string, input string) mailbox.Command {
 	c := mailbox.AmendForm{Form: ref, Note: arg("note")}

@@ -265,6 +265,29 @@ export class Client {
      */
     draft(form: Which, ending?: Ending): Promise<import("./operations.js").Draft>;
     /**
+     * Keeps the unfinished text of a message to an agent, or of a reply to a message, until it is sent; an empty one removes it.
+     *
+     * @param {{to: string} | {reply: Which}} place
+     * @param {string} text
+     * @param {Ending} [ending]
+     */
+    saveMessageDraft(place: {
+        to: string;
+    } | {
+        reply: Which;
+    }, text: string, ending?: Ending): Promise<void>;
+    /**
+     * Returns the unfinished text of a message to an agent, or of a reply to a message.
+     *
+     * @param {{to: string} | {reply: Which}} place
+     * @param {Ending} [ending]
+     */
+    messageDraft(place: {
+        to: string;
+    } | {
+        reply: Which;
+    }, ending?: Ending): Promise<string>;
+    /**
      * @param {Which} message
      * @param {Ending} [ending]
      */

@@ -368,6 +368,28 @@ export class Client {
   }
 
   /**
+   * Keeps the unfinished text of a message to an agent, or of a reply to a message, until it is sent; an empty one removes it.
+   *
+   * @param {{to: string} | {reply: Which}} place
+   * @param {string} text
+   * @param {Ending} [ending]
+   */
+  async saveMessageDraft(place, text, ending) {
+    await this.call("save_draft", { ...("to" in place ? place : about(place.reply)), text }, ending);
+  }
+
+  /**
+   * Returns the unfinished text of a message to an agent, or of a reply to a message.
+   *
+   * @param {{to: string} | {reply: Which}} place
+   * @param {Ending} [ending]
+   */
+  async messageDraft(place, ending) {
+    const { text } = await this.call("fetch_draft", "to" in place ? place : { ...about(place.reply), reply: true }, ending);
+    return text ?? "";
+  }
+
+  /**
    * @param {Which} message
    * @param {Ending} [ending]
    */

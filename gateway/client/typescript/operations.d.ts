@@ -205,6 +205,14 @@ export interface FetchAgentsResponse {
   pageInfo?: PageInfo;
 }
 
+export interface FetchDraftRequest {
+  as?: string;
+  id?: Ref;
+  number?: Ref;
+  reply?: boolean;
+  to?: string;
+}
+
 export interface FollowMessagesRequest {
   all?: boolean;
   as?: string;
@@ -578,7 +586,9 @@ export interface SaveDraftRequest {
   as?: string;
   id?: Ref;
   number?: Ref;
+  text?: string;
   texts?: Array<Text>;
+  to?: string;
 }
 
 export interface SendAgentMessageRequest {
@@ -808,6 +818,7 @@ export interface CutMessage {
 export interface Draft {
   /** A time in UTC, with milliseconds. */
   savedAt?: string;
+  text?: string;
   texts: Array<Text>;
 }
 
@@ -1268,7 +1279,7 @@ export interface Operations {
   drop_peer: { request: DropPeerRequest; response: DroppedPeer };
   fetch_agent: { request: AgentRequest; response: FetchAgentResponse };
   fetch_agents: { request: FetchAgentsRequest; response: FetchAgentsResponse };
-  fetch_draft: { request: MessageRequest; response: Draft };
+  fetch_draft: { request: FetchDraftRequest; response: Draft };
   fetch_segments: { request: MoveSegmentsRequest; response: Archive };
   follow_messages: { request: FollowMessagesRequest; response: Inbox };
   form: { request: FormRequest; response: Asked };

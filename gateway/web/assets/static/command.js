@@ -6,7 +6,7 @@ import { buildForm } from './builder.js';
 import { call } from './rpc.js';
 import { commands, expected, fitsText, Misread, quote, read, unfinishedForm, usage } from './commands.js';
 import { Completion } from './completion.js';
-import { forgetDraft, readDraft, saveDraft } from './draft.js';
+import { forgetDraft, readDraft, saveDraft, TextDraft } from './draft.js';
 import { visible } from './visible.js';
 
 const retries = [500, 1000, 2000, 4000]; // pauses before a message is sent again
@@ -35,9 +35,12 @@ export class ParleyCommand extends HTMLElement {
     const name = 'to/' + this.dataset.to;
     line.placeholder += ' or / for commands';
     line.setAttribute('aria-describedby', 'said');
-    const draft = readDraft(name);
-    if (draft && !line.value) line.value = draft.text;
-    this.draft = { name, ...draft }; // with the key under which its text was sent, so that it is sent once
+    const under = readDraft(name); // what was sent, and is not known to have arrived
+    this.draft = { name, ...under }; // with the key under which its text was sent, so that it is sent once
+    this.typed = new TextDraft({ to: this.dataset.to, at: this.dataset.draft });
+    if (under) line.value = under.text;
+    else this.typed.follow(line);
+    if (under) line.addEventListener('input', () => this.typed.save(line.value));
     line.addEventListener('input', () => this.keep());
   }
 
@@ -47,12 +50,12 @@ export class ParleyCommand extends HTMLElement {
     this.send();
   }
 
-  /** Stores the text of the composer. */
+  /** Stores the text of the composer with the key under which it was sent. */
   keep() {
     const { draft, line: { value: text } } = this;
     if (!draft) return;
     if (text.trim() !== draft.sent) draft.key = draft.sent = undefined;
-    if (text) saveDraft(draft.name, { text, sent: draft.sent, key: draft.key });
+    if (text && draft.key) saveDraft(draft.name, { text, sent: draft.sent, key: draft.key });
     else forgetDraft(draft.name);
   }
 
@@ -112,6 +115,7 @@ export class ParleyCommand extends HTMLElement {
     this.say(operation === 'help' ? help() : describe(operation, answer));
     this.line.value = '';
     this.keep();
+    this.typed?.clear();
     announce(operation === 'message' ? 'Sent' : 'Done');
   }
 

@@ -1,4 +1,4 @@
-// Keeps the input of forms that were not sent yet, without secrets. The node keeps drafts of answers, so that a form that is
+// Keeps the input of forms that were not sent yet, without secrets. The node keeps drafts of answers and messages, so that what is
 // begun in one browser is finished in another. The browser keeps what has not reached the node, and forms that are being
 // built, for 30 days.
 
@@ -47,17 +47,28 @@ export class Draft {
     addEventListener('pagehide', this.left = () => this.leave());
   }
 
+  /** What the draft is fetched by. */
+  get place() { return this.about; }
+
+  /** Returns the input in a draft of the node, or null. */
+  fieldsOf({ texts }) {
+    const fields = Object.create(null); // a field may be called "constructor"
+    for (const { name, text } of texts) (fields[name] ??= []).push(text);
+    return texts.length ? fields : null;
+  }
+
+  /** Returns the input as the node takes it. */
+  bodyOf(fields) { return { texts: Object.entries(fields).flatMap(([name, list]) => list.map((text) => ({ name, text }))) }; }
+
   /** Returns the last input, or null. What has not reached the node is sent there. */
   async read() {
     const last = kept(this.name);
     const here = isKept(last) ? last : null;
     if (here?.arrived || (this.at && !(here?.at > Date.parse(this.at)))) {
       try {
-        const { texts } = await call('fetch_draft', this.about, this.endpoint);
+        const fetched = await call('fetch_draft', this.place, this.endpoint);
         forgetDraft(this.name);
-        const fields = Object.create(null); // a field may be called "constructor"
-        for (const { name, text } of texts) (fields[name] ??= []).push(text);
-        return texts.length ? fields : null;
+        return this.fieldsOf(fetched);
       } catch {
         return here?.fields ?? null;
       }
@@ -82,9 +93,8 @@ export class Draft {
     if (fields === undefined || this.isOver) return;
     this.next = undefined;
     this.underWay = fields;
-    const texts = Object.entries(fields).flatMap(([name, list]) => list.map((text) => ({ name, text })));
     try {
-      await call('save_draft', { ...this.about, texts }, { ...this.endpoint, keepalive });
+      await call('save_draft', { ...this.about, ...this.bodyOf(fields) }, { ...this.endpoint, keepalive });
       this.arrived(fields);
       if (this.next === undefined && !this.isOver) keep(this.name, { at: Date.now(), arrived: true }); // without the input
     } catch (refused) {
@@ -124,5 +134,44 @@ export class Draft {
   end() {
     this.retire();
     forgetDraft(this.name);
+  }
+}
+
+/** TextDraft is the unfinished text of a message to an agent, or of a reply to a message. */
+export class TextDraft extends Draft {
+  /** @param {{as?: string, to?: string, id?: string, at?: string}} of to is the agent's ID, id that of the message replied to */
+  constructor({ as = '', to, id, at }) {
+    super({ as, id: to ? `to/${to}` : `reply/${id}`, at });
+    this.about = to ? { as, to } : { as, id };
+    this.last = Promise.resolve();
+  }
+
+  get place() { return { ...this.about, ...(this.about.id && { reply: true }) }; }
+
+  fieldsOf({ text }) { return text || null; }
+
+  bodyOf(text) { return { text }; }
+
+  /** Sends one text after the other, but as the page goes. */
+  async send(keepalive = false) {
+    if (keepalive) return super.send(true);
+    this.last = this.last.then(() => super.send());
+    return this.last;
+  }
+
+  /** Removes the draft: its text was sent. */
+  clear() {
+    this.save('');
+    clearTimeout(this.timer);
+    return this.send();
+  }
+
+  /** Follows an input: shows the draft in it, unless something was typed meanwhile, and keeps what is typed. */
+  async follow(input) {
+    const { value } = input;
+    input.addEventListener('input', () => this.save(input.value));
+    const text = await this.read();
+    if (text !== null && input.value === value) input.value = text;
+    return text;
   }
 }

@@ -3,7 +3,7 @@
 
 import { call, home } from './rpc.js';
 import { askToLeave } from './dialog.js';
-import { Draft } from './draft.js';
+import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
 import { close, open, openCard, openNext } from './item.js';
@@ -94,7 +94,19 @@ export class ParleyAct extends HTMLElement {
     if (this.card) return;
     this.card = cardOf(this);
     this.addEventListener('submit', (e) => this.submitted(e));
+    const reply = this.querySelector('button[value=reply]')?.form.elements.namedItem('text');
+    if (reply) this.followReply(reply);
   }
+
+  /** Keeps the reply that is typed, and shows it where it was begun before. */
+  async followReply(input) {
+    const { as, id, draft: at } = this.card.dataset;
+    this.reply = new TextDraft({ as, id, at });
+    if (await this.reply.follow(input)) input.closest('details').open = true;
+  }
+
+  /** Saves what was typed last when the message leaves the page. */
+  disconnectedCallback() { this.reply?.send(); }
 
   submitted(event) {
     event.preventDefault();
@@ -127,6 +139,7 @@ export class ParleyAct extends HTMLElement {
 
   async done(what) {
     const text = said[what] ?? 'Snoozed';
+    if (what === 'reply') await this.reply.clear();
     announce(text);
     const back = { dismiss: 'restore', Snoozed: 'wake' }[said[what] ? what : text];
     if (!back) return refresh(this.card);
@@ -185,7 +198,10 @@ export class ParleyForm extends ParleyAct {
   }
 
   /** Saves what was typed last when the form leaves the page. */
-  disconnectedCallback() { this.filling?.draft?.send(); }
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.filling?.draft?.send();
+  }
 
   /** Reports whether the input differs from the initial one. */
   get isTyped() { return this.filling.isTyped; }
