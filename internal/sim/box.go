@@ -358,10 +358,11 @@ func (b *box) deliver(items []mailbox.OutboxItem) {
 	}
 }
 
-// leaveAck notes the ack of an item.
+// leaveAck notes the ack of an item. A refusal waits for a tick, as it does if the message that has it written meets a
+// crash of the mailbox.
 func (b *box) leaveAck(a ack) {
 	b.acks = append(b.acks, a)
-	if a.refused != "" || a.item.Kind == events.OutboxMint || a.item.Kind == events.OutboxForward {
+	if a.item.Kind == events.OutboxMint || a.item.Kind == events.OutboxForward {
 		b.recordAcks()
 	}
 }

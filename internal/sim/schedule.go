@@ -49,12 +49,16 @@ const (
 	stepClock
 	stepSnapshot
 	stepPanic
+	stepPush     // the first packet that can be made is
+	stepBurst    // a client sends some messages at once
+	stepBadFlush // a commit fails, and the journal is opened again
+	stepQuota    // the quotas of other mailboxes' mail change
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"handle", "begin", "write", "settle", "advance", "carry", "client", "tick", "timer", "lose", "double", "timeout", "give-up", "cut", "heal",
-	"crash", "start", "full", "space", "clock", "snapshot", "panic",
+	"crash", "start", "full", "space", "clock", "snapshot", "panic", "push", "burst", "bad-flush", "quota",
 }
 
 // String returns the schedule as text for Parse.
@@ -97,11 +101,11 @@ func Parse(text string) (s Schedule, err error) {
 var weights = [kinds]int{
 	stepHandle: 100, stepBegin: 24, stepWrite: 24, stepSettle: 24, stepAdvance: 24, stepCarry: 20, stepClient: 32, stepTick: 4, stepTimer: 6,
 	stepLose: 2, stepDouble: 3, stepTimeout: 2, stepGiveUp: 2, stepCut: 1, stepHeal: 4, stepCrash: 2, stepStart: 12, stepFull: 1, stepSpace: 8,
-	stepClock: 2, stepSnapshot: 3, stepPanic: 1,
+	stepClock: 2, stepSnapshot: 3, stepPanic: 1, stepPush: 16, stepBurst: 6, stepBadFlush: 3, stepQuota: 4,
 }
 
 // faults are the kinds of which a schedule leaves some out. What one fault hides, others show.
-var faults = []kind{stepLose, stepDouble, stepTimeout, stepGiveUp, stepCut, stepCrash, stepFull, stepClock, stepSnapshot, stepPanic}
+var faults = []kind{stepLose, stepDouble, stepTimeout, stepGiveUp, stepCut, stepCrash, stepFull, stepClock, stepSnapshot, stepPanic, stepBadFlush, stepQuota}
 
 // steps is the length of a schedule.
 const steps = 1000
@@ -117,6 +121,11 @@ func New(seed uint64) Schedule {
 	for _, k := range faults {
 		if r.IntN(2) == 0 {
 			often[k] = 0
+		}
+	}
+	if seed%4 == 3 { // two faults that fall into each other's gaps
+		for range 2 {
+			often[faults[r.IntN(len(faults))]] *= 6
 		}
 	}
 	for _, w := range often {
@@ -181,6 +190,21 @@ func (w *world) step(s Step) {
 		if b := w.all[d.n(len(w.all))]; !b.node.down {
 			w.client(b, &d)
 		}
+	case stepPush:
+		w.push(&d)
+	case stepBurst:
+		if b := w.all[d.n(len(w.all))]; !b.node.down {
+			to := w.path(b, &d)
+			if d.oneIn(2) { // to the other mailbox of the node
+				to = b.node.boxes[1].name[:1]
+				if b != b.node.boxes[0] {
+					to = "HOST"
+				}
+			}
+			for range 2 + d.n(3) {
+				w.run(b, mailbox.PostMessage{To: to, Text: "next"})
+			}
+		}
 	case stepTick:
 		if !n.down {
 			n.tick()
@@ -237,14 +261,29 @@ func (w *world) fault(k kind, n *node, d *draw) {
 	case stepHeal:
 		clear(w.cut)
 	case stepCrash:
+		stored := d.oneIn(2)
+		if d.oneIn(2) {
+			n = w.withRefusal(n)
+		}
 		if !n.down {
-			n.crash(d.oneIn(2))
+			n.crash(stored)
 		}
 	case stepStart:
 		n.start()
 	case stepFull:
 		n.full = true
 		w.trace("the disk of %s is full", n.name)
+	case stepBadFlush:
+		if n.full || n.down {
+			return
+		}
+		n.journal.begin(1 + d.n(6))
+		n.full = true
+		n.write(d.oneIn(2))
+		n.full = false
+		n.reopen()
+	case stepQuota:
+		w.setQuotas(d.n(quotaPeerForms+1), quotaInbox/(1+d.n(8)))
 	case stepSpace:
 		n.full = false
 		n.reopen()
@@ -262,6 +301,29 @@ func (w *world) fault(k kind, n *node, d *draw) {
 			b.crash()
 		}
 	}
+}
+
+// push has a peer make a packet, one that can.
+func (w *world) push(d *draw) {
+	first := d.n(len(w.nodes))
+	for i := range w.nodes {
+		n := w.nodes[(first+i)%len(w.nodes)]
+		for _, to := range w.nodes {
+			if p := n.peers[to]; p != nil && !n.down && p.advance() {
+				return
+			}
+		}
+	}
+}
+
+// withRefusal returns a node that would lose the refusal of a copy in a crash, or n if there is none.
+func (w *world) withRefusal(n *node) *node {
+	for _, b := range w.all {
+		if b.hasRefused() {
+			return b.node
+		}
+	}
+	return n
 }
 
 // busy returns a box that has messages, or nil.

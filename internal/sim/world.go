@@ -246,9 +246,15 @@ func (w *world) carry(i int) {
 	m.to.receive(m)
 }
 
+// setQuotas sets the quotas of mail: open forms of another node, and bytes of another agent.
+func (w *world) setQuotas(forms, bytes int) {
+	w.peers[mailbox.QuotaForms], w.limits.Quotas[mailbox.QuotaInbox] = int64(forms), int64(bytes)
+}
+
 // heal ends all partitions and full disks, and starts all nodes.
 func (w *world) heal() {
 	clear(w.cut)
+	w.setQuotas(quotaPeerForms, quotaInbox)
 	for _, n := range w.nodes {
 		n.full = false
 		n.start()
