@@ -15,6 +15,9 @@ import (
 // of a browser's session, and must not come from another site.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	harden(w.Header())
+	if s.serveAnswer(w, r) {
+		return
+	}
 	if !s.isOwnName(r.Host) {
 		httpd.Refuse(w, parley.Refuse(parley.NotPermitted, "this is not %.80q", r.Host), http.StatusMisdirectedRequest)
 		return

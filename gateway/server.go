@@ -32,6 +32,7 @@ type Options struct {
 	External bool       // the journal is in another NATS system
 	Service  string     // URL of the NATS system whose clients are served too; "" or Off for none
 	Limits   api.Limits // nil: the defaults
+	Bridges  string     // file with the settings of the bridges; "" for none
 	Log      *slog.Logger
 }
 
@@ -41,6 +42,7 @@ type Server struct {
 	backend  *backend.Backend
 	version  string
 	external bool
+	bridges  string
 	log      *slog.Logger
 
 	bodies  httpd.Bodies
@@ -76,7 +78,7 @@ type Server struct {
 // Listen opens the listeners of a Server. The Server answers nothing before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
-		node: node, version: o.Version, external: o.External, log: o.Log,
+		node: node, version: o.Version, external: o.External, bridges: o.Bridges, log: o.Log,
 		bodies:  httpd.Bodies{Within: bodyTime, Slowest: slowest},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 	}
@@ -145,6 +147,9 @@ func (s *Server) Serve() {
 		if err := s.service.Offer(); err != nil {
 			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.Address(), err)
 		}
+	}
+	if s.bridges != "" {
+		s.serving.Go(func() { s.runBridges(s.draining, s.bridges) })
 	}
 	s.serving.Go(func() { s.report(s.socket) })
 	if s.public != nil {

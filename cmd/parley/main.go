@@ -114,7 +114,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		archiveCommand(env), logsCommand(env), attachCommand(env), policyCommand(env), quotaCommand(env), approveCommand(env), permitCommand(env), allowCommand(env), denyCommand(env), rulesCommand(env),
 		hookCommand(env), setupCommand(env))
 	add(root, groupNodes, inviteCommand(env), acceptCommand(env), nodesCommand(env), peersCommand(env))
-	add(root, groupHolding, tokenCommand(env), openCommand(env), mcpCommand(env), acpCommand(env))
+	add(root, groupHolding, tokenCommand(env), bridgeCommand(env), openCommand(env), mcpCommand(env), acpCommand(env))
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(completionCommand(env))
 	_ = root.RegisterFlagCompletionFunc("as", completeFlag(env, api.CompleteNames)) // the flag exists

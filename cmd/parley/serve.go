@@ -265,6 +265,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
 		Socket: env.options.state.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Limits: s.limits.Limits, Log: log,
+		Bridges: env.options.state.bridges(),
 	})
 	if err != nil {
 		return err

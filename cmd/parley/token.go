@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
@@ -16,7 +17,10 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
+	"parley/gateway"
 	"parley/gateway/api"
+	"parley/gateway/bridge"
+	"parley/gateway/bridge/webhook"
 )
 
 func tokenCommand(env *environment) *cobra.Command {
@@ -184,4 +188,162 @@ func writeRedirect(env *environment, link string) (path string, err error) {
 `, html.EscapeString(link))
 	path = env.options.state.redirect()
 	return path, setup.WriteFile(path, []byte(page), 0o600)
+}
+
+// bridgeCommand changes the settings of the bridges, which a running node reads again by itself.
+func bridgeCommand(env *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bridge",
+		Short: "Tell a phone or a web server of the host's open forms",
+		Long: `Tells a receiver of each open form of the node's host, and of how it ended. An approval has buttons that answer
+it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
+		Example: `  parley bridge add ntfy https://ntfy.example/my-secret-topic --address https://node.example
+  parley bridge add webhook https://ops.example/parley --name ops
+  parley bridge list
+  parley bridge drop ops`,
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: add, list or drop") },
+	}
+	c.AddCommand(bridgeAddCommand(env), bridgeListCommand(env), bridgeDropCommand(env))
+	return c
+}
+
+// addedBridge is what is shown of a bridge.
+type addedBridge struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	URL     string `json:"url"`
+	Network string `json:"network"`
+	Key     string `json:"publicKey,omitempty"` // of a webhook: checks its signatures
+	Gone    bool   `json:"gone,omitempty"`      // the receiver wanted no more
+}
+
+func shownBridge(env *environment, b bridge.Config) (addedBridge, error) {
+	shown := addedBridge{Name: b.Name, Kind: b.Kind, URL: b.URL, Network: cmp.Or(b.Network, string(bridge.Public))}
+	if b.Key != "" {
+		key, err := webhook.ParseKey(b.Key)
+		if err != nil {
+			return shown, err
+		}
+		shown.Key = webhook.PublicKey(key)
+	}
+	var err error
+	shown.Gone, err = bridge.IsGone(gateway.BridgeFile(env.options.state.bridges(), b.Name))
+	return shown, err
+}
+
+func bridgeAddCommand(env *environment) *cobra.Command {
+	var b bridge.Config
+	c := &cobra.Command{
+		Use:   "add KIND URL",
+		Short: "Add a bridge: ntfy with a topic's address, or webhook with a web server's",
+		Long: `Adds a bridge. Whoever reads a topic of ntfy may press its buttons: choose a name that nobody guesses, or a server
+of your own. The buttons lead to --address, where the receiver reaches this node; by default that is the address on
+which it listens. A webhook is signed with a new key, and the key that checks it is printed.`,
+		Args: exactly("KIND", "URL"),
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			b.Kind, b.URL = args[0], args[1]
+			b.Name = cmp.Or(b.Name, b.Kind)
+			if b.Kind == "webhook" {
+				if b.Key, err = webhook.NewKey(); err != nil {
+					return err
+				}
+			}
+			if err := gateway.CheckBridge(b); err != nil {
+				return err
+			}
+			path := env.options.state.bridges()
+			if err := env.options.state.secure(); err != nil {
+				return err
+			}
+			all, err := bridge.ReadConfigs(path)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(all, func(o bridge.Config) bool { return o.Name == b.Name }) {
+				return parley.Refuse(parley.NameTaken, "there is a bridge %s already", b.Name).WithHint("--name gives another name; parley bridge drop %s removes it", b.Name)
+			}
+			if len(all) >= bridge.MaxBridges {
+				return parley.Refuse(parley.TooLarge, "a node has %d bridges at most", bridge.MaxBridges)
+			}
+			shown, err := shownBridge(env, b)
+			if err == nil {
+				err = bridge.WriteConfigs(path, append(all, b))
+			}
+			if err != nil {
+				return err
+			}
+			return env.print(shown, func() string { return bridgeLine(shown) })
+		},
+	}
+	c.Flags().StringVar(&b.Name, "name", "", "`name` of the bridge (default: its kind)")
+	c.Flags().StringVar(&b.Network, "network", "public", "the nearest `network` in which the receiver may be: public, private or machine")
+	c.Flags().StringVar(&b.Address, "address", "", "`address` at which the receiver reaches this node, as https://node.example")
+	c.Flags().StringVar(&b.Token, "token", "", "`token` for the receiver's server")
+	return c
+}
+
+func bridgeLine(b addedBridge) string {
+	line := fmt.Sprintf("%s  %s  %s  %s", b.Name, b.Kind, terminal.Visible(b.URL), b.Network)
+	if b.Key != "" {
+		line += "  signed by " + b.Key
+	}
+	if b.Gone {
+		line += "  ended: the receiver wants no more"
+	}
+	return line
+}
+
+func bridgeListCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the bridges",
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			all, err := bridge.ReadConfigs(env.options.state.bridges())
+			if err != nil {
+				return err
+			}
+			shown := []addedBridge{}
+			for _, b := range all {
+				s, err := shownBridge(env, b)
+				if err != nil {
+					return err
+				}
+				shown = append(shown, s)
+			}
+			return printList(env, shown, "no bridges", func() string {
+				lines := make([]string, len(shown))
+				for i, b := range shown {
+					lines[i] = bridgeLine(b)
+				}
+				return strings.Join(lines, "\n")
+			})
+		},
+	}
+}
+
+func bridgeDropCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     "drop NAME",
+		Aliases: []string{"rm"},
+		Short:   "Remove a bridge, and end the buttons that it made",
+		Args:    exactly("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := env.options.state.bridges()
+			all, err := bridge.ReadConfigs(path)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(all, func(b bridge.Config) bool { return b.Name == args[0] })
+			if i < 0 {
+				return parley.Refuse(parley.UnknownName, "there is no bridge %s", parley.Quoted(args[0], 40)).WithHint("parley bridge list shows them")
+			}
+			if err := bridge.WriteConfigs(path, slices.Delete(all, i, i+1)); err != nil {
+				return err
+			}
+			return env.print(map[string]string{"name": args[0]}, silent)
+		},
+	}
 }

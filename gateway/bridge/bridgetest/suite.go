@@ -1,0 +1,174 @@
+package bridgetest
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/internal/eventually"
+)
+
+// Node is a node with a bridge to a Place, and with another bridge of the same kind whose receiver never answers.
+type Node interface {
+	// Approve asks the host to approve a call with an input, and returns the form.
+	Approve(input string) (form string)
+	// Decide answers an approval as the host, elsewhere.
+	Decide(form, decision string)
+	// Cancel takes a form back.
+	Cancel(form string)
+	// Restart ends the node, and runs it again on the same state.
+	Restart()
+}
+
+// Place is where people are told. It takes the same telling once, as a receiver does.
+type Place interface {
+	// Told returns what it was told of a form, oldest first.
+	Told(form string) []Telling
+	// Refuse has it take nothing, or take again.
+	Refuse(bool)
+	// Refused returns how many tries it has refused.
+	Refused() int
+}
+
+// Telling is what a receiver was told of a form. Text is all that it has, as it came.
+type Telling struct {
+	Text    string
+	Open    bool
+	Buttons map[string]string // addresses by labels
+}
+
+// Run runs the suite.
+func Run(t *testing.T, open func(*testing.T) (Node, Place)) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Node, Place){
+		"told once":                  toldOnce,
+		"withdrawn when it ends":     withdrawn,
+		"a late press learns":        latePress,
+		"only a post answers":        onlyPost,
+		"a restart loses nothing":    restart,
+		"nothing is allowed unseen":  unseen,
+		"what is shown cannot trick": tricks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, place := open(t)
+			test(t, node, place)
+		})
+	}
+}
+
+// awaitTold blocks until a place was told so often of a form, and returns the last telling.
+func awaitTold(t *testing.T, p Place, form string, times int) Telling {
+	t.Helper()
+	eventually.Holds(t, "the receiver is told", func() bool { return len(p.Told(form)) >= times })
+	told := p.Told(form)
+	if len(told) != times {
+		t.Fatalf("told %d times, want %d: %+v", len(told), times, told)
+	}
+	return told[times-1]
+}
+
+func toldOnce(t *testing.T, n Node, p Place) {
+	form := n.Approve(`{"command":"ls"}`)
+	first := awaitTold(t, p, form, 1)
+	if !first.Open || len(first.Buttons) != 2 || !strings.Contains(first.Text, "ls") {
+		t.Fatalf("told %+v", first)
+	}
+	n.Restart()
+	awaitTold(t, p, n.Approve(`{"command":"later"}`), 1) // by then the first was looked at
+	awaitTold(t, p, form, 1)
+}
+
+func withdrawn(t *testing.T, n Node, p Place) {
+	answered, cancelled := n.Approve(`{"command":"ls"}`), n.Approve(`{"command":"rm"}`)
+	awaitTold(t, p, answered, 1)
+	awaitTold(t, p, cancelled, 1)
+	n.Decide(answered, "once")
+	n.Cancel(cancelled)
+	for form, status := range map[string]string{answered: "answered", cancelled: "cancelled"} {
+		if last := awaitTold(t, p, form, 2); last.Open || len(last.Buttons) > 0 || !strings.Contains(last.Text, status) {
+			t.Errorf("told %+v, want that it was %s", last, status)
+		}
+	}
+}
+
+func latePress(t *testing.T, n Node, p Place) {
+	form := n.Approve(`{"command":"ls"}`)
+	buttons := awaitTold(t, p, form, 1).Buttons
+	if status, text := press(t, http.MethodPost, buttons["Deny"]); status != http.StatusOK {
+		t.Fatalf("the first press: %d %s", status, text)
+	}
+	awaitTold(t, p, form, 2)
+	for _, label := range []string{"Allow once", "Deny"} {
+		if status, text := press(t, http.MethodPost, buttons[label]); status != http.StatusConflict || !strings.Contains(text, "was answered by") {
+			t.Errorf("a late press of %s: %d %s", label, status, text)
+		}
+	}
+}
+
+func onlyPost(t *testing.T, n Node, p Place) {
+	form := n.Approve(`{"command":"ls"}`)
+	allow := awaitTold(t, p, form, 1).Buttons["Allow once"]
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut} {
+		press(t, method, allow)
+	}
+	guessed := allow[:strings.LastIndex(allow, "/")-1] + "x/once"
+	if status, _ := press(t, http.MethodPost, guessed); status != http.StatusUnauthorized {
+		t.Errorf("a guessed address: %d", status)
+	}
+	if status, _ := press(t, http.MethodPost, strings.TrimSuffix(allow, "once")+"always"); status != http.StatusNotFound {
+		t.Errorf("an outcome that no button has: %d", status)
+	}
+	if status, text := press(t, http.MethodPost, allow); status != http.StatusOK {
+		t.Errorf("the form was answered before: %d %s", status, text)
+	}
+}
+
+func restart(t *testing.T, n Node, p Place) {
+	p.Refuse(true)
+	form := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the receiver refuses", func() bool { return p.Refused() > 0 })
+	n.Restart()
+	p.Refuse(false)
+	buttons := awaitTold(t, p, form, 1).Buttons
+	if status, text := press(t, http.MethodPost, buttons["Allow once"]); status != http.StatusOK {
+		t.Errorf("a button after a restart: %d %s", status, text)
+	}
+	awaitTold(t, p, form, 2)
+}
+
+func unseen(t *testing.T, n Node, p Place) {
+	form := n.Approve(`{"command":"ls ` + strings.Repeat("x", 5000) + ` && rm -r /"}`)
+	told := awaitTold(t, p, form, 1)
+	if _, allows := told.Buttons["Allow once"]; allows || len(told.Buttons) != 1 || len(told.Text) > 4000 {
+		t.Errorf("a call that is cut has the buttons %v in %d bytes", told.Buttons, len(told.Text))
+	}
+}
+
+func tricks(t *testing.T, n Node, p Place) {
+	form := n.Approve("{\"command\":\"ls \u202e\"}")
+	told := awaitTold(t, p, form, 1)
+	if _, allows := told.Buttons["Allow once"]; allows || strings.Contains(told.Text, "\u202e") || strings.Contains(told.Text, `\u202e"`) {
+		t.Errorf("hidden characters are shown: %q, %v", told.Text, told.Buttons)
+	}
+}
+
+// press sends a request as a button does.
+func press(t *testing.T, method, address string) (status int, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is read
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}

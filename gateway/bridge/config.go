@@ -1,0 +1,76 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os"
+	"regexp"
+
+	"parley"
+)
+
+// Config is a bridge of a node, as its file of settings has it.
+type Config struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	URL     string `json:"url"`
+	Network string `json:"network,omitempty"` // the nearest in which the receiver may be; default public
+	Address string `json:"address,omitempty"` // of the node, for its receivers
+	Key     string `json:"key,omitempty"`     // by which a webhook is signed
+	Token   string `json:"token,omitempty"`   // of the receiver's server
+}
+
+// name is how a bridge may be named. The name is part of a file's.
+var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// MaxBridges bounds the bridges of a node.
+const MaxBridges = 32
+
+// Check refuses with INVALID_ARGUMENT settings that no bridge can have.
+func (c Config) Check() error {
+	if !name.MatchString(c.Name) {
+		return parley.Refuse(parley.InvalidArgument, "%s is no name of a bridge", parley.Quoted(c.Name, 40)).WithHint("names are of a to z, 0 to 9 and -")
+	}
+	for _, address := range []string{c.URL, c.Address} {
+		u, err := url.Parse(address)
+		if address == c.Address && address == "" {
+			continue
+		}
+		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+			return parley.Refuse(parley.InvalidArgument, "%s is no address of a web server", parley.Quoted(address, 80))
+		}
+		if network, _ := ParseNetwork(c.Network); address == c.URL && u.Scheme == "http" && network == Public {
+			return parley.Refuse(parley.InvalidArgument, "a receiver in the public network needs https").WithHint("--network private or machine is for one that is nearer")
+		}
+	}
+	_, err := ParseNetwork(c.Network)
+	return err
+}
+
+// ReadConfigs reads a file of settings. There are none without the file.
+func ReadConfigs(path string) (all []Config, err error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err == nil && len(all) > MaxBridges {
+		err = parley.Refuse(parley.TooLarge, "a node has %d bridges at most", MaxBridges)
+	}
+	for _, c := range all {
+		err = errors.Join(err, c.Check())
+	}
+	return all, err
+}
+
+// WriteConfigs replaces a file of settings.
+func WriteConfigs(path string, all []Config) error {
+	b, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, b)
+}

@@ -1,0 +1,95 @@
+package bridge
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+
+	"parley"
+)
+
+// Network is how near an address may be.
+type Network string
+
+// The networks, from the farthest to the nearest.
+const (
+	Public  Network = "public"
+	Private Network = "private" // of an organisation or a home
+	Machine Network = "machine" // this machine
+)
+
+var networks = []Network{Public, Private, Machine}
+
+// ParseNetwork parses a network; "" is Public.
+func ParseNetwork(s string) (Network, error) {
+	if s == "" {
+		return Public, nil
+	}
+	if !slices.Contains(networks, Network(s)) {
+		return "", parley.Refuse(parley.InvalidArgument, "unknown network %s", parley.Quoted(s, 40)).WithHint("networks are public, private and machine")
+	}
+	return Network(s), nil
+}
+
+// shared has the networks that package netip does not treat as private, but that are not public.
+var shared = []netip.Prefix{
+	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
+}
+
+// NetworkOf returns the network of an address. An address that is not of one host is of this machine.
+func NetworkOf(ip netip.Addr) Network {
+	ip = ip.Unmap().WithZone("")
+	switch {
+	case !ip.IsValid() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || isOwn(ip):
+		return Machine
+	case ip.IsPrivate() || slices.ContainsFunc(shared, func(p netip.Prefix) bool { return p.Contains(ip) }):
+		return Private
+	}
+	return Public
+}
+
+// isOwn reports whether an address is one of this machine's.
+func isOwn(ip netip.Addr) bool {
+	addresses, _ := net.InterfaceAddrs() // an error leaves none
+	return slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		own, err := netip.ParsePrefix(a.String())
+		return err == nil && own.Addr().Unmap() == ip
+	})
+}
+
+// Client returns an HTTP client that connects to no address nearer than a network, whatever a name resolves to. It
+// follows no redirect, and uses no proxy.
+func Client(nearest Network) *http.Client {
+	d := net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if near := NetworkOf(at.Addr()); slices.Index(networks, near) > slices.Index(networks, nearest) {
+			return fmt.Errorf("the receiver's address is in the network %s, nearer than %s", near, nearest)
+		}
+		return nil
+	}}
+	return &http.Client{
+		Timeout:       15 * time.Second,
+		Transport:     &http.Transport{DialContext: d.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 16 << 10, IdleConnTimeout: time.Minute, MaxIdleConns: 4},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Taken reads the status of a receiver's response: nil if it took what was sent, ErrGone if it wants no more.
+func Taken(r *http.Response) error {
+	switch {
+	case r.StatusCode/100 == 2:
+		return nil
+	case r.StatusCode == http.StatusGone:
+		return ErrGone
+	}
+	return fmt.Errorf("the receiver answered with status %d", r.StatusCode)
+}

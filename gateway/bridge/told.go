@@ -1,0 +1,77 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"parley/capabilities"
+)
+
+// told is what a worker has told, in a file.
+type told struct {
+	path  string
+	For   string             `json:"for"`            // the address of the receiver
+	Gone  bool               `json:"gone,omitempty"` // the receiver wants no more
+	Forms map[string]*record `json:"forms"`
+}
+
+// record is what was told of a form.
+type record struct {
+	Revision uint64            `json:"revision"`
+	Grant    capabilities.ID   `json:"grant,omitzero"` // of the right in the buttons
+	Told     bool              `json:"told"`           // the receiver took it
+	Since    capabilities.Time `json:"since"`          // of the first try to tell this
+	Tries    int               `json:"tries"`
+	Ending   bool              `json:"ending,omitempty"` // the form has ended, and that is to be told
+
+	right []Button // with the secret, which is in no file
+}
+
+func readTold(path string) (*told, error) {
+	t := &told{path: path, Forms: map[string]*record{}}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return t, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, t)
+	}
+	if t.Forms == nil {
+		t.Forms = map[string]*record{}
+	}
+	return t, err
+}
+
+// write replaces the file. It returns when that is on disk.
+func (t *told) write() error {
+	b, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return WriteFile(t.path, b)
+}
+
+// WriteFile replaces a file that only its owner reads, and returns when that is on disk.
+func WriteFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // its mode is 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,297 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// waits are the times between the tries to tell the same, over four days. The last try is the one after the last.
+var waits = []time.Duration{
+	5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour, 24 * time.Hour,
+}
+
+// next returns when something is tried again after so many tries, from the time of the first. The jitter of up to a tenth
+// follows from the key, so a restart changes no time. It reports false if there is no further try.
+func next(key string, since capabilities.Time, tries int) (capabilities.Time, bool) {
+	if tries > len(waits) {
+		return 0, false
+	}
+	at := since
+	for i, w := range waits[:tries] {
+		sum := sha256.Sum256([]byte(key + "/" + strconv.Itoa(i)))
+		at = at.Add(w + time.Duration(binary.BigEndian.Uint32(sum[:])%1000)*w/10_000)
+	}
+	return at, true
+}
+
+// Options configure a Worker.
+type Options struct {
+	Name     string // of the bridge
+	For      string // the address of the receiver
+	Backend  api.Backend
+	Host     api.Principal // whose forms are told
+	Receiver Receiver
+	Base     func() string // the node's address for its receivers
+	File     string        // in which the worker keeps what it has told
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Worker tells one receiver of the open forms.
+type Worker struct {
+	Options
+	told *told
+}
+
+// NewWorker returns a worker with what it had told before.
+func NewWorker(o Options) (*Worker, error) {
+	t, err := readTold(o.File)
+	return &Worker{Options: o, told: t}, err
+}
+
+// Run tells the receiver until ctx ends, or the receiver is gone.
+func (w *Worker) Run(ctx context.Context) error {
+	agent, err := w.Backend.Agent(ctx, w.Host, "")
+	if err != nil {
+		return err
+	}
+	if w.told.For != w.For { // the name was another's before
+		if err := w.forget(ctx); err != nil {
+			return err
+		}
+	}
+	changed := make(chan struct{}, 1)
+	defer agent.Mail().Watch(func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	for ctx.Err() == nil && !w.told.Gone {
+		wake, err := w.round(ctx, agent)
+		if err != nil && ctx.Err() == nil {
+			w.Log.Warn("a bridge cannot look at the open forms", "bridge", w.Name, "error", err)
+			wake = w.now().Add(waits[0])
+		}
+		timer := time.NewTimer(time.Hour)
+		if wake != 0 {
+			timer.Reset(max(wake.Std().Sub(w.Now()), 10*time.Millisecond))
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// forget revokes the rights in what was told, and begins anew.
+func (w *Worker) forget(ctx context.Context) error {
+	for _, r := range w.told.Forms {
+		w.revoke(ctx, r)
+	}
+	w.told.For, w.told.Gone, w.told.Forms = w.For, false, map[string]*record{}
+	return w.told.write()
+}
+
+// Drop revokes the rights in what a bridge has told that is no more, and removes the file.
+func Drop(ctx context.Context, o Options) error {
+	w, err := NewWorker(o)
+	if err == nil {
+		err = w.forget(ctx)
+	}
+	if err == nil {
+		err = os.Remove(o.File)
+	}
+	return err
+}
+
+// IsGone reports whether the receiver of a bridge wanted no more, by the file of what it was told.
+func IsGone(file string) (bool, error) {
+	t, err := readTold(file)
+	return t.Gone, err
+}
+
+func (w *Worker) now() capabilities.Time { return capabilities.At(w.Now()) }
+
+// round tells what is due, and returns when something is due next; 0 for nothing.
+func (w *Worker) round(ctx context.Context, agent api.Agent) (wake capabilities.Time, err error) {
+	open := map[string]bool{}
+	for m, err := range agent.Mail().All(ctx, view.MessageFilter{All: true, Pending: true}) {
+		if err != nil {
+			return 0, err
+		}
+		id := m.MessageID.String()
+		open[id] = true
+		r := w.told.Forms[id]
+		if r == nil || r.Revision != m.AnswerRevision() {
+			if r != nil {
+				w.revoke(ctx, r)
+			}
+			r = &record{Revision: m.AnswerRevision(), Since: w.now()}
+			w.told.Forms[id] = r
+		}
+		if !r.Told {
+			wake = sooner(wake, w.try(ctx, &m, r))
+		}
+	}
+	for id, r := range w.told.Forms {
+		if open[id] || ctx.Err() != nil || w.told.Gone {
+			continue
+		}
+		at, err := w.end(ctx, agent, id, r)
+		if err != nil {
+			return 0, err
+		}
+		wake = sooner(wake, at)
+	}
+	return wake, nil
+}
+
+func sooner(a, b capabilities.Time) capabilities.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// end tells that a form has ended. A form that nobody was told of is forgotten.
+func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record) (capabilities.Time, error) {
+	ref, err := capabilities.ParseFormRef(id)
+	if err != nil {
+		return 0, err
+	}
+	m, err := agent.Message(ctx, ref)
+	if err != nil {
+		return 0, err
+	}
+	if !r.Ending {
+		if r.Tries == 0 {
+			delete(w.told.Forms, id)
+			return 0, w.told.write()
+		}
+		w.revoke(ctx, r)
+		*r = record{Revision: r.Revision, Since: w.now(), Ending: true}
+	}
+	at := w.try(ctx, &m, r)
+	if r.Told {
+		delete(w.told.Forms, id)
+		return 0, w.told.write()
+	}
+	return at, nil
+}
+
+// try tells of a form if that is due, and returns when it is due next. The try is on disk before it is made.
+func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabilities.Time {
+	if w.told.Gone || ctx.Err() != nil {
+		return 0
+	}
+	n := noticeOf(m, w.Base())
+	n.Key = n.Form.ULID.String() + "." + strconv.FormatUint(r.Revision, 10) + "." + map[bool]string{false: "open", true: "ended"}[r.Ending]
+	due, more := next(n.Key, r.Since, r.Tries)
+	if !more {
+		w.Log.Warn("a receiver has not taken what it was to be told, and is not told again", "bridge", w.Name, "form", n.Form.String())
+		r.Told = true
+		w.keep()
+		return 0
+	}
+	if r.Tries > 0 && due > w.now() && (r.Ending || r.right != nil || m.Digest == "") {
+		return due
+	}
+	if !r.Ending {
+		n.Buttons = w.buttons(ctx, m, r)
+	}
+	r.Tries++
+	if !w.keep() {
+		return w.now().Add(waits[0])
+	}
+	err := w.send(ctx, n, r.Ending)
+	switch {
+	case err == nil:
+		r.Told = true
+	case errors.Is(err, ErrGone):
+		w.told.Gone = true
+		w.Log.Warn("a receiver wants no more, and the bridge ends", "bridge", w.Name)
+	case ctx.Err() != nil:
+		return 0
+	default:
+		w.Log.Warn("a receiver has not taken what it was told", "bridge", w.Name, "form", n.Form.String(), "try", r.Tries, "error", err)
+		at, _ := next(n.Key, r.Since, r.Tries)
+		return max(at, w.now()+1)
+	}
+	w.keep()
+	return 0
+}
+
+// keep writes what was told, and reports whether it could.
+func (w *Worker) keep() bool {
+	err := w.told.write()
+	if err != nil {
+		w.Log.Error("what a bridge has told cannot be kept", "bridge", w.Name, "error", err)
+	}
+	return err == nil
+}
+
+func (w *Worker) send(ctx context.Context, n Notice, ended bool) error {
+	switch {
+	case !ended:
+		return w.Receiver.Tell(ctx, n)
+	case n.Status == string(view.StatusAnswered) || n.Status == string(view.StatusDeclined):
+		return w.Receiver.Settle(ctx, n)
+	}
+	return w.Receiver.Withdraw(ctx, n)
+}
+
+// buttons returns the buttons of an approval, with a right that is made for them. A right of an earlier process has a
+// secret that nobody knows any more, and is replaced.
+func (w *Worker) buttons(ctx context.Context, m *view.Message, r *record) []Button {
+	if m.Digest == "" || r.right != nil {
+		return r.right
+	}
+	w.revoke(ctx, r)
+	outcomes := []string{"once", "deny"}
+	if !isWhole(m) { // nobody allows what they do not see
+		outcomes = outcomes[1:]
+	}
+	made, err := w.Backend.Call(ctx, w.Host, "grant_answer", api.Typed{Value: api.GrantAnswerRequest{
+		FormRef: api.RefTo(m.MessageID.String()), Outcomes: outcomes, Uses: 1, Name: w.Name,
+	}})
+	if err != nil {
+		w.Log.Warn("a notice has no buttons", "bridge", w.Name, "error", err)
+		return nil
+	}
+	right := made.(view.AnswerRight)
+	r.Grant = right.Grant
+	at := w.Base() + AnswerPath + right.Secret + "/"
+	r.right = nil
+	for _, o := range outcomes {
+		r.right = append(r.right, Button{Label: map[string]string{"once": "Allow once", "deny": "Deny"}[o], Outcome: o, URL: at + o})
+	}
+	return r.right
+}
+
+// revoke ends the right in the buttons of what was told.
+func (w *Worker) revoke(ctx context.Context, r *record) {
+	if r.Grant.IsZero() {
+		return
+	}
+	_, err := w.Backend.Call(ctx, w.Host, "revoke", api.Typed{Value: api.RevokeRequest{Grant: r.Grant.String()}})
+	if err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has been dropped
+		w.Log.Warn("a right in a notice cannot be revoked", "bridge", w.Name, "grant", r.Grant.String(), "error", err)
+		return
+	}
+	r.Grant, r.right = capabilities.ID{}, nil
+}

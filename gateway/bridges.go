@@ -1,0 +1,188 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/gateway/api"
+	"parley/gateway/bridge"
+	"parley/gateway/bridge/ntfy"
+	"parley/gateway/bridge/webhook"
+	"parley/gateway/httpd"
+)
+
+// bridgeLook is the time between two looks at the settings of the bridges.
+const bridgeLook = time.Second
+
+// runBridges runs the bridges of a file of settings until ctx ends. When the file changes, it runs those of the new one.
+func (s *Server) runBridges(ctx context.Context, path string) {
+	for ctx.Err() == nil {
+		mark := markOf(path)
+		these, stop := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		s.startBridges(these, path, &running)
+		awaitChange(ctx, path, mark)
+		stop()
+		running.Wait()
+	}
+}
+
+// awaitChange blocks until a file has another mark, or ctx ends.
+func awaitChange(ctx context.Context, path, mark string) {
+	tick := time.NewTicker(bridgeLook)
+	defer tick.Stop()
+	for markOf(path) == mark {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// markOf returns a text that differs once a file was replaced.
+func markOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+}
+
+func (s *Server) startBridges(ctx context.Context, path string, running *sync.WaitGroup) {
+	all, err := bridge.ReadConfigs(path)
+	if err != nil {
+		s.log.Error("the settings of the bridges cannot be read", "error", err)
+		return
+	}
+	s.dropBridges(ctx, path, all)
+	for _, c := range all {
+		r, err := receiverOf(c)
+		var w *bridge.Worker
+		if err == nil {
+			w, err = bridge.NewWorker(bridge.Options{
+				Name: c.Name, For: c.Kind + " " + c.URL, Backend: s.backend, Host: s.backend.Local(), Receiver: r, Base: func() string { return s.baseFor(c) },
+				File: BridgeFile(path, c.Name), Log: s.log, Now: time.Now,
+			})
+		}
+		if err != nil {
+			s.log.Error("a bridge cannot begin", "bridge", c.Name, "error", err)
+			continue
+		}
+		running.Go(func() {
+			if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+				s.log.Error("a bridge has ended", "bridge", c.Name, "error", err)
+			}
+		})
+	}
+}
+
+// dropBridges revokes what bridges have told that are no more.
+func (s *Server) dropBridges(ctx context.Context, path string, all []bridge.Config) {
+	files, _ := filepath.Glob(BridgeFile(path, "*")) // the pattern is well formed
+	for _, file := range files {
+		if slices.ContainsFunc(all, func(c bridge.Config) bool { return file == BridgeFile(path, c.Name) }) {
+			continue
+		}
+		if err := bridge.Drop(ctx, bridge.Options{Backend: s.backend, Host: s.backend.Local(), File: file, Log: s.log, Now: time.Now}); err != nil {
+			s.log.Error("what a bridge has told cannot be revoked", "file", file, "error", err)
+		}
+	}
+}
+
+// CheckBridge refuses with INVALID_ARGUMENT settings that no bridge can have.
+func CheckBridge(c bridge.Config) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	_, err := receiverOf(c)
+	return err
+}
+
+// BridgeFile returns the path of what a bridge has told, for the file of settings.
+func BridgeFile(settings, name string) string {
+	return filepath.Join(filepath.Dir(settings), "bridge-"+name+".json")
+}
+
+// baseFor returns the address of this server for the receivers of a bridge.
+func (s *Server) baseFor(c bridge.Config) string {
+	if c.Address != "" {
+		return strings.TrimSuffix(c.Address, "/")
+	}
+	return s.tls.scheme() + "://" + s.Address()
+}
+
+// receiverOf returns the receiver of a bridge. It refuses with INVALID_ARGUMENT settings that it cannot have.
+func receiverOf(c bridge.Config) (bridge.Receiver, error) {
+	network, err := bridge.ParseNetwork(c.Network)
+	if err != nil {
+		return nil, err
+	}
+	switch c.Kind {
+	case "webhook":
+		key, err := webhook.ParseKey(c.Key)
+		return &webhook.Webhook{URL: c.URL, Key: key, Client: bridge.Client(network), Now: time.Now}, err
+	case "ntfy":
+		server, topic, err := ntfy.Parse(c.URL)
+		return &ntfy.Ntfy{Server: server, Topic: topic, Token: c.Token, Client: bridge.Client(network)}, err
+	}
+	return nil, parley.Refuse(parley.InvalidArgument, "unknown kind of bridge %s", parley.Quoted(c.Kind, 40)).WithHint("kinds are ntfy and webhook")
+}
+
+// answerPage asks before it answers, since programs follow links too, and shows how the form ended.
+var answerPage = template.Must(template.New("answer").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title>
+<main><h1>{{.Title}}</h1>{{with .Text}}<p>{{.}}</p>{{end}}{{if .Ask}}<form method="post"><button>{{.Ask}}</button></form>{{end}}</main></html>
+`))
+
+type answerShown struct{ Title, Text, Ask string }
+
+// serveAnswer answers a form by the right in the path, which is authority enough: the request has no token. Only a POST
+// answers. It reports whether the path is such an address.
+func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
+	path, ok := strings.CutPrefix(r.URL.Path, bridge.AnswerPath)
+	if !ok {
+		return false
+	}
+	secret, outcome, _ := strings.Cut(path, "/")
+	if err := s.sessions.Attempt(r); err != nil {
+		httpd.Refuse(w, err, 0)
+		return true
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+	w.Header().Set("Referrer-Policy", "no-referrer") // the address is a secret
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	label := map[string]string{"once": "Allow once", "deny": "Deny", "decline": "Decline"}[outcome]
+	switch {
+	case label == "":
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is no such answer"), http.StatusNotFound)
+	case isRead(r.Method):
+		s.showAnswer(w, http.StatusOK, answerShown{Title: label + "?", Ask: label})
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "an answer is posted"), http.StatusMethodNotAllowed)
+	default:
+		_, err := s.backend.AnswerWith(r.Context(), api.AnswerWithRequest{Secret: secret, Outcome: outcome})
+		if err != nil {
+			s.monitor.Failed(r.Context(), "answer_with", err)
+			s.showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "Not answered", Text: parley.AsError(err).Message})
+			return true
+		}
+		s.showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
+	}
+	return true
+}
+
+func (s *Server) showAnswer(w http.ResponseWriter, status int, shown answerShown) {
+	w.WriteHeader(status)
+	_ = answerPage.Execute(w, shown) // the error is that of a client that has gone away
+}

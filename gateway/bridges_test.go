@@ -1,0 +1,307 @@
+package gateway
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/bridge"
+	"parley/gateway/bridge/bridgetest"
+	"parley/gateway/bridge/webhook"
+	"parley/internal/eventually"
+)
+
+// place is a server that takes tellings in a receiver's own protocol.
+type place struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	told    map[string][]bridgetest.Telling
+	seen    map[string]bool
+	refuse  bool
+	status  int
+	refused int
+}
+
+// newPlace returns a place. Read reads the form, a key and the telling of a request.
+func newPlace(t *testing.T, read func(*http.Request, []byte) (form, key string, told bridgetest.Telling)) *place {
+	t.Helper()
+	p := &place{told: map[string][]bridgetest.Telling{}, seen: map[string]bool{}, status: http.StatusInternalServerError}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		form, key, told := read(r, body)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.refuse {
+			p.refused++
+			w.WriteHeader(p.status)
+			return
+		}
+		if !p.seen[key] {
+			p.seen[key] = true
+			p.told[form] = append(p.told[form], told)
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *place) Told(form string) []bridgetest.Telling {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told[strings.Split(form, "@")[0]]
+}
+
+func (p *place) Refuse(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = on
+}
+
+func (p *place) Refused() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
+}
+
+// bridged is a node with bridges.
+type bridged struct {
+	*testServer
+	fae string
+}
+
+// openBridged returns a node with a bridge, and another whose receiver never answers.
+func openBridged(t *testing.T, c bridge.Config) *bridged {
+	t.Helper()
+	release := make(chan struct{})
+	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(dead.Close)
+	t.Cleanup(func() { close(release) })
+	h := openTestServer(t)
+	b := &bridged{testServer: h}
+	fae, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.fae = fae.ID().String()
+	unanswered := c
+	unanswered.Name, unanswered.URL = "dead", dead.URL+"/topic"
+	if err := bridge.WriteConfigs(filepath.Join(h.folder, "bridges.json"), []bridge.Config{unanswered, c}); err != nil {
+		t.Fatal(err)
+	}
+	b.Restart()
+	return b
+}
+
+func (b *bridged) agent() *actors.Agent {
+	b.t.Helper()
+	a, err := b.node.ActAs(b.t.Context(), "fae")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return a
+}
+
+func (b *bridged) Approve(input string) string {
+	b.t.Helper()
+	p, err := b.agent().Approve(b.t.Context(), actors.Approval{Tool: "Bash", Input: input})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return p.Form.String()
+}
+
+func (b *bridged) ref(form string) capabilities.FormRef {
+	b.t.Helper()
+	ref, err := capabilities.ParseFormRef(form)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return ref
+}
+
+func (b *bridged) Decide(form, decision string) {
+	b.t.Helper()
+	values := map[string]capabilities.Value{"decision": capabilities.String(decision)}
+	if _, err := b.node.Host().Answer(b.t.Context(), actors.Answer{Form: b.ref(form), Values: values}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bridged) Cancel(form string) {
+	b.t.Helper()
+	if _, err := b.agent().Cancel(b.t.Context(), b.ref(form), ""); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bridged) Restart() {
+	b.t.Helper()
+	b.close()
+	b.open(func(s *Server) { s.bridges = filepath.Join(b.folder, "bridges.json") })
+}
+
+// openWebhook returns a node with a webhook, and its receiver, which checks the signatures.
+func openWebhook(t *testing.T) (*bridged, *place) {
+	t.Helper()
+	text, err := webhook.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := webhook.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(webhook.PublicKey(key), "whpk_"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, func(r *http.Request, body []byte) (form, id string, told bridgetest.Telling) {
+		id = r.Header.Get("Webhook-Id")
+		signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(r.Header.Get("Webhook-Signature"), "v1a,"))
+		if err != nil || !ed25519.Verify(public, []byte(id+"."+r.Header.Get("Webhook-Timestamp")+"."+string(body)), signature) {
+			t.Errorf("the signature is wrong: %v", err)
+		}
+		var sent struct {
+			Type string
+			Data struct {
+				Form    string
+				Buttons []struct{ Label, URL string }
+			}
+		}
+		if err := json.Unmarshal(body, &sent); err != nil {
+			t.Error(err)
+		}
+		told = bridgetest.Telling{Text: string(body), Open: sent.Type == "form.opened", Buttons: map[string]string{}}
+		for _, b := range sent.Data.Buttons {
+			told.Buttons[b.Label] = b.URL
+		}
+		return strings.Split(sent.Data.Form, "@")[0], id, told
+	})
+	return openBridged(t, bridge.Config{Name: "hook", Kind: "webhook", URL: p.URL + "/in", Network: "machine", Key: text}), p
+}
+
+func TestWebhookKeepsPromises(t *testing.T) {
+	bridgetest.Run(t, func(t *testing.T) (bridgetest.Node, bridgetest.Place) { return openWebhook(t) })
+}
+
+func TestNtfyKeepsPromises(t *testing.T) {
+	bridgetest.Run(t, func(t *testing.T) (bridgetest.Node, bridgetest.Place) {
+		p := newPlace(t, func(r *http.Request, body []byte) (form, key string, told bridgetest.Telling) {
+			var sent struct {
+				Topic    string
+				Sequence string `json:"sequence_id"`
+				Title    string
+				Message  string
+				Actions  []struct{ Action, Label, URL, Method string }
+			}
+			if err := json.Unmarshal(body, &sent); err != nil {
+				t.Error(err)
+			}
+			if r.Method != http.MethodPost || r.URL.Path != "/" || sent.Topic != "topic" || sent.Title == "" || r.Header.Get("Authorization") != "Bearer tk_1" {
+				t.Errorf("published %s %s %s with %q", r.Method, r.URL, body, r.Header.Get("Authorization"))
+			}
+			told = bridgetest.Telling{Text: sent.Title + "\n" + sent.Message, Open: strings.HasPrefix(sent.Title, "Question"), Buttons: map[string]string{}}
+			for _, a := range sent.Actions {
+				if a.Action != "http" || a.Method != http.MethodPost {
+					t.Errorf("a button is %+v", a)
+				}
+				told.Buttons[a.Label] = a.URL
+			}
+			return sent.Sequence, sent.Sequence + sent.Title, told // the server replaces what has the same sequence
+		})
+		return openBridged(t, bridge.Config{Name: "phone", Kind: "ntfy", URL: p.URL + "/topic", Network: "machine", Token: "tk_1"}), p
+	})
+}
+
+func TestGoneReceiverEndsBridge(t *testing.T) {
+	n, p := openWebhook(t)
+	p.mu.Lock()
+	p.status, p.refuse = http.StatusGone, true
+	p.mu.Unlock()
+	first := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the receiver says that it is gone", func() bool { return p.Refused() == 1 })
+	n.Restart()
+	p.Refuse(false)
+	n.Approve(`{"command":"rm"}`)
+	n.Restart() // waits for the workers
+	if len(p.Told(first)) > 0 || p.Refused() != 1 {
+		t.Errorf("a receiver that is gone was told: %v, refused %d", p.Told(first), p.Refused())
+	}
+}
+
+// TestDroppedBridgeEndsItsButtons also checks that a running node takes up a change of its settings.
+func TestDroppedBridgeEndsItsButtons(t *testing.T) {
+	n, p := openWebhook(t)
+	form := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the receiver is told", func() bool { return len(p.Told(form)) == 1 })
+	settings := filepath.Join(n.folder, "bridges.json")
+	if err := bridge.WriteConfigs(settings, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "what the bridges have told is removed", func() bool {
+		left, err := filepath.Glob(BridgeFile(settings, "*"))
+		return err == nil && len(left) == 0
+	})
+	resp, err := http.Post(p.Told(form)[0].Buttons["Allow once"], "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a button of a bridge that was dropped: %d", resp.StatusCode)
+	}
+	grants, err := n.node.Host().Names().Grants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range grants {
+		if len(g.Outcomes) > 0 && g.Revoked == 0 {
+			t.Errorf("the right %+v is left", g)
+		}
+	}
+}
+
+// TestAnswerPageRunsNothing checks the page behind a button, which is for everybody who has its address.
+func TestAnswerPageRunsNothing(t *testing.T) {
+	n, p := openWebhook(t)
+	form := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the receiver is told", func() bool { return len(p.Told(form)) == 1 })
+	resp, err := http.Get(p.Told(form)[0].Buttons["Deny"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is read
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	for _, h := range []struct{ name, want string }{{"Content-Security-Policy", "default-src 'none'"}, {"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-store"}} {
+		if got := resp.Header.Get(h.name); !strings.Contains(got, h.want) {
+			t.Errorf("%s: %q", h.name, got)
+		}
+	}
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(b), "<button>Deny</button>") || strings.Contains(string(b), "pla_") {
+		t.Errorf("%d %s", resp.StatusCode, b)
+	}
+}
