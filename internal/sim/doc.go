@@ -16,6 +16,13 @@
 //	go test ./internal/sim -run TestSchedules -sim.for 8h
 //	go test ./internal/sim -run TestSchedules -sim.seed 4711
 //
+// The steps and their choices are made fewer, and what nodes without a part in the failure did is left out.
+//
+// Archiving is not modelled. What leaves the log is moved between files by package persistence, without a mailbox: old
+// messages are read back by version from both alike. A model of it would test itself. Its crashes are tested with the
+// real parts: TestKilledArchiverLeavesAWholeLog, TestFullDiskWhileArchiving and TestPowerCuts of package persistence, and
+// TestKilledWhileItArchives and TestPowerCutsOfANode of package actors.
+//
 // It does not promise that actors and persistence do what the models do. Their own tests, with kills, partitions and
 // failing disks, are for that.
 package sim

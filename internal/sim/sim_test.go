@@ -52,6 +52,7 @@ func report(t *testing.T, seed uint64, s Schedule, broken string) {
 	s = shrink(s, broken)
 	var seen [states]int
 	broken, lines := run(s, &seen, true)
+	lines = condense(lines, broken)
 	t.Fatalf("seed %d: %s\n%d steps, found in %v:\n%s\nwhat happened:\n%s\n%s", seed, broken, len(s.Steps), time.Since(began).Round(time.Millisecond), s, strings.Join(lines, "\n"), broken)
 }
 
