@@ -23,6 +23,7 @@ type facts struct {
 	granted  []capabilities.ID
 	amended  map[amendment]string // the question of each revision, in the home's log
 	reminded map[capabilities.ID]uint32
+	ballots  map[ballot]bool // votes in the home's log
 
 	amendmentRefused map[capabilities.ID]bool
 	waits            []*waiting
@@ -48,7 +49,7 @@ func newFacts() facts {
 		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*box][]capabilities.ID{}, place: map[[2]*box]map[capabilities.ID]int{},
 		received: map[[2]*box]int{}, skipped: map[[2]*box][]capabilities.ID{}, refused: map[capabilities.ID]map[*box]bool{}, mayReach: map[reach]bool{},
 		forged: map[capabilities.ID]bool{}, amended: map[amendment]string{}, reminded: map[capabilities.ID]uint32{},
-		amendmentRefused: map[capabilities.ID]bool{},
+		amendmentRefused: map[capabilities.ID]bool{}, ballots: map[ballot]bool{},
 	}
 }
 
@@ -122,7 +123,12 @@ func (b *box) check(e events.Event) {
 		b.reminded(e)
 	case *events.FormRouted:
 		b.routed(e)
+	case *events.VoteCast:
+		b.voted(e)
+	case *events.VoteWithdrawn:
+		b.withdrawn(e)
 	case *events.FormAnswered:
+		b.elected(e.Form, e.By)
 		b.settles(e.Form, answeredText(e))
 		b.decided(e.Form, e.By, textOf(e.Values))
 	case *events.FormCancelled:

@@ -7,7 +7,7 @@
 //
 // Checked is, from what the durable logs say: a form is settled once and for all its holders alike, and the settlement is
 // of the question that its agent was shown; reminders and escalations come once, when they are due, and never after the
-// deadline; nobody who may answer a form is taken away from it; mail arrives in order and once; what was acknowledged is durable; nobody is reached without a grant, or by a revoked one; quotas are
+// deadline; a form that needs several answers is answered by as many principals on its last question, and all see the same votes; nobody who may answer a form is taken away from it; mail arrives in order and once; what was acknowledged is durable; nobody is reached without a grant, or by a revoked one; quotas are
 // kept; a state is the fold of its log; and when the world comes to rest, every client has its result, every outbox is
 // empty and every waiter knows the outcome.
 //

@@ -22,6 +22,8 @@ type formFacts struct {
 	route    *events.Route
 	holders  []capabilities.ID // at the form's home
 	notified []capabilities.ID // those of the last reminder
+
+	votes map[capabilities.ID]events.VoteCast // by principal
 }
 
 // amendment is a revision of a form.
@@ -42,6 +44,9 @@ func (w *world) route(c *mailbox.RequestForm, b *box, d *draw) {
 	}
 	for range 1 + d.n(2) {
 		c.Escalate = append(c.Escalate, mailbox.Escalation{After: 1 + events.Delay(d.n(60)), To: w.path(b, d)})
+	}
+	if d.oneIn(2) {
+		w.severalNeeded(c, d)
 	}
 }
 
@@ -108,6 +113,7 @@ func (b *box) amended(e *events.FormAmended) {
 		w.failf("%s has %q as revision %d of form %s, and its home %q", b.name, e.Description, e.Revision, e.Form.ULID, w.facts.amended[key])
 	}
 	c.revision, c.question = e.Revision, e.Description
+	c.voided(e.Revision)
 }
 
 // noteAmendment notes an amendment that meets an answer under way.
@@ -207,6 +213,7 @@ func (w *world) checkCopy(b *box, copied, home *mailbox.Form) {
 	if copied.Revision() != home.Revision() && !w.facts.amendmentRefused[home.ID] {
 		w.failf("%s has revision %d of form %s, and its home %d", b.name, copied.Revision(), home.ID.ULID, home.Revision())
 	}
+	w.checkVotes(b, copied, home)
 	notified := w.box(home.From).shadow.copies[home.ID].notified
 	if home.Reminded != nil && slices.Contains(notified, b.id) && (copied.Reminded == nil || copied.Reminded.N != home.Reminded.N) {
 		w.failf("%s has not the last reminder of form %s", b.name, home.ID.ULID)

@@ -342,8 +342,11 @@ func (w *world) client(b *box, d *draw) {
 	switch call := d.n(32); call {
 	case 0, 1, 2, 3, 25, 26, 31:
 		c := mailbox.RequestForm{To: w.path(b, d), Description: "d1", Fields: formFields, Schema: w.schema}
-		if call == 31 {
+		if call == 31 || call == 3 {
 			w.route(&c, b, d)
+		}
+		if call == 2 {
+			w.severalNeeded(&c, d)
 		}
 		if d.oneIn(6) {
 			c.Deadline = b.node.now() + 1 + capabilities.Time(d.n(200))
@@ -361,6 +364,9 @@ func (w *world) client(b *box, d *draw) {
 			w.answer(b, form, r, d.oneIn(4), d.oneIn(2))
 		}
 	case 16, 19, 20, 21, 27:
+		if w.raceVotes(d) {
+			return
+		}
 		if form, ok := pick(d, w.facts.shared[max(len(w.facts.shared)-3, 0):]); ok {
 			w.race(form, d)
 		}
@@ -401,6 +407,7 @@ func (w *world) client(b *box, d *draw) {
 		if form, ok := w.form(b, d, false); ok {
 			w.await(b, form, &wait{})
 		}
+		w.withdrawAny(b)
 	}
 }
 

@@ -42,6 +42,9 @@ const (
 	deadlineWins
 	queuedBehindFull
 	crashAtRefusal
+	voteCast
+	voteWithdrawn
+	votesSettle
 	states int = iota
 )
 
@@ -84,6 +87,9 @@ var stateNames = [states]string{
 	"a deadline wins over a reminder or an escalation",
 	"appends wait behind a commit that meets a full disk",
 	"a node crashes in a window in which it has refused a copy",
+	"an answer is a vote",
+	"a vote is withdrawn",
+	"several votes settle a form",
 }
 
 // String returns the state in words.

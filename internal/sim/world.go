@@ -26,6 +26,7 @@ type world struct {
 	limits mailbox.Limits
 	peers  mailbox.Amounts
 	schema *form.Schema
+	votes  *form.Schema // of voteFields
 
 	facts facts
 	seen  *[states]int
@@ -59,6 +60,7 @@ var formFields = []events.Field{{Name: "f"}, {Name: "who", Type: events.Capabili
 type base struct {
 	disks  [][]events.Section // by box
 	schema *form.Schema
+	votes  *form.Schema
 }
 
 var bases = map[int]*base{} // by number of nodes
@@ -88,7 +90,7 @@ func newWorld(nodes int, seen *[states]int, log bool) *world {
 		bases[nodes] = known
 	}
 	w.ids = 1000 // the same, whether the base was known or not
-	w.schema = known.schema
+	w.schema, w.votes = known.schema, known.votes
 	for i, b := range w.all {
 		b.disk = slices.Clone(known.disks[i])
 		b.shadow = newShadow()
@@ -150,6 +152,9 @@ func (w *world) found() *base {
 	if known.schema, err = form.Compile(formFields); err != nil {
 		w.failf("the fields: %v", err)
 	}
+	if known.votes, err = form.Compile(voteFields); err != nil {
+		w.failf("the fields: %v", err)
+	}
 	return known
 }
 
@@ -181,7 +186,7 @@ func (w *world) quotaed(from, to *box, c mailbox.Command) mailbox.Command {
 	case mailbox.RemoteDelivery:
 		c.Quotas = quotas
 		if c.Form != nil {
-			c.Schema = w.schema
+			c.Schema = w.schemaOf(c.Form.Fields)
 		}
 		return c
 	case mailbox.MintCapability:
@@ -189,12 +194,15 @@ func (w *world) quotaed(from, to *box, c mailbox.Command) mailbox.Command {
 		return c
 	case mailbox.RemoteAnswer:
 		c.Schema = w.schema
+		if m, err := to.find(c.Form); err == nil {
+			c.Schema = w.schemaOf(m.Form.Fields)
+		}
 		return c
 	case mailbox.RecordAmendment:
 		c.Quotas = quotas
 		return c
 	case mailbox.RemoteAmendment:
-		c.Quotas, c.Schema = quotas, w.schema
+		c.Quotas, c.Schema = quotas, w.schemaOf(c.Amendment.Fields)
 		return c
 	}
 	return c
