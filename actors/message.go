@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -63,6 +64,31 @@ func (a *Agent) Restore(ctx context.Context, ref capabilities.FormRef) error {
 // brings it back now.
 func (a *Agent) Snooze(ctx context.Context, ref capabilities.FormRef, until capabilities.Time) error {
 	return a.do(ctx, mailbox.SnoozeMessage{Message: ref, Until: until})
+}
+
+// Move moves messages between the lists of the inbox in one commit. It returns why each is refused, in their order; nil for
+// those that are moved.
+func (a *Agent) Move(ctx context.Context, c mailbox.MoveMessages) ([]error, error) {
+	return call(ctx, a, moveMessages{c})
+}
+
+type moveMessages struct{ command mailbox.MoveMessages }
+
+func (m moveMessages) handle(b *mailboxActor) (refused []error, err error) {
+	now := b.node.now()
+	evs, err := recalled(b, func() (evs []events.Event, err error) {
+		evs, refused = b.state.MoveEach(b.node.accounts.limits(b.reg.id, now), m.command, now, b.node.newID)
+		for _, err := range refused {
+			if absent, ok := errors.AsType[*mailbox.Absent](err); ok {
+				return nil, absent
+			}
+		}
+		return evs, nil
+	})
+	if err != nil || len(evs) == 0 {
+		return refused, err
+	}
+	return refused, b.commit(now, evs)
 }
 
 // Prompt sends an agent a message to work on, in plain words. If it has a program that is not running yet, that runs

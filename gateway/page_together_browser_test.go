@@ -11,6 +11,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox"
 )
 
@@ -153,6 +154,31 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 		t.Error("it is allowed")
 	}
 	b.reads("#empty", "Nothing needs you")
+	b.checkNoFaults()
+}
+
+// TestPickedMessagesMoveInOneCall snoozes two forms and takes it back. Each is one call and one commit.
+func TestPickedMessagesMoveInOneCall(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for range 3 {
+		h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelectorAll(".entry").length === 3`)
+	b.run(`const ask = fetch;
+		window.calls = [];
+		window.fetch = (to, ...more) => { if (/rpc.(snooze|move_messages|dismiss)/.test(to)) calls.push(to.split('/').pop()); return ask(to, ...more); };`)
+	b.run(`document.querySelector(".entry > a").focus()`)
+	b.press("xjx")
+	b.reads(".bulk .picked", "2 picked")
+	b.run(`document.querySelector('.bulk button[value^="snooze-"]').click()`)
+	b.reads("#news", "Snoozed: 2")
+	b.until(`document.querySelectorAll(".entry").length === 1 && calls.join() === 'move_messages'`)
+	b.click(".toast p button")
+	b.until(`document.querySelectorAll(".entry").length === 3 && calls.join() === 'move_messages,move_messages'`)
 	b.checkNoFaults()
 }
 

@@ -77,6 +77,64 @@ func (c RestoreMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 	return []events.Event{&events.MessageRestored{Number: n}}, nil
 }
 
+// MoveMessages moves messages between the lists of the inbox: each is dismissed, restored or snoozed until a time.
+type MoveMessages struct {
+	Messages []capabilities.FormRef
+	Do       string // dismiss, restore or snooze
+	Until    capabilities.Time
+}
+
+// command returns the command for one of the messages.
+func (c MoveMessages) command(ref capabilities.FormRef) (Command, error) {
+	switch c.Do {
+	case "dismiss":
+		return DismissMessage{Message: ref}, nil
+	case "restore":
+		return RestoreMessage{Message: ref}, nil
+	case "snooze":
+		return SnoozeMessage{Message: ref, Until: c.Until}, nil
+	}
+	return nil, parley.Refuse(parley.InvalidArgument, "%s is nothing that is done with several messages: dismiss, restore or snooze", parley.Quoted(c.Do, 40))
+}
+
+// MoveEach returns the events that move the messages, and why each message is refused, in their order. Quotas and bounds
+// hold for all together. A message that is named twice is moved once. A refusal is Absent if a message is not in memory.
+func (s *State) MoveEach(l *Limits, c MoveMessages, now capabilities.Time, ids IDs) (evs []events.Event, refused []error) {
+	refused = make([]error, len(c.Messages))
+	seen := make(map[uint64]bool, len(c.Messages))
+	snoozed := len(s.Mail.snoozed)
+	for i, ref := range c.Messages {
+		n, err := s.Mail.number(ref)
+		if refused[i] = err; err != nil || seen[n] {
+			continue
+		}
+		seen[n] = true
+		made, err := s.moveOne(l, c, ref, evs, now, ids)
+		if _, before := s.Mail.snoozed[n]; err == nil && len(made) > 0 && c.Do == "snooze" && !before {
+			if snoozed++; snoozed > maxSnoozed {
+				err = parley.Refuse(parley.TooLarge, "%d messages are snoozed at most", maxSnoozed)
+			}
+		}
+		if refused[i] = err; err == nil {
+			evs = append(evs, made...)
+		}
+	}
+	return evs, refused
+}
+
+// moveOne returns the events that move one message within quotas, behind the events before.
+func (s *State) moveOne(l *Limits, c MoveMessages, ref capabilities.FormRef, before []events.Event, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	one, err := c.command(ref)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.Decide(one, now, ids)
+	if err != nil || l == nil || !Spends(one) {
+		return made, err
+	}
+	return made, l.check(s.Account.Own(now), s.ownGrowth(slices.Concat(before, made)))
+}
+
 // MarkMessages marks messages that the agent received as read or, with Unread, as not read. It has no effect on messages
 // that are done: see Counts.
 type MarkMessages struct {

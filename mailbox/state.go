@@ -165,12 +165,7 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 	if err != nil || l == nil || !Spends(c) {
 		return evs, err
 	}
-	var growth Amounts
-	for _, e := range evs {
-		for q, n := range ownChange(s, e) {
-			growth[q] += n
-		}
-	}
+	growth := s.ownGrowth(evs)
 	if _, makes := c.(CreateAgent); makes {
 		growth[QuotaAgents] = 1
 	}
@@ -178,6 +173,16 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 		return nil, err
 	}
 	return evs, nil
+}
+
+// ownGrowth returns what events add to the agent's own use.
+func (s *State) ownGrowth(evs []events.Event) (growth Amounts) {
+	for _, e := range evs {
+		for q, n := range ownChange(s, e) {
+			growth[q] += n
+		}
+	}
+	return growth
 }
 
 // Spends reports whether quotas apply to a command. They do not apply to commands that free something, nor to those

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,54 +105,81 @@ func adoptCommand(env *environment) *cobra.Command {
 func dismissCommand(env *environment) *cobra.Command {
 	undo := false
 	c := &cobra.Command{
-		Use:   "dismiss NUMBER",
-		Short: "Drop a message from view",
-		Long: `Drops a message from the inbox. It keeps its number and stays in the log and in "inbox --all"; a form that
-is dismissed stays open. --undo brings a message back into view.`,
-		Example:           "  parley dismiss 2\n  parley dismiss 2 --undo",
-		Args:              exactly("NUMBER"),
+		Use:   "dismiss NUMBER...",
+		Short: "Drop messages from view",
+		Long: `Drops messages from the inbox. They keep their numbers and stay in the log and in "inbox --all"; a form that
+is dismissed stays open. --undo brings messages back into view. Several are dropped at once, also if one of them is refused.`,
+		Example:           "  parley dismiss 2\n  parley dismiss 2 5 7\n  parley dismiss 2 --undo",
+		Args:              atLeast("NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
-			operation, done := "dismiss", "dismissed"
+			what, done := "dismiss", "dismissed"
 			if undo {
-				operation, done = "restore_message", "restored"
+				what, done = "restore", "restored"
 			}
-			err := env.call(c.Context(), operation, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil)
-			if err != nil {
-				return err
-			}
-			return env.print(map[string]string{done: args[0]}, silent)
+			return moveMessages(c.Context(), env, api.MoveMessagesRequest{Do: what}, args, map[string]any{}, done)
 		},
 	}
-	c.Flags().BoolVar(&undo, "undo", false, "bring the message back into view")
+	c.Flags().BoolVar(&undo, "undo", false, "bring the messages back into view")
 	return c
 }
 
 func snoozeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "snooze NUMBER WHEN",
-		Short: "Put a message off until later",
-		Long: `Takes a message out of what waits, until a time. Then it comes back as new, also if the node was down at that time.
+		Use:   "snooze NUMBER... WHEN",
+		Short: "Put messages off until later",
+		Long: `Takes messages out of what waits, until a time. Then they come back as new, also if the node was down at that time.
 WHEN is a time from now (2h, 3d), a time of day (14:00), tomorrow (at nine), a date (at nine) or a moment. "off" brings the
-message back now. The deadline of a form stays. "parley inbox --snoozed" lists what is snoozed.`,
-		Example:           "  parley snooze 2 2h\n  parley snooze 2 tomorrow\n  parley snooze 2 2026-01-31T12:00:00Z\n  parley snooze 2 off",
-		Args:              exactly("NUMBER", "WHEN"),
+messages back now. The deadline of a form stays. "parley inbox --snoozed" lists what is snoozed.`,
+		Example:           "  parley snooze 2 2h\n  parley snooze 2 5 tomorrow\n  parley snooze 2 2026-01-31T12:00:00Z\n  parley snooze 2 off",
+		Args:              atLeast("NUMBER", "WHEN"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending),
 		RunE: func(c *cobra.Command, args []string) error {
-			until, err := terminal.Later(args[1], time.Now())
+			which, when := args[:len(args)-1], args[len(args)-1]
+			until, err := terminal.Later(when, time.Now())
 			if err != nil {
 				return usage(c, "%v", err)
 			}
-			r := api.SnoozeRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}
+			r := api.MoveMessagesRequest{Do: "snooze"}
 			if !until.IsZero() {
 				r.Until = capabilities.At(until)
 			}
-			if err := env.call(c.Context(), "snooze", r, nil); err != nil {
-				return err
-			}
-			return env.print(map[string]any{"snoozed": args[0], "until": r.Until}, silent)
+			return moveMessages(c.Context(), env, r, which, map[string]any{"until": r.Until}, "snoozed")
 		},
 	}
+}
+
+// moveMessages moves messages, those of one call together, and prints which were moved, under a name. Its error names those
+// that were refused.
+func moveMessages(ctx context.Context, env *environment, r api.MoveMessagesRequest, which []string, print map[string]any, done string) error {
+	r.Acting = env.acting()
+	var failed []error
+	moved := slices.Clone(which)
+	for some := range slices.Chunk(which, api.MaxMoved) {
+		r.Messages = nil
+		for _, w := range some {
+			r.Messages = append(r.Messages, api.RefTo(w))
+		}
+		var got api.MoveMessagesResponse
+		if err := env.call(ctx, "move_messages", r, &got); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, u := range got.Refused {
+			if len(which) == 1 {
+				return u.Error
+			}
+			named := cmp.Or(string(u.Number), string(u.ID))
+			failed = append(failed, fmt.Errorf("%s: %w", named, u.Error))
+			moved = slices.DeleteFunc(moved, func(m string) bool { return m == named })
+		}
+	}
+	if print[done] = any(moved); len(which) == 1 {
+		print[done] = which[0]
+	}
+	if len(moved) == 0 {
+		return errors.Join(failed...)
+	}
+	return errors.Join(append(failed, env.print(print, silent))...)
 }
 
 // silent is the text of a command without output.

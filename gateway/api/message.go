@@ -1,6 +1,7 @@
 package api
 
 import (
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 )
@@ -33,6 +34,30 @@ type SnoozeRequest struct {
 	Acting
 	FormRef
 	Until capabilities.Time `json:"until,omitzero"`
+}
+
+// MaxMoved bounds the messages of one move_messages.
+const MaxMoved = 256
+
+// MoveMessagesRequest does one thing with several messages, in one commit: it dismisses, restores or snoozes them. A repeated
+// call changes nothing.
+type MoveMessagesRequest struct {
+	Acting
+	Messages []FormRef         `json:"messages"` // at most 256
+	Do       string            `json:"do"`       // dismiss, restore or snooze
+	Until    capabilities.Time `json:"until,omitzero"`
+}
+
+// MoveMessagesResponse has the number of messages that are where they were to be, and why the others are not.
+type MoveMessagesResponse struct {
+	Moved   int       `json:"moved"`
+	Refused []Unmoved `json:"refused,omitempty"`
+}
+
+// Unmoved is a message as it was named, and why it was not moved.
+type Unmoved struct {
+	FormRef
+	Error *parley.Error `json:"error"`
 }
 
 // MarkReadRequest marks messages as read, or with Unread as not read: at most 1,000, or without Numbers the newest 1,000

@@ -105,6 +105,7 @@ func Operations() []Operation {
 		of[MessageRequest, Done]("dismiss", ScopeAnswer, 0),
 		of[MessageRequest, Done]("restore_message", ScopeAnswer, 0),
 		of[SnoozeRequest, Done]("snooze", ScopeAnswer, 0),
+		of[MoveMessagesRequest, MoveMessagesResponse]("move_messages", ScopeAnswer, 0),
 		of[MarkReadRequest, MarkReadResponse]("mark_read", ScopeAnswer, 0),
 		of[CountMessagesRequest, view.MessageCounts]("count_messages", ScopeRead, 0),
 		of[SaveDraftRequest, Done]("save_draft", ScopeAnswer, 0),

@@ -2,11 +2,13 @@ package backend
 
 import (
 	"context"
+	"slices"
 
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/mailbox"
 )
 
 func send(ctx context.Context, a *actors.Agent, r api.SendRequest) (view.Sent, error) {
@@ -51,6 +53,37 @@ func snooze(ctx context.Context, a *actors.Agent, r api.SnoozeRequest) (api.Done
 		return api.Done{}, err
 	}
 	return api.Done{}, a.Snooze(ctx, ref, r.Until)
+}
+
+func moveMessages(ctx context.Context, a *actors.Agent, r api.MoveMessagesRequest) (api.MoveMessagesResponse, error) {
+	var resp api.MoveMessagesResponse
+	c := mailbox.MoveMessages{Do: r.Do, Until: r.Until}
+	switch {
+	case len(r.Messages) == 0:
+		return resp, parley.Refuse(parley.InvalidArgument, "which messages? give their numbers or IDs")
+	case len(r.Messages) > api.MaxMoved:
+		return resp, parley.Refuse(parley.TooLarge, "%d messages are over the limit of %d", len(r.Messages), api.MaxMoved).WithHint("move them in several calls")
+	case !slices.Contains([]string{"dismiss", "restore", "snooze"}, r.Do):
+		return resp, parley.Refuse(parley.InvalidArgument, "%s is no way to move messages: dismiss, restore or snooze", parley.Quoted(r.Do, 40))
+	case r.Do != "snooze" && r.Until != 0:
+		return resp, parley.Refuse(parley.InvalidArgument, "only what is snoozed has a time")
+	}
+	for _, m := range r.Messages {
+		ref, err := m.Parse()
+		if err != nil {
+			return resp, err
+		}
+		c.Messages = append(c.Messages, ref)
+	}
+	refused, err := a.Move(ctx, c)
+	for i, why := range refused {
+		if why == nil {
+			resp.Moved++
+		} else {
+			resp.Refused = append(resp.Refused, api.Unmoved{FormRef: r.Messages[i], Error: api.Shown(why)})
+		}
+	}
+	return resp, err
 }
 
 func markRead(ctx context.Context, a *actors.Agent, r api.MarkReadRequest) (api.MarkReadResponse, error) {

@@ -91,6 +91,7 @@ func handlers() map[string]handler {
 		"snooze":          ofAgent(snooze),
 		"mark_read":       ofAgent(markRead),
 		"count_messages":  ofAgent(countMessages),
+		"move_messages":   ofAgent(moveMessages),
 		"save_draft":      ofAgent(saveDraft),
 		"fetch_draft":     ofAgent(fetchDraft),
 		"get_message":     ofAgent(getMessage),

@@ -56,6 +56,9 @@ func TestInboxIsSnoozedMarkedAndDrafted(t *testing.T) {
 	if c, err := host.Counts(ctx); err != nil || c != (client.Counts{Snoozed: 1, All: 1}) {
 		t.Errorf("%+v, %v", c, err)
 	}
+	if refused, err := host.MoveMessages(ctx, "snooze", until.Add(time.Hour), asked.Form, client.Number(99)); err != nil || len(refused) != 1 || refused[0].Number != "99" || refused[0].Error.Code != parley.NoSuchMessage {
+		t.Errorf("%+v, %v", refused, err)
+	}
 	if err := host.Snooze(ctx, asked.Form, time.Time{}); err != nil {
 		t.Fatal(err)
 	}

@@ -251,6 +251,23 @@ func (c *Client) Counts(ctx context.Context) (Counts, error) {
 	return get[Counts](ctx, c, "count_messages", api.CountMessagesRequest{})
 }
 
+// Unmoved is a message that MoveMessages did not move, and why.
+type Unmoved = api.Unmoved
+
+// MoveMessages dismisses, restores or snoozes several messages in one commit: at most 256. Until is for snoozed ones alone. It
+// returns those that are refused.
+func (c *Client) MoveMessages(ctx context.Context, do string, until time.Time, messages ...ID) ([]Unmoved, error) {
+	r := api.MoveMessagesRequest{Do: do}
+	if !until.IsZero() {
+		r.Until = capabilities.At(until)
+	}
+	for _, m := range messages {
+		r.Messages = append(r.Messages, refTo(m))
+	}
+	got, err := get[api.MoveMessagesResponse](ctx, c, "move_messages", r)
+	return got.Refused, err
+}
+
 // SaveDraft keeps the agent's unfinished answer to a form, until the form ends. Texts are as for AnswerText, but may be wrong;
 // none remove the draft. It returns when the draft, or a later one, is on the node's disk.
 func (c *Client) SaveDraft(ctx context.Context, form ID, texts map[string][]string) error {

@@ -168,6 +168,9 @@ func (p *page) perform(button, name string, request any) error {
 	if many, ok := resp.(api.DecideManyResponse); ok && err == nil {
 		return undecided(many)
 	}
+	if several, ok := resp.(api.MoveMessagesResponse); ok && err == nil {
+		return unmoved(several)
+	}
 	return err
 }
 

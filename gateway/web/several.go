@@ -34,7 +34,7 @@ func (p *page) several(l listQuery) error {
 		if button == mailbox.Once || button == mailbox.Deny {
 			err = p.perform(button, "decide_many", decisionsOf(m.as, url.Values{"of": m.calls, "decision": {button}}))
 		} else {
-			err = p.onEach(button, m)
+			err = p.move(button, m)
 		}
 		if err != nil {
 			return err
@@ -44,20 +44,32 @@ func (p *page) several(l listQuery) error {
 	return nil
 }
 
-// onEach performs the operation of a button on each of the picked messages.
-func (p *page) onEach(button string, m *picks) error {
-	for _, id := range m.ids {
-		name, request := operationOf(button, m.as, api.RefTo(id.String()), nil, nil)
-		switch {
-		case button == "dismiss", button == "restore", button == "wake", strings.HasPrefix(button, "snooze-"):
-		default:
-			name = "" // it needs more than a message
-		}
-		if err := p.perform(button, name, request); err != nil {
-			return err
-		}
+// move performs the operation of a button on the picked messages, in one call.
+func (p *page) move(button string, m *picks) error {
+	r := api.MoveMessagesRequest{Acting: m.as, Do: button}
+	name, one := operationOf(button, m.as, api.FormRef{}, nil, nil)
+	if snooze, ok := one.(api.SnoozeRequest); ok {
+		r.Do, r.Until = "snooze", snooze.Until
 	}
-	return nil
+	for _, id := range m.ids {
+		r.Messages = append(r.Messages, api.RefTo(id.String()))
+	}
+	switch {
+	case button == "dismiss", button == "restore", button == "wake", strings.HasPrefix(button, "snooze-") && name != "":
+		name = "move_messages"
+	default:
+		name = "" // it needs more than a message
+	}
+	return p.perform(button, name, r)
+}
+
+// unmoved returns an error for the messages of several that were refused; nil if none was.
+func unmoved(r api.MoveMessagesResponse) error {
+	if len(r.Refused) == 0 {
+		return nil
+	}
+	first := r.Refused[0].Error
+	return parley.Refuse(first.Code, "%d of %d messages were refused, the first because %s", len(r.Refused), len(r.Refused)+r.Moved, first.Message)
 }
 
 // readPicks reads the values of the checkboxes of rows: see row.Pick.

@@ -62,6 +62,27 @@ func (v *Harness) draft(as string, ref capabilities.FormRef, input string) strin
 	return v.outcome(v.Decide(as, mailbox.SaveDraft{Form: ref, Values: values}))
 }
 
+// move moves the messages in an input together.
+func (v *Harness) move(as, do, long, input string) string {
+	dur, err := time.ParseDuration(cmp.Or(long, "0s"))
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	c := mailbox.MoveMessages{Do: do, Until: v.Now.Add(dur)}
+	for _, ref := range strings.Fields(input) {
+		c.Messages = append(c.Messages, MustRef(ref))
+	}
+	evs, refused := v.States[as].MoveEach(nil, c, v.Now, v.IDsOf(as))
+	v.Apply(as, evs...)
+	out := fmt.Sprintf("%d events\n", len(evs))
+	for i, err := range refused {
+		if err != nil {
+			out += c.Messages[i].String() + ": " + v.refusal(err)
+		}
+	}
+	return out
+}
+
 // typed saves an input as the draft of a message or reply, and returns the draft that is kept.
 func (v *Harness) typed(as, to string, reply capabilities.FormRef, text string) string {
 	c := mailbox.DraftMessage{To: v.expand(to), Reply: reply, Text: text}

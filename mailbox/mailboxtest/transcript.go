@@ -84,6 +84,8 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		return v.showCounts(as)
 	case "draft":
 		return v.draft(as, form(), d.Input)
+	case "move":
+		return v.move(as, arg("do"), arg("for"), d.Input)
 	case "typed":
 		return v.typed(as, arg("to"), form(), d.Input)
 	case "away":

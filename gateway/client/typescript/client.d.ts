@@ -244,6 +244,16 @@ export class Client {
         unread?: boolean;
     } & Ending): Promise<number>;
     /**
+     * Dismisses, restores or snoozes several messages at once, 256 at most. Returns those that were refused, with the error of each.
+     *
+     * @param {"dismiss" | "restore" | "snooze"} what
+     * @param {Which[]} messages
+     * @param {Ending & {until?: Date | string | number}} [options] until is for snoozed messages
+     */
+    moveMessages(what: "dismiss" | "restore" | "snooze", messages: Which[], { until, ...ending }?: Ending & {
+        until?: Date | string | number;
+    }): Promise<import("./operations.js").Unmoved[]>;
+    /**
      * Counts the messages that are pending, snoozed, done, unread, and all.
      *
      * @param {Ending} [ending]

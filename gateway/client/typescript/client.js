@@ -338,6 +338,18 @@ export class Client {
   }
 
   /**
+   * Dismisses, restores or snoozes several messages at once, 256 at most. Returns those that were refused, with the error of each.
+   *
+   * @param {"dismiss" | "restore" | "snooze"} what
+   * @param {Which[]} messages
+   * @param {Ending & {until?: Date | string | number}} [options] until is for snoozed messages
+   */
+  async moveMessages(what, messages, { until, ...ending } = {}) {
+    const sent = { do: what, messages: messages.map(about), ...(until && { until: new Date(until).toISOString() }) };
+    return (await this.call("move_messages", sent, ending)).refused ?? [];
+  }
+
+  /**
    * Counts the messages that are pending, snoozed, done, unread, and all.
    *
    * @param {Ending} [ending]

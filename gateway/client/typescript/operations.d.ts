@@ -224,6 +224,11 @@ export interface FollowMessagesRequest {
   waitMs?: number;
 }
 
+export interface FormRef {
+  id?: Ref;
+  number?: Ref;
+}
+
 export interface FormRequest {
   as?: string;
   /** A time in UTC, with milliseconds. */
@@ -430,6 +435,19 @@ export interface MessageRequest {
   as?: string;
   id?: Ref;
   number?: Ref;
+}
+
+export interface MoveMessagesRequest {
+  as?: string;
+  do: string;
+  messages: Array<FormRef>;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
+export interface MoveMessagesResponse {
+  moved: number;
+  refused?: Array<Unmoved>;
 }
 
 export interface MoveSegmentsRequest {
@@ -700,6 +718,12 @@ export interface StoreNameRequest {
 export interface Text {
   name: string;
   text: string;
+}
+
+export interface Unmoved {
+  error?: Refusal;
+  id?: Ref;
+  number?: Ref;
 }
 
 export interface VerifyResponse {
@@ -1303,6 +1327,7 @@ export interface Operations {
   lookup: { request: LookupRequest; response: LookupResponse };
   make_agent: { request: MakeAgentRequest; response: MakeAgentResponse };
   mark_read: { request: MarkReadRequest; response: MarkReadResponse };
+  move_messages: { request: MoveMessagesRequest; response: MoveMessagesResponse };
   move_segments: { request: MoveSegmentsRequest; response: Archive };
   open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
   read_log: { request: ReadLogRequest; response: ReadLogResponse };

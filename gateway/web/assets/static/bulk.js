@@ -79,18 +79,34 @@ function decide(decision, groups) {
   decideLater({ calls, ids, said: `${decision === 'once' ? '✓ Allowed once' : '✕ Denied'} ×${ids.length}`, card: ids.includes(card?.dataset.id) ? card : null, ended: () => {} });
 }
 
-/** Performs an operation on each message, and offers to undo it. */
-async function each(value, groups) {
+const most = 256; // messages of one call
+
+/** Moves messages in one call for each agent's mail. Returns the number of those that moved, and the refused ones. */
+async function move(what, groups, until) {
+  let moved = 0;
+  const refused = [];
+  for (const { as, ids } of groups) {
+    for (let i = 0; i < ids.length; i += most) {
+      const messages = ids.slice(i, i + most).map((id) => ({ id }));
+      const got = await call('move_messages', { as, messages, do: what === 'wake' ? 'snooze' : what, ...(until && { until }) });
+      moved += got.moved;
+      refused.push(...(got.refused ?? []).map(({ id, error }) => ({ as, id, error })));
+    }
+  }
+  return { moved, refused };
+}
+
+/** Moves the messages, tells of those that were refused, and offers to undo it. */
+async function moveAll(value, groups) {
   const [what, hours] = value.split('-');
-  const until = hours && new Date(Date.now() + Number(hours) * 3_600_000).toISOString();
-  const operation = { dismiss: 'dismiss', restore: 'restore_message', wake: 'snooze', snooze: 'snooze' };
-  const run = async (name, more) => {
-    for (const { as, ids } of groups) for (const id of ids) await call(operation[name], { as, id, ...more });
-  };
-  await run(what, until && { until });
-  const said = `${{ dismiss: 'Done', restore: 'Not done', wake: 'Brought back', snooze: 'Snoozed' }[what]}: ${count(groups, 'ids')}`;
+  const { moved, refused } = await move(what, groups, hours && new Date(Date.now() + Number(hours) * 3_600_000).toISOString());
+  const why = refused.length ? `, ${refused.length} refused: ${visible(refused[0].error.message)}` : '';
+  const said = `${{ dismiss: 'Done', restore: 'Not done', wake: 'Brought back', snooze: 'Snoozed' }[what]}: ${moved}` + why;
+  if (!moved) throw new Error(why.slice(2));
   announce(said);
-  if (undoOf[what]) undoable(said, () => run(undoOf[what]));
+  const isRefused = (as, id) => refused.some((r) => r.as === as && r.id === id);
+  const back = groups.map(({ as, ids }) => ({ as, ids: ids.filter((id) => !isRefused(as, id)) }));
+  if (undoOf[what]) undoable(said, () => move(undoOf[what], back));
 }
 
 async function submitted(event) {
@@ -104,7 +120,7 @@ async function submitted(event) {
   document.getElementById('rows').focus({ preventScroll: true });
   try {
     if (value === 'once' || value === 'deny') decide(value, groups);
-    else await each(value, groups);
+    else await moveAll(value, groups);
   } catch (refused) {
     const words = document.createElement('span');
     words.className = 'failure';
