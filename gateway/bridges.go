@@ -113,10 +113,13 @@ func BridgeFile(settings, name string) string {
 	return filepath.Join(filepath.Dir(settings), "bridge-"+name+".json")
 }
 
-// baseFor returns the address of this server for the receivers of a bridge.
+// baseFor returns the address of this server for the receivers of a bridge; "" if it has none.
 func (s *Server) baseFor(c bridge.Config) string {
 	if c.Address != "" {
 		return strings.TrimSuffix(c.Address, "/")
+	}
+	if s.public == nil {
+		return ""
 	}
 	return s.tls.scheme() + "://" + s.Address()
 }

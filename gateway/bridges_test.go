@@ -4,13 +4,16 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"parley/actors"
 	"parley/capabilities"
@@ -303,5 +306,85 @@ func TestAnswerPageRunsNothing(t *testing.T) {
 	}
 	if resp.StatusCode != http.StatusOK || !strings.Contains(string(b), "<button>Deny</button>") || strings.Contains(string(b), "pla_") {
 		t.Errorf("%d %s", resp.StatusCode, b)
+	}
+}
+
+// TestVoteIsNoEnd checks that people are not told that a form has ended when it still waits for others.
+func TestVoteIsNoEnd(t *testing.T) {
+	n, p := openWebhook(t)
+	asked, err := n.agent().Ask(t.Context(), actors.Ask{To: "@host", Description: "Deploy?", Fields: []events.Field{{Name: "ok"}}, Need: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := asked.Form.String()
+	eventually.Holds(t, "the receiver is told", func() bool { return len(p.Told(form)) == 1 })
+	if len(p.Told(form)[0].Buttons) > 0 {
+		t.Errorf("a form with fields has buttons: %+v", p.Told(form))
+	}
+	values := map[string]capabilities.Value{"ok": capabilities.String("yes")}
+	if _, err := n.node.Host().Answer(t.Context(), actors.Answer{Form: n.ref(form), Values: values}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second is told in a later round than that which sees the vote
+		later := n.Approve(`{"command":"later"}`)
+		eventually.Holds(t, "the receiver is told of a later form", func() bool { return len(p.Told(later)) == 1 })
+	}
+	if told := p.Told(form); len(told) != 1 {
+		t.Fatalf("after a vote: told %+v", told)
+	}
+	n.Cancel(form)
+	eventually.Holds(t, "the receiver is told of the end", func() bool { return len(p.Told(form)) > 1 })
+	if told := p.Told(form); len(told) != 2 || !strings.Contains(told[1].Text, `"status":"cancelled"`) || strings.Contains(told[1].Text, "yes") {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// TestUnknownFormDelaysNoOther checks a record of a form that the node does not have, as after the restore of a backup.
+func TestUnknownFormDelaysNoOther(t *testing.T) {
+	n, p := openWebhook(t)
+	form := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the receiver is told", func() bool { return len(p.Told(form)) == 1 })
+	n.close()
+	file := BridgeFile(filepath.Join(n.folder, "bridges.json"), "hook")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept map[string]any
+	if err := json.Unmarshal(b, &kept); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		kept["forms"].(map[string]any)[fmt.Sprintf("01ARZ3NDEKTSV4RRFFQ69G5F%02d@%s", i, strings.Split(form, "@")[1])] = map[string]any{"tries": 1, "told": true}
+	}
+	if b, err = json.Marshal(kept); err == nil {
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.open(func(s *Server) { s.bridges = filepath.Join(n.folder, "bridges.json") })
+	n.Cancel(form)
+	eventually.Within(t, 4*time.Second, "the receiver is told of the end", func() bool { return len(p.Told(form)) == 2 })
+}
+
+// TestNoticeWithoutAddressHasNoButtons checks a node that listens on its socket alone.
+func TestNoticeWithoutAddressHasNoButtons(t *testing.T) {
+	n, p := openWebhook(t)
+	n.listen = Off
+	n.Restart()
+	form := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the receiver is told", func() bool { return len(p.Told(form)) == 1 })
+	if told := p.Told(form)[0]; len(told.Buttons) > 0 || strings.Contains(told.Text, "://off") {
+		t.Errorf("told %+v", told)
+	}
+	grants, err := n.node.Host().Names().Grants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range grants {
+		if len(g.Outcomes) > 0 && g.Name == "hook" {
+			t.Errorf("a right that nobody has: %+v", g)
+		}
 	}
 }

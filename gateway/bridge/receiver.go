@@ -41,7 +41,7 @@ type Notice struct {
 	From     string
 	At       capabilities.Time
 	Deadline capabilities.Time
-	Page     string   // address of the node's pages
+	Page     string   // address of the node's pages; "" for none
 	Buttons  []Button // of an open approval
 
 	// Of a form that has ended.
@@ -64,12 +64,13 @@ const AnswerPath = "/answer/"
 func noticeOf(m *view.Message, base string) Notice {
 	n := Notice{
 		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(m.Title, maxTitle), Text: Cut(m.Description, maxText),
-		From: nameOf(m.FromName, m.From), At: m.Date, Deadline: m.Deadline, Page: base + "/", Status: string(view.StatusOpen),
+		From: nameOf(m.FromName, m.From), At: m.Date, Deadline: m.Deadline, Status: string(view.StatusOpen),
+	}
+	if base != "" {
+		n.Page = base + "/"
 	}
 	if o := m.Outcome; o != nil {
 		n.Status, n.By, n.Ended = string(o.Status), nameOf(o.ByName, o.By), o.At
-	} else if !m.AnswerNeeded {
-		n.Status = string(view.StatusCancelled)
 	}
 	return n
 }

@@ -27,6 +27,7 @@ type record struct {
 	Ending   bool              `json:"ending,omitempty"` // the form has ended, and that is to be told
 
 	right []Button // with the secret, which is in no file
+	tried bool     // by this worker: the first try after a restart is at once
 }
 
 func readTold(path string) (*told, error) {

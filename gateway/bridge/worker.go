@@ -42,7 +42,7 @@ type Options struct {
 	Backend  api.Backend
 	Host     api.Principal // whose forms are told
 	Receiver Receiver
-	Base     func() string // the node's address for its receivers
+	Base     func() string // the node's address for its receivers; "" for none
 	File     string        // in which the worker keeps what it has told
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -175,8 +175,15 @@ func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record)
 		return 0, err
 	}
 	m, err := agent.Message(ctx, ref)
-	if err != nil {
-		return 0, err
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil || m.Archived != nil:
+		w.Log.Warn("a form that was told is not there, and is forgotten", "bridge", w.Name, "form", id, "error", err)
+		delete(w.told.Forms, id)
+		return 0, w.told.write()
+	case m.Outcome == nil: // the host has voted, or its answer is on its way
+		return 0, nil
 	}
 	if !r.Ending {
 		if r.Tries == 0 {
@@ -208,13 +215,14 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 		w.keep()
 		return 0
 	}
-	if r.Tries > 0 && due > w.now() && (r.Ending || r.right != nil || m.Digest == "") {
+	if r.Tries > 0 && due > w.now() && r.tried {
 		return due
 	}
 	if !r.Ending {
 		n.Buttons = w.buttons(ctx, m, r)
 	}
 	r.Tries++
+	r.tried = true
 	if !w.keep() {
 		return w.now().Add(waits[0])
 	}
@@ -258,7 +266,7 @@ func (w *Worker) send(ctx context.Context, n Notice, ended bool) error {
 // buttons returns the buttons of an approval, with a right that is made for them. A right of an earlier process has a
 // secret that nobody knows any more, and is replaced.
 func (w *Worker) buttons(ctx context.Context, m *view.Message, r *record) []Button {
-	if m.Digest == "" || r.right != nil {
+	if m.Digest == "" || r.right != nil || w.Base() == "" {
 		return r.right
 	}
 	w.revoke(ctx, r)

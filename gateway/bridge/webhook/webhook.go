@@ -66,7 +66,7 @@ type data struct {
 	Text     string            `json:"text"`
 	From     string            `json:"from"`
 	Deadline capabilities.Time `json:"deadline,omitzero"`
-	Page     string            `json:"page"`
+	Page     string            `json:"page,omitempty"`
 	Buttons  []button          `json:"buttons,omitempty"`
 	Status   string            `json:"status"`
 	By       string            `json:"by,omitempty"`
