@@ -165,6 +165,9 @@ func TestNight(t *testing.T) {
 	for round := 0; time.Now().Before(end); round++ {
 		t.Logf("round %d: -night.seed %d, %d answers", round, seed, len(answered))
 		if round%50 == 49 { // a night is not to fill the disk
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
 			folder, answered = t.TempDir(), map[string]string{}
 		}
 		kills[nightRound(t, folder, seed, answered)]++
@@ -265,6 +268,9 @@ func checkNight(t *testing.T, folder string, restores bool, answered map[string]
 	}
 	checkAnswers(t, n, answered)
 	closeNode(t, n)
+	if err := os.RemoveAll(again); err != nil {
+		t.Error(err)
+	}
 }
 
 // checkAnswers checks that a node has the forms that were answered, or that they are elsewhere.
