@@ -326,16 +326,16 @@ the absence. --back ends it.`,
 		if err := env.call(c.Context(), operation, request, &now); err != nil {
 			return err
 		}
-		return env.print(now, func() string { return awayText(now.Away) })
+		return env.print(now, func() string { return awayText(now.Away, env.screen()) })
 	}
 	return c
 }
 
-func awayText(a *view.Away) string {
+func awayText(a *view.Away, s terminal.Screen) string {
 	if a == nil {
 		return "not away"
 	}
-	text := fmt.Sprintf("away from %s to %s", a.From, a.Until)
+	text := fmt.Sprintf("away from %s to %s", s.Moment(a.From.Std(), a.From.String()), s.Moment(a.Until.Std(), a.Until.String()))
 	if a.To != nil {
 		text += ": forms go to " + terminal.Visible(cmp.Or(a.To.Name, a.To.ID.String()))
 	}

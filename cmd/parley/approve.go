@@ -170,14 +170,14 @@ func ruleWords(r view.Rule) string {
 }
 
 // ruleText returns a rule in words, with its end.
-func ruleText(r view.Rule) string { return ruleWords(r) + untilText(r.Until) }
+func ruleText(r view.Rule, s terminal.Screen) string { return ruleWords(r) + untilText(r.Until, s) }
 
 // untilText returns the end of a rule in words, behind the rule; "" for none.
-func untilText(end capabilities.Time) string {
+func untilText(end capabilities.Time, s terminal.Screen) string {
 	if end == 0 {
 		return ""
 	}
-	return ", until " + end.String()
+	return ", until " + s.Moment(end.Std(), end.String())
 }
 
 func rulesRemoveCommand(env *environment) *cobra.Command {

@@ -462,7 +462,7 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 			text += fmt.Sprintf("\n   allowed input: %s\n   digests: %s was shown, %s is allowed", terminal.Visible(o.EditedInput), which.Digest, o.EditedDigest)
 		}
 		if done.Rule != nil {
-			text += "\n   rule:  " + ruleText(*done.Rule)
+			text += "\n   rule:  " + ruleText(*done.Rule, env.screen())
 		}
 		if o.Status == view.StatusAnswering {
 			text += "\n   the decision is kept, and goes to the agent's node when that can be reached"

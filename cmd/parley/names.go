@@ -324,7 +324,7 @@ func grantTable(grants []view.Granted, s terminal.Screen) string {
 			revoked = s.Paint(terminal.Wrong, s.Time(g.Revoked.Std(), g.Revoked.String()))
 		}
 		rows[i] = []string{
-			listedID(g.ID, s), terminal.Visible(g.Name), string(g.Kind), heldText(g), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
+			listedID(g.ID, s), terminal.Visible(g.Name), string(g.Kind), heldText(g, s), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
 		}
 	}
 	return s.Table([]terminal.Column{
@@ -334,15 +334,15 @@ func grantTable(grants []view.Granted, s terminal.Screen) string {
 }
 
 // heldText returns in words what a grant permits.
-func heldText(g view.Granted) string {
+func heldText(g view.Granted, s terminal.Screen) string {
 	if len(g.Outcomes) == 0 {
-		return facetText(g.Facet)
+		return facetText(g.Facet, s)
 	}
-	return strings.Join(g.Outcomes, " or ") + ", " + facetText(g.Facet)
+	return strings.Join(g.Outcomes, " or ") + ", " + facetText(g.Facet, s)
 }
 
 // facetText returns a facet in words.
-func facetText(f capabilities.Facet) string {
+func facetText(f capabilities.Facet, s terminal.Screen) string {
 	var parts []string
 	if f.Mode != capabilities.Full {
 		parts = append(parts, string(f.Mode)+" only")
@@ -351,7 +351,7 @@ func facetText(f capabilities.Facet) string {
 		parts = append(parts, fmt.Sprintf("%d uses", f.Uses))
 	}
 	if f.Until != 0 {
-		parts = append(parts, "until "+f.Until.String())
+		parts = append(parts, "until "+s.Moment(f.Until.Std(), f.Until.String()))
 	}
 	if len(parts) == 0 {
 		return "all"

@@ -185,9 +185,9 @@ func printInvitations(env *environment, c *cobra.Command) error {
 		return err
 	}
 	return printList(env, open, "no open invitations", func() string {
-		shown := make([]string, len(open))
+		shown, s := make([]string, len(open)), env.screen()
 		for i, v := range open {
-			shown[i] = fmt.Sprintf("%s until %s", terminal.Visible(v.Name), v.Until)
+			shown[i] = fmt.Sprintf("%s until %s", terminal.Visible(v.Name), s.Moment(v.Until.Std(), v.Until.String()))
 		}
 		return strings.Join(shown, "\n")
 	})

@@ -447,6 +447,7 @@ func (w permission) rulesText() string {
 
 // shownFor returns a call in full as a terminal is asked about it, with the rule that a decision would make.
 func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
+	clock := s
 	s.Width = 0 // a line that is cut would hide what it allows
 	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title)) +
 		show.Preview(show.CallLines(w.Message), s, 0, "") + w.rulesText()
@@ -459,5 +460,5 @@ func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 	case chosen == "":
 		chosen = w.offers()[0]
 	}
-	return text + "\n   rule:  " + terminal.Visible(chosen) + untilText(capabilities.At(how.until.at)), nil
+	return text + "\n   rule:  " + terminal.Visible(chosen) + untilText(capabilities.At(how.until.at), clock), nil
 }

@@ -69,17 +69,20 @@ func (s Screen) Time(at time.Time, exact string) string {
 	return Ago(at, s.Now)
 }
 
-// Moment returns a time that comes as a clock shows it, on a terminal: 18:00, or 2 Jan 18:00 on another day. Elsewhere it
-// is exact.
+// Moment returns a time that comes as a clock shows it, on a terminal: 18:00, 2 Jan 18:00 on another day, or 2 Jan 2027
+// 18:00 in another year. Elsewhere it is exact.
 func (s Screen) Moment(at time.Time, exact string) string {
 	if s.Width == 0 {
 		return exact
 	}
 	at = at.In(s.Now.Location())
-	if y, d := at.Year(), at.YearDay(); y == s.Now.Year() && d == s.Now.YearDay() {
-		return at.Format("15:04")
+	switch {
+	case at.Year() != s.Now.Year():
+		return at.Format("2 Jan 2006 15:04")
+	case at.YearDay() != s.Now.YearDay():
+		return at.Format("2 Jan 15:04")
 	}
-	return at.Format("2 Jan 15:04")
+	return at.Format("15:04")
 }
 
 // Ago returns a time in relation to another, as "3m ago" or "in 2h". It returns the date of a time that is a month away.
@@ -100,7 +103,7 @@ func Ago(at, now time.Time) string {
 	case d < 30*24*time.Hour:
 		long = fmt.Sprintf("%dd", d/(24*time.Hour))
 	default:
-		return at.UTC().Format(time.DateOnly)
+		return at.In(now.Location()).Format(time.DateOnly)
 	}
 	if future {
 		return "in " + long

@@ -65,3 +65,23 @@ func TestLaterReadsMoments(t *testing.T) {
 		}
 	}
 }
+
+// TestFarTimeHasDateOfClock shows a time on a date that is another one in UTC.
+func TestFarTimeHasDateOfClock(t *testing.T) {
+	clock := time.FixedZone("", 3*3600)
+	now := time.Date(2026, 6, 1, 0, 0, 0, 0, clock)
+	if got := Ago(time.Date(2026, 1, 31, 1, 0, 0, 0, clock).UTC(), now); got != "2026-01-31" {
+		t.Error(got)
+	}
+}
+
+func TestMomentTellsWhatIsNotToday(t *testing.T) {
+	s := Screen{Width: 80, Now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}
+	for want, at := range map[string]time.Time{
+		"18:00": s.Now.Add(6 * time.Hour), "1 Feb 18:00": s.Now.Add(30 * time.Hour), "31 Jan 2027 12:00": s.Now.AddDate(1, 0, 0),
+	} {
+		if got := s.Moment(at, ""); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
