@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox"
 )
 
@@ -93,4 +94,29 @@ func TestRightEndsWithItsMaker(t *testing.T) {
 	if o, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(p.Form), Values: text("decision", mailbox.Once)}); err != nil || o.Status != view.StatusAnswered {
 		t.Errorf("its maker can no longer answer: %+v, %v", o, err)
 	}
+}
+
+// TestSpentRightCastsNoVoteAgain takes back a vote that was cast by a right with one use. The bearer cannot cast it again.
+func TestSpentRightCastsNoVoteAgain(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	asked, err := guest(t, n, "fae").Ask(t.Context(), Ask{To: "HOST", Description: "d", Fields: []events.Field{{Name: "a"}}, Need: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := capabilities.FormID(asked.Form)
+	r, err := n.Host().GrantAnswer(t.Context(), mailbox.GrantAnswer{Form: ref, Facet: capabilities.Facet{Uses: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := RightUse{Secret: r.Secret, Outcome: "answer", Texts: []events.FieldText{{Name: "a", Text: "x"}}}
+	if o, err := n.AnswerWith(t.Context(), use); err != nil || o.Status != view.StatusVoted {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	awaitOwnVote(t, n.Host(), ref, view.VoteStands)
+	if err := n.Host().Withdraw(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	awaitOwnVote(t, n.Host(), ref, "")
+	_, err = n.AnswerWith(t.Context(), use)
+	wantCode(t, "a spent right", err, parley.NotPermitted)
 }

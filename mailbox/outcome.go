@@ -415,6 +415,9 @@ func (f fold) voteCast(e *events.VoteCast) error {
 		return err
 	}
 	m.Form.Votes.Cast(*e)
+	if e.By == f.ID {
+		f.Grants.Answers.Count(e.Form)
+	}
 	if m.Form.From == f.ID || e.By != f.ID {
 		return nil
 	}

@@ -157,7 +157,7 @@ func (l *Ledger) Use(r *Right, outcome string, now capabilities.Time) ([]events.
 	if !r.May(outcome) {
 		return nil, parley.Refuse(parley.NotPermitted, "the right to answer does not permit %s", parley.Quoted(outcome, 40))
 	}
-	if r.isSpent() && r.Last == outcome && r.Grant.Revoked == 0 && (r.Grant.Facet.Until == 0 || now < r.Grant.Facet.Until) {
+	if r.isSpent() && r.Last == outcome && outcome != "" && r.Grant.Revoked == 0 && (r.Grant.Facet.Until == 0 || now < r.Grant.Facet.Until) {
 		return nil, nil
 	}
 	var evs []events.Event
@@ -196,6 +196,15 @@ func (l *Ledger) Revoke(id capabilities.ID, at capabilities.Time) bool {
 		}
 	}
 	return true
+}
+
+// Count notes that an answer to a form has counted, as a vote. A use that led to it is over, and is not repeated.
+func (l *Ledger) Count(form capabilities.ID) {
+	for _, r := range l.rights {
+		if r.Form() == form {
+			r.Last = ""
+		}
+	}
 }
 
 // End notes that a form has ended. The oldest rights of forms that have ended are dropped when there are many.
