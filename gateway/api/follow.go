@@ -14,11 +14,20 @@ import (
 type Batch struct {
 	From, UpTo uint64 // cursors before and after them
 	Messages   []view.Message
+	more       bool // other messages between the cursors follow
+}
+
+// Seen returns the cursor up to which all changes are delivered with the batch.
+func (b Batch) Seen() uint64 {
+	if b.more {
+		return b.From
+	}
+	return b.UpTo
 }
 
 // After returns the position behind the message at an index.
 func (b Batch) After(i int) Position {
-	if i == len(b.Messages)-1 {
+	if i == len(b.Messages)-1 && !b.more {
 		return Position{seen: b.UpTo}
 	}
 	return Position{seen: b.From, upTo: b.UpTo, number: b.Messages[i].Number}
@@ -44,6 +53,9 @@ func Follow(ctx context.Context, m Mail, f view.MessageFilter, at Position, deli
 	return nil
 }
 
+// restAtOnce is the most messages of a page of the rest of a batch.
+const restAtOnce = 500
+
 // Follower reads the messages that a filter picks, batch by batch, from a position on.
 type Follower struct {
 	mail   Mail
@@ -62,18 +74,8 @@ func (r *Follower) Next(ctx context.Context) (Batch, error) { return r.next(ctx,
 // next returns the rest of a batch of which the reader has a part, and then what read returns.
 func (r *Follower) next(ctx context.Context, read func(context.Context, view.MessageFilter, uint64) (view.Inbox, error)) (Batch, error) {
 	for r.at.isWithin() {
-		in, err := r.mail.Since(ctx, r.filter, r.at.seen)
-		if err != nil {
-			return Batch{}, err
-		}
-		b := Batch{From: r.at.seen, UpTo: min(in.Cursor, r.at.upTo), Messages: r.at.rest(in.Messages)}
-		if in.Cursor >= r.at.upTo || in.Cursor <= r.at.seen {
-			r.at = At(r.at.upTo)
-		} else {
-			r.at.seen = b.UpTo
-		}
-		if len(b.Messages) > 0 {
-			return b, nil
+		if b, err := r.rest(ctx); err != nil || len(b.Messages) > 0 {
+			return b, err
 		}
 	}
 	in, err := read(ctx, r.filter, r.at.seen)
@@ -82,6 +84,25 @@ func (r *Follower) next(ctx context.Context, read func(context.Context, view.Mes
 	}
 	b := Batch{From: r.at.seen, UpTo: in.Cursor, Messages: in.Messages}
 	r.at = At(in.Cursor)
+	return b, nil
+}
+
+// rest returns the rest of a batch, or a page of it, and advances the position. A page is read by number: a position has
+// room for a number, but not for the messages that changed first.
+func (r *Follower) rest(ctx context.Context) (Batch, error) {
+	in, err := r.mail.Since(ctx, r.filter, r.at.seen)
+	if err == nil && r.at.seen < in.Cursor && in.Cursor < r.at.upTo {
+		in, err = r.mail.Page(ctx, r.filter, r.at.number+1, restAtOnce)
+	}
+	if err != nil {
+		return Batch{}, err
+	}
+	b := Batch{From: r.at.seen, UpTo: r.at.upTo, Messages: r.at.rest(in.Messages), more: in.Next != 0}
+	if b.more {
+		r.at.number = in.Next - 1
+	} else {
+		r.at = At(b.UpTo)
+	}
 	return b, nil
 }
 
@@ -146,10 +167,12 @@ type Position struct{ seen, upTo, number uint64 }
 // isWithin reports whether a part of the changes before upTo was not delivered.
 func (p Position) isWithin() bool { return p.upTo != 0 }
 
-// rest returns the messages that are still to be delivered of those that changed after seen. A message that changed again
+// rest returns those of some messages that changed after seen and are still to be delivered. A message that changed again
 // after upTo is delivered later: delivered now too, it would come twice to a client that is cut off in between.
 func (p Position) rest(changed []view.Message) []view.Message {
-	return slices.DeleteFunc(changed, func(e view.Message) bool { return e.Number <= p.number || e.Changed > p.upTo })
+	return slices.DeleteFunc(changed, func(e view.Message) bool {
+		return e.Number <= p.number || e.Changed <= p.seen || e.Changed > p.upTo
+	})
 }
 
 // String writes the position as a cursor, as ParsePosition reads it.

@@ -121,7 +121,8 @@ func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, er
 	return at.pass(page.Messages, page.Cursor), nil
 }
 
-// page returns the next page of the messages that existed when the first page was read.
+// page returns the next page, by number, of the messages that changed up to a version: the one at which the first page of
+// the mailbox was read, or the end of a batch.
 func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, error) {
 	r := api.ListMessagesRequest{MessageFilter: v, Limit: c.pageSize}
 	if at.isWithin() {
@@ -134,7 +135,7 @@ func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, err
 	if !at.isWithin() {
 		at.upTo = max(page.Cursor, 1) // a mailbox begins with its agent's making
 	}
-	batch := unchanged(page.Messages, at.upTo) // some may have changed since the first page
+	batch := at.undelivered(page.Messages)
 	if page.Next == 0 {
 		return at.pass(batch, at.upTo), nil
 	}
@@ -151,19 +152,11 @@ func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, err
 	if err != nil {
 		return nil, err
 	}
-	upTo, number := at.upTo, at.number
-	rest := slices.DeleteFunc(unchanged(since.Messages, upTo), func(m Message) bool { return m.Number <= number })
-	if since.Cursor >= upTo || since.Cursor <= at.seen || len(since.Messages) == 0 {
-		return at.pass(rest, upTo), nil
+	if at.seen < since.Cursor && since.Cursor < at.upTo { // not all fit: a cursor has room for a number only
+		return c.page(ctx, v, at)
 	}
-	rest = at.pass(rest, since.Cursor)
-	at.upTo, at.number = upTo, number
-	return rest, nil
-}
-
-// unchanged returns the messages of a batch that have not changed after a version. The others come later.
-func unchanged(batch []Message, after uint64) []Message {
-	return slices.DeleteFunc(batch, func(m Message) bool { return m.Changed > after })
+	rest := slices.DeleteFunc(at.undelivered(since.Messages), func(m Message) bool { return m.Number <= at.number })
+	return at.pass(rest, at.upTo), nil
 }
 
 // changes waits at most a duration for messages that have changed after a version of the mailbox.
@@ -178,6 +171,11 @@ type position struct{ seen, upTo, number uint64 }
 
 // isWithin reports whether a part of the changes before upTo was not delivered.
 func (p position) isWithin() bool { return p.upTo != 0 }
+
+// undelivered returns those messages that changed between seen and upTo. A message that changed again after upTo comes later.
+func (p position) undelivered(batch []Message) []Message {
+	return slices.DeleteFunc(batch, func(m Message) bool { return m.Changed <= p.seen || m.Changed > p.upTo })
+}
 
 // pass returns the messages of a batch with their cursors, and advances to its end.
 func (p *position) pass(batch []Message, end uint64) []Message {

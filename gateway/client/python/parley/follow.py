@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
 
 from .errors import ParleyError
 from .types import Message
@@ -35,7 +35,6 @@ class _Batch(NamedTuple):
     messages: List[Message]
     end: int
     next: int = 0
-    then: Optional[_Position] = None
 
 
 def _parse(cursor: str) -> _Position:
@@ -56,9 +55,7 @@ def follow(wire: Wire, view: Mapping[str, bool], cursor: str, deadline: Deadline
             batch = _next(wire, view, at, deadline)
         except TimeoutError:
             return
-        if batch.then is not None:
-            after = batch.then
-        elif batch.next == 0:
+        if batch.next == 0:
             after = _Position(batch.end)
         else:
             after = _Position(at.seen, batch.end, batch.next - 1)
@@ -74,19 +71,18 @@ def _next(wire: Wire, view: Mapping[str, bool], at: _Position, deadline: Deadlin
         got = wire.call("follow_messages", {**view, "cursor": at.seen, "waitMs": int(wait * 1000)}, deadline)
         return dict(got)
 
-    def unchanged(messages: List[Message], end: int) -> List[Message]:
-        return [m for m in messages if m["changed"] <= end]  # a message that changed again later follows after end
+    def page() -> _Batch:  # the next by number; a message that changed again later follows after the end
+        first = 0 if at.up_to == 0 else at.number + 1
+        got = wire.call("list_messages", {**view, "first": first}, deadline)
+        end = at.up_to or max(got["cursor"], 1)  # a mailbox begins with its agent's making
+        return _Batch([m for m in got["messages"] if at.seen < m["changed"] <= end], end, got.get("next") or 0)
 
     if at.seen == 0:
-        first = 0 if at.up_to == 0 else at.number + 1
-        page = wire.call("list_messages", {**view, "first": first}, deadline)
-        end = at.up_to or max(page["cursor"], 1)  # a mailbox begins with its agent's making
-        return _Batch(unchanged(page["messages"], end), end, page.get("next") or 0)
+        return page()
     if at.up_to == 0:
-        page = changes(max(deadline.left(TURN), 0.001))
-        return _Batch(page["messages"], page["cursor"])
-    page = changes(0)
-    messages = [m for m in unchanged(page["messages"], at.up_to) if m["number"] > at.number]
-    if page["cursor"] >= at.up_to or page["cursor"] <= at.seen or not page["messages"]:
-        return _Batch(messages, at.up_to)
-    return _Batch(messages, page["cursor"], 0, _Position(page["cursor"], at.up_to, at.number))
+        got = changes(max(deadline.left(TURN), 0.001))
+        return _Batch(got["messages"], got["cursor"])
+    got = changes(0)
+    if at.seen < got["cursor"] < at.up_to:
+        return page()  # not all fit: a cursor has room for a number only
+    return _Batch([m for m in got["messages"] if m["changed"] <= at.up_to and m["number"] > at.number], at.up_to)
