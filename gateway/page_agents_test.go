@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/actors"
 	"parley/capabilities"
@@ -256,4 +257,23 @@ func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
 	}
 	b.reads("#holds li", "note")
 	b.checkNoFaults()
+}
+
+// TestEndOfGrantIsATime has the end of a grant as a time, which the page shows by the clock of the browser.
+func TestEndOfGrantIsATime(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	ctx, host := t.Context(), h.node.Host()
+	until := capabilities.At(time.Now().Add(time.Hour))
+	if err := host.Names().Copy(ctx, "fae", "short", capabilities.Facet{Mode: capabilities.AskOnly, Until: until}); err != nil {
+		t.Fatal(err)
+	}
+	h.guest("bob")
+	if _, err := host.Send(ctx, "bob", "meet @short"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, body := h.get("/agents/SELF?tab=access", "text/html")
+	if want := `, until <time datetime="` + until.String() + `">`; !strings.Contains(body, want) {
+		t.Errorf("there is no %s in\n%s", want, body)
+	}
 }

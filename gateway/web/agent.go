@@ -146,8 +146,11 @@ func facetLimits(f capabilities.Facet) string {
 	return b.String()
 }
 
-// Limits returns the limits of a facet in words.
-func (d agentPage) Limits(f capabilities.Facet) string { return facetLimits(f) }
+// Limits returns the limits of a facet in words, without its end.
+func (d agentPage) Limits(f capabilities.Facet) string {
+	f.Until = 0
+	return facetLimits(f)
+}
 
 // Page returns the address of the agent's page.
 func (d agentPage) Page() string { return AgentPath(d.Name) }
