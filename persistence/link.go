@@ -32,11 +32,12 @@ const writeAtOnce = 64
 
 // link is a connection to the stream, with the server behind it if that is embedded.
 type link struct {
-	o      *Options
-	server *natsserver.Server // nil if external
-	conn   *nats.Conn
-	legacy nats.JetStreamContext // the faster reader of whole ranges
-	js     jetstream.JetStream
+	o         *Options
+	server    *natsserver.Server // nil if external
+	serverLog *serverLog         // of server
+	conn      *nats.Conn
+	legacy    nats.JetStreamContext // the faster reader of whole ranges
+	js        jetstream.JetStream
 
 	inbox string         // prefix of the subjects of answers to commits
 	acks  chan *nats.Msg // answers to commits
@@ -90,7 +91,7 @@ func connect(o *Options) (*link, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.server = server
+		l.server, l.serverLog = server, logger
 		l.blocks = &flusher{o: o, folder: blockFolder(o)}
 		l.outputs = &flusher{o: o, folder: blockFolderOf(o, o.outputName())}
 		opts = append(opts,
@@ -161,6 +162,7 @@ func (l *link) close() {
 		}
 		if l.server != nil {
 			stopServer(l.server)
+			l.serverLog.onFailure.Store(nil) // a timer keeps the server for two minutes, and would keep the node
 			if err := trustState(l.o); err != nil {
 				l.o.Log.Warn("the next start reads the whole journal", "error", err)
 			}
