@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.peers = newPeers(n)
 	n.supervisor, n.directory, n.schemas = newSupervisor(n), newDirectory(n), newSchemaCache(schemaCacheSize)
 	n.supervisor.held = held
-	jo.Busy = n.registry.busy
+	jo.Busy = n.registry.dispatcher.busy
 	if o.URL != "" {
 		n.lease, err = persistence.AcquireLease(ctx, jo, o.Standby)
 	}

@@ -67,7 +67,7 @@ type shutdown struct{ done func() }
 
 func newRegistry(n *Node) *registry {
 	r := &registry{
-		node: n, dispatcher: newDispatcher(), registrations: map[capabilities.ID]*registration{},
+		node: n, dispatcher: newDispatcher(func() { n.journal.Push() }), registrations: map[capabilities.ID]*registration{},
 		system: actor.NewActorSystem(actor.WithLoggerFactory(logTo(n.log))),
 	}
 	r.tree = &tree{system: r.system, children: map[string]*child{}}
@@ -216,9 +216,6 @@ func (r *registry) isAwake(id capabilities.ID) bool {
 	return awake
 }
 
-// busy reports whether a mailbox has queued messages, so that more appends may follow.
-func (r *registry) busy() bool { return r.queued.Load() > 0 }
-
 // active returns the number of mailboxes in memory.
 func (r *registry) active() int {
 	r.mu.Lock()
@@ -269,6 +266,8 @@ func (r *registry) drain(ctx context.Context) error {
 type dispatcher struct {
 	turns   chan func() // nil ends a goroutine
 	workers int
+	running atomic.Int64 // turns that are queued or under way, without those that wait for the disk
+	idle    func()       // called when running falls to 0
 }
 
 const (
@@ -276,9 +275,9 @@ const (
 	turnLength   = 300  // messages in one turn of an actor
 )
 
-// newDispatcher starts a dispatcher, which runs until end is called.
-func newDispatcher() *dispatcher {
-	d := &dispatcher{turns: make(chan func(), turnsWaiting), workers: runtime.GOMAXPROCS(0)}
+// newDispatcher starts a dispatcher, which runs until end is called. It calls idle after a turn when no other is left.
+func newDispatcher(idle func()) *dispatcher {
+	d := &dispatcher{turns: make(chan func(), turnsWaiting), workers: runtime.GOMAXPROCS(0), idle: idle}
 	for range d.workers {
 		go d.work()
 	}
@@ -294,12 +293,28 @@ func (d *dispatcher) end() {
 
 // Schedule queues fn for a goroutine.
 func (d *dispatcher) Schedule(fn func()) {
+	d.running.Add(1)
 	select {
 	case d.turns <- fn:
 	default:
-		go fn()
+		go d.run(fn)
 	}
 }
+
+func (d *dispatcher) run(fn func()) {
+	defer d.pause()
+	fn()
+}
+
+// pause ends a turn, or the part of it before a wait.
+func (d *dispatcher) pause() {
+	if d.running.Add(-1) == 0 {
+		d.idle()
+	}
+}
+
+// busy reports whether a turn is queued or under way, so that more appends may follow.
+func (d *dispatcher) busy() bool { return d.running.Load() > 0 }
 
 // Throughput returns the number of messages that an actor may handle in one turn.
 func (d *dispatcher) Throughput() int { return turnLength }
@@ -310,12 +325,14 @@ func (d *dispatcher) block(wait func() error) error {
 	done := make(chan struct{})
 	defer close(done)
 	go d.workUntil(done)
+	d.pause()
+	defer d.running.Add(1)
 	return wait()
 }
 
 func (d *dispatcher) work() {
 	for fn := <-d.turns; fn != nil; fn = <-d.turns {
-		fn()
+		d.run(fn)
 	}
 }
 
@@ -328,7 +345,7 @@ func (d *dispatcher) workUntil(done <-chan struct{}) {
 				d.turns <- nil
 				return
 			}
-			fn()
+			d.run(fn)
 		case <-done:
 			return
 		}

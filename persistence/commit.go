@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -26,23 +24,9 @@ func (j *Journal) committer(ctx context.Context) {
 			return
 		case <-j.order.wake:
 		}
-		j.linger(j.o.Linger, math.MaxInt, j.o.Busy)
-		for {
-			if j.commitNext(ctx) == 0 {
-				break
-			}
+		for more := true; more; {
+			more = j.commitNext(ctx) > 0
 		}
-	}
-}
-
-// linger waits for further appends before a commit. After a pause it waits for those that the first one woke. After a
-// commit it waits for those that the commit released, of which expected is the number. A timer would be too coarse.
-func (j *Journal) linger(atMost time.Duration, expected int, busy func() bool) {
-	for end := time.Now().Add(atMost); int(j.order.waits.Load()) < expected && time.Now().Before(end); {
-		if busy != nil && !busy() {
-			return
-		}
-		runtime.Gosched()
 	}
 }
 

@@ -30,7 +30,7 @@ func (o *order) fail(err error) {
 	o.failure = err
 	o.failed.Store(true)
 	o.queued, o.taken, o.backlog = nil, 0, 0
-	o.waits.Store(0)
+	o.waits.Store(false)
 	close(o.changed)
 	o.changed = make(chan struct{})
 	o.settledSome()

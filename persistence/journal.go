@@ -84,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		marks: make(chan struct{}, 1),
 		pages: make(chan struct{}, 1),
 	}
-	j.order.init(o.Log)
+	j.order.init(&j.o)
 	j.archived = newArchived(&j.o)
 	j.outputs = outputs{hold: j.hold, log: o.Log}
 	j.reader = reader{hold: j.hold, archived: j.archived, damaged: j.fail, frames: newCache(cacheBytes)}

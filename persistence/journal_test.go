@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/events"
 )
@@ -85,7 +87,7 @@ func TestReopenedJournalHasAllAppends(t *testing.T) {
 // TestAfterReleaseFollowsWhatIsReleasedTogether releases some waiters at once, each of which registers a function.
 func TestAfterReleaseFollowsWhatIsReleasedTogether(t *testing.T) {
 	var o order
-	o.init(slog.New(slog.DiscardHandler))
+	o.init(&Options{Log: slog.New(slog.DiscardHandler), Busy: func() bool { return false }})
 	const n = 5
 	var got []string
 	done := make(chan struct{})
@@ -110,4 +112,37 @@ func TestAfterReleaseFollowsWhatIsReleasedTogether(t *testing.T) {
 	now := make(chan struct{})
 	o.AfterRelease(func() { close(now) })
 	<-now
+}
+
+// TestAppendsWaitForMore has a busy owner append. Its Push starts the commit, and the end of Linger does.
+func TestAppendsWaitForMore(t *testing.T) {
+	var busy atomic.Bool
+	o := Options{Log: slog.New(slog.DiscardHandler), Busy: busy.Load, Linger: time.Hour}
+	var waits order
+	waits.init(&o)
+	busy.Store(true)
+	waits.Push()
+	waits.Append(events.Section{})
+	if len(waits.wake) != 0 {
+		t.Error("a busy owner's append started a commit, or an empty Push did")
+	}
+	waits.Push()
+	if len(waits.wake) != 1 {
+		t.Error("Push started no commit")
+	}
+	<-waits.wake
+	busy.Store(false)
+	waits.Append(events.Section{})
+	if len(waits.wake) != 1 {
+		t.Error("an idle owner's append started no commit")
+	}
+	busy.Store(true)
+	o.Linger = time.Millisecond
+	var late order
+	late.init(&o)
+	for range 2 { // the timer starts again
+		late.Append(events.Section{})
+		<-late.wake
+		late.stored(late.take(1 << 20))
+	}
 }

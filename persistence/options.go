@@ -15,8 +15,8 @@ type Options struct {
 	Node     capabilities.NodeID // whose journal it is
 	URL      string              // of an external server; "" embeds one
 	Replicas int                 // of the stream on an external server; 1 if zero
-	Linger   time.Duration       // the longest time for which an idle journal waits for more appends
-	Busy     func() bool         // reports whether more appends are likely; if not, the journal does not linger; nil means yes
+	Linger   time.Duration       // the longest time for which appends wait for more while Busy; 1 ms if zero
+	Busy     func() bool         // reports whether more appends are likely; nil means never. Its owner calls Push when it ends
 	MaxFrame int                 // bytes of a commit at most
 	Log      *slog.Logger        // nil discards
 	Clock    func() time.Time    // nil is time.Now; commit times never go back even if it does
@@ -53,7 +53,7 @@ const (
 )
 
 const (
-	defaultLinger   = 100 * time.Microsecond
+	defaultLinger   = time.Millisecond
 	defaultMaxFrame = 768 << 10
 	defaultArchived = 256 << 20
 	embeddedPayload = 8 << 20 // the largest message of the embedded server
@@ -74,6 +74,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Linger == 0 {
 		o.Linger = defaultLinger
+	}
+	if o.Busy == nil {
+		o.Busy = func() bool { return false }
 	}
 	if o.MaxFrame == 0 {
 		o.MaxFrame = defaultMaxFrame

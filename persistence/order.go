@@ -3,9 +3,11 @@ package persistence
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"parley"
 	"parley/events"
@@ -18,8 +20,12 @@ type Position uint64
 // order holds the appends that are not settled, and the callers that wait for them. An append is settled when it is
 // durable or lost.
 type order struct {
-	log  *slog.Logger
-	wake chan struct{} // receives after an append
+	log    *slog.Logger
+	wake   chan struct{} // receives when there is something to commit
+	busy   func() bool   // Options.Busy, not nil
+	linger time.Duration
+	timer  *time.Timer // calls pushLate
+	timed  atomic.Bool // whether it runs
 
 	mu      sync.Mutex
 	next    Position      // the last of all appends
@@ -29,11 +35,11 @@ type order struct {
 	times   uint64        // number of failures
 	changed chan struct{} // closed when failure changes
 
-	queued  []appended   // positions settled+taken+1 to next
-	waits   atomic.Int64 // length of queued
-	failed  atomic.Bool  // whether there ever was a failure
-	taken   int          // appends in the commit under way
-	backlog int          // bytes of both
+	queued  []appended  // positions settled+taken+1 to next
+	waits   atomic.Bool // whether there are any
+	failed  atomic.Bool // whether there ever was a failure
+	taken   int         // appends in the commit under way
+	backlog int         // bytes of both
 
 	waiting   []waiter // by position
 	releasing bool
@@ -53,8 +59,10 @@ type span struct {
 	err         error
 }
 
-func (o *order) init(log *slog.Logger) {
-	o.log = log
+func (o *order) init(options *Options) {
+	o.log, o.busy, o.linger = options.Log, options.Busy, options.Linger
+	o.timer = time.AfterFunc(math.MaxInt64, o.pushLate)
+	o.timer.Stop() // a running timer keeps the journal in memory
 	o.wake = make(chan struct{}, 1)
 	o.changed = make(chan struct{})
 	o.due = make(chan struct{}, 1)
@@ -90,15 +98,32 @@ func (o *order) AppendSince(failures uint64, sections ...events.Section) Positio
 		a = appended{}
 		o.spans = append(o.spans, span{pos, pos, errStale})
 	}
-	first := len(o.queued) == 0
 	o.queued = append(o.queued, a)
-	o.waits.Store(int64(len(o.queued)))
+	o.waits.Store(true)
 	o.backlog += a.size
 	o.mu.Unlock()
-	if first {
-		signal(o.wake)
+	if !o.busy() {
+		o.Push()
+	} else if !o.timed.Swap(true) {
+		o.timer.Reset(o.linger)
 	}
 	return pos
+}
+
+// Push starts the commit of what was appended while Options.Busy returned true. The owner calls it when that ends.
+//
+// Without it, the commit begins after Options.Linger. Nothing polls meanwhile: on two processors that would delay the
+// very work that is awaited.
+func (o *order) Push() {
+	if o.waits.Load() {
+		signal(o.wake)
+	}
+}
+
+// pushLate is Push after the time to linger.
+func (o *order) pushLate() {
+	o.timed.Store(false)
+	o.Push()
 }
 
 // MaxAppend returns the largest size of one Append: all bodies, and sectionBytes for each section. A larger one
@@ -125,8 +150,8 @@ func (o *order) take(room int) []appended {
 	batch := o.queued[:n:n]
 	if o.queued = o.queued[n:]; len(o.queued) == 0 {
 		o.queued = nil
+		o.waits.Store(false)
 	}
-	o.waits.Store(int64(len(o.queued)))
 	o.taken = n
 	return batch
 }
@@ -311,6 +336,7 @@ func (o *order) drain(ctx context.Context) error {
 	empty := o.empty
 	o.settledSome()
 	o.mu.Unlock()
+	o.Push()
 	select {
 	case <-empty:
 		return nil
