@@ -66,7 +66,7 @@ func (s *Server) startBridges(ctx context.Context, path string, running *sync.Wa
 	}
 	s.dropBridges(ctx, path, all)
 	for _, c := range all {
-		r, err := receiverOf(c)
+		r, err := s.receiverOf(c)
 		var w *bridge.Worker
 		if err == nil {
 			w, err = bridge.NewWorker(bridge.Options{
@@ -104,6 +104,9 @@ func CheckBridge(c bridge.Config) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
+	if c.Kind == pushKind {
+		return parley.Refuse(parley.InvalidArgument, "a browser is added on the page that it shows").WithHint("parley open, then Devices")
+	}
 	_, err := receiverOf(c)
 	return err
 }
@@ -122,6 +125,14 @@ func (s *Server) baseFor(c bridge.Config) string {
 		return ""
 	}
 	return s.tls.scheme() + "://" + s.Address()
+}
+
+// receiverOf returns the receiver of a bridge of this node.
+func (s *Server) receiverOf(c bridge.Config) (bridge.Receiver, error) {
+	if c.Kind == pushKind {
+		return s.devices.receiver(c)
+	}
+	return receiverOf(c)
 }
 
 // receiverOf returns the receiver of a bridge. It refuses with INVALID_ARGUMENT settings that it cannot have.
@@ -174,15 +185,29 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "an answer is posted"), http.StatusMethodNotAllowed)
 	default:
-		_, err := s.backend.AnswerWith(r.Context(), api.AnswerWithRequest{Secret: secret, Outcome: outcome})
-		if err != nil {
-			s.monitor.Failed(r.Context(), "answer_with", err)
-			s.showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "Not answered", Text: parley.AsError(err).Message})
-			return true
-		}
-		s.showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
+		s.takeAnswer(w, r, api.AnswerWithRequest{Secret: secret, Outcome: outcome}, label)
 	}
 	return true
+}
+
+// takeAnswer answers a form by a right. It writes a page, or JSON for the script that shows notifications.
+func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.AnswerWithRequest, label string) {
+	isProgram := r.Header.Get("Accept") == "application/json"
+	_, err := s.backend.AnswerWith(r.Context(), with)
+	if err != nil {
+		s.monitor.Failed(r.Context(), "answer_with", err)
+	}
+	switch {
+	case isProgram && err != nil:
+		httpd.Refuse(w, err, 0)
+	case isProgram:
+		w.Header()["Content-Type"] = jsonType
+		_, _ = fmt.Fprintf(w, "{\"answered\":%q}\n", with.Outcome) // the error is that of a client that has gone away
+	case err != nil:
+		s.showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "Not answered", Text: parley.AsError(err).Message})
+	default:
+		s.showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
+	}
 }
 
 func (s *Server) showAnswer(w http.ResponseWriter, status int, shown answerShown) {

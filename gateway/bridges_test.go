@@ -159,7 +159,7 @@ func (b *bridged) Cancel(form string) {
 func (b *bridged) Restart() {
 	b.t.Helper()
 	b.close()
-	b.open(func(s *Server) { s.bridges = filepath.Join(b.folder, "bridges.json") })
+	b.open(func(s *Server) { s.devices.settings = filepath.Join(b.folder, "bridges.json") })
 }
 
 // openWebhook returns a node with a webhook, and its receiver, which checks the signatures.
@@ -363,7 +363,7 @@ func TestUnknownFormDelaysNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.open(func(s *Server) { s.bridges = filepath.Join(n.folder, "bridges.json") })
+	n.open(func(s *Server) { s.devices.settings = filepath.Join(n.folder, "bridges.json") })
 	n.Cancel(form)
 	eventually.Within(t, 4*time.Second, "the receiver is told of the end", func() bool { return len(p.Told(form)) == 2 })
 }

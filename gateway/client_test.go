@@ -79,7 +79,9 @@ func serveLimited(tb testing.TB, limits api.Limits) (*client.Client, *Server) {
 		tb.Fatal(err)
 	}
 	socket := filepath.Join(folder, "parley.sock")
-	server, err := Listen(node, Options{Socket: socket, Listen: "127.0.0.1:0", Version: "test", Limits: limits, Log: slog.New(slog.DiscardHandler)})
+	server, err := Listen(node, Options{
+		Socket: socket, Listen: "127.0.0.1:0", Version: "test", Limits: limits, Bridges: filepath.Join(folder, "bridges.json"), Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

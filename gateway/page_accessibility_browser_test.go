@@ -31,7 +31,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	h := openPageServer(t)
 	h.fillScene()
 	b := h.openBrowser()
-	for scheme, paths := range map[string][]string{"light": {"/", "/questions", "/agents", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77"}, "dark": {"/agents/fae", "/forms/1", "/forms/8", "/done"}} {
+	for scheme, paths := range map[string][]string{"light": {"/", "/questions", "/agents", "/devices", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77"}, "dark": {"/agents/fae", "/forms/1", "/forms/8", "/done"}} {
 		b.prefer(scheme)
 		for _, path := range paths {
 			b.do(chromedp.Navigate(b.url + path))

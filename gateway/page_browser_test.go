@@ -244,7 +244,7 @@ func (b *tab) until(expression string) {
 		if err = b.becomes(expression); err == nil || !time.Now().Before(end) || b.ctx.Err() != nil {
 			break
 		}
-		if !errors.Is(err, chromedp.ErrPollingTimeout) && !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "context with specified id") {
+		if !errors.Is(err, chromedp.ErrPollingTimeout) && !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "context with specified id") && !strings.Contains(err.Error(), "navigated or closed") {
 			break
 		}
 	}

@@ -33,7 +33,7 @@ func TestPagesFitNarrowWindow(t *testing.T) {
 	h.give()
 	b := h.openBrowser()
 	b.do(chromedp.EmulateViewport(320, 700))
-	for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/agents/" + long, "/agents/SELF", "/forms/0", "/forms/9"} {
+	for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/agents/" + long, "/agents/SELF", "/devices", "/forms/0", "/forms/9"} {
 		b.open(path)
 		b.live()
 		if wide := b.text(`[...document.querySelectorAll('body *')].filter((e) => !e.closest('details:not([open]) > :not(summary), .entry, .sr, .skip, pre, .input, table') && e.getBoundingClientRect().right > innerWidth + 1)

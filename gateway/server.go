@@ -42,7 +42,7 @@ type Server struct {
 	backend  *backend.Backend
 	version  string
 	external bool
-	bridges  string
+	devices  devices
 	log      *slog.Logger
 
 	bodies  httpd.Bodies
@@ -78,12 +78,12 @@ type Server struct {
 // Listen opens the listeners of a Server. The Server answers nothing before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
-		node: node, version: o.Version, external: o.External, bridges: o.Bridges, log: o.Log,
+		node: node, version: o.Version, external: o.External, devices: devices{settings: o.Bridges}, log: o.Log,
 		bodies:  httpd.Bodies{Within: bodyTime, Slowest: slowest},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 	}
 	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime})
-	s.sessions = &sessions{backend: s.backend, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
+	s.sessions = &sessions{backend: s.backend, devices: &s.devices, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
 	if err := s.newTools(); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
@@ -92,7 +92,11 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
 	var err error
-	s.site, err = web.New(web.Options{Backend: s.backend, Sessions: s.sessions, Bodies: &s.bodies, Monitor: s.monitor, Stopping: s.draining})
+	pages := web.Options{Backend: s.backend, Sessions: s.sessions, Bodies: &s.bodies, Monitor: s.monitor, Stopping: s.draining}
+	if o.Bridges != "" {
+		pages.Devices = &s.devices
+	}
+	s.site, err = web.New(pages)
 	if err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
@@ -148,8 +152,8 @@ func (s *Server) Serve() {
 			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.Address(), err)
 		}
 	}
-	if s.bridges != "" {
-		s.serving.Go(func() { s.runBridges(s.draining, s.bridges) })
+	if s.devices.settings != "" {
+		s.serving.Go(func() { s.runBridges(s.draining, s.devices.settings) })
 	}
 	s.serving.Go(func() { s.report(s.socket) })
 	if s.public != nil {

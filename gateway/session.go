@@ -52,6 +52,7 @@ func cutKey(path string) (key, rest string) {
 // sessions keeps the sessions of browsers in cookies. It implements web.Sessions.
 type sessions struct {
 	backend  *backend.Backend
+	devices  *devices
 	attempts attempts
 }
 
@@ -107,8 +108,11 @@ func (s *sessions) Begin(w http.ResponseWriter, r *http.Request, code string) (b
 	return base, nil
 }
 
-// End implements web.Sessions.
+// End implements web.Sessions. The browser of an ended session is told of nothing more.
 func (s *sessions) End(w http.ResponseWriter, r *http.Request, p api.Principal, all bool) error {
+	if err := s.devices.leave(p.SessionKey(), all && p.IsHost()); err != nil {
+		return err
+	}
 	if err := s.backend.EndSession(r.Context(), p, all); err != nil {
 		return err
 	}

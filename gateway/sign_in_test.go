@@ -62,7 +62,7 @@ func (v anonymousClient) ask(method, path, accept, body string) (*http.Response,
 // everyPath returns all paths that the server serves, and some that it does not.
 func everyPath(s *Server) []string {
 	paths := []string{
-		"/", "/questions", "/agents", web.AgentsPath + "HOST", web.FormsPath + "0", web.EventsPath, web.EventsPath + "?cursor=0", web.ElementsPath, web.ElementTypesPath,
+		"/", "/questions", "/agents", web.AgentsPath + "HOST", web.FormsPath + "0", web.EventsPath, web.EventsPath + "?cursor=0", web.DevicesPath, web.ManifestPath, web.ElementsPath, web.ElementTypesPath,
 		api.WebSocketPath, api.OpenAPIPath, metricsPath, api.CallPath, api.CallPath + backupName, api.CallPath + "fly", "*",
 		"/healthz/", "/rpc/../healthz", "//healthz", "/sign-in/", "/sign-in/../", "/sign-in/style", "/favicon.ico", "/debug/pprof/", "/elsewhere",
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"html"
+	"net/url"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -194,7 +195,7 @@ func writeRedirect(env *environment, link string) (path string, err error) {
 func bridgeCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bridge",
-		Short: "Tell a phone or a web server of the host's open forms",
+		Short: "Tell a phone, a browser or a web server of the host's open forms",
 		Long: `Tells a receiver of each open form of the node's host, and of how it ended. An approval has buttons that answer
 it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
 		Example: `  parley bridge add ntfy https://ntfy.example/my-secret-topic --address https://node.example
@@ -220,7 +221,11 @@ type addedBridge struct {
 
 func shownBridge(env *environment, b bridge.Config) (addedBridge, error) {
 	shown := addedBridge{Name: b.Name, Kind: b.Kind, URL: b.URL, Network: cmp.Or(b.Network, string(bridge.Public))}
-	if b.Key != "" {
+	if b.Kind == "push" { // its address is a secret, its key of no use to others
+		if at, err := url.Parse(b.URL); err == nil {
+			shown.URL = at.Scheme + "://" + at.Host
+		}
+	} else if b.Key != "" {
 		key, err := webhook.ParseKey(b.Key)
 		if err != nil {
 			return shown, err
@@ -256,19 +261,9 @@ which it listens. A webhook is signed with a new key, and the key that checks it
 			if err := env.options.state.secure(); err != nil {
 				return err
 			}
-			all, err := bridge.ReadConfigs(path)
-			if err != nil {
-				return err
-			}
-			if slices.ContainsFunc(all, func(o bridge.Config) bool { return o.Name == b.Name }) {
-				return parley.Refuse(parley.NameTaken, "there is a bridge %s already", b.Name).WithHint("--name gives another name; parley bridge drop %s removes it", b.Name)
-			}
-			if len(all) >= bridge.MaxBridges {
-				return parley.Refuse(parley.TooLarge, "a node has %d bridges at most", bridge.MaxBridges)
-			}
 			shown, err := shownBridge(env, b)
 			if err == nil {
-				err = bridge.WriteConfigs(path, append(all, b))
+				err = bridge.Add(path, b)
 			}
 			if err != nil {
 				return err
@@ -331,16 +326,7 @@ func bridgeDropCommand(env *environment) *cobra.Command {
 		Short:   "Remove a bridge, and end the buttons that it made",
 		Args:    exactly("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			path := env.options.state.bridges()
-			all, err := bridge.ReadConfigs(path)
-			if err != nil {
-				return err
-			}
-			i := slices.IndexFunc(all, func(b bridge.Config) bool { return b.Name == args[0] })
-			if i < 0 {
-				return parley.Refuse(parley.UnknownName, "there is no bridge %s", parley.Quoted(args[0], 40)).WithHint("parley bridge list shows them")
-			}
-			if err := bridge.WriteConfigs(path, slices.Delete(all, i, i+1)); err != nil {
+			if err := bridge.Remove(env.options.state.bridges(), args[0]); err != nil {
 				return err
 			}
 			return env.print(map[string]string{"name": args[0]}, silent)

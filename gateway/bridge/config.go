@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 
 	"parley"
 )
@@ -19,6 +20,7 @@ type Config struct {
 	Address string `json:"address,omitempty"` // of the node, for its receivers
 	Key     string `json:"key,omitempty"`     // by which a webhook is signed
 	Token   string `json:"token,omitempty"`   // of the receiver's server
+	Session string `json:"session,omitempty"` // mark of the session that added a browser
 }
 
 // name is how a bridge may be named. The name is part of a file's.
@@ -64,6 +66,48 @@ func ReadConfigs(path string) (all []Config, err error) {
 		err = errors.Join(err, c.Check())
 	}
 	return all, err
+}
+
+// Change replaces the settings in a file by what change makes of them. Two changes at the same time are made one after the
+// other, also by two processes.
+func Change(path string, change func([]Config) ([]Config, error)) (err error) {
+	unlock, err := lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	all, err := ReadConfigs(path)
+	if err == nil {
+		all, err = change(all)
+	}
+	if err != nil {
+		return err
+	}
+	return WriteConfigs(path, all)
+}
+
+// Add adds a bridge to those of a file. It refuses with NAME_TAKEN a name of another, and with TOO_LARGE too many.
+func Add(path string, c Config) error {
+	return Change(path, func(all []Config) ([]Config, error) {
+		if slices.ContainsFunc(all, func(o Config) bool { return o.Name == c.Name }) {
+			return nil, parley.Refuse(parley.NameTaken, "there is a bridge %s already", c.Name).WithHint("--name gives another name; parley bridge drop %s removes it", c.Name)
+		}
+		if len(all) >= MaxBridges {
+			return nil, parley.Refuse(parley.TooLarge, "a node has %d bridges at most", MaxBridges)
+		}
+		return append(all, c), nil
+	})
+}
+
+// Remove removes a bridge from those of a file. It refuses with UNKNOWN_NAME.
+func Remove(path, name string) error {
+	return Change(path, func(all []Config) ([]Config, error) {
+		i := slices.IndexFunc(all, func(c Config) bool { return c.Name == name })
+		if i < 0 {
+			return nil, parley.Refuse(parley.UnknownName, "there is no bridge %s", parley.Quoted(name, 40)).WithHint("parley bridge list shows them")
+		}
+		return slices.Delete(all, i, i+1), nil
+	})
 }
 
 // WriteConfigs replaces a file of settings.

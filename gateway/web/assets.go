@@ -127,6 +127,9 @@ func (p *page) asset() error {
 	if !known || hash != a.Hash {
 		return parley.Refuse(parley.NoSuchMessage, "there is nothing at %.80q", p.r.URL.Path)
 	}
+	if name == pushWorker {
+		p.allowPushScope()
+	}
 	p.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
 	file.Serve(p.w, p.r)
 	return nil

@@ -14,6 +14,7 @@ type leftPane struct {
 	More   bool   // there are agents that it does not name
 	Text   string // that the list is searched for
 	Counts view.MessageCounts
+	Owner  bool // the reader may see the devices that are told
 }
 
 // leftAgent is an agent as the left pane shows it.
@@ -33,7 +34,7 @@ const (
 
 // left returns the left pane. First are the agents that wait for the reader, then those that run, then the latest.
 func (p *page) left() (*leftPane, error) {
-	pane := &leftPane{Text: p.r.URL.Query().Get("q")}
+	pane := &leftPane{Text: p.r.URL.Query().Get("q"), Owner: p.ownsDevices()}
 	counts, err := p.site.Backend.Call(p.ctx(), p.principal, "count_messages", api.Typed{Value: api.CountMessagesRequest{}})
 	if err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ var embedded embed.FS
 type Options struct {
 	Backend  api.Backend
 	Sessions Sessions
+	Devices  Devices // nil for none
 	Bodies   *httpd.Bodies
 	Monitor  api.Monitor
 	Stopping context.Context // ends the streams of events
@@ -71,6 +72,8 @@ func handlerOf(path string) (func(*page) error, bool) {
 		return (*page).agents, true
 	case strings.HasPrefix(path, AgentsPath):
 		return (*page).ofAgent, true
+	case path == DevicesPath:
+		return (*page).devices, true
 	case path == EventsPath:
 		return (*page).events, true
 	case path == ManifestPath:

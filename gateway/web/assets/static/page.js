@@ -12,6 +12,7 @@ import { mailChanged, startList } from './list.js';
 import { notifyOf, startNotifying } from './notify.js';
 import { showKeys, showPalette, startPalette } from './palette.js';
 import { openKey, questionsChanged } from './questions.js';
+import { renewPush } from './push.js';
 import { home } from './rpc.js';
 import { follow } from './stream.js';
 
@@ -35,6 +36,7 @@ else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.need
 startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), pick, isPicking, pickNone, pressBulk });
 setInterval(() => tellSpans(document), 30_000);
 startNotifying(document.getElementById('notify'));
+renewPush();
 
 const agents = document.getElementById('agents') ?? document.getElementById('agent');
 if (agents) startAgents();
