@@ -19,7 +19,7 @@ import (
 	"parley/gateway/client"
 )
 
-// script is a running example of the TypeScript client.
+// script is a running program of a client in another language.
 type script struct {
 	name   string
 	cmd    *exec.Cmd
@@ -41,9 +41,16 @@ func startScript(t *testing.T, name, url, token string, args ...string) *script 
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	s := &script{name: name, lines: make(chan string, maxLines)}
-	s.cmd = exec.CommandContext(ctx, node, append([]string{filepath.Join("typescript", "examples", name)}, args...)...)
-	s.cmd.Env = append(os.Environ(), "PARLEY_URL="+url, "PARLEY_TOKEN="+token)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join("typescript", "examples", name)}, args...)...)
+	cmd.Env = append(os.Environ(), "PARLEY_URL="+url, "PARLEY_TOKEN="+token)
+	return runScript(t, name, cmd)
+}
+
+// runScript starts a script, and collects its output.
+func runScript(t *testing.T, name string, cmd *exec.Cmd) *script {
+	t.Helper()
+	s := &script{name: name, cmd: cmd, lines: make(chan string, maxLines)}
 	out, in := io.Pipe()
 	s.cmd.Stdout, s.cmd.Stderr = io.MultiWriter(&s.stdout, in), &s.stderr
 	go func() { // ends with the script
@@ -69,10 +76,7 @@ func startScript(t *testing.T, name, url, token string, args ...string) *script 
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		cancel()
-		_ = in.Close()
-	})
+	t.Cleanup(func() { _ = in.Close() })
 	return s
 }
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import ssl
-from datetime import datetime, timezone
 from types import TracebackType
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type
 
+from . import requests
 from .errors import ParleyError
-from .follow import Item, follow
-from .types import Agent, Decision, Field, Message, Outcome, OutputPiece
-from .wire import TURN, Deadline, Wire, new_key
-
-Which = Union[int, str]
-"""A message's number in the agent's own mailbox, or the ID of a message, form or promise."""
-
-Texts = Mapping[str, Union[str, Sequence[str]]]
-"""Texts by field, which are read by the fields' types; several for several choices."""
+from .follow import Batch, Position, next_batch, parse
+from .requests import Shown, Texts, When, Which, about, list_of, new_key, shown
+from .types import Agent, Decision, Field, Item, Message, Outcome, OutputPiece
+from .wire import TURN, Deadline, Wire
 
 
 def connect(
@@ -74,7 +69,7 @@ class Client:
         title: str = "",
         name: str = "",
         key: Optional[str] = None,
-        deadline: Union[datetime, str, None] = None,
+        deadline: When = None,
         need: int = 1,
         veto: bool = True,
         no_self: bool = False,
@@ -84,17 +79,17 @@ class Client:
 
         need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host.
         """
-        form: Dict[str, Any] = {"recipient": recipient, "description": description, "fields": list(fields), "key": key or new_key()}
-        form.update({k: v for k, v in {"title": title, "name": name, "deadline": _time(deadline), "noSelf": no_self}.items() if v})
-        form.update({**({"need": need} if need != 1 else {}), **({} if veto else {"veto": False})})
+        form = requests.form(
+            recipient, description, fields, title=title, name=name, key=key, deadline=deadline, need=need, veto=veto, no_self=no_self
+        )
         return Asked(self._wire, self.call("form", form, timeout=timeout))
 
     def request(
         self, recipient: str, text: str, *, name: str = "", key: Optional[str] = None, timeout: Optional[float] = None
     ) -> Asked:
         """Asks for a reference. The value of its answer is under "value"."""
-        request = {"recipient": recipient, "text": text, "key": key or new_key(), **({"name": name} if name else {})}
-        return Asked(self._wire, self.call("request", request, timeout=timeout))
+        asked = self.call("request", requests.reference(recipient, text, name=name, key=key), timeout=timeout)
+        return Asked(self._wire, asked)
 
     def approve(
         self,
@@ -104,15 +99,15 @@ class Client:
         recipient: str = "",
         folder: str = "",
         key: Optional[str] = None,
-        deadline: Union[datetime, str, None] = None,
+        deadline: When = None,
         attended: bool = False,
         editable: bool = False,
         timeout: Optional[float] = None,
     ) -> Permission:
         """Asks for permission for a call, which a standing rule or the agent's policy may decide at once."""
-        approval: Dict[str, Any] = {"tool": tool, "input": input, "key": key or new_key()}
-        more = {"recipient": recipient, "folder": folder, "deadline": _time(deadline), "attended": attended, "editable": editable}
-        approval.update({k: v for k, v in more.items() if v})
+        approval = requests.approval(
+            tool, input, recipient=recipient, folder=folder, key=key, deadline=deadline, attended=attended, editable=editable
+        )
         return Permission(self._wire, self.call("approve", approval, timeout=timeout))
 
     def wait(self, form: Which, *, timeout: Optional[float] = None) -> Outcome:
@@ -121,22 +116,22 @@ class Client:
 
     def cancel(self, form: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Takes back a form that the agent asked."""
-        return _outcome(self.call("cancel_form", {**_about(form), "reason": reason}, timeout=timeout))
+        return _outcome(self.call("cancel_form", {**about(form), "reason": reason}, timeout=timeout))
 
     def amend(self, form: Which, *, timeout: Optional[float] = None, **change: Any) -> Message:
         """Corrects the title, description or fields of an open form that the agent asked; note says why."""
-        amended: Message = self.call("amend_form", {**_about(form), **change}, timeout=timeout)
+        amended: Message = self.call("amend_form", {**about(form), **change}, timeout=timeout)
         return amended
 
     # What the agent answers.
 
-    def answer(self, form: Which, values: Mapping[str, Any], *, timeout: Optional[float] = None) -> Outcome:
+    def answer(self, form: Shown, values: Mapping[str, Any], *, timeout: Optional[float] = None) -> Outcome:
         """Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open."""
-        return _outcome(self.call("respond_form", {**_about(form), "values": values}, timeout=timeout))
+        return _outcome(self.call("respond_form", {**shown(form), "values": values}, timeout=timeout))
 
-    def answer_text(self, form: Which, texts: Texts, *, timeout: Optional[float] = None) -> Outcome:
+    def answer_text(self, form: Shown, texts: Texts, *, timeout: Optional[float] = None) -> Outcome:
         """Answers a form with texts, which are read by the fields' types, as on a command line."""
-        return _outcome(self.call("respond_form", {**_about(form), "texts": _list_of(texts)}, timeout=timeout))
+        return _outcome(self.call("respond_form", {**shown(form), "texts": list_of(texts)}, timeout=timeout))
 
     def decide(self, decisions: Sequence[Mapping[str, Any]], *, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """Decides on approvals, each by its form, the digest of the call that was shown, and the decision."""
@@ -145,25 +140,25 @@ class Client:
         )["results"]
         return results
 
-    def decline(self, form: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
+    def decline(self, form: Shown, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Says no to a form."""
-        return _outcome(self.call("decline_form", {**_about(form), "reason": reason}, timeout=timeout))
+        return _outcome(self.call("decline_form", {**shown(form), "reason": reason}, timeout=timeout))
 
     def withdraw(self, form: Which, *, timeout: Optional[float] = None) -> None:
         """Takes back the agent's vote on a form that needs several answers and is open."""
-        self.call("withdraw_vote", _about(form), timeout=timeout)
+        self.call("withdraw_vote", about(form), timeout=timeout)
 
     def forward(self, form: Which, recipient: str, *, timeout: Optional[float] = None) -> None:
         """Hands a form on: whoever answers first settles it."""
-        self.call("forward_form", {**_about(form), "recipient": recipient}, timeout=timeout)
+        self.call("forward_form", {**about(form), "recipient": recipient}, timeout=timeout)
 
     def resolve(self, request: Which, name: str, *, timeout: Optional[float] = None) -> Outcome:
         """Gives what was requested: what the agent holds under a name."""
-        return _outcome(self.call("resolve", {**_about(request), "name": name}, timeout=timeout))
+        return _outcome(self.call("resolve", {**about(request), "name": name}, timeout=timeout))
 
     def reject(self, request: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Says no to a request."""
-        return _outcome(self.call("reject", {**_about(request), "reason": reason}, timeout=timeout))
+        return _outcome(self.call("reject", {**about(request), "reason": reason}, timeout=timeout))
 
     # Messages.
 
@@ -173,15 +168,15 @@ class Client:
 
     def reply(self, message: Which, text: str, *, timeout: Optional[float] = None) -> int:
         """Answers a message with words, and returns the number of the answer."""
-        return int(self.call("reply", {**_about(message), "text": text}, timeout=timeout)["number"])
+        return int(self.call("reply", {**about(message), "text": text}, timeout=timeout)["number"])
 
     def dismiss(self, message: Which, *, timeout: Optional[float] = None) -> None:
         """Drops a message from view."""
-        self.call("dismiss", _about(message), timeout=timeout)
+        self.call("dismiss", about(message), timeout=timeout)
 
     def message(self, message: Which, *, timeout: Optional[float] = None) -> Message:
         """Returns one message."""
-        got: Message = self.call("get_message", _about(message), timeout=timeout)
+        got: Message = self.call("get_message", about(message), timeout=timeout)
         return got
 
     def inbox(self, *, timeout: Optional[float] = None, **view: bool) -> List[Message]:
@@ -202,7 +197,7 @@ class Client:
         It goes on through restarts of the node. To follow from the cursor of an item yields what came after it, each change
         once, in this program or the next.
         """
-        return follow(self._wire, view, cursor, Deadline(timeout))
+        return _follow(self._wire, view, cursor, Deadline(timeout))
 
     # Names.
 
@@ -243,9 +238,7 @@ class Client:
         got: Dict[str, Any] = self.call(
             "send_agent_message", {"agentId": agent, "text": text, "messageId": message_id or new_key()}, timeout=timeout
         )
-        refused = got.get("error")
-        if refused:
-            raise ParleyError(refused["code"], refused["message"], refused.get("hint"), refused.get("fields"))
+        requests.refuse(got)
         return got
 
     def wait_for_agent(self, agent: str, *, timeout: Optional[float] = None) -> str:
@@ -294,12 +287,7 @@ class Asked:
 
     def answer(self, *, timeout: Optional[float] = None) -> Any:
         """Waits for the answer's values. A form that ends otherwise raises DECLINED, CANCELLED or EXPIRED."""
-        outcome = self.wait(timeout=timeout)
-        status, note = outcome["status"], outcome.get("note")
-        if status == "answered":
-            return outcome.get("values")
-        code = {"declined": "DECLINED", "expired": "EXPIRED"}.get(status, "CANCELLED")
-        raise ParleyError(code, f"form {outcome.get('form')} was {status}" + (f": {note}" if note else ""))
+        return requests.answered(self.wait(timeout=timeout))
 
 
 class Permission(Asked):
@@ -322,16 +310,12 @@ class Permission(Asked):
             return self._decision
         if self.unattended and self.form is None:
             raise ParleyError("NO_PENDING_PERMISSION", "nobody follows the mail of who would decide, and nothing was asked")
-        outcome = self.wait(timeout=timeout)
-        if outcome["status"] != "answered":
-            return Decision(False, outcome.get("note") or "")
-        reason = (outcome.get("values") or {}).get("reason") or ""
-        return Decision(outcome.get("allowed") is True, reason, None, outcome.get("editedInput"))
+        return requests.decided(self.wait(timeout=timeout))
 
 
 def _await_end(wire: Wire, form: Which, deadline: Deadline) -> Outcome:
     while True:
-        outcome = wire.call("await", {**_about(form), "waitMs": int(1000 * deadline.left(TURN))}, deadline)
+        outcome = wire.call("await", {**about(form), "waitMs": int(1000 * deadline.left(TURN))}, deadline)
         if outcome["status"] != "open":
             return _outcome(outcome)
 
@@ -341,17 +325,24 @@ def _outcome(got: Any) -> Outcome:
     return outcome
 
 
-def _about(which: Which) -> Dict[str, str]:
-    """Returns the members of a request that name a message."""
-    text = str(which)
-    return {"number": text} if text.isascii() and text.isdigit() else {"id": text}
+def _follow(wire: Wire, view: Mapping[str, bool], cursor: str, deadline: Deadline) -> Iterator[Item]:
+    at = parse(cursor)
+    while True:
+        try:
+            batch = _batch(wire, view, at, deadline)
+        except TimeoutError:
+            return
+        items, at = batch.items(at)
+        yield from items
 
 
-def _list_of(texts: Texts) -> List[Dict[str, str]]:
-    return [{"name": name, "text": t} for name, text in texts.items() for t in ([text] if isinstance(text, str) else text)]
-
-
-def _time(at: Union[datetime, str, None]) -> str:
-    if isinstance(at, datetime):
-        return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return at or ""
+def _batch(wire: Wire, view: Mapping[str, bool], at: Position, deadline: Deadline) -> Batch:
+    steps = next_batch(view, at, max(int(1000 * deadline.left(TURN)), 1))
+    response = None
+    while True:
+        try:
+            operation, request = steps.send(response)
+        except StopIteration as done:
+            batch: Batch = done.value
+            return batch
+        response = wire.call(operation, request, deadline)

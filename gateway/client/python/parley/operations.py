@@ -1,12 +1,1475 @@
-"""What repeating a call does."""
+"""The operations of a node: their requests and responses, and which of them change nothing.
+
+Written from the node's table of operations by a test, TestPythonMatchesOperations: not by hand.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Dict, List, Tuple, TypedDict, Union
 
-# The operations that change nothing: those with the scope read.
-LOOKS = frozenset(
+Ref = Union[str, int]
+"""A message's number, or the ID of a message, form or promise."""
+
+
+class AcceptRequest(TypedDict):
+    locator: str
+    name: str
+
+
+class _AdoptRequest(TypedDict):
+    edge: str
+
+
+class AdoptRequest(_AdoptRequest, total=False):
+    id: Ref
+    name: str
+    number: Ref
+
+
+class AgentRequest(TypedDict):
+    agentId: str
+
+
+class AgentResponse(TypedDict):
+    agentId: str  # An ID: {ULID}@{node}.
+
+
+class AmendFormRequest(TypedDict, total=False):
+    description: str
+    fields: List[Field]
+    id: Ref
+    note: str
+    number: Ref
+    title: str
+
+
+class _AnswerWithRequest(TypedDict):
+    outcome: str
+    secret: str
+
+
+class AnswerWithRequest(_AnswerWithRequest, total=False):
+    reason: str
+    texts: List[Text]
+    values: Dict[str, Any]
+
+
+class _ApproveRequest(TypedDict):
+    input: Any  # Any JSON.
+    tool: str
+
+
+class ApproveRequest(_ApproveRequest, total=False):
+    attended: bool
+    deadline: str  # A time in UTC, with milliseconds.
+    editable: bool
+    folder: str
+    key: str
+    recipient: str
+
+
+class _ArchiveJournalRequest(TypedDict):
+    before: str  # A time in UTC, with milliseconds.
+
+
+class ArchiveJournalRequest(_ArchiveJournalRequest, total=False):
+    to: str
+
+
+class AwaitRequest(TypedDict, total=False):
+    id: Ref
+    number: Ref
+    waitMs: int
+
+
+class _Candidate(TypedDict):
+    word: str
+
+
+class Candidate(_Candidate, total=False):
+    description: str
+
+
+class _CapabilityRequest(TypedDict):
+    recipient: str
+    text: str
+
+
+class CapabilityRequest(_CapabilityRequest, total=False):
+    deadline: str  # A time in UTC, with milliseconds.
+    key: str
+    name: str
+    noForward: bool
+
+
+class _CompleteRequest(TypedDict):
+    of: str
+
+
+class CompleteRequest(_CompleteRequest, total=False):
+    id: Ref
+    number: Ref
+    prefix: str
+
+
+class CompleteResponse(TypedDict):
+    candidates: List[Candidate]
+
+
+class _CopyNameRequest(TypedDict):
+    new: str
+    old: str
+
+
+class CopyNameRequest(_CopyNameRequest, total=False):
+    facet: str
+    until: str  # A time in UTC, with milliseconds.
+    uses: int
+
+
+class CountMessagesRequest(TypedDict):
+    pass
+
+
+class CreateTokenRequest(TypedDict, total=False):
+    note: str
+    scopes: List[str]
+    until: str  # A time in UTC, with milliseconds.
+
+
+class _DecideManyRequest(TypedDict):
+    decisions: List[Decision]
+
+
+class DecideManyRequest(_DecideManyRequest, total=False):
+    key: str
+
+
+class DecideManyResponse(TypedDict):
+    results: List[Decided]
+
+
+class _Decided(TypedDict):
+    form: str  # An ID: {ULID}@{node}.
+
+
+class Decided(_Decided, total=False):
+    error: Refusal
+    outcome: Outcome
+
+
+class _Decision(TypedDict):
+    decision: str
+    digest: str
+    form: str  # An ID: {ULID}@{node}.
+
+
+class Decision(_Decision, total=False):
+    reason: str
+    rule: str
+    until: str
+
+
+class DeclineRequest(TypedDict, total=False):
+    id: Ref
+    number: Ref
+    reason: str
+    revision: int
+
+
+class DescribeAgentRequest(TypedDict, total=False):
+    labels: Dict[str, str]
+    title: str
+
+
+class Done(TypedDict):
+    pass
+
+
+class DropPeerRequest(TypedDict):
+    node: str
+
+
+class EndRequest(TypedDict, total=False):
+    id: Ref
+    number: Ref
+    reason: str
+
+
+class Escalation(TypedDict):
+    after: str
+    to: str
+
+
+class Failure(TypedDict, total=False):
+    error: Refusal
+
+
+class FetchAgentResponse(TypedDict, total=False):
+    agent: Snapshot
+    error: Refusal
+
+
+class FetchAgentsRequest(TypedDict, total=False):
+    after: str
+    filter: Filter
+    limit: int
+    page: Page
+
+
+class _FetchAgentsResponse(TypedDict):
+    agents: List[Snapshot]
+
+
+class FetchAgentsResponse(_FetchAgentsResponse, total=False):
+    next: str
+    pageInfo: PageInfo
+
+
+class FetchDraftRequest(TypedDict, total=False):
+    id: Ref
+    number: Ref
+    reply: bool
+    to: str
+
+
+class _FollowMessagesRequest(TypedDict):
+    cursor: int
+
+
+class FollowMessagesRequest(_FollowMessagesRequest, total=False):
+    all: bool
+    done: bool
+    pending: bool
+    snoozed: bool
+    unread: bool
+    waitMs: int
+
+
+class FormRef(TypedDict, total=False):
+    id: Ref
+    number: Ref
+
+
+class _FormRequest(TypedDict):
+    description: str
+    fields: List[Field]
+    recipient: str
+
+
+class FormRequest(_FormRequest, total=False):
+    deadline: str  # A time in UTC, with milliseconds.
+    escalate: List[Escalation]
+    key: str
+    name: str
+    need: int
+    noForward: bool
+    noSelf: bool
+    remind: List[str]
+    title: str
+    veto: bool
+
+
+class _ForwardFormRequest(TypedDict):
+    recipient: str
+
+
+class ForwardFormRequest(_ForwardFormRequest, total=False):
+    id: Ref
+    number: Ref
+
+
+class GetQuotaRequest(TypedDict):
+    agentId: str
+
+
+_GrantAnswerRequestOptional = TypedDict(
+    "_GrantAnswerRequestOptional",
     {
+        "from": "str",
+        "id": "Ref",
+        "name": "str",
+        "number": "Ref",
+        "outcomes": "List[str]",
+        "until": "str",
+        "uses": "int",
+    }, total=False,
+)
+
+
+class GrantAnswerRequest(_GrantAnswerRequestOptional):
+    pass
+
+
+class _InviteRequest(TypedDict):
+    name: str
+
+
+class InviteRequest(_InviteRequest, total=False):
+    expires: str  # A time in UTC, with milliseconds.
+
+
+class _LimitPeerRequest(TypedDict):
+    node: str
+
+
+class LimitPeerRequest(_LimitPeerRequest, total=False):
+    quotas: Dict[str, int]
+    reset: bool
+
+
+class _LimitRuleRequest(TypedDict):
+    agent: str
+    until: str  # A time in UTC, with milliseconds.
+
+
+class LimitRuleRequest(_LimitRuleRequest, total=False):
+    form: str  # An ID: {ULID}@{node}.
+    rule: str  # An ID: {ULID}@{node}.
+
+
+_LimitState = TypedDict(
+    "_LimitState",
+    {
+        "for": "str",
+        "limit": "int",
+        "name": "str",
+        "now": "int",
+        "refused": "int",
+    },
+)
+
+
+class LimitState(_LimitState, total=False):
+    each: int
+
+
+class ListGrantsRequest(TypedDict, total=False):
+    after: str
+    limit: int
+
+
+class _ListGrantsResponse(TypedDict):
+    grants: List[Granted]
+
+
+class ListGrantsResponse(_ListGrantsResponse, total=False):
+    next: str
+
+
+class ListInvitationsRequest(TypedDict, total=False):
+    after: str
+    limit: int
+
+
+class _ListInvitationsResponse(TypedDict):
+    invitations: List[Invitation]
+
+
+class ListInvitationsResponse(_ListInvitationsResponse, total=False):
+    next: str
+
+
+class ListMessagesRequest(TypedDict, total=False):
+    all: bool
+    before: int
+    done: bool
+    first: int
+    last: int
+    limit: int
+    pending: bool
+    snoozed: bool
+    unread: bool
+
+
+class ListNamesRequest(TypedDict, total=False):
+    after: str
+    limit: int
+    path: str
+
+
+class _ListNamesResponse(TypedDict):
+    names: List[str]
+
+
+class ListNamesResponse(_ListNamesResponse, total=False):
+    next: str
+    revoked: List[str]
+
+
+class ListNodesRequest(TypedDict, total=False):
+    after: str
+    limit: int
+
+
+class _ListNodesResponse(TypedDict):
+    nodes: List[Peer]
+
+
+class ListNodesResponse(_ListNodesResponse, total=False):
+    next: str
+
+
+class ListRulesRequest(TypedDict, total=False):
+    after: str
+    agent: str
+    limit: int
+
+
+class _ListRulesResponse(TypedDict):
+    rules: List[Rule]
+
+
+class ListRulesResponse(_ListRulesResponse, total=False):
+    next: str
+
+
+class ListTokensRequest(TypedDict, total=False):
+    after: str
+    limit: int
+
+
+class _ListTokensResponse(TypedDict):
+    tokens: List[Token]
+
+
+class ListTokensResponse(_ListTokensResponse, total=False):
+    next: str
+
+
+class _LocateResponse(TypedDict):
+    id: str  # An ID: {ULID}@{node}.
+    locator: str
+
+
+class LocateResponse(_LocateResponse, total=False):
+    kind: str
+
+
+class _LookupRequest(TypedDict):
+    name: str
+
+
+class LookupRequest(_LookupRequest, total=False):
+    reveal: bool
+
+
+class LookupResponse(TypedDict):
+    value: Any  # Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.
+
+
+class _MakeAgentRequest(TypedDict):
+    name: str
+
+
+class MakeAgentRequest(_MakeAgentRequest, total=False):
+    kind: str
+    labels: Dict[str, str]
+    title: str
+
+
+class MakeAgentResponse(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+    kind: str
+    name: str
+
+
+class MarkReadRequest(TypedDict, total=False):
+    numbers: List[int]
+    unread: bool
+
+
+class MarkReadResponse(TypedDict):
+    unread: int
+
+
+class MessageRequest(TypedDict, total=False):
+    id: Ref
+    number: Ref
+
+
+class _MoveMessagesRequest(TypedDict):
+    do: str
+    messages: List[FormRef]
+
+
+class MoveMessagesRequest(_MoveMessagesRequest, total=False):
+    until: str  # A time in UTC, with milliseconds.
+
+
+class _MoveMessagesResponse(TypedDict):
+    moved: int
+
+
+class MoveMessagesResponse(_MoveMessagesResponse, total=False):
+    refused: List[Unmoved]
+
+
+class _MoveSegmentsRequest(TypedDict):
+    place: str
+
+
+class MoveSegmentsRequest(_MoveSegmentsRequest, total=False):
+    segments: List[int]
+
+
+class NameRequest(TypedDict):
+    name: str
+
+
+class NodeRequest(TypedDict):
+    pass
+
+
+class OpenLinkRequest(TypedDict):
+    pass
+
+
+class OpenLinkResponse(TypedDict):
+    until: str  # A time in UTC, with milliseconds.
+    url: str
+
+
+class Page(TypedDict, total=False):
+    cursor: str
+    limit: int
+
+
+class _PageInfo(TypedDict):
+    hasMore: bool
+
+
+class PageInfo(_PageInfo, total=False):
+    nextCursor: str
+    prevCursor: str
+
+
+class Peers(TypedDict):
+    known: int
+    reachable: int
+    traffic: Traffic
+    waiting: int
+
+
+class ProgramsStatus(TypedDict, total=False):
+    environment: List[str]
+    held: bool
+    user: str
+    wrap: List[str]
+
+
+class ReadLogRequest(TypedDict, total=False):
+    after: int
+    journal: bool
+    limit: int
+    waitMs: int
+
+
+class _ReadLogResponse(TypedDict):
+    entries: List[Entry]
+    more: bool
+
+
+class ReadLogResponse(_ReadLogResponse, total=False):
+    archived: int
+    missing: List[MissingEvents]
+
+
+class _ReadOutputRequest(TypedDict):
+    agentId: str
+
+
+class ReadOutputRequest(_ReadOutputRequest, total=False):
+    after: int
+    limit: int
+    tail: int
+    waitMs: int
+
+
+class ReadOutputResponse(TypedDict):
+    cursor: int
+    pieces: List[OutputPiece]
+
+
+class RemoveRuleRequest(TypedDict):
+    agent: str
+    rule: str  # An ID: {ULID}@{node}.
+
+
+class _RenameNameRequest(TypedDict):
+    new: str
+    old: str
+
+
+class RenameNameRequest(_RenameNameRequest, total=False):
+    force: bool
+
+
+class _ReplyRequest(TypedDict):
+    text: str
+
+
+class ReplyRequest(_ReplyRequest, total=False):
+    id: Ref
+    number: Ref
+
+
+class _ResolveRequest(TypedDict):
+    name: str
+
+
+class ResolveRequest(_ResolveRequest, total=False):
+    id: Ref
+    number: Ref
+
+
+class RespondFormRequest(TypedDict, total=False):
+    digest: str
+    id: Ref
+    number: Ref
+    revision: int
+    texts: List[Text]
+    values: Dict[str, Any]
+
+
+class RevokeRequest(TypedDict):
+    grant: str
+
+
+class RevokeTokenRequest(TypedDict):
+    token: str  # An ID: {ULID}@{node}.
+
+
+class _RunAgentRequest(TypedDict):
+    runtime: str
+
+
+class RunAgentRequest(_RunAgentRequest, total=False):
+    access: List[str]
+    command: List[str]
+    environment: List[str]
+    folder: str
+    inherit: List[str]
+    keep: bool
+    labels: Dict[str, str]
+    name: str
+    policy: str
+    seconds: int
+    title: str
+    user: str
+    wait: bool
+    wrap: List[str]
+
+
+class SaveDraftRequest(TypedDict, total=False):
+    id: Ref
+    number: Ref
+    text: str
+    texts: List[Text]
+    to: str
+
+
+class _SendAgentMessageRequest(TypedDict):
+    agentId: str
+    text: str
+
+
+class SendAgentMessageRequest(_SendAgentMessageRequest, total=False):
+    messageId: str
+
+
+class _SendAgentMessageResponse(TypedDict):
+    accepted: bool
+
+
+class SendAgentMessageResponse(_SendAgentMessageResponse, total=False):
+    agentId: str  # An ID: {ULID}@{node}.
+    error: Refusal
+    message: str  # An ID: {ULID}@{node}.
+    queued: bool
+
+
+class SendRequest(TypedDict):
+    recipient: str
+    text: str
+
+
+_SetAwayRequestOptional = TypedDict(
+    "_SetAwayRequestOptional",
+    {
+        "from": "str",
+        "to": "str",
+        "until": "str",
+    }, total=False,
+)
+
+
+class SetAwayRequest(_SetAwayRequestOptional):
+    pass
+
+
+class _SetMemberRequest(TypedDict):
+    agent: str
+
+
+class SetMemberRequest(_SetMemberRequest, total=False):
+    remove: bool
+
+
+class SetPolicyRequest(TypedDict):
+    agentId: str
+    policy: str
+
+
+class _SetQuotaRequest(TypedDict):
+    agentId: str
+
+
+class SetQuotaRequest(_SetQuotaRequest, total=False):
+    quotas: Dict[str, int]
+    reset: bool
+
+
+class _SetStatusRequest(TypedDict):
+    status: str
+
+
+class SetStatusRequest(_SetStatusRequest, total=False):
+    error: str
+
+
+class SnoozeRequest(TypedDict, total=False):
+    id: Ref
+    number: Ref
+    until: str  # A time in UTC, with milliseconds.
+
+
+class StandInsRequest(TypedDict):
+    pass
+
+
+class _StatusResponse(TypedDict):
+    agents: int
+    journal: JournalState
+    limits: List[LimitState]
+    listen: str
+    logLevel: str
+    name: str
+    node: str  # A node's public key.
+    openForms: int
+    peerListen: str
+    peers: Peers
+    pid: int
+    quotas: NodeQuotas
+    version: str
+
+
+class StatusResponse(_StatusResponse, total=False):
+    external: bool
+    limitsSet: str
+    peerAddress: str
+    plainHTTP: bool
+    problem: Refusal
+    programs: ProgramsStatus
+    service: str
+    tlsCert: str
+    tlsKey: str
+
+
+class StopResponse(TypedDict):
+    pid: int
+
+
+class StoreNameRequest(TypedDict):
+    name: str
+    value: Any  # Any JSON.
+
+
+class Text(TypedDict):
+    name: str
+    text: str
+
+
+class Unmoved(TypedDict, total=False):
+    error: Refusal
+    id: Ref
+    number: Ref
+
+
+class _VerifyResponse(TypedDict):
+    commits: int
+    events: int
+    mailboxes: int
+
+
+class VerifyResponse(_VerifyResponse, total=False):
+    archived: int
+    elsewhere: List[int]
+
+
+class _WaitForFinishRequest(TypedDict):
+    agentId: str
+
+
+class WaitForFinishRequest(_WaitForFinishRequest, total=False):
+    timeoutMs: int
+
+
+class Accepted(TypedDict):
+    host: str  # An ID: {ULID}@{node}.
+    name: str
+    node: str  # A node's public key.
+
+
+class _AgentUse(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+    quotas: Dict[str, int]  # An amount for each quota by name. -1 is no limit.
+    share: float
+    used: Dict[str, int]  # An amount for each quota by name. -1 is no limit.
+
+
+class AgentUse(_AgentUse, total=False):
+    name: str
+    quota: str
+
+
+class _Amendment(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    changes: List[str]
+
+
+class Amendment(_Amendment, total=False):
+    note: str
+
+
+class _AnswerRight(TypedDict):
+    form: str  # An ID: {ULID}@{node}.
+    grant: str  # An ID: {ULID}@{node}.
+    outcomes: List[str]
+    revision: int
+    secret: str
+
+
+class AnswerRight(_AnswerRight, total=False):
+    until: str  # A time in UTC, with milliseconds.
+    uses: int
+
+
+class Archive(TypedDict):
+    bytes: int
+    checkpoint: int
+    last: int
+    new: int
+    segments: List[ArchiveSegment]
+
+
+_ArchiveSegment = TypedDict(
+    "_ArchiveSegment",
+    {
+        "bytes": "int",
+        "digest": "str",
+        "first": "int",
+        "from": "str",
+        "here": "bool",
+        "last": "int",
+        "to": "str",
+    },
+)
+
+
+class ArchiveSegment(_ArchiveSegment, total=False):
+    place: str
+
+
+_Archived = TypedDict(
+    "_Archived",
+    {
+        "form": "bool",
+        "from": "str",
+        "hint": "str",
+        "segment": "int",
+        "to": "str",
+    },
+)
+
+
+class Archived(_Archived, total=False):
+    place: str
+
+
+class _Asked(TypedDict):
+    number: int
+
+
+class Asked(_Asked, total=False):
+    form: str  # An ID: {ULID}@{node}.
+    outcome: Outcome
+    promise: str  # An ID: {ULID}@{node}.
+    unreachable: bool
+
+
+_Away = TypedDict(
+    "_Away",
+    {
+        "from": "str",
+        "until": "str",
+    },
+)
+
+
+class Away(_Away, total=False):
+    to: Party
+
+
+class CutMessage(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    message: str  # An ID: {ULID}@{node}.
+    number: int
+    text: str
+
+
+class _Draft(TypedDict):
+    texts: List[Text]
+
+
+class Draft(_Draft, total=False):
+    savedAt: str  # A time in UTC, with milliseconds.
+    text: str
+
+
+class DroppedPeer(TypedDict):
+    givenUp: int
+    introduced: int
+    names: int
+    node: str  # A node's public key.
+    revoked: int
+
+
+class Entry(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    commit: int
+    payload: Dict[str, Any]  # An event's own members.
+    schema: int
+    type: str
+    version: int
+
+
+_Envelope = TypedDict(
+    "_Envelope",
+    {
+        "answerNeeded": "bool",
+        "changed": "int",
+        "date": "str",
+        "delivered": "bool",
+        "dismissed": "bool",
+        "from": "str",
+        "messageId": "str",
+        "number": "int",
+        "received": "bool",
+        "sent": "bool",
+        "to": "str",
+        "type": "str",
+    },
+)
+
+
+class Envelope(_Envelope, total=False):
+    amendment: Amendment
+    answering: bool
+    archived: Archived
+    chain: List[Party]
+    deadline: str  # A time in UTC, with milliseconds.
+    description: str
+    digest: str
+    draftAt: str  # A time in UTC, with milliseconds.
+    edges: Dict[str, Any]
+    fields: List[Field]
+    forwardedTo: List[Party]
+    forwarder: str  # An ID: {ULID}@{node}.
+    forwarderName: str
+    fromName: str
+    interrupted: bool
+    noForward: bool
+    outcome: Outcome
+    promiseId: str  # An ID: {ULID}@{node}.
+    queued: bool
+    refused: str
+    replyNumber: int
+    replyTo: str  # An ID: {ULID}@{node}.
+    resolverId: str  # An ID: {ULID}@{node}.
+    revision: int
+    route: Route
+    snoozedUntil: str  # A time in UTC, with milliseconds.
+    text: str
+    title: str
+    toName: str
+    unread: bool
+    votes: Votes
+
+
+class Filter(TypedDict, total=False):
+    labels: Dict[str, str]
+    statuses: List[str]
+
+
+class _Finish(TypedDict):
+    final: Snapshot
+    status: str
+
+
+class Finish(_Finish, total=False):
+    error: str
+
+
+class _Granted(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    by: str  # An ID: {ULID}@{node}.
+    grant: str  # An ID: {ULID}@{node}.
+    kind: str
+    name: str
+    target: str  # An ID: {ULID}@{node}.
+    to: str  # An ID: {ULID}@{node}.
+
+
+class Granted(_Granted, total=False):
+    facet: Facet
+    message: str  # An ID: {ULID}@{node}.
+    outcomes: List[str]
+    parent: str  # An ID: {ULID}@{node}.
+    revoked: str  # A time in UTC, with milliseconds.
+    toName: str
+    used: int
+
+
+class _Inbox(TypedDict):
+    cursor: int
+    messages: List[Envelope]
+
+
+class Inbox(_Inbox, total=False):
+    next: int
+
+
+class _Invitation(TypedDict):
+    id: str  # An ID: {ULID}@{node}.
+    name: str
+    until: str  # A time in UTC, with milliseconds.
+
+
+class Invitation(_Invitation, total=False):
+    locator: str
+
+
+class _JournalState(TypedDict):
+    bytes: int
+    commits: int
+    events: int
+
+
+class JournalState(_JournalState, total=False):
+    archiveBytes: int
+    archived: int
+    flushing: int
+
+
+class MessageCounts(TypedDict):
+    all: int
+    done: int
+    pending: int
+    snoozed: int
+    unread: int
+
+
+_MissingEvents = TypedDict(
+    "_MissingEvents",
+    {
+        "first": "int",
+        "from": "str",
+        "hint": "str",
+        "last": "int",
+        "segment": "int",
+        "to": "str",
+    },
+)
+
+
+class MissingEvents(_MissingEvents, total=False):
+    place: str
+
+
+class NodeQuotas(TypedDict):
+    agents: Dict[str, int]  # An amount for each quota by name. -1 is no limit.
+    heaviestAgents: List[AgentUse]
+    heaviestPeers: List[PeerUse]
+    peers: Dict[str, int]  # An amount for each quota by name. -1 is no limit.
+
+
+class _Outcome(TypedDict):
+    status: str
+
+
+class Outcome(_Outcome, total=False):
+    allowed: bool
+    at: str  # A time in UTC, with milliseconds.
+    by: str  # An ID: {ULID}@{node}.
+    byName: str
+    digest: str
+    editedDigest: str
+    editedInput: str
+    form: str  # An ID: {ULID}@{node}.
+    note: str
+    order: List[str]
+    promise: str  # An ID: {ULID}@{node}.
+    values: Any  # Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.
+    votes: Votes
+
+
+class _OutputPiece(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    cursor: int
+    run: str  # An ID: {ULID}@{node}.
+    stream: str
+    text: str
+
+
+class OutputPiece(_OutputPiece, total=False):
+    message: str  # An ID: {ULID}@{node}.
+
+
+class _Party(TypedDict):
+    id: str  # An ID: {ULID}@{node}.
+
+
+class Party(_Party, total=False):
+    name: str
+
+
+class _Peer(TypedDict):
+    node: str  # A node's public key.
+    reachable: bool
+    traffic: Traffic
+    use: PeerUse
+    waiting: int
+
+
+class Peer(_Peer, total=False):
+    hints: List[str]
+    host: str  # An ID: {ULID}@{node}.
+    lastHeard: str  # A time in UTC, with milliseconds.
+    name: str
+
+
+class _PeerUse(TypedDict):
+    node: str  # A node's public key.
+    quotas: Dict[str, int]  # An amount for each quota by name. -1 is no limit.
+    share: float
+    used: Dict[str, int]  # An amount for each quota by name. -1 is no limit.
+
+
+class PeerUse(_PeerUse, total=False):
+    name: str
+    quota: str
+
+
+class PendingPermission(TypedDict):
+    askedAt: str  # A time in UTC, with milliseconds.
+    form: str  # An ID: {ULID}@{node}.
+    input: str
+    number: int
+    tool: str
+
+
+class _Permission(TypedDict):
+    allowed: bool
+    decided: bool
+    number: int
+
+
+class Permission(_Permission, total=False):
+    form: str  # An ID: {ULID}@{node}.
+    outcome: Outcome
+    promise: str  # An ID: {ULID}@{node}.
+    rule: str  # An ID: {ULID}@{node}.
+    unattended: bool
+    unreachable: bool
+
+
+class Route(TypedDict, total=False):
+    escalations: List[RouteStep]
+    reminded: int
+    remindedAt: str  # A time in UTC, with milliseconds.
+    remindsAt: str  # A time in UTC, with milliseconds.
+
+
+class _RouteStep(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    to: str  # An ID: {ULID}@{node}.
+
+
+class RouteStep(_RouteStep, total=False):
+    cause: str
+    toName: str
+
+
+class _Rule(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+    allow: bool
+    made: str  # A time in UTC, with milliseconds.
+    rule: str  # An ID: {ULID}@{node}.
+    tool: str
+    uses: int
+    words: str
+
+
+class Rule(_Rule, total=False):
+    covers: Coverage
+    form: str  # An ID: {ULID}@{node}.
+    lastUsed: str  # A time in UTC, with milliseconds.
+    shape: str
+    stale: str
+    until: str  # A time in UTC, with milliseconds.
+
+
+class _Sent(TypedDict):
+    message: str  # An ID: {ULID}@{node}.
+    number: int
+
+
+class Sent(_Sent, total=False):
+    unreachable: bool
+
+
+class _Snapshot(TypedDict):
+    createdAt: str  # A time in UTC, with milliseconds.
+    id: str  # An ID: {ULID}@{node}.
+    kind: str
+    labels: Dict[str, str]
+    node: str  # A node's public key.
+    openForms: int
+    pendingPermissions: List[PendingPermission]
+    queued: int
+    status: str
+    title: str
+    updatedAt: str  # A time in UTC, with milliseconds.
+
+
+class Snapshot(_Snapshot, total=False):
+    error: str
+    held: bool
+    interrupted: List[CutMessage]
+    name: str
+    policy: str
+    runtime: str
+    user: str
+    wrap: List[str]
+
+
+class _StandIns(TypedDict):
+    members: List[Party]
+
+
+class StandIns(_StandIns, total=False):
+    away: Away
+
+
+class _Token(TypedDict):
+    id: str  # An ID: {ULID}@{node}.
+    made: str  # A time in UTC, with milliseconds.
+    scopes: List[str]
+
+
+class Token(_Token, total=False):
+    by: str  # An ID: {ULID}@{node}.
+    note: str
+    session: bool
+    token: str
+    until: str  # A time in UTC, with milliseconds.
+    used: str  # A time in UTC, with milliseconds.
+
+
+class Traffic(TypedDict):
+    bytesIn: int
+    bytesOut: int
+    lettersIn: int
+    lettersOut: int
+    mailIn: int
+    mailOut: int
+    refused: int
+
+
+class _Vote(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    by: str  # An ID: {ULID}@{node}.
+    outcome: str
+
+
+class Vote(_Vote, total=False):
+    byName: str
+    note: str
+    void: bool
+
+
+class _Votes(TypedDict):
+    have: int
+    need: int
+    veto: bool
+
+
+class Votes(_Votes, total=False):
+    cast: List[Vote]
+    noSelf: bool
+    own: str
+    waiting: List[Party]
+
+
+class Facet(TypedDict, total=False):
+    mode: str
+    until: str  # A time in UTC, with milliseconds.
+    uses: int
+
+
+class _CommandPattern(TypedDict):
+    words: List[str]
+
+
+class CommandPattern(_CommandPattern, total=False):
+    operands: str
+    options: List[str]
+
+
+class _Coverage(TypedDict):
+    kind: str
+
+
+class Coverage(_Coverage, total=False):
+    commands: List[CommandPattern]
+    file: str
+    folder: str
+    glob: str
+    input: str
+
+
+class _Field(TypedDict):
+    name: str
+
+
+class Field(_Field, total=False):
+    default: Any  # Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.
+    example: Any  # Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.
+    help: str
+    label: str
+    options: List[Option]
+    pattern: Any  # Any JSON.
+    placeholder: str
+    required: bool
+    type: str
+
+
+class _Option(TypedDict):
+    value: str
+
+
+class Option(_Option, total=False):
+    description: str
+    label: str
+
+
+class _Refusal(TypedDict):
+    code: str
+    message: str
+
+
+class Refusal(_Refusal, total=False):
+    fields: Dict[str, str]
+    hint: str
+
+
+# What is sent to each operation, and what it answers.
+OPERATIONS: Dict[str, Tuple[Any, Any]] = {
+    "accept": (AcceptRequest, Accepted),
+    "adopt": (AdoptRequest, Done),
+    "amend_form": (AmendFormRequest, Envelope),
+    "answer_with": (AnswerWithRequest, Outcome),
+    "approve": (ApproveRequest, Permission),
+    "archive_agent": (AgentRequest, AgentResponse),
+    "archive_journal": (ArchiveJournalRequest, Archive),
+    "await": (AwaitRequest, Outcome),
+    "cancel_form": (EndRequest, Outcome),
+    "complete": (CompleteRequest, CompleteResponse),
+    "copy_name": (CopyNameRequest, Done),
+    "count_messages": (CountMessagesRequest, MessageCounts),
+    "create_token": (CreateTokenRequest, Token),
+    "decide_many": (DecideManyRequest, DecideManyResponse),
+    "decline_form": (DeclineRequest, Outcome),
+    "describe_agent": (DescribeAgentRequest, Done),
+    "dismiss": (MessageRequest, Done),
+    "drop_peer": (DropPeerRequest, DroppedPeer),
+    "fetch_agent": (AgentRequest, FetchAgentResponse),
+    "fetch_agents": (FetchAgentsRequest, FetchAgentsResponse),
+    "fetch_draft": (FetchDraftRequest, Draft),
+    "fetch_segments": (MoveSegmentsRequest, Archive),
+    "follow_messages": (FollowMessagesRequest, Inbox),
+    "form": (FormRequest, Asked),
+    "forward_form": (ForwardFormRequest, Done),
+    "get_message": (MessageRequest, Envelope),
+    "get_quota": (GetQuotaRequest, AgentUse),
+    "grant_answer": (GrantAnswerRequest, AnswerRight),
+    "invite": (InviteRequest, Invitation),
+    "limit_peer": (LimitPeerRequest, Peer),
+    "limit_rule": (LimitRuleRequest, Done),
+    "list_archive": (NodeRequest, Archive),
+    "list_grants": (ListGrantsRequest, ListGrantsResponse),
+    "list_invitations": (ListInvitationsRequest, ListInvitationsResponse),
+    "list_messages": (ListMessagesRequest, Inbox),
+    "list_names": (ListNamesRequest, ListNamesResponse),
+    "list_nodes": (ListNodesRequest, ListNodesResponse),
+    "list_rules": (ListRulesRequest, ListRulesResponse),
+    "list_stand_ins": (StandInsRequest, StandIns),
+    "list_tokens": (ListTokensRequest, ListTokensResponse),
+    "locate": (NameRequest, LocateResponse),
+    "lookup": (LookupRequest, LookupResponse),
+    "make_agent": (MakeAgentRequest, MakeAgentResponse),
+    "mark_read": (MarkReadRequest, MarkReadResponse),
+    "move_messages": (MoveMessagesRequest, MoveMessagesResponse),
+    "move_segments": (MoveSegmentsRequest, Archive),
+    "open_link": (OpenLinkRequest, OpenLinkResponse),
+    "read_log": (ReadLogRequest, ReadLogResponse),
+    "read_output": (ReadOutputRequest, ReadOutputResponse),
+    "reject": (DeclineRequest, Outcome),
+    "remove_name": (NameRequest, Done),
+    "remove_rule": (RemoveRuleRequest, Done),
+    "rename_name": (RenameNameRequest, Done),
+    "reply": (ReplyRequest, Sent),
+    "request": (CapabilityRequest, Asked),
+    "resolve": (ResolveRequest, Outcome),
+    "respond_form": (RespondFormRequest, Outcome),
+    "restore_message": (MessageRequest, Done),
+    "revoke": (RevokeRequest, Done),
+    "revoke_token": (RevokeTokenRequest, Done),
+    "run_agent": (RunAgentRequest, MakeAgentResponse),
+    "save_draft": (SaveDraftRequest, Done),
+    "send": (SendRequest, Sent),
+    "send_agent_message": (SendAgentMessageRequest, SendAgentMessageResponse),
+    "set_away": (SetAwayRequest, StandIns),
+    "set_member": (SetMemberRequest, StandIns),
+    "set_policy": (SetPolicyRequest, AgentResponse),
+    "set_quota": (SetQuotaRequest, AgentUse),
+    "set_status": (SetStatusRequest, Done),
+    "snooze": (SnoozeRequest, Done),
+    "start_programs": (NodeRequest, Done),
+    "status": (NodeRequest, StatusResponse),
+    "stop": (NodeRequest, StopResponse),
+    "stop_agent": (AgentRequest, AgentResponse),
+    "store_name": (StoreNameRequest, Done),
+    "uninvite": (NameRequest, Done),
+    "verify": (NodeRequest, VerifyResponse),
+    "wait_for_finish": (WaitForFinishRequest, Finish),
+    "withdraw_vote": (MessageRequest, Done),
+}
+
+# The operations that change nothing, and so can be called again.
+LOOKS = frozenset(
+    [
         "await",
         "complete",
         "count_messages",
@@ -22,6 +1485,7 @@ LOOKS = frozenset(
         "list_names",
         "list_nodes",
         "list_rules",
+        "list_stand_ins",
         "list_tokens",
         "locate",
         "lookup",
@@ -30,16 +1494,5 @@ LOOKS = frozenset(
         "status",
         "verify",
         "wait_for_finish",
-    }
+    ]
 )
-
-KEYED = frozenset({"form", "request", "approve", "decide_many"})
-
-
-def repeats(operation: str, request: Mapping[str, Any]) -> bool:
-    """Reports whether to make a call twice is to make it once."""
-    if operation in KEYED:
-        return bool(request.get("key"))
-    if operation == "send_agent_message":
-        return bool(request.get("messageId"))
-    return operation in LOOKS

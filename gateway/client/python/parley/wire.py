@@ -5,35 +5,23 @@ from __future__ import annotations
 import http.client
 import json
 import random
-import secrets
 import select
 import socket
 import ssl
 import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from .errors import Lost, ParleyError, refusal_in
-from .operations import repeats
+from .requests import repeats
 
 TURN = 25.0
 """How long one waiting call takes, in seconds. A longer wait is made of several."""
 
 _GRACE = 60.0  # seconds that a response may take beyond the wait that the call asks for
-_FIRST_PAUSE, _LAST_PAUSE = 0.05, 2.0  # seconds between attempts
+FIRST_PAUSE, LAST_PAUSE = 0.05, 2.0  # seconds between attempts
 _MAX_IDLE = 8  # connections that are kept
-_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_key() -> str:
-    """Returns an idempotency key that is like no other: a ULID."""
-    now, letters = int(time.time() * 1000), []
-    for _ in range(10):
-        letters.append(_LETTERS[now % 32])
-        now //= 32
-    return "".join(reversed(letters)) + "".join(secrets.choice(_LETTERS) for _ in range(16))
-
 
 class Deadline:
     """The end of a caller's patience with one call."""
@@ -49,6 +37,45 @@ class Deadline:
         if left <= 0:
             raise TimeoutError("no answer in the time given; what was asked for may still happen")
         return min(left, at_most)
+
+
+class Presence:
+    """Knows when a node was last there, and whether a lost call is to be made again."""
+
+    def __init__(self, url: str, patience: Optional[float]) -> None:
+        self.url = url
+        self._patience = patience
+        self._seen: Optional[float] = None
+
+    def saw(self) -> None:
+        """Notes that the node is there."""
+        self._seen = time.monotonic()
+
+    def check(self, lost: Lost, operation: str, harmless: bool) -> None:
+        """Raises the caller's error for a lost call, unless it is to be made again."""
+        if lost.sent:
+            self.saw()
+        if self._seen is not None and (harmless or not lost.sent):
+            if self._patience is None or time.monotonic() - self._seen <= self._patience:
+                return
+        if isinstance(lost.cause, ParleyError):
+            raise lost.cause
+        if not lost.sent or self._seen is None:
+            raise ParleyError("NOT_RUNNING", f"no node answers at {self.url}", "start one with: parley start") from lost.cause
+        said = "the node went away before it answered"
+        raise ParleyError(
+            "NOT_RUNNING",
+            f"{said} {operation}" if harmless else f"{said}; whether {operation} was done is not known",
+            "parley status --wait 15s says when it is back",
+        ) from lost.cause
+
+
+def parts_of(url: str) -> SplitResult:
+    """Reads a node's URL."""
+    parts = urlsplit(url)
+    if not (parts.scheme in ("http", "https") and parts.hostname) and not (parts.scheme == "unix" and parts.path):
+        raise ParleyError("INVALID_ARGUMENT", f"{url!r} is not a node's URL: want http://host:port or unix:/path/parley.sock")
+    return parts
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -68,13 +95,10 @@ class Wire:
     def __init__(
         self, url: str, token: Optional[str], as_: Optional[str], patience: Optional[float], tls: Optional[ssl.SSLContext]
     ) -> None:
-        parts = urlsplit(url)
-        if not (parts.scheme in ("http", "https") and parts.hostname) and not (parts.scheme == "unix" and parts.path):
-            raise ParleyError("INVALID_ARGUMENT", f"{url!r} is not a node's URL: want http://host:port or unix:/path/parley.sock")
-        self.url = url
-        self._parts, self._token, self._as, self._patience, self._tls = parts, token, as_, patience, tls
+        parts = parts_of(url)
+        self._parts, self._token, self._as, self._tls = parts, token, as_, tls
+        self._presence = Presence(url, patience)
         self._prefix = "" if parts.scheme == "unix" else parts.path.rstrip("/")
-        self._seen: Optional[float] = None  # when the node was last there
         self._lock = threading.Lock()
         self._idle: List[http.client.HTTPConnection] = []
 
@@ -90,20 +114,20 @@ class Wire:
         named = dict(request) if self._as is None else {"as": self._as, **request}
         body = json.dumps(named, separators=(",", ":")).encode()
         waits = float(named.get("waitMs") or named.get("timeoutMs") or 0) / 1000
-        pause = _FIRST_PAUSE
+        pause = FIRST_PAUSE
         while True:
             try:
                 answer = self._once(operation, body, deadline.left(waits + _GRACE))
-                self._seen = time.monotonic()
+                self._presence.saw()
                 return answer
             except ParleyError:
-                self._seen = time.monotonic()
+                self._presence.saw()
                 raise
             except Lost as lost:
                 deadline.left(0)
-                self._check(lost, operation, repeats(operation, request))
+                self._presence.check(lost, operation, repeats(operation, request))
             time.sleep(deadline.left(pause / 2 + random.random() * pause / 2))  # so that not all come at once
-            pause = min(2 * pause, _LAST_PAUSE)
+            pause = min(2 * pause, LAST_PAUSE)
 
     def look(self, deadline: Deadline) -> None:
         """Finds out whether the node is there, and takes the token."""
@@ -112,24 +136,6 @@ class Wire:
         except ParleyError as error:
             if error.code != "NOT_PERMITTED":  # a token may be good for other things than looking
                 raise
-
-    def _check(self, lost: Lost, operation: str, harmless: bool) -> None:
-        """Raises the caller's error for a lost call, unless it is to be made again."""
-        if lost.sent:
-            self._seen = time.monotonic()
-        if self._seen is not None and (harmless or not lost.sent):
-            if self._patience is None or time.monotonic() - self._seen <= self._patience:
-                return
-        if isinstance(lost.cause, ParleyError):
-            raise lost.cause
-        if not lost.sent or self._seen is None:
-            raise ParleyError("NOT_RUNNING", f"no node answers at {self.url}", "start one with: parley start") from lost.cause
-        said = "the node went away before it answered"
-        raise ParleyError(
-            "NOT_RUNNING",
-            f"{said} {operation}" if harmless else f"{said}; whether {operation} was done is not known",
-            "parley status --wait 15s says when it is back",
-        ) from lost.cause
 
     def _once(self, operation: str, body: bytes, timeout: float) -> Any:
         connection = self._take(timeout)

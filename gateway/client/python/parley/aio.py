@@ -1,0 +1,406 @@
+"""The client for asyncio: all calls, waits and follows of a program on one connection.
+
+The connection opens by itself, again after it was lost, and where no WebSocket gets through, calls go by HTTP. What asks has a
+key and is asked again: it arrives once. A wait goes on through restarts of the node, and a follow where it stood.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from types import TracebackType
+from typing import Any, AsyncIterator, Dict, List, Mapping, Optional, Sequence, Type
+
+from . import frame, requests
+from .aio_wire import AsyncWire, Connection
+from .errors import Lost, ParleyError
+from .follow import Batch, Position, next_batch, parse
+from .link import Coming
+from .requests import Shown, Texts, When, Which, about, list_of, new_key, shown
+from .types import Agent, AgentUpdate, Decision, Field, Item, Message, Outcome, OutputPiece
+from .wire import TURN, Presence
+
+__all__ = ["AsyncAsked", "AsyncClient", "AsyncPermission", "connect"]
+
+_TURN_MS = int(1000 * TURN)
+_REST = 0.5  # seconds before agents are followed again
+
+
+def connect(
+    url: str,
+    token: Optional[str] = None,
+    *,
+    as_: Optional[str] = None,
+    patience: Optional[float] = None,
+    tls: Optional[ssl.SSLContext] = None,
+) -> AsyncClient:
+    """Connects to a node: ``async with parley.aio.connect(url, token) as client``, or ``client = await ...open()``.
+
+    To enter it raises NOT_RUNNING where there is no node, and UNAUTHENTICATED if the token is not good. ``url`` is
+    http://host:port, https://host:port, or unix:/path/parley.sock, where the node's host needs no token. ``as_`` is the name
+    under which the node's host holds the agent to act for. ``patience`` is for how many seconds a node is waited for that was
+    there and is not; the default is without end.
+    """
+    return AsyncClient(AsyncWire(Connection(url, token, tls, Presence(url, patience)), token, as_))
+
+
+class AsyncClient:
+    """Calls a node's operations for one agent, from one event loop. Any number of its tasks may call, wait and follow at once.
+
+    To cancel a call, or ``asyncio.timeout`` around it, ends the waiting; what was asked for may still happen.
+    """
+
+    def __init__(self, wire: AsyncWire) -> None:
+        self._wire = wire
+
+    async def open(self) -> AsyncClient:
+        """Finds out whether the node is there, and takes the token."""
+        await self._wire.look()
+        return self
+
+    async def __aenter__(self) -> AsyncClient:
+        try:
+            return await self.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connection, also for the agents that were signed in beside."""
+        await self._wire.close()
+
+    async def sign_in(self, token: Optional[str] = None, *, as_: Optional[str] = None) -> AsyncClient:
+        """Returns a client for another agent over the same connection: of a token, or of a name under which the host holds it."""
+        return await AsyncClient(self._wire.beside(token, as_)).open()
+
+    async def call(self, operation: str, request: Optional[Mapping[str, Any]] = None) -> Any:
+        """Performs any of the node's operations. What has a key, or only looks, is made again after a lost connection."""
+        return await self._wire.call(operation, request or {})
+
+    # What the agent asks.
+
+    async def ask(
+        self,
+        recipient: str,
+        description: str,
+        fields: Sequence[Field],
+        *,
+        title: str = "",
+        name: str = "",
+        key: Optional[str] = None,
+        deadline: When = None,
+        need: int = 1,
+        veto: bool = True,
+        no_self: bool = False,
+    ) -> AsyncAsked:
+        """Sends a form, once, and returns when it is on the node's disk. The same key is the same form, also in another program.
+
+        need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host.
+        """
+        form = requests.form(
+            recipient, description, fields, title=title, name=name, key=key, deadline=deadline, need=need, veto=veto, no_self=no_self
+        )
+        return AsyncAsked(self._wire, *await self._wire.ask("form", form))
+
+    async def request(self, recipient: str, text: str, *, name: str = "", key: Optional[str] = None) -> AsyncAsked:
+        """Asks for a reference. The value of its answer is under "value"."""
+        request = requests.reference(recipient, text, name=name, key=key)
+        return AsyncAsked(self._wire, *await self._wire.ask("request", request))
+
+    async def approve(
+        self,
+        tool: str,
+        input: Any,  # noqa: A002: as the node calls it
+        *,
+        recipient: str = "",
+        folder: str = "",
+        key: Optional[str] = None,
+        deadline: When = None,
+        attended: bool = False,
+        editable: bool = False,
+    ) -> AsyncPermission:
+        """Asks for permission for a call, which a standing rule or the agent's policy may decide at once."""
+        approval = requests.approval(
+            tool, input, recipient=recipient, folder=folder, key=key, deadline=deadline, attended=attended, editable=editable
+        )
+        return AsyncPermission(self._wire, *await self._wire.ask("approve", approval))
+
+    async def wait(self, form: Which) -> Outcome:
+        """Waits until a form has ended, at once if it has, also through restarts of the node."""
+        return await _await_end(self._wire, form)
+
+    async def cancel(self, form: Which, reason: str = "") -> Outcome:
+        """Takes back a form that the agent asked."""
+        return _outcome(await self.call("cancel_form", {**about(form), "reason": reason}))
+
+    async def amend(self, form: Which, **change: Any) -> Message:
+        """Corrects the title, description or fields of an open form that the agent asked; note says why."""
+        amended: Message = await self.call("amend_form", {**about(form), **change})
+        return amended
+
+    # What the agent answers.
+
+    async def answer(self, form: Shown, values: Mapping[str, Any]) -> Outcome:
+        """Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open."""
+        return _outcome(await self.call("respond_form", {**shown(form), "values": values}))
+
+    async def answer_text(self, form: Shown, texts: Texts) -> Outcome:
+        """Answers a form with texts, which are read by the fields' types, as on a command line."""
+        return _outcome(await self.call("respond_form", {**shown(form), "texts": list_of(texts)}))
+
+    async def decide(self, decisions: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+        """Decides on approvals, each by its form, the digest of the call that was shown, and the decision."""
+        got = await self.call("decide_many", {"decisions": list(decisions), "key": new_key()})
+        results: List[Dict[str, Any]] = got["results"]
+        return results
+
+    async def decline(self, form: Shown, reason: str = "") -> Outcome:
+        """Says no to a form."""
+        return _outcome(await self.call("decline_form", {**shown(form), "reason": reason}))
+
+    async def withdraw(self, form: Which) -> None:
+        """Takes back the agent's vote on a form that needs several answers and is open."""
+        await self.call("withdraw_vote", about(form))
+
+    async def forward(self, form: Which, recipient: str) -> None:
+        """Hands a form on: whoever answers first settles it."""
+        await self.call("forward_form", {**about(form), "recipient": recipient})
+
+    async def resolve(self, request: Which, name: str) -> Outcome:
+        """Gives what was requested: what the agent holds under a name."""
+        return _outcome(await self.call("resolve", {**about(request), "name": name}))
+
+    async def reject(self, request: Which, reason: str = "") -> Outcome:
+        """Says no to a request."""
+        return _outcome(await self.call("reject", {**about(request), "reason": reason}))
+
+    # Messages.
+
+    async def send(self, recipient: str, text: str) -> int:
+        """Sends words, with references as @edge:name or @name, and returns the number of the message."""
+        return int((await self.call("send", {"recipient": recipient, "text": text}))["number"])
+
+    async def reply(self, message: Which, text: str) -> int:
+        """Answers a message with words, and returns the number of the answer."""
+        return int((await self.call("reply", {**about(message), "text": text}))["number"])
+
+    async def dismiss(self, message: Which) -> None:
+        """Drops a message from view."""
+        await self.call("dismiss", about(message))
+
+    async def message(self, message: Which) -> Message:
+        """Returns one message."""
+        got: Message = await self.call("get_message", about(message))
+        return got
+
+    async def inbox(self, **view: bool) -> List[Message]:
+        """Lists the messages of a view by number: all, pending, snoozed, done or unread. Without one that is what was received
+        and not dismissed."""
+        messages: List[Message] = []
+        first = 0
+        while True:
+            page = await self._wire.call("list_messages", {**view, "first": first})
+            messages.extend(page["messages"])
+            first = page.get("next") or 0
+            if not first:
+                return messages
+
+    def follow(self, cursor: str = "", **view: bool) -> AsyncIterator[Item]:
+        """Yields the messages of a view as they are after a cursor, then each that comes or changes.
+
+        It goes on through restarts of the node. To follow from the cursor of an item yields what came after it, each change
+        once, in this program or the next.
+        """
+        return _follow(self._wire, view, cursor)
+
+    # Names.
+
+    async def names(self, path: str = "") -> List[str]:
+        """Lists the names that the agent holds, or those within what stands under a path."""
+        names: List[str] = []
+        after = ""
+        while True:
+            page = await self._wire.call("list_names", {"path": path, "after": after})
+            names.extend(page["names"])
+            after = page.get("next") or ""
+            if not after:
+                return names
+
+    async def lookup(self, name: str, *, reveal: bool = False) -> Any:
+        """Returns the value under a name; a reference is a Ref."""
+        return (await self.call("lookup", {"name": name, "reveal": reveal})).get("value")
+
+    async def store(self, name: str, value: Any) -> None:
+        """Puts a value under a name."""
+        await self.call("store_name", {"name": name, "value": value})
+
+    # Agents.
+
+    async def agents(self, **filter: Any) -> List[Agent]:  # noqa: A002
+        """Lists the agents that the client's agent sees, the oldest first; labels and statuses select."""
+        agents: List[Agent] = []
+        after = ""
+        while True:
+            page = await self._wire.call("fetch_agents", {"filter": filter, "after": after})
+            agents.extend(page["agents"])
+            after = page.get("next") or ""
+            if not after:
+                return agents
+
+    async def prompt(self, agent: str, text: str, *, message_id: Optional[str] = None) -> Dict[str, Any]:
+        """Sends a message to an agent at work, once, and returns when it is accepted."""
+        prompt = {"agentId": agent, "text": text, "messageId": message_id or new_key()}
+        got: Dict[str, Any] = await self.call("send_agent_message", prompt)
+        requests.refuse(got)
+        return got
+
+    async def wait_for_agent(self, agent: str) -> str:
+        """Waits until an agent has nothing more to do, and returns idle, error, or permission, for which it waits."""
+        while True:
+            got = await self._wire.call("wait_for_finish", {"agentId": agent, "timeoutMs": _TURN_MS})
+            status = got["status"]
+            if status != "timeout":
+                return str(status)
+
+    async def output(self, agent: str, after: int = 0, *, follow: bool = False) -> AsyncIterator[OutputPiece]:
+        """Yields what an agent's program has put out after a cursor, the oldest first, and with follow what comes."""
+        while True:
+            wait = {"waitMs": _TURN_MS} if follow else {}
+            page = await self._wire.call("read_output", {"agentId": agent, "after": after, **wait})
+            for piece in page["pieces"]:
+                yield piece
+            if not page["pieces"] and not follow:
+                return
+            after = page["cursor"]
+
+    def follow_agents(self, **filter: Any) -> AsyncIterator[AgentUpdate]:  # noqa: A002
+        """Yields agents as they are, then each that changes, also through restarts of the node. labels, statuses and agentId select.
+
+        It needs a WebSocket to the node.
+        """
+        return _follow_agents(self._wire, filter)
+
+
+class AsyncAsked:
+    """A form that was asked, and is on the node's disk.
+
+    ``form`` is None if nothing was asked, because the name for the answer is bound already. ``number`` is that of the form in
+    the asker's mailbox. ``unreachable`` says that the recipient's node cannot be reached now; the form goes there when it can.
+    """
+
+    def __init__(self, wire: AsyncWire, asked: Mapping[str, Any], coming: Optional[Coming] = None) -> None:
+        self._wire, self._coming = wire, coming
+        self._outcome: Optional[Outcome] = asked.get("outcome")
+        self.form: Optional[str] = asked.get("form")
+        self.promise: Optional[str] = asked.get("promise")
+        self.number: int = asked.get("number", 0)
+        self.unreachable: bool = asked.get("unreachable", False)
+
+    async def wait(self) -> Outcome:
+        """Waits until the form has ended, at once if it has, also through restarts of the node."""
+        if self._outcome is None or self._outcome["status"] == "open":
+            self._outcome = await self._arrived() or await _await_end(self._wire, self.form or "")
+        return self._outcome
+
+    async def _arrived(self) -> Optional[Outcome]:
+        """Waits for the outcome on the connection that asked. It returns None if that is lost."""
+        try:
+            outcome = await self._coming.wait() if self._coming is not None else None
+        except Lost:
+            self._coming = None
+            return None
+        return outcome if outcome is not None and outcome["status"] != "open" else None
+
+    async def answer(self) -> Any:
+        """Waits for the answer's values. A form that ends otherwise raises DECLINED, CANCELLED or EXPIRED."""
+        return requests.answered(await self.wait())
+
+
+class AsyncPermission(AsyncAsked):
+    """An approval that was asked for: a standing rule or the agent's policy has decided it, or it is a form.
+
+    ``unattended`` says, of an approval that was to be attended, that nobody follows the mail of who would decide.
+    """
+
+    def __init__(self, wire: AsyncWire, permission: Mapping[str, Any], coming: Optional[Coming] = None) -> None:
+        super().__init__(wire, permission, coming)
+        self.unattended: bool = permission.get("unattended", False)
+        self._decision: Optional[Decision] = None
+        if permission.get("decided"):
+            self._decision = Decision(permission.get("allowed") is True, "", permission.get("rule"))
+
+    async def decision(self) -> Decision:
+        """Waits for the decision. What was declined, cancelled or has expired is not allowed, nor what another than the host has
+        decided. Where nothing was asked, as unattended says, it raises NO_PENDING_PERMISSION."""
+        if self._decision is not None:
+            return self._decision
+        if self.unattended and self.form is None:
+            raise ParleyError("NO_PENDING_PERMISSION", "nobody follows the mail of who would decide, and nothing was asked")
+        return requests.decided(await self.wait())
+
+
+async def _await_end(wire: AsyncWire, form: Which) -> Outcome:
+    while True:
+        outcome = await wire.call("await", {**about(form), "waitMs": _TURN_MS})
+        if outcome["status"] != "open":
+            return _outcome(outcome)
+
+
+def _outcome(got: Any) -> Outcome:
+    outcome: Outcome = got
+    return outcome
+
+
+async def _follow(wire: AsyncWire, view: Mapping[str, bool], cursor: str) -> AsyncIterator[Item]:
+    at = parse(cursor)
+    while True:
+        if at.is_between:
+            async for item in wire.follow(frame.FOLLOW, {**view, "cursor": at.text()}):
+                at = parse(item["cursor"])
+                yield Item(item["message"], item["cursor"])
+        items, at = (await _batch(wire, view, at)).items(at)
+        for told in items:
+            yield told
+
+
+async def _batch(wire: AsyncWire, view: Mapping[str, bool], at: Position) -> Batch:
+    steps = next_batch(view, at, _TURN_MS)
+    response = None
+    while True:
+        try:
+            operation, request = steps.send(response)
+        except StopIteration as done:
+            batch: Batch = done.value
+            return batch
+        response = await wire.call(operation, request)
+
+
+async def _follow_agents(wire: AsyncWire, filter: Mapping[str, Any]) -> AsyncIterator[AgentUpdate]:  # noqa: A002
+    known: Dict[str, Agent] = {}
+    unopened = 0
+    while True:
+        first: Optional[Dict[str, bool]] = {}  # those of the first listing, None after it
+        async for item in wire.follow(frame.FOLLOW_AGENTS, filter):
+            unopened = 0
+            if item["kind"] == "told":
+                for gone in [id for id in known if id not in (first or {})]:
+                    yield AgentUpdate("remove", known.pop(gone))
+                first = None
+                continue
+            agent: Agent = item["agent"]
+            if first is not None:
+                first[agent["id"]] = True
+            if item["kind"] == "remove":
+                if known.pop(agent["id"], None) is not None:
+                    yield AgentUpdate("remove", agent)
+            elif known.get(agent["id"]) != agent:
+                known[agent["id"]] = agent
+                yield AgentUpdate("upsert", agent)
+        unopened += 1
+        if unopened == 5:
+            raise ParleyError("NODE_UNREACHABLE", "the node answers, but not over a WebSocket")
+        await asyncio.sleep(_REST)  # the node stopped: following begins again with a listing
+        await wire.look()

@@ -1,0 +1,51 @@
+"""Answers a form in the revision that was read, after it was amended, and follows agents. Argument: the token of the asker."""
+
+import asyncio
+import os
+import sys
+from typing import List
+
+import parley
+from parley import aio
+
+
+async def main(token: str) -> None:
+    async with aio.connect(os.environ["PARLEY_URL"], os.environ["PARLEY_TOKEN"]) as host:
+        fae = await host.sign_in(token)
+        asked = await fae.ask("HOST", "Which port?", [{"name": "port", "type": "number", "required": True}])
+        assert asked.form is not None
+        read = await host.message(asked.form)
+        await fae.amend(asked.form, title="Which port, really?")
+        for call in (host.answer(read, {"port": 80}), host.decline(read, "no")):
+            try:
+                await call
+            except parley.ParleyError as error:
+                print(error.code)
+        try:
+            with parley.connect(os.environ["PARLEY_URL"], os.environ["PARLEY_TOKEN"]) as blocking:
+                blocking.answer(read, {"port": 80})
+        except parley.ParleyError as error:
+            print(error.code)
+        try:
+            await host.answer(asked.form, {"port": "many"})
+        except parley.ParleyError as error:
+            print(error.code, error.fields)
+        await host.answer(await host.message(asked.form), {"port": 81})
+        print(await asked.answer())
+        async for update in host.follow_agents():
+            if update.agent["name"] == "fae":
+                print(update.kind, update.agent["name"])
+                break
+        large: List[parley.Field] = [{"name": f"n{i}", "help": "x" * 4000} for i in range(270)]  # more than a frame takes: it goes by HTTP
+        try:
+            await fae.ask("HOST", "too large", large)
+        except parley.ParleyError as error:
+            print(error.code)
+        never = await fae.ask("HOST", "never", [{"name": "n"}])
+        try:
+            await asyncio.wait_for(never.wait(), 0.05)
+        except asyncio.TimeoutError:
+            print("not waited for")
+
+
+asyncio.run(main(sys.argv[1]))
