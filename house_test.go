@@ -30,13 +30,13 @@ var imports = map[string][]string{
 	"mailbox/vote":        {"capabilities", "events"},
 	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
-	"persistence":               {".", "capabilities", "events", "persistence/archive"},
+	"persistence":               {".", "capabilities", "events", "persistence/archive", "internal/natsauth"},
 	"persistence/archive":       {"capabilities", "events"},
 	"persistence/archive/store": {".", "persistence/archive"},
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport", "internal/natsauth"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/transport"},
@@ -46,16 +46,17 @@ var imports = map[string][]string{
 	"actors/runtime/exec":        {".", "capabilities", "events", "mailbox/form", "actors/runtime"},
 	"actors/runtime/proctest":    {"internal/eventually"},
 	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest", "internal/eventually"},
-	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
+	"actors/transport":           {".", "capabilities", "events", "actors/connlimit", "internal/natsauth"},
 
 	"bench": {"capabilities", "events", "gateway/api", "gateway/client"},
 
 	"internal/eventually": {},
+	"internal/natsauth":   {"."},
 	"internal/sim/mutate": {},
 	"internal/fuzz":       {},
 	"internal/sim":        {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
-	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws"},
+	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
 	"gateway/api":               {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":       {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":           {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api"},
@@ -73,14 +74,14 @@ var imports = map[string][]string{
 	"gateway/mux":               {".", "actors/view", "capabilities", "events", "gateway/api", "internal/pack"},
 	"gateway/edgetest":          {".", "gateway/api"},
 	"gateway/mcp":               {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
-	"gateway/micro":             {".", "gateway/api", "gateway/httpd", "gateway/sanitize"},
+	"gateway/micro":             {".", "gateway/api", "gateway/httpd", "gateway/sanitize", "internal/natsauth"},
 	"gateway/ws":                {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd", "gateway/mux"},
 
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
 		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/webhook", "gateway/client", "gateway/mcp",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
-		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch",
+		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/natsauth",
 	},
 	"cmd/parley/bench": {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
 	"cmd/parley/demo":  {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},

@@ -22,6 +22,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/natsauth"
 	"parley/mailbox"
 	"parley/persistence"
 )
@@ -410,16 +411,17 @@ func (n *Node) DeriveKey(purpose string) ([]byte, error) {
 
 // Options configure a node. Only Folder is required.
 type Options struct {
-	Folder   string        // the state folder: key, journal, high-water mark
-	Name     string        // the node's display name; default: the host's name
-	URL      string        // NATS system to keep the journal on; default: embedded
-	Replicas int           // of the journal on that NATS system; default 1
-	Peers    string        // address on which other nodes reach this one; default: none
-	Public   string        // address to announce to them, if it differs from Peers
-	Unproved int           // connections from one address to Peers that have not proved a node's key; default 128
-	Log      *slog.Logger  // default: nothing is logged
-	Idle     time.Duration // a mailbox that is not used for so long is passivated; default 30 s
-	Runs     int           // programs of agents that may run at once; default 256
+	Folder   string          // the state folder: key, journal, high-water mark
+	Name     string          // the node's display name; default: the host's name
+	URL      string          // NATS system to keep the journal on; default: embedded
+	Access   natsauth.Access // to that NATS system
+	Replicas int             // of the journal on that NATS system; default 1
+	Peers    string          // address on which other nodes reach this one; default: none
+	Public   string          // address to announce to them, if it differs from Peers
+	Unproved int             // connections from one address to Peers that have not proved a node's key; default 128
+	Log      *slog.Logger    // default: nothing is logged
+	Idle     time.Duration   // a mailbox that is not used for so long is passivated; default 30 s
+	Runs     int             // programs of agents that may run at once; default 256
 
 	Quotas     map[string]int64 // of each agent, by name, where they differ from mailbox.AgentQuotas; -1 is none
 	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
@@ -470,6 +472,6 @@ func (o Options) withDefaults() Options {
 
 func (o Options) journal() persistence.Options {
 	return persistence.Options{
-		Folder: o.Folder, URL: o.URL, Replicas: o.Replicas, Log: o.Log, Clock: o.Clock, Failpoint: o.Failpoint,
+		Folder: o.Folder, URL: o.URL, Access: o.Access, Replicas: o.Replicas, Log: o.Log, Clock: o.Clock, Failpoint: o.Failpoint,
 	}
 }

@@ -39,7 +39,7 @@ func (n *Node) connect(key nkeys.KeyPair) error {
 		return err
 	}
 	n.transport, err = transport.Open(n.life, transport.Options{
-		Identity: identity, Listen: n.o.Peers, Unproved: n.o.Unproved, Hub: n.o.URL, Log: n.log,
+		Identity: identity, Listen: n.o.Peers, Unproved: n.o.Unproved, Hub: n.o.URL, Access: n.o.Access, Log: n.log,
 		Admit: n.peers.Admits, Receive: n.peers.Receive,
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"parley/gateway/micro"
 	"parley/gateway/web"
 	"parley/gateway/ws"
+	"parley/internal/natsauth"
 )
 
 // Off is the address for a server that listens on its socket alone.
@@ -25,14 +26,15 @@ const Off = "off"
 // Options configure a Server. The caller holds the lock of the folder that the socket is in: a socket that is there
 // already was left by a crash, and is replaced.
 type Options struct {
-	Socket   string     // path of the Unix socket
-	Listen   string     // TCP address, or Off
-	TLS      TLS        // protection of the TCP address
-	Version  string     // of the node
-	External bool       // the journal is in another NATS system
-	Service  string     // URL of the NATS system whose clients are served too; "" or Off for none
-	Limits   api.Limits // nil: the defaults
-	Bridges  string     // file with the settings of the bridges; "" for none
+	Socket   string          // path of the Unix socket
+	Listen   string          // TCP address, or Off
+	TLS      TLS             // protection of the TCP address
+	Version  string          // of the node
+	External bool            // the journal is in another NATS system
+	Service  string          // URL of the NATS system whose clients are served too; "" or Off for none
+	Access   natsauth.Access // to that NATS system
+	Limits   api.Limits      // nil: the defaults
+	Bridges  string          // file with the settings of the bridges; "" for none
 	Log      *slog.Logger
 }
 
@@ -107,7 +109,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		}
 	}
 	if o.Service != Off && o.Service != "" {
-		if s.service, err = micro.Connect(s.serviceOptions(o.Service)); err != nil {
+		if s.service, err = micro.Connect(s.serviceOptions(o.Service, o.Access)); err != nil {
 			return nil, errors.Join(err, s.abandon())
 		}
 	}
@@ -118,9 +120,9 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 }
 
 // serviceOptions configures the service at an address.
-func (s *Server) serviceOptions(address string) micro.Options {
+func (s *Server) serviceOptions(address string, access natsauth.Access) micro.Options {
 	return micro.Options{
-		Address: address, Node: s.node.ID().String(), Version: s.version, Backend: s.backend, Monitor: s.monitor, Bodies: &s.bodies,
+		Address: address, Access: access, Node: s.node.ID().String(), Version: s.version, Backend: s.backend, Monitor: s.monitor, Bodies: &s.bodies,
 		Draining: s.draining, Severed: s.severed,
 	}
 }

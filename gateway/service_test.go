@@ -18,6 +18,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/micro"
 	"parley/internal/eventually"
+	"parley/internal/natsauth"
 )
 
 // natsTestServer is a server on a NATS system, with a client of that system.
@@ -37,7 +38,7 @@ func openLimitedNATSTestServer(t *testing.T, url string, limits api.Limits, chan
 	h := &natsTestServer{testServer: &testServer{t: t, folder: t.TempDir(), tokens: map[string]string{}, clients: map[string]*wsClient{}, limits: limits}}
 	h.open(func(s *Server) {
 		var err error
-		if s.service, err = micro.Connect(s.serviceOptions(url)); err != nil {
+		if s.service, err = micro.Connect(s.serviceOptions(url, natsauth.Access{})); err != nil {
 			t.Fatal(err)
 		}
 		if change != nil {

@@ -50,8 +50,12 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	if l.holder, err = leaseHolder(o.Folder); err != nil {
 		return nil, readOnly("the state folder cannot be written", err)
 	}
-	l.conn, err = nats.Connect(o.URL, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1),
-		nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(leaseRenew), nats.MaxPingsOutstanding(2))
+	access, err := o.Access.Options()
+	if err != nil {
+		return nil, err
+	}
+	l.conn, err = nats.Connect(o.URL, append(access, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1),
+		nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(leaseRenew), nats.MaxPingsOutstanding(2))...)
 	if err != nil {
 		return nil, unreachable(err)
 	}

@@ -97,6 +97,12 @@ func connect(o *Options) (*link, error) {
 		opts = append(opts,
 			nats.InProcessServer(server),
 			nats.WriteBufferSize(writeAtOnce))
+	} else {
+		access, err := o.Access.Options()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, access...)
 	}
 	if err := l.dial(opts); err != nil {
 		l.close()

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/natsauth"
 )
 
 // Options configure a journal. Folder and Node are required.
@@ -14,6 +15,7 @@ type Options struct {
 	Folder   string              // the node's state folder, absolute; it must exist
 	Node     capabilities.NodeID // whose journal it is
 	URL      string              // of an external server; "" embeds one
+	Access   natsauth.Access     // to that server
 	Replicas int                 // of the stream on an external server; 1 if zero
 	Linger   time.Duration       // the longest time for which appends wait for more while Busy; 1 ms if zero
 	Busy     func() bool         // reports whether more appends are likely; nil means never. Its owner calls Push when it ends

@@ -74,7 +74,13 @@ func testContext(t testing.TB) context.Context {
 // openHub runs a NATS server without authentication, and returns its URL.
 func openHub(t testing.TB) string {
 	t.Helper()
-	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true})
+	return openHubWith(t, &natsserver.Options{})
+}
+
+func openHubWith(t testing.TB, o *natsserver.Options) string {
+	t.Helper()
+	o.Host, o.Port, o.NoSigs, o.NoLog = "127.0.0.1", natsserver.RANDOM_PORT, true, true
+	srv, err := natsserver.NewServer(o)
 	must(t, err)
 	srv.Start()
 	t.Cleanup(func() {

@@ -143,8 +143,12 @@ func (t *Transport) connectHub(ctx context.Context) (err error) {
 	}
 	d := &dialer{first: ctx, later: t.ctx}
 	defer d.settle()
-	t.hub, err = t.connect(ctx, "hub", t.o.Hub, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(),
-		nats.SkipHostLookup(), nats.SetCustomDialer(d))
+	access, err := t.o.Access.Options()
+	if err != nil {
+		return err
+	}
+	t.hub, err = t.connect(ctx, "hub", t.o.Hub, append(access, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(),
+		nats.SkipHostLookup(), nats.SetCustomDialer(d))...)
 	if err != nil {
 		return fmt.Errorf("connect to the hub: %w", err)
 	}

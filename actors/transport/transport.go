@@ -11,13 +11,15 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/natsauth"
 )
 
 // Options configure a transport.
 type Options struct {
 	Identity *Identity
-	Listen   string // HOST:PORT for other nodes to dial, "" for none; port 0 picks one
-	Hub      string // URL of a NATS system to meet others at, "" for none; it may have credentials
+	Listen   string          // HOST:PORT for other nodes to dial, "" for none; port 0 picks one
+	Hub      string          // URL of a NATS system to meet others at, "" for none; it may have credentials
+	Access   natsauth.Access // to that system
 	Log      *slog.Logger
 
 	// Admit reports whether a node that has proved its key may connect to the listener with a token, which is mostly

@@ -68,6 +68,9 @@ are given. Waiting clients go on waiting.`,
 		if _, err := s.level(c); err != nil {
 			return err
 		}
+		if err := s.checkAccess(c); err != nil {
+			return err
+		}
 		var was api.StatusResponse
 		err := env.call(c.Context(), "status", api.NodeRequest{}, &was)
 		switch {

@@ -23,23 +23,26 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/gateway"
 	"parley/gateway/api"
+	"parley/internal/natsauth"
 	"parley/mailbox"
 )
 
 // serveOptions are the options of a node.
 type serveOptions struct {
-	listen     string
-	tls        gateway.TLS
-	peerListen string
-	peerPublic string
-	nats       string
-	replicas   int
-	service    string
-	name       string
-	logLevel   string
-	limits     limitFlag
-	quotas     []string
-	retention  duration
+	listen        string
+	tls           gateway.TLS
+	peerListen    string
+	peerPublic    string
+	nats          string
+	natsAccess    natsauth.Access // to nats
+	replicas      int
+	service       string
+	serviceAccess natsauth.Access // to service
+	name          string
+	logLevel      string
+	limits        limitFlag
+	quotas        []string
+	retention     duration
 
 	programEnv  []string
 	programUser string
@@ -56,6 +59,9 @@ func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
 	f.StringVar(&s.service, "service", gateway.Off, "offer the operations as a micro service of the NATS system at this `URL` too; off for none")
+	for _, a := range s.accesses() {
+		f.StringVar(a.file, a.flag, "", a.help)
+	}
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
 	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
 	f.StringSliceVar(&s.quotas, "quota", nil, "what each agent, or with peer. each other node, may have the node hold: `name=amount`, as in daily=64MiB,peer.inbox=none; parley quota shows the names")
@@ -64,6 +70,45 @@ func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.programUser, "program-user", "", "the system's `user` that programs run as (default: the node's own)")
 	f.StringVar(&s.wrap, "program-wrap", "", "`command` that programs are wrapped in, as 'bwrap --ro-bind / / --dev /dev'")
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
+}
+
+// access is an option that names a file with which a NATS system is reached.
+type access struct {
+	flag, help string
+	file       *string
+}
+
+// accesses returns the options of --nats and of --service that name files.
+func (s *serveOptions) accesses() []access {
+	return append(accessOptions("nats", &s.natsAccess), accessOptions("service", &s.serviceAccess)...)
+}
+
+func accessOptions(of string, a *natsauth.Access) []access {
+	with := "with --" + of + ": "
+	return []access{
+		{of + "-creds", with + "`file` with a user's credentials, as nsc writes it", &a.Creds},
+		{of + "-nkey", with + "`file` with a user's nkey seed", &a.NKey},
+		{of + "-tls-ca", with + "`file` with the authorities that vouch for the servers, in PEM (default: the system's)", &a.CA},
+		{of + "-tls-cert", with + "`file` with the certificate that is shown to the servers, in PEM", &a.Cert},
+		{of + "-tls-key", with + "`file` with its key", &a.Key},
+	}
+}
+
+// checkAccess refuses files that cannot be used, and files for an address that is not given.
+func (s *serveOptions) checkAccess(c *cobra.Command) error {
+	for _, a := range s.accesses() {
+		of, _, _ := strings.Cut(a.flag, "-")
+		if *a.file != "" && (of == "nats" && s.nats == "" || of == "service" && s.service == gateway.Off) {
+			return usage(c, "--%s needs --%s", a.flag, of)
+		}
+	}
+	if _, err := s.natsAccess.Options(); err != nil {
+		return usage(c, "--nats: %s", parley.AsError(err).Message)
+	}
+	if _, err := s.serviceAccess.Options(); err != nil {
+		return usage(c, "--service: %s", parley.AsError(err).Message)
+	}
+	return nil
 }
 
 // args returns the options as a command line, for another process.
@@ -80,6 +125,11 @@ func (s *serveOptions) args() []string {
 	}
 	if s.nats != "" {
 		args = append(args, "--nats", s.nats, "--replicas", strconv.Itoa(s.replicas))
+	}
+	for _, a := range s.accesses() {
+		if *a.file != "" {
+			args = append(args, "--"+a.flag, whole(*a.file))
+		}
 	}
 	for _, q := range s.quotas {
 		args = append(args, "--quota", q)
@@ -181,7 +231,7 @@ the same state folder is refused.`,
   parley serve --listen off --log-level debug
   parley serve --peer-listen 0.0.0.0:7421
   parley serve --nats nats://10.0.0.5:4222 --replicas 3
-  parley serve --service nats://10.0.0.5:4222
+  parley serve --service nats://10.0.0.5:4222 --service-creds parley.creds
   parley serve --limit waits=8192,connections=4096`,
 	}
 	c.Long += "\n\n" + limitsHelp()
@@ -196,6 +246,9 @@ the same state folder is refused.`,
 		}
 		if s.retention > 0 && s.nats != "" {
 			return usage(c, "--retention is for a journal in the state folder, and not for --nats")
+		}
+		if err := s.checkAccess(c); err != nil {
+			return err
 		}
 		log := slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: level}))
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -236,7 +289,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	waited := false
 	o := actors.Options{
 		Quotas: agents, PeerQuotas: peers,
-		Folder: string(env.options.state), Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
+		Folder: string(env.options.state), Name: s.name, URL: s.nats, Access: s.natsAccess, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
 		Standby: func() { waited = true; markStandby(env, log) }, Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
 	}
 	node, err := actors.Open(ctx, o)
@@ -264,7 +317,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 		err = errors.Join(err, node.Close(closing))
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
-		Socket: env.options.state.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Limits: s.limits.Limits, Log: log,
+		Socket: env.options.state.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Access: s.serviceAccess, Limits: s.limits.Limits, Log: log,
 		Bridges: env.options.state.bridges(),
 	})
 	if err != nil {

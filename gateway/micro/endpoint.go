@@ -23,20 +23,22 @@ import (
 type endpoint struct {
 	service   *Service
 	operation api.Operation
+	subject   string
 	tally     tally
 }
 
-// Handle implements micro.Handler. It performs the operation in a goroutine of its own.
-func (e *endpoint) Handle(r micro.Request) {
+// handle performs the operation in a goroutine of its own.
+func (e *endpoint) handle(r *nats.Msg) {
 	v := e.service
-	if !isReturnAddress(r.Reply()) {
+	if !isReturnAddress(r.Reply) {
 		return // no answer could be sent
 	}
 	if !v.enter() {
+		e.tally.add(api.ErrStopping, 0)
 		e.refuse(r, api.ErrStopping)
 		return
 	}
-	leave, err := v.load.Admit(api.KindCalls, nil, len(r.Data())) // until its principal is known
+	leave, err := v.load.Admit(api.KindCalls, nil, len(r.Data)) // until its principal is known
 	if err != nil {
 		v.work.Done()
 		v.o.Monitor.Count(e.operation.Name, err)
@@ -64,7 +66,7 @@ func isReturnAddress(subject string) bool {
 }
 
 // call performs the operation and sends its response. It calls known once the principal is known.
-func (e *endpoint) call(r micro.Request, known func()) (err error) {
+func (e *endpoint) call(r *nats.Msg, known func()) (err error) {
 	o := e.service.o
 	known = sync.OnceFunc(known)
 	defer known()
@@ -79,7 +81,7 @@ func (e *endpoint) call(r micro.Request, known func()) (err error) {
 		ctx, cancel = api.UntilStopping(ctx, o.Draining)
 		defer cancel()
 	}
-	p, err := o.Backend.Identify(ctx, api.BearerOf(r.Headers().Get("Authorization")))
+	p, err := o.Backend.Identify(ctx, api.BearerOf(r.Header.Get("Authorization")))
 	known()
 	if err != nil {
 		o.Monitor.Failed(ctx, e.operation.Name, err)
@@ -89,11 +91,11 @@ func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	defer held.Release()
 	buf := o.Bodies.Get()
 	defer o.Bodies.Put(buf)
-	if err := e.perform(ctx, p, r.Data(), held, buf); err != nil {
+	if err := e.perform(ctx, p, r.Data, held, buf); err != nil {
 		o.Monitor.Failed(ctx, e.operation.Name, err)
 		return err
 	}
-	return e.answer(r.Reply(), buf)
+	return e.answer(r.Reply, buf)
 }
 
 // perform checks a request as the other edges do, and performs the operation.
@@ -132,13 +134,13 @@ func (e *endpoint) answer(to string, body *bytes.Buffer) error {
 }
 
 // refuse sends an error: in the headers of micro services, with its status of HTTP, and in full as the body.
-func (e *endpoint) refuse(r micro.Request, err error) {
+func (e *endpoint) refuse(r *nats.Msg, err error) {
 	f := api.Shown(err)
 	body, err := json.Marshal(api.Failure{Error: f})
 	if err != nil {
 		body = nil // the headers say enough
 	}
-	err = e.service.conn.PublishMsg(&nats.Msg{Subject: r.Reply(), Data: body, Header: nats.Header{
+	err = e.service.conn.PublishMsg(&nats.Msg{Subject: r.Reply, Data: body, Header: nats.Header{
 		micro.ErrorHeader:     {string(f.Code) + ": " + sanitize.Line(f.Message)},
 		micro.ErrorCodeHeader: {strconv.Itoa(api.HTTPStatus(f.Code))},
 	}})

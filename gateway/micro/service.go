@@ -2,7 +2,6 @@ package micro
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -10,15 +9,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
+	"parley/internal/natsauth"
 )
 
 // Subject is the prefix of the subjects of operations, before the node and the operation.
@@ -46,6 +44,7 @@ type Backend interface {
 // Options configure a Service.
 type Options struct {
 	Address  string // URLs of the NATS system
+	Access   natsauth.Access
 	Node     string // ID of the node
 	Version  string // of the node
 	Backend  Backend
@@ -61,8 +60,8 @@ type Options struct {
 type Service struct {
 	o     Options
 	conn  *nats.Conn
-	micro micro.Service // nil until it is offered
-	where string        // addresses, without credentials
+	face  *face  // nil until it is offered
+	where string // addresses, without credentials
 	load  *api.Load
 
 	work   sync.WaitGroup // calls
@@ -74,8 +73,11 @@ type Service struct {
 func Connect(o Options) (*Service, error) {
 	log := o.Monitor.Log
 	v := &Service{o: o, where: withoutSecrets(o.Address), load: api.NewLoad(serviceCalls, 0, serviceLoad)}
-	var err error
-	v.conn, err = nats.Connect(o.Address, nats.Name("parley service"), nats.Timeout(dialTime),
+	options, err := o.Access.Options()
+	if err != nil {
+		return nil, err
+	}
+	v.conn, err = nats.Connect(o.Address, append(options, nats.Name("parley service"), nats.Timeout(dialTime),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(redialTime), nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(10*time.Second), nats.MaxPingsOutstanding(2),
 		nats.ConnectHandler(func(*nats.Conn) { log.Info("the NATS system is there", "at", v.where) }),
@@ -87,7 +89,7 @@ func Connect(o Options) (*Service, error) {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			log.Warn("the NATS system", "at", v.where, "error", err)
-		}))
+		}))...)
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		err = wrong.Err // it has the whole address
 	}
@@ -123,29 +125,14 @@ func withoutSecrets(addresses string) string {
 // Offer begins to answer the operations.
 func (v *Service) Offer() error {
 	operations := v.o.Backend.Operations()
-	node := v.o.Node
-	c := micro.Config{
-		Name: serviceName, Version: strings.TrimPrefix(v.o.Version, "v"), Description: "durable mail and forms for agents",
-		Metadata: map[string]string{"node": node, "version": v.o.Version}, StatsHandler: tallied,
-	}
-	offered, err := micro.AddService(v.conn, c)
-	if errors.Is(err, micro.ErrConfigValidation) { // only releases have a version that it takes
-		c.Version = "0.0.0"
-		offered, err = micro.AddService(v.conn, c)
-	}
-	if err != nil {
-		return err
-	}
-	v.micro = offered
-	group := offered.AddGroup(Subject + "." + node)
+	v.face = newFace(v)
 	for _, name := range slices.Sorted(maps.Keys(operations)) {
-		o := operations[name]
-		e := &endpoint{service: v, operation: o}
-		err := group.AddEndpoint(o.Name, e, micro.WithEndpointMetadata(map[string]string{"scope": string(o.Scope)}),
-			micro.WithEndpointPendingLimits(maxPending, maxPendingSize))
-		if err != nil {
+		if err := v.face.add(operations[name]); err != nil {
 			return err
 		}
+	}
+	if err := v.face.listen(); err != nil {
+		return err
 	}
 	if !v.conn.IsConnected() {
 		return nil // they are sent when the system is in reach
@@ -183,8 +170,8 @@ func (v *Service) enter() bool {
 func (v *Service) Drain(ctx context.Context) error {
 	defer v.conn.Close()
 	var err error
-	if v.micro != nil {
-		err = errors.Join(v.micro.Stop(), v.flush(ctx)) // earlier requests have arrived then
+	if v.face != nil {
+		err = errors.Join(v.face.drain(), v.flush(ctx)) // earlier requests have arrived then
 	}
 	v.mu.Lock()
 	v.ending = true
@@ -205,32 +192,6 @@ func (v *Service) flush(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// tally counts the calls of an endpoint that have ended. The micro service itself counts only requests taken.
-type tally struct {
-	ended, failed, took atomic.Int64
-}
-
-func (t *tally) add(err error, took time.Duration) {
-	t.ended.Add(1)
-	t.took.Add(int64(took))
-	if err != nil {
-		t.failed.Add(1)
-	}
-}
-
-// MarshalJSON implements json.Marshaler.
-func (t *tally) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]int64{"ended": t.ended.Load(), "failed": t.failed.Load(), "took_ns": t.took.Load()})
-}
-
-func tallied(of *micro.Endpoint) any {
-	e, ok := of.Handler.(*endpoint)
-	if !ok {
-		return nil
-	}
-	return &e.tally
 }
 
 // unanswered logs an answer that could not be sent.
