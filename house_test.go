@@ -56,11 +56,12 @@ var imports = map[string][]string{
 	"internal/fuzz":       {},
 	"internal/sim":        {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
-	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
+	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
 	"gateway/api":               {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":       {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":           {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api"},
 	"gateway/bridge":            {".", "actors/view", "capabilities", "gateway/api", "gateway/sanitize"},
+	"gateway/bridge/mail":       {".", "gateway/bridge"},
 	"gateway/bridge/ntfy":       {".", "gateway/bridge"},
 	"gateway/bridge/push":       {".", "gateway/bridge"},
 	"gateway/call":              {"capabilities"},

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/bridge"
+	"parley/gateway/bridge/mail"
 	"parley/gateway/bridge/ntfy"
 	"parley/gateway/bridge/webhook"
 	"parley/gateway/httpd"
@@ -70,7 +71,7 @@ func (s *Server) startBridges(ctx context.Context, path string, running *sync.Wa
 		var w *bridge.Worker
 		if err == nil {
 			w, err = bridge.NewWorker(bridge.Options{
-				Name: c.Name, For: c.Kind + " " + c.URL, Backend: s.backend, Host: s.backend.Local(), Receiver: r, Base: func() string { return s.baseFor(c) },
+				Name: c.Name, For: c.Receiver(), Backend: s.backend, Host: s.backend.Local(), Receiver: r, Base: func() string { return s.baseFor(c) },
 				File: BridgeFile(path, c.Name), Log: s.log, Now: time.Now,
 			})
 		}
@@ -148,8 +149,30 @@ func receiverOf(c bridge.Config) (bridge.Receiver, error) {
 	case "ntfy":
 		server, topic, err := ntfy.Parse(c.URL)
 		return &ntfy.Ntfy{Server: server, Topic: topic, Token: c.Token, Client: bridge.Client(network)}, err
+	case "mail":
+		return mailOf(c, network)
 	}
-	return nil, parley.Refuse(parley.InvalidArgument, "unknown kind of bridge %s", parley.Quoted(c.Kind, 40)).WithHint("kinds are ntfy and webhook")
+	return nil, parley.Refuse(parley.InvalidArgument, "unknown kind of bridge %s", parley.Quoted(c.Kind, 40)).WithHint("kinds are mail, ntfy and webhook")
+}
+
+// mailOf returns the receiver of a bridge of kind mail.
+func mailOf(c bridge.Config, network bridge.Network) (bridge.Receiver, error) {
+	server, err := mail.ParseServer(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	from, err := mail.ParseAddress("sender", c.From)
+	if err != nil {
+		return nil, err
+	}
+	to, err := mail.ParseAddress("recipient", c.To)
+	if err != nil {
+		return nil, err
+	}
+	if (c.Login == "") != (c.Token == "") {
+		return nil, parley.Refuse(parley.InvalidArgument, "a name at the mail server needs a password, and the other way round").WithHint("--login has the name, --token-file the password")
+	}
+	return &mail.Mail{Server: server, From: from, To: to, Login: c.Login, Secret: c.Token, Dial: bridge.Dialer(network).DialContext}, nil
 }
 
 // answerPage asks before it answers, since programs follow links too, and shows how the form ended.

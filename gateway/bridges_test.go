@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,15 +91,11 @@ type bridged struct {
 // openBridged returns a node with a bridge, and another whose receiver never answers.
 func openBridged(t *testing.T, c bridge.Config) *bridged {
 	t.Helper()
-	release := make(chan struct{})
-	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	}))
-	t.Cleanup(dead.Close)
-	t.Cleanup(func() { close(release) })
+	dead, err := net.Listen("tcp", "127.0.0.1:0") // it connects, and that is all
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dead.Close() })
 	h := openTestServer(t)
 	b := &bridged{testServer: h}
 	fae, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
@@ -106,7 +104,12 @@ func openBridged(t *testing.T, c bridge.Config) *bridged {
 	}
 	b.fae = fae.ID().String()
 	unanswered := c
-	unanswered.Name, unanswered.URL = "dead", dead.URL+"/topic"
+	at, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Host = dead.Addr().String()
+	unanswered.Name, unanswered.URL = "dead", at.String()
 	if err := bridge.WriteConfigs(filepath.Join(h.folder, "bridges.json"), []bridge.Config{unanswered, c}); err != nil {
 		t.Fatal(err)
 	}

@@ -195,10 +195,11 @@ func writeRedirect(env *environment, link string) (path string, err error) {
 func bridgeCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bridge",
-		Short: "Tell a phone, a browser or a web server of the host's open forms",
+		Short: "Tell a phone, a browser, a person by mail, or a web server of the host's open forms",
 		Long: `Tells a receiver of each open form of the node's host, and of how it ended. An approval has buttons that answer
 it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
 		Example: `  parley bridge add ntfy https://ntfy.example/my-secret-topic --address https://node.example
+  parley bridge add mail smtps://mail.example --from parley@example.org --to me@example.org --login me --token-file password
   parley bridge add webhook https://ops.example/parley --name ops
   parley bridge list
   parley bridge drop ops`,
@@ -214,18 +215,19 @@ type addedBridge struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
 	URL     string `json:"url"`
+	To      string `json:"to,omitempty"` // of mail: the recipient
 	Network string `json:"network"`
 	Key     string `json:"publicKey,omitempty"` // of a webhook: checks its signatures
 	Gone    bool   `json:"gone,omitempty"`      // the receiver wanted no more
 }
 
 func shownBridge(env *environment, b bridge.Config) (addedBridge, error) {
-	shown := addedBridge{Name: b.Name, Kind: b.Kind, URL: b.URL, Network: cmp.Or(b.Network, string(bridge.Public))}
+	shown := addedBridge{Name: b.Name, Kind: b.Kind, URL: b.URL, To: b.To, Network: cmp.Or(b.Network, string(bridge.Public))}
 	if b.Kind == "push" { // its address is a secret, its key of no use to others
 		if at, err := url.Parse(b.URL); err == nil {
 			shown.URL = at.Scheme + "://" + at.Host
 		}
-	} else if b.Key != "" {
+	} else if b.Kind == "webhook" {
 		key, err := webhook.ParseKey(b.Key)
 		if err != nil {
 			return shown, err
@@ -239,16 +241,32 @@ func shownBridge(env *environment, b bridge.Config) (addedBridge, error) {
 
 func bridgeAddCommand(env *environment) *cobra.Command {
 	var b bridge.Config
+	var tokenFile string
 	c := &cobra.Command{
 		Use:   "add KIND URL",
-		Short: "Add a bridge: ntfy with a topic's address, or webhook with a web server's",
+		Short: "Add a bridge: mail with a mail server's address, ntfy with a topic's, or webhook with a web server's",
 		Long: `Adds a bridge. Whoever reads a topic of ntfy may press its buttons: choose a name that nobody guesses, or a server
-of your own. The buttons lead to --address, where the receiver reaches this node; by default that is the address on
-which it listens. A webhook is signed with a new key, and the key that checks it is printed.`,
+of your own. The same goes for the links in a mail. The buttons lead to --address, where the receiver reaches this
+node; by default that is the address on which it listens. A webhook is signed with a new key, and the key that checks
+it is printed.
+
+Mail goes to smtps://HOST, or smtp://HOST with STARTTLS. Both check the server's certificate. Only a server on this
+machine (--network machine) may be without.
+
+All users of a machine see the arguments of every process: give tokens and passwords with --token-file, by standard
+input, or in PARLEY_TOKEN.`,
 		Args: exactly("KIND", "URL"),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			b.Kind, b.URL = args[0], args[1]
 			b.Name = cmp.Or(b.Name, b.Kind)
+			if tokenFile != "" {
+				if b.Token != "" {
+					return usage(c, "--token and --token-file are one too many")
+				}
+				if b.Token, err = readToken(env, tokenFile); err != nil {
+					return err
+				}
+			}
 			if b.Kind == "webhook" {
 				if b.Key, err = webhook.NewKey(); err != nil {
 					return err
@@ -257,29 +275,53 @@ which it listens. A webhook is signed with a new key, and the key that checks it
 			if err := gateway.CheckBridge(b); err != nil {
 				return err
 			}
-			path := env.options.state.bridges()
-			if err := env.options.state.secure(); err != nil {
-				return err
-			}
-			shown, err := shownBridge(env, b)
-			if err == nil {
-				err = bridge.Add(path, b)
-			}
-			if err != nil {
-				return err
-			}
-			return env.print(shown, func() string { return bridgeLine(shown) })
+			return addBridge(env, b)
 		},
 	}
 	c.Flags().StringVar(&b.Name, "name", "", "`name` of the bridge (default: its kind)")
 	c.Flags().StringVar(&b.Network, "network", "public", "the nearest `network` in which the receiver may be: public, private or machine")
 	c.Flags().StringVar(&b.Address, "address", "", "`address` at which the receiver reaches this node, as https://node.example")
-	c.Flags().StringVar(&b.Token, "token", "", "`token` for the receiver's server")
+	c.Flags().StringVar(&tokenFile, "token-file", "", "`file` with the token or password for the receiver's server; - for standard input")
+	c.Flags().StringVar(&b.Token, "token", "", "the `token` itself. All users of the machine can see it: prefer --token-file")
+	c.Flags().StringVar(&b.From, "from", "", "of mail: the sender's `address`")
+	c.Flags().StringVar(&b.To, "to", "", "of mail: the recipient's `address`")
+	c.Flags().StringVar(&b.Login, "login", "", "of mail: the `name` at the server")
 	return c
+}
+
+// readToken reads a token or password from a file, or from standard input for "-".
+func readToken(env *environment, path string) (string, error) {
+	b, err := env.readInput(path)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(b))
+	if token == "" {
+		return "", parley.Refuse(parley.InvalidArgument, "there is no token in %s", terminal.Visible(path))
+	}
+	return token, nil
+}
+
+// addBridge adds a bridge to the settings, and prints it.
+func addBridge(env *environment, b bridge.Config) error {
+	if err := env.options.state.secure(); err != nil {
+		return err
+	}
+	shown, err := shownBridge(env, b)
+	if err == nil {
+		err = bridge.Add(env.options.state.bridges(), b)
+	}
+	if err != nil {
+		return err
+	}
+	return env.print(shown, func() string { return bridgeLine(shown) })
 }
 
 func bridgeLine(b addedBridge) string {
 	line := fmt.Sprintf("%s  %s  %s  %s", b.Name, b.Kind, terminal.Visible(b.URL), b.Network)
+	if b.To != "" {
+		line += "  to " + terminal.Visible(b.To)
+	}
 	if b.Key != "" {
 		line += "  signed by " + b.Key
 	}

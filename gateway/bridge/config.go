@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"parley"
 )
@@ -19,9 +20,23 @@ type Config struct {
 	Network string `json:"network,omitempty"` // the nearest in which the receiver may be; default public
 	Address string `json:"address,omitempty"` // of the node, for its receivers
 	Key     string `json:"key,omitempty"`     // by which a webhook is signed
-	Token   string `json:"token,omitempty"`   // of the receiver's server
+	Token   string `json:"token,omitempty"`   // of the receiver's server, or a password
+	From    string `json:"from,omitempty"`    // of mail: the sender's address
+	To      string `json:"to,omitempty"`      // of mail: the recipient's address
+	Login   string `json:"login,omitempty"`   // of mail: the name at the server
 	Session string `json:"session,omitempty"` // mark of the session that added a browser
 }
+
+// Receiver returns what differs if two bridges tell different receivers.
+func (c Config) Receiver() string {
+	if c.To == "" {
+		return c.Kind + " " + c.URL
+	}
+	return c.Kind + " " + c.URL + " " + c.To
+}
+
+// schemes are those of the addresses of receivers that are no web servers, by kinds.
+var schemes = map[string][]string{"mail": {"smtp", "smtps"}}
 
 // name is how a bridge may be named. The name is part of a file's.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
@@ -34,20 +49,36 @@ func (c Config) Check() error {
 	if !name.MatchString(c.Name) {
 		return parley.Refuse(parley.InvalidArgument, "%s is no name of a bridge", parley.Quoted(c.Name, 40)).WithHint("names are of a to z, 0 to 9 and -")
 	}
-	for _, address := range []string{c.URL, c.Address} {
-		u, err := url.Parse(address)
-		if address == c.Address && address == "" {
-			continue
-		}
-		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-			return parley.Refuse(parley.InvalidArgument, "%s is no address of a web server", parley.Quoted(address, 80))
-		}
-		if network, _ := ParseNetwork(c.Network); address == c.URL && u.Scheme == "http" && network == Public {
-			return parley.Refuse(parley.InvalidArgument, "a receiver in the public network needs https").WithHint("--network private or machine is for one that is nearer")
+	network, err := ParseNetwork(c.Network)
+	if err != nil {
+		return err
+	}
+	if c.Address != "" {
+		if _, err := parseURL(c.Address, "https", "http"); err != nil {
+			return err
 		}
 	}
-	_, err := ParseNetwork(c.Network)
+	if c.Kind != "mail" && c.From+c.To+c.Login != "" {
+		return parley.Refuse(parley.InvalidArgument, "only a bridge of kind mail has --from, --to and --login")
+	}
+	if s, ok := schemes[c.Kind]; ok {
+		_, err := parseURL(c.URL, s...)
+		return err
+	}
+	u, err := parseURL(c.URL, "https", "http")
+	if err == nil && u.Scheme == "http" && network == Public {
+		err = parley.Refuse(parley.InvalidArgument, "a receiver in the public network needs https").WithHint("--network private or machine is for one that is nearer")
+	}
 	return err
+}
+
+// parseURL parses the address of a server with one of some schemes.
+func parseURL(address string, schemes ...string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.User != nil || !slices.Contains(schemes, u.Scheme) {
+		return nil, parley.Refuse(parley.InvalidArgument, "%s is no address of a server", parley.Quoted(address, 80)).WithHint("it begins with %s://", strings.Join(schemes, ":// or "))
+	}
+	return u, nil
 }
 
 // ReadConfigs reads a file of settings. There are none without the file.

@@ -63,10 +63,9 @@ func isOwn(ip netip.Addr) bool {
 	})
 }
 
-// Client returns an HTTP client that connects to no address nearer than a network, whatever a name resolves to. It
-// follows no redirect, and uses no proxy.
-func Client(nearest Network) *http.Client {
-	d := net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+// Dialer returns a dialer that connects to no address nearer than a network, whatever a name resolves to.
+func Dialer(nearest Network) *net.Dialer {
+	return &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
@@ -76,9 +75,13 @@ func Client(nearest Network) *http.Client {
 		}
 		return nil
 	}}
+}
+
+// Client returns an HTTP client that dials with Dialer. It follows no redirect, and uses no proxy.
+func Client(nearest Network) *http.Client {
 	return &http.Client{
 		Timeout:       15 * time.Second,
-		Transport:     &http.Transport{DialContext: d.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 16 << 10, IdleConnTimeout: time.Minute, MaxIdleConns: 4},
+		Transport:     &http.Transport{DialContext: Dialer(nearest).DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 16 << 10, IdleConnTimeout: time.Minute, MaxIdleConns: 4},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

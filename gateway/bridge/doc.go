@@ -1,4 +1,4 @@
-// Package bridge tells people of the open forms of the node's host, where they are: by a webhook or a notification.
+// Package bridge tells people of the open forms of the node's host, where they are: by mail, a webhook or a notification.
 //
 // A Worker follows the open forms and has one Receiver tell of each, and again when a form was amended or has ended. What
 // it has told is in a file, so a restart tells nothing twice that the receiver took, and loses nothing. Each receiver has

@@ -13,8 +13,9 @@ import (
 // Receiver is a place where people are told of forms. Its methods return when the receiver has taken what they tell, or
 // with an error: the worker tries again later, with the same Notice.Key. They may be called again for what was taken.
 type Receiver interface {
-	// Tell shows an open form, in place of what was shown of it before.
-	Tell(context.Context, Notice) error
+	// Tell shows an open form, in place of what was shown of it before. It returns a mark by which the receiver finds
+	// again what it shows, if it needs one.
+	Tell(context.Context, Notice) (mark string, err error)
 	// Withdraw tells that nobody needs to answer the form any more: it was cancelled, or has expired.
 	Withdraw(context.Context, Notice) error
 	// Settle tells that the form was answered or declined, and by whom.
@@ -33,6 +34,7 @@ const (
 // Notice is what a receiver is told of a form. Its texts are safe to show.
 type Notice struct {
 	Key      string // the same for each try to tell the same
+	Mark     string // of what the receiver has taken of the form before; "" for none
 	Form     capabilities.ID
 	Revision uint64
 	Kind     string

@@ -22,6 +22,7 @@ type record struct {
 	Revision uint64            `json:"revision"`
 	Grant    capabilities.ID   `json:"grant,omitzero"` // of the right in the buttons
 	Told     bool              `json:"told"`           // the receiver took it
+	Mark     string            `json:"mark,omitempty"` // by which the receiver finds what it has taken of the form
 	Since    capabilities.Time `json:"since"`          // of the first try to tell this
 	Tries    int               `json:"tries"`
 	Ending   bool              `json:"ending,omitempty"` // the form has ended, and that is to be told

@@ -138,10 +138,12 @@ func (w *Worker) round(ctx context.Context, agent api.Agent) (wake capabilities.
 		open[id] = true
 		r := w.told.Forms[id]
 		if r == nil || r.Revision != m.AnswerRevision() {
+			mark := ""
 			if r != nil {
 				w.revoke(ctx, r)
+				mark = r.Mark
 			}
-			r = &record{Revision: m.AnswerRevision(), Since: w.now()}
+			r = &record{Revision: m.AnswerRevision(), Since: w.now(), Mark: mark}
 			w.told.Forms[id] = r
 		}
 		if !r.Told {
@@ -186,12 +188,12 @@ func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record)
 		return 0, nil
 	}
 	if !r.Ending {
-		if r.Tries == 0 {
+		if r.Tries == 0 && r.Mark == "" {
 			delete(w.told.Forms, id)
 			return 0, w.told.write()
 		}
 		w.revoke(ctx, r)
-		*r = record{Revision: r.Revision, Since: w.now(), Ending: true}
+		*r = record{Revision: r.Revision, Since: w.now(), Mark: r.Mark, Ending: true}
 	}
 	at := w.try(ctx, &m, r)
 	if r.Told {
@@ -207,6 +209,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 		return 0
 	}
 	n := noticeOf(m, w.Base())
+	n.Mark = r.Mark
 	n.Key = n.Form.ULID.String() + "." + strconv.FormatUint(r.Revision, 10) + "." + map[bool]string{false: "open", true: "ended"}[r.Ending]
 	due, more := next(n.Key, r.Since, r.Tries)
 	if !more {
@@ -226,7 +229,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 	if !w.keep() {
 		return w.now().Add(waits[0])
 	}
-	err := w.send(ctx, n, r.Ending)
+	err := w.send(ctx, n, r)
 	switch {
 	case err == nil:
 		r.Told = true
@@ -253,10 +256,14 @@ func (w *Worker) keep() bool {
 	return err == nil
 }
 
-func (w *Worker) send(ctx context.Context, n Notice, ended bool) error {
+func (w *Worker) send(ctx context.Context, n Notice, r *record) error {
 	switch {
-	case !ended:
-		return w.Receiver.Tell(ctx, n)
+	case !r.Ending:
+		mark, err := w.Receiver.Tell(ctx, n)
+		if err == nil {
+			r.Mark = mark
+		}
+		return err
 	case n.Status == string(view.StatusAnswered) || n.Status == string(view.StatusDeclined):
 		return w.Receiver.Settle(ctx, n)
 	}

@@ -55,7 +55,7 @@ type action struct {
 }
 
 // Tell implements bridge.Receiver.
-func (r *Ntfy) Tell(ctx context.Context, n bridge.Notice) error {
+func (r *Ntfy) Tell(ctx context.Context, n bridge.Notice) (mark string, err error) {
 	title := "Question from " + n.From
 	if n.Title != "" {
 		title += ": " + n.Title
@@ -64,7 +64,7 @@ func (r *Ntfy) Tell(ctx context.Context, n bridge.Notice) error {
 	for _, b := range n.Buttons {
 		p.Actions = append(p.Actions, action{Action: "http", Label: b.Label, URL: b.URL, Method: http.MethodPost, Clear: true})
 	}
-	return r.publish(ctx, n, p)
+	return "", r.publish(ctx, n, p)
 }
 
 // Withdraw implements bridge.Receiver.

@@ -52,7 +52,7 @@ type answer struct {
 }
 
 // Tell implements bridge.Receiver.
-func (p *Push) Tell(ctx context.Context, n bridge.Notice) error {
+func (p *Push) Tell(ctx context.Context, n bridge.Notice) (mark string, err error) {
 	m := message{Open: true, Title: "Question from " + n.From}
 	if n.Title != "" {
 		m.Title += ": " + n.Title
@@ -66,7 +66,7 @@ func (p *Push) Tell(ctx context.Context, n bridge.Notice) error {
 			m.Answers = append(m.Answers, answer{Outcome: b.Outcome, Label: b.Label, URL: b.URL})
 		}
 	}
-	return p.send(ctx, n, m, webpush.UrgencyHigh)
+	return "", p.send(ctx, n, m, webpush.UrgencyHigh)
 }
 
 // Withdraw implements bridge.Receiver.

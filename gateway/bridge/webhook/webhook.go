@@ -80,8 +80,8 @@ type button struct {
 }
 
 // Tell implements bridge.Receiver.
-func (h *Webhook) Tell(ctx context.Context, n bridge.Notice) error {
-	return h.post(ctx, "form.opened", n.At, n)
+func (h *Webhook) Tell(ctx context.Context, n bridge.Notice) (mark string, err error) {
+	return "", h.post(ctx, "form.opened", n.At, n)
 }
 
 // Withdraw implements bridge.Receiver.
