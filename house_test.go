@@ -70,8 +70,9 @@ var imports = map[string][]string{
 	"gateway/client":            {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/mux", "internal/pack"},
 	"gateway/compat":            {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api"},
 	"gateway/httpd":             {".", "actors/connlimit", "gateway/api", "gateway/client"},
+	"gateway/qr":                {"."},
 	"gateway/sanitize":          {},
-	"gateway/web":               {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/httpd", "gateway/sanitize", "mailbox", "mailbox/form"},
+	"gateway/web":               {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/httpd", "gateway/qr", "gateway/sanitize", "mailbox", "mailbox/form"},
 	"gateway/mux":               {".", "actors/view", "capabilities", "events", "gateway/api", "internal/pack"},
 	"gateway/edgetest":          {".", "gateway/api"},
 	"gateway/mcp":               {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
@@ -80,7 +81,7 @@ var imports = map[string][]string{
 
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
-		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/webhook", "gateway/client", "gateway/mcp",
+		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/webhook", "gateway/client", "gateway/mcp", "gateway/qr",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/natsauth",
 	},

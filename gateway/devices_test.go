@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -47,6 +48,9 @@ func (b signedIn) send(path, origin string, form url.Values) (status int, text s
 	r.Header.Set("User-Agent", "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36")
 	if origin != "" {
 		r.Header.Set("Origin", origin)
+		if at, err := url.Parse(origin); err == nil && net.ParseIP(at.Hostname()) != nil { // as it is where the node is at that address
+			r.Host = at.Host
+		}
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)

@@ -116,7 +116,18 @@ func (s *Server) SignInURL(code string) (string, error) {
 		return "", parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
 			WithHint("parley restart --listen 127.0.0.1:7420")
 	}
-	return s.tls.scheme() + "://" + s.Address() + web.SignInPath + "?code=" + code, nil
+	return s.tls.scheme() + "://" + s.named() + web.SignInPath + "?code=" + code, nil
+}
+
+// named returns the TCP address with the name that was given for it, which a certificate may be for.
+func (s *Server) named() string {
+	address := s.Address()
+	name, _, err := net.SplitHostPort(s.listens)
+	_, port, failed := net.SplitHostPort(address)
+	if err != nil || failed != nil || name == "" || name == "localhost" || net.ParseIP(name) != nil {
+		return address
+	}
+	return net.JoinHostPort(name, port)
 }
 
 // harden sets the headers of all responses that forbid a browser to run, frame, sniff or store them.

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -44,10 +46,10 @@ func TestSignInLinksAreLimitedPerAgent(t *testing.T) {
 	}
 }
 
-// signIn uses a link as a browser does, and returns the session's cookie.
+// signIn uses a link, or what was pasted of it, as a browser does, and returns the session's cookie.
 func (v tokenClient) signIn(code string) *http.Cookie {
 	v.t.Helper()
-	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+web.SignInPath+"?code="+code, nil)
+	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+web.SignInPath+"?code="+url.QueryEscape(code), nil)
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36")
 	w := httptest.NewRecorder()
 	v.s.servePublic(w, r)
@@ -65,6 +67,28 @@ func (v tokenClient) statusOf(session *http.Cookie, operation string) int {
 	w := httptest.NewRecorder()
 	v.s.servePublic(w, r)
 	return w.Code
+}
+
+// TestPastedLinkSignsIn: an installed page has no address bar.
+func TestPastedLinkSignsIn(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	v := tokenClient{t, s}
+	if resp, body := newAnonymousClient(t, s).ask("GET", "/questions", "text/html", ""); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(body, `<input name="code"`) {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	for _, pasted := range []string{"%s", " %s\n", "https://node.example/sign-in?code=%s"} {
+		code, err := s.backend.NewLink(node.Host())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.signIn(fmt.Sprintf(pasted, code)) == nil {
+			t.Errorf("%q does not sign in", pasted)
+		}
+	}
+	if v.signIn("https://node.example/sign-in?code=") != nil {
+		t.Error("a link without a code signs in")
+	}
 }
 
 func TestLinkFromTokenHasItsScopes(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/webhook"
+	"parley/gateway/qr"
 )
 
 func tokenCommand(env *environment) *cobra.Command {
@@ -132,19 +133,27 @@ func tokenRevokeCommand(env *environment) *cobra.Command {
 }
 
 func openCommand(env *environment) *cobra.Command {
-	var quiet bool
+	var quiet, pair bool
+	var address string
 	c := &cobra.Command{
 		Use:   "open",
 		Short: "Sign a browser in",
 		Long: `Prints a link that signs a browser in as the agent (--as; default the node's host), and opens it. The link is
 good once, for two minutes. The session ends a day after its last use, and after two weeks at the latest: parley token ls
-lists it, and parley token revoke or "Sign out" on the page ends it.`,
-		Example: "  parley open\n  parley open --print --as fae",
+lists it, and parley token revoke or "Sign out" on the page ends it. With --qr the link is for another device, such as
+a phone, and is drawn as a QR code: the node has to listen beyond this machine, or be reached at --address.`,
+		Example: "  parley open\n  parley open --print --as fae\n  parley open --qr --address https://node.example",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if address != "" && !pair {
+				return usage(c, "--address is for --qr")
+			}
 			var link api.OpenLinkResponse
 			if err := env.call(c.Context(), "open_link", api.OpenLinkRequest{Acting: env.acting()}, &link); err != nil {
 				return err
+			}
+			if pair {
+				return showPairing(env, link, address)
 			}
 			if err := env.print(link, func() string { return link.URL }); err != nil || quiet || env.options.json {
 				return err
@@ -157,7 +166,24 @@ lists it, and parley token revoke or "Sign out" on the page ends it.`,
 		},
 	}
 	c.Flags().BoolVar(&quiet, "print", false, "print the link and open nothing")
+	c.Flags().BoolVar(&pair, "qr", false, "draw the link for another device as a QR code, and open nothing")
+	c.Flags().StringVar(&address, "address", "", "with --qr: `address` at which the device reaches this node, as https://node.example")
 	return c
+}
+
+// showPairing prints a link for another device, and its QR code.
+func showPairing(env *environment, link api.OpenLinkResponse, address string) (err error) {
+	if link.URL, err = gateway.PairingLink(link.URL, address); err != nil {
+		return err
+	}
+	screen := env.screen()
+	code, err := qr.Terminal(link.URL, screen.Color)
+	if err != nil {
+		return err
+	}
+	return env.print(link, func() string {
+		return fmt.Sprintf("%s\n%s\ngood once, until %s", code, link.URL, screen.Moment(link.Until.Std(), link.Until.String()))
+	})
 }
 
 // openBrowser opens a link in the person's browser. All users of a machine see the arguments of every process. The

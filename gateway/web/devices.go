@@ -1,12 +1,17 @@
 package web
 
 import (
+	"cmp"
+	"encoding/base64"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"parley"
+	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/qr"
 )
 
 const (
@@ -45,12 +50,18 @@ type Devices interface {
 	Add(r *http.Request, by api.Principal, s Subscription) error
 	// Drop removes a browser. It refuses with UNKNOWN_NAME.
 	Drop(name string) error
+	// Pair returns a link that signs in as another device can use it, for the address of the page that shows it. It refuses
+	// with INVALID_ARGUMENT if no other device reaches the node.
+	Pair(link, address string) (string, error)
 }
 
 // devicesPage is the data of the page of the devices.
 type devicesPage struct {
 	Key     string // with which a browser subscribes
 	Devices []Device
+	Link    string       // that signs another device in; "" for none
+	Code    template.URL // QR code of the link
+	Until   capabilities.Time
 }
 
 // ownsDevices reports whether a reader may see and change which devices are told: the node's host, in a browser.
@@ -64,6 +75,12 @@ func (p *page) devices() error {
 		return parley.Refuse(parley.NotPermitted, "only the node's host, in a signed-in browser, has devices").WithHint("parley open signs a browser in")
 	}
 	if p.r.Method == http.MethodPost {
+		if err := p.r.ParseForm(); err != nil {
+			return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
+		}
+		if p.r.PostForm.Has("pair") {
+			return p.pair()
+		}
 		if err := p.changeDevices(); err != nil {
 			return err
 		}
@@ -87,10 +104,34 @@ func (p *page) showDevices(d devicesPage) (err error) {
 	return p.show(http.StatusOK, "devices.html", layout{Title: "Devices", Main: d})
 }
 
-func (p *page) changeDevices() error {
-	if err := p.r.ParseForm(); err != nil {
-		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
+// pair shows a link that signs another device in, and its QR code.
+func (p *page) pair() error {
+	address, err := p.address(cmp.Or(p.r.PostForm.Get("address"), p.r.Header.Get("Origin")))
+	if err != nil {
+		return err
 	}
+	operation := p.site.Backend.Operations()["open_link"]
+	if err := p.principal.May(operation); err != nil {
+		return err
+	}
+	resp, err := p.site.Backend.Call(p.ctx(), p.principal, operation.Name, api.Typed{Value: api.OpenLinkRequest{}})
+	if err != nil {
+		return err
+	}
+	made, _ := resp.(api.OpenLinkResponse)
+	d := devicesPage{Until: made.Until}
+	if d.Link, err = p.site.Devices.Pair(made.URL, address); err != nil {
+		return err
+	}
+	image, err := qr.PNG(d.Link)
+	if err != nil {
+		return err
+	}
+	d.Code = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(image)) //nolint:gosec // of our own making
+	return p.showDevices(d)
+}
+
+func (p *page) changeDevices() error {
 	sent := p.r.PostForm
 	switch {
 	case sent.Has("drop"):

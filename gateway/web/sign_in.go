@@ -53,13 +53,22 @@ func (s *Site) SignIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
-	base, err := s.Sessions.Begin(w, r, r.FormValue("code"))
+	base, err := s.Sessions.Begin(w, r, codeIn(r.FormValue("code")))
 	if err != nil {
 		s.Monitor.Failed(r.Context(), "sign in", err)
 		s.RefuseSignIn(w, r, err)
 		return
 	}
 	http.Redirect(w, r, base+"/", http.StatusSeeOther)
+}
+
+// codeIn returns the code in what a person has pasted: the code alone, or the link.
+func codeIn(pasted string) string {
+	pasted = strings.TrimSpace(pasted)
+	if _, code, isLink := strings.Cut(pasted, "?code="); isLink {
+		return code
+	}
+	return pasted
 }
 
 // SignOut shows buttons that end the session of a principal, or all of its agent's, and ends them with POST.
@@ -144,6 +153,7 @@ main { display: grid; gap: .75rem; max-width: 34rem; padding: 1rem; }
 h1, p { margin: 0; }
 h1 { font-size: 1.35rem; }
 code { font: .875em ui-monospace, monospace; }
+input { padding: .45rem .6rem; border: 1px solid light-dark(#767c8c, #8a90a2); border-radius: 10px; background: light-dark(#ffffff, #1d2027); color: inherit; font: inherit; }
 button { padding: .5rem 1.25rem; border: 0; border-radius: 10px; background: light-dark(#2f50c0, #9db4ff); color: light-dark(#ffffff, #10162b); font: inherit; font-weight: 600; cursor: pointer; }
 :focus-visible { outline: 3px solid light-dark(#2f50c0, #9db4ff); outline-offset: 2px; }
 `
@@ -159,6 +169,7 @@ var signInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html
 <p>Everywhere is all browsers that are signed in as this agent. Programs with a token stay: see <code>parley token ls</code>.</p>{{end}}
 {{else if .Code}}<form method="post" action="` + SignInPath + `"><input type="hidden" name="code" value="{{.Code}}"><button autofocus>Sign in</button></form>
 {{else}}<p>Run <code>parley open</code> in a terminal: it gives a link that signs this browser in.</p>
+<form method="post" action="` + SignInPath + `"><label>Or paste a link here <input name="code" autocomplete="off" autocapitalize="off" spellcheck="false" required></label> <input type="submit" value="Sign in"></form>
 {{end}}</main></body>
 </html>
 `))

@@ -1,6 +1,6 @@
 // The page of the devices: has this browser told by push, or not any more.
 
-import { isPossible, post, subscribe, subscription, unsubscribe } from './push.js';
+import { isPossible, post, subscribe, subscription, top, unsubscribe } from './push.js';
 
 const root = document.getElementById('devices');
 const button = document.getElementById('push');
@@ -50,4 +50,5 @@ async function start() {
   }
 }
 
+for (const address of root.querySelectorAll('input[name=address]')) address.value = location.origin + top;
 start();
