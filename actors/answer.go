@@ -184,58 +184,51 @@ func (m queryVote) handle(b *mailboxActor) (view.Outcome, error) {
 	return settledOutcome(b, m.form, b.reg.id)
 }
 
-// Withdraw takes back the agent's vote on a form that is open. A home on another node has to be reachable.
-func (a *Agent) Withdraw(ctx context.Context, ref capabilities.FormRef) error {
+// Withdraw takes back the agent's vote on a form that is open. It reports whether the withdrawal is queued: then it is
+// stored, and on its way to a home that cannot be reached.
+func (a *Agent) Withdraw(ctx context.Context, ref capabilities.FormRef) (queued bool, err error) {
 	w, err := callRelay(ctx, a, withdrawVote{ref})
-	if err != nil || w.home.Node == a.node.id {
-		return err
+	if err != nil || w == nil {
+		return false, err
 	}
-	item, err := peers.PackItem(mailbox.OutboxItem{Kind: events.OutboxWithdrawal, To: w.home}, a.id, mailbox.Pack(w.command))
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, homePatience)
-	defer cancel()
-	_, err = a.node.peers.Peer(w.home.Node).SendDirect(ctx, item)
-	return err
+	o, err := w.send(ctx, a)
+	return o.Status == view.StatusAnswering, err
 }
 
 // withdrawVote takes back a vote at its home. If that is on another node, it returns what is to be sent there.
 type withdrawVote struct{ form capabilities.FormRef }
 
-type withdrawal struct {
-	command mailbox.WithdrawVote
-	home    capabilities.ID
-}
-
-func (m withdrawVote) handle(b *mailboxActor, reply replyTo[withdrawal]) {
-	var w withdrawal
-	_, err := recalled(b, func() (none, error) {
-		var err error
-		w.command, w.home, err = b.state.DraftWithdrawal(m.form)
-		return none{}, err
+func (m withdrawVote) handle(b *mailboxActor, reply replyTo[*remoteSettlement]) {
+	var home capabilities.ID
+	c, err := recalled(b, func() (c mailbox.WithdrawVote, err error) {
+		c, home, err = b.state.DraftWithdrawal(m.form)
+		return c, err
 	})
-	if err != nil || w.home.Node != b.node.id {
+	switch {
+	case err != nil:
+		reply.release(b, nil, err)
+	case home.Node != b.node.id:
+		w, err := newRemoteSettlement(b, home, mailbox.SettleForm{Form: c.Form, By: c.By, Reason: events.Withdrawn, Answer: c.Answer})
 		reply.release(b, w, err)
-		return
+	default:
+		b.node.registry.tell(home, b.last, &withdrawAtHome{c, reply})
 	}
-	b.node.registry.tell(w.home, b.last, &withdrawAtHome{w, reply})
 }
 
 // withdrawAtHome has a form's home decide on the withdrawal of a vote.
 type withdrawAtHome struct {
-	withdrawal
-	reply replyTo[withdrawal]
+	command mailbox.WithdrawVote
+	reply   replyTo[*remoteSettlement]
 }
 
 func (m *withdrawAtHome) handle(b *mailboxActor) {
 	_, err := b.decide(m.command)
-	m.reply.release(b, m.withdrawal, err)
+	m.reply.release(b, nil, err)
 }
 
 func (m *withdrawAtHome) fail(err error) { m.reply.fail(err) }
 
-// remoteSettlement answers or declines a form homed on another node.
+// remoteSettlement answers or declines a form homed on another node, or takes a vote on it back.
 type remoteSettlement struct {
 	settle mailbox.SettleForm
 	home   capabilities.ID
@@ -269,7 +262,8 @@ func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, er
 	voted := make(chan error, 1)
 	defer a.node.remoteAcks.drop(a.node.remoteAcks.wait(w.key, voted))
 	if len(w.settle.Grants) == 0 && w.peer.InReach(ctx) {
-		item, err := peers.PackItem(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
+		kind, command := w.settle.Delivery()
+		item, err := peers.PackItem(mailbox.OutboxItem{Kind: kind, To: w.home}, a.id, mailbox.Pack(command))
 		if err != nil {
 			return view.Outcome{}, err
 		}
@@ -375,7 +369,7 @@ func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.O
 	defer timer.Stop()
 	select {
 	case r := <-ended:
-		return w.ownOutcome(r)
+		return w.ownOutcome(ctx, r)
 	case err := <-acked:
 		if err != nil {
 			return view.Outcome{}, err
@@ -399,13 +393,30 @@ func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
 		return view.Outcome{}, err
 	}
 	if f := msg.Form; f.IsOpen() {
+		if f.QueuedAnswer == nil { // a withdrawal was sent before, and the ack was lost
+			return view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}, nil
+		}
 		return view.Outcome{Status: view.StatusAnswering, Form: f.ID, Promise: f.Promise, By: b.reg.id, ByName: "SELF", At: f.QueuedAnswer.Date}, nil
 	}
 	return b.outcomeOf(msg.Form, true) // it was sent before, and the ack was lost
 }
 
-// ownOutcome returns the outcome of a form, or an error if another settlement has ended it.
-func (w *remoteSettlement) ownOutcome(r result[view.Outcome]) (view.Outcome, error) {
+// queryWithdrawn reports whether the vote of a settlement was taken back before its form ended.
+type queryWithdrawn struct{ settle mailbox.SettleForm }
+
+func (m queryWithdrawn) handle(b *mailboxActor) (bool, error) {
+	f, err := b.formOf(m.settle.Form)
+	return err == nil && f.Form.IsWithdrawn(b.reg.id, m.settle.Answer), err
+}
+
+// ownOutcome returns the outcome of a form, or an error if another settlement has ended it, unless the vote was taken back
+// before that.
+func (w *remoteSettlement) ownOutcome(ctx context.Context, r result[view.Outcome]) (view.Outcome, error) {
+	if r.err == nil && w.settle.Reason == events.Withdrawn {
+		if done, err := call(ctx, w.agent, queryWithdrawn{w.settle}); done || err != nil {
+			return r.value, err
+		}
+	}
 	if r.err != nil || r.value.Settlement == w.settle.Answer {
 		return r.value, r.err
 	}

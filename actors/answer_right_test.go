@@ -113,7 +113,7 @@ func TestSpentRightCastsNoVoteAgain(t *testing.T) {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	awaitOwnVote(t, n.Host(), ref, view.VoteStands)
-	if err := n.Host().Withdraw(t.Context(), ref); err != nil {
+	if _, err := n.Host().Withdraw(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
 	awaitOwnVote(t, n.Host(), ref, "")

@@ -382,7 +382,8 @@ func (rc ack) isUrgent() bool {
 func notifyRemoteWaiters(b *mailboxActor, rs []ack) {
 	for _, r := range rs {
 		forward := r.item.Kind == events.OutboxForward
-		if !forward && (r.item.Kind != events.OutboxAnswer || r.refused == "") {
+		answer := r.item.Kind == events.OutboxAnswer || r.item.Kind == events.OutboxWithdrawal
+		if !forward && (!answer || r.refused == "") {
 			continue
 		}
 		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.item.Subject}) {

@@ -290,8 +290,8 @@ func (b *mailboxActor) announce(evs []events.Event) {
 		if form, ended := endOf(e); ended {
 			b.notifyWaiters(form)
 		}
-		if v, ok := e.(*events.VoteCast); ok && v.By == b.reg.id {
-			b.notifyVoter(v.Form)
+		if form, by := voteOf(e); by == b.reg.id {
+			b.notifyVoter(form)
 		}
 		if endsToken(e) {
 			b.node.tokenEpoch.Add(1)
@@ -331,7 +331,19 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 	})
 }
 
-// notifyVoter tells the callers that wait for the home of a form that the agent's vote counts, once that is durable here.
+// voteOf returns the form and the agent of a vote that was cast or withdrawn; zero for another event.
+func voteOf(e events.Event) (form, by capabilities.ID) {
+	switch e := e.(type) {
+	case *events.VoteCast:
+		return e.Form, e.By
+	case *events.VoteWithdrawn:
+		return e.Form, e.By
+	}
+	return form, by
+}
+
+// notifyVoter tells the callers that wait for the home of a form that it has the agent's vote, or took it back, once that
+// is durable here.
 func (b *mailboxActor) notifyVoter(form capabilities.ID) {
 	for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, form}) {
 		b.release(func(lost error) { w.put(lost) })

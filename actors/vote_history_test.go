@@ -49,6 +49,8 @@ func voteModel(need int) porcupine.Model {
 				switch {
 				case got == "already" && op.kind == "vote": // the vote may have counted while its acknowledgement was lost
 					return []any{was, now}
+				case got == "withdrawn" && want == "none": // it is repeated, or of a vote that the copy shows though it is void
+					return []any{was}
 				case was.settled && (got == "none" || got == "amended"): // the copy there has not heard of the end
 					return []any{was}
 				}
@@ -97,7 +99,8 @@ func (op voteOp) perform(ctx context.Context, a *Agent, ref capabilities.FormRef
 			return fmt.Sprint(m.Revision)
 		}
 	case "withdraw":
-		if err = a.Withdraw(ctx, ref); err == nil {
+		var queued bool
+		if queued, err = a.Withdraw(ctx, ref); err == nil && !queued {
 			return "withdrawn"
 		}
 	default:

@@ -51,13 +51,13 @@ func TestVotesAcrossNodes(t *testing.T) {
 	if m, err := fae.Message(t.Context(), ref); err != nil || m.Votes.Have != 1 || len(m.Votes.Waiting) != 1 || m.Votes.Waiting[0].ID != c.Host().id {
 		t.Fatalf("the asker's form: %+v, %v", m.Votes, err)
 	}
-	if err := b.Host().Withdraw(t.Context(), ref); err != nil {
-		t.Fatal(err)
+	if queued, err := b.Host().Withdraw(t.Context(), ref); err != nil || queued {
+		t.Fatal(queued, err)
 	}
 	if m := awaitOwnVote(t, b.Host(), ref, ""); !m.AnswerNeeded || m.Votes.Have != 0 {
 		t.Fatalf("after the withdrawal: %+v", m.Votes)
 	}
-	if err := b.Host().Withdraw(t.Context(), ref); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, err := b.Host().Withdraw(t.Context(), ref); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Fatalf("no vote to withdraw: %v", err)
 	}
 	b.proxy.setMode(stalled)
@@ -80,7 +80,45 @@ func TestVotesAcrossNodes(t *testing.T) {
 	if parley.CodeOf(err) != parley.AlreadyAnswered || !strings.Contains(parley.AsError(err).Hint, "does not count") {
 		t.Fatalf("a late answer: %v", err)
 	}
-	if err := b.Host().Withdraw(t.Context(), ref); parley.CodeOf(err) != parley.AlreadyAnswered {
+	if _, err := b.Host().Withdraw(t.Context(), ref); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Fatalf("a withdrawal after the end: %v", err)
+	}
+}
+
+// TestWithdrawalWhileHomeIsUnreachable takes a vote back while its home cannot be reached. The withdrawal survives a restart
+// of the voter's node, and the home records it once.
+func TestWithdrawalWhileHomeIsUnreachable(t *testing.T) {
+	t.Parallel()
+	a, b, c := openThreeNodes(t)
+	fae := guest(t, a.Node, "fae")
+	ref := capabilities.FormID(askAndForward(t, fae, []*Agent{a.Host(), b.Host(), c.Host()}, Ask{To: "HOST", Need: 2}))
+	voteOn(t, b.Host(), ref)
+	awaitOwnVote(t, b.Host(), ref, view.VoteStands)
+	setMode(disconnected, a, b)
+	awaitUnreachable(t, a, b)
+	if queued, err := b.Host().Withdraw(t.Context(), ref); err != nil || !queued {
+		t.Fatalf("while the home cannot be reached: %t, %v", queued, err)
+	}
+	if m, err := b.Host().Message(t.Context(), ref); err != nil || !m.Answering || m.AnswerNeeded {
+		t.Fatalf("the voter's copy: %+v, %v", m, err)
+	}
+	if _, err := b.Host().Withdraw(t.Context(), ref); parley.CodeOf(err) != parley.AnswerPending {
+		t.Fatalf("a second withdrawal: %v", err)
+	}
+	closeNode(t, b.Node)
+	b.open(t)
+	setMode(forwarding, a, b)
+	if m := awaitOwnVote(t, b.Host(), ref, ""); m.Votes.Have != 0 {
+		t.Fatalf("after the withdrawal: %+v", m.Votes)
+	}
+	eventually.Holds(t, "the withdrawal to be acknowledged", func() bool {
+		m, err := b.Host().Message(t.Context(), ref)
+		return err == nil && !m.Answering && m.AnswerNeeded
+	})
+	if o := voteOn(t, c.Host(), ref); o.Status != view.StatusVoted || o.Votes.Have != 1 {
+		t.Fatalf("the vote of another: %+v", o)
+	}
+	if o := voteOn(t, b.Host(), ref); o.Status != view.StatusAnswered {
+		t.Fatalf("the new vote: %+v", o)
 	}
 }

@@ -146,6 +146,9 @@ const (
 	Superseded Reason = "superseded" // the asker replaced it
 )
 
+// Withdrawn is the Reason of an AnswerQueued that takes back the agent's vote. It ends no form.
+const Withdrawn Reason = "withdrawn"
+
 // FormCancelled settles a form without an answer. By is zero for an expired one.
 type FormCancelled struct {
 	Form   capabilities.ID   `json:"form"`
@@ -181,7 +184,8 @@ func forwardedVia(payload []byte) ([]byte, error) {
 
 // AnswerQueued is a holder's answer or decline of a form whose home is on another node, kept until the home has
 // decided on it. Reason is "" for an answer. Secret values are sealed. Answer is the settlement's own ID. Revision is
-// that of the question that was answered; 0 for the question as it was asked.
+// that of the question that was answered; 0 for the question as it was asked. With the Reason Withdrawn, it is the
+// withdrawal of the vote with that Answer.
 type AnswerQueued struct {
 	Form     capabilities.ID      `json:"form"`
 	Reason   Reason               `json:"reason,omitempty"`

@@ -88,7 +88,7 @@ const (
 	OutboxAmendment  OutboxKind = 8  // the latest amendment of a form
 	OutboxReminder   OutboxKind = 9  // the latest reminder of a form
 	OutboxVotes      OutboxKind = 10 // the votes that stand on a form
-	OutboxWithdrawal OutboxKind = 11 // a vote that is withdrawn, for the home of the form; it is sent at once or not at all
+	OutboxWithdrawal OutboxKind = 11 // a vote that is withdrawn, for the home of the form
 )
 
 // MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are

@@ -12,9 +12,10 @@ import (
 	"parley/mailbox/form"
 )
 
-// QueueAnswer records an answer or decline in the answerer's own log until the form's home, on another node, has
-// decided on it. It is for an answer whose home is unreachable, and for one with references whose grants have to be
-// recorded at their targets first. Secret values are sealed. It has no effect if the form has ended by this very settlement.
+// QueueAnswer records an answer, a decline or the withdrawal of a vote in the agent's own log until the form's home, on
+// another node, has decided on it. It is for an answer whose home is unreachable, and for one with references whose grants
+// have to be recorded at their targets first. Secret values are sealed. It has no effect if the form has ended by this
+// very settlement, or if the vote is withdrawn already.
 type QueueAnswer struct{ Answer SettleForm }
 
 func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -22,7 +23,7 @@ func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	if err != nil {
 		return nil, err
 	}
-	if m.Form.EndedBy(c.Answer.Answer) {
+	if m.Form.EndedBy(c.Answer.Answer) || c.Answer.Reason == events.Withdrawn && m.Form.IsWithdrawn(s.ID, c.Answer.Answer) {
 		return nil, nil
 	}
 	if err := mayDraft(s, m); err != nil {
@@ -96,6 +97,15 @@ type SettleForm struct {
 	Answer capabilities.ID
 
 	rules []*events.RuleAdded // that settlements before it in the same commit make
+}
+
+// Delivery returns the command that brings a settlement to its home on another node, and the kind of its delivery. A
+// settlement with the Reason Withdrawn is the withdrawal of the vote with its Answer.
+func (c SettleForm) Delivery() (events.OutboxKind, Command) {
+	if c.Reason == events.Withdrawn {
+		return events.OutboxWithdrawal, WithdrawVote{Form: c.Form, By: c.By, Answer: c.Answer}
+	}
+	return events.OutboxAnswer, c
 }
 
 // SettleEach decides on several settlements at the forms' home, each as Decide does. It returns the events of those that

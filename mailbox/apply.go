@@ -262,7 +262,11 @@ func (f fold) answerQueued(e *events.AnswerQueued) error {
 	}
 	f.Mail.touch(m, f.Version)
 	m.Form.QueuedAnswer, m.Form.Refused = e, ""
-	f.Outbox.enqueue(events.OutboxAnswer, e.Form, m.Form.From)
+	kind := events.OutboxAnswer
+	if e.Reason == events.Withdrawn {
+		kind = events.OutboxWithdrawal
+	}
+	f.Outbox.enqueue(kind, e.Form, m.Form.From)
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	case events.OutboxMint:
 		o.mints += change
 	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder,
-		events.OutboxVotes:
+		events.OutboxVotes, events.OutboxWithdrawal:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -107,10 +107,15 @@ func (o *Outbox) remove(seqs []uint64, fn func(OutboxItem)) error {
 	return nil
 }
 
+// isAnswer reports whether an item is the queued answer of a form, or the withdrawal of a vote.
+func (p OutboxItem) isAnswer() bool {
+	return p.Kind == events.OutboxAnswer || p.Kind == events.OutboxWithdrawal
+}
+
 // dropQueued removes the queued answer and forwards of a form.
 func (o *Outbox) dropQueued(f *Form) {
 	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
-		drop := p.Kind == events.OutboxAnswer && p.Subject == f.ID || p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
+		drop := p.isAnswer() && p.Subject == f.ID || p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
 		if drop {
 			o.count(p, -1)
 		}
@@ -121,7 +126,7 @@ func (o *Outbox) dropQueued(f *Form) {
 // dropAnswer removes the queued answer of a form.
 func (o *Outbox) dropAnswer(f *Form) {
 	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
-		drop := p.Kind == events.OutboxAnswer && p.Subject == f.ID
+		drop := p.isAnswer() && p.Subject == f.ID
 		if drop {
 			o.count(p, -1)
 		}
@@ -172,7 +177,7 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	switch p.Kind {
 	case events.OutboxCopy:
 		return copyFor(s, m, p.To), nil
-	case events.OutboxAnswer:
+	case events.OutboxAnswer, events.OutboxWithdrawal:
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxAmendment:
 		return RecordAmendment{Amendment: m.Form.Amended}, nil
@@ -246,14 +251,15 @@ func (p OutboxItem) ofGrant(s *State) (Command, error) {
 	return MintCapability{Grant: g, Via: s.Grants.presented(g.Parent, g.Target)}, nil
 }
 
-// queuedAnswer returns the answer that the agent queued. Secret values in it are sealed.
+// queuedAnswer returns the answer or the withdrawal that the agent queued. Secret values in it are sealed.
 func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 	e := f.QueuedAnswer
 	if e == nil {
 		return nil, parley.Refuse(parley.Internal, "outbox item of an answer to form %s, which has none", f.ID)
 	}
 	values, _ := e.Values.AsRecord()
-	return SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer, Revision: e.Revision}, nil
+	_, c := SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer, Revision: e.Revision}.Delivery()
+	return c, nil
 }
 
 // copyFor returns the copy of a message for one of its recipients. It leaves out what is private to the sender, and
@@ -322,7 +328,7 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 			f.refused(p, e.Refused)
 		} else if p.Kind == events.OutboxForward {
 			f.forwardAccepted(p)
-		} else if p.Kind == events.OutboxAnswer {
+		} else if p.isAnswer() {
 			f.answerAccepted(p)
 		}
 		if n, ok := f.Mail.index.FindOpen(p.Subject); ok && f.Mail.live[n] != nil {
@@ -345,7 +351,7 @@ func (f fold) refused(p OutboxItem, why string) {
 			m.Form.Refused = why
 			f.Mail.touch(m, f.Version)
 		}
-	case events.OutboxAnswer:
+	case events.OutboxAnswer, events.OutboxWithdrawal:
 		if m, err := f.Mail.form(p.Subject); err == nil && m.Form.QueuedAnswer != nil {
 			f.Mail.touch(m, f.Version)
 			f.revokeUnused(m.Form.QueuedAnswer.Grants, f.at)

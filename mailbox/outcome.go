@@ -348,6 +348,9 @@ func (c WithdrawVote) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	if f.From != s.ID || !f.mayAnswer(c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
 	}
+	if f.IsWithdrawn(c.By, c.Answer) {
+		return nil, nil // its acknowledgement was lost
+	}
 	if err := f.checkOpen(c.By, now); err != nil {
 		return nil, err
 	}
@@ -356,6 +359,12 @@ func (c WithdrawVote) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 		return nil, noVote("the form")
 	}
 	return []events.Event{&events.VoteWithdrawn{Form: c.Form, By: c.By, Date: now, Answer: v.Answer}}, nil
+}
+
+// IsWithdrawn reports whether the vote of an answer was cast and does not stand any more. The zero ID is of none.
+func (f *Form) IsWithdrawn(by, answer capabilities.ID) bool {
+	v := f.Votes.Of(by)
+	return f.Votes.Knows(answer) && (v == nil || v.Answer != answer)
 }
 
 func (c RemoteWithdrawal) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -421,7 +430,7 @@ func (f fold) voteCast(e *events.VoteCast) error {
 	if m.Form.From == f.ID || e.By != f.ID {
 		return nil
 	}
-	if q := m.Form.QueuedAnswer; q != nil && q.Answer == e.Answer {
+	if q := m.Form.QueuedAnswer; q != nil && q.Answer == e.Answer && q.Reason != events.Withdrawn {
 		f.Outbox.dropAnswer(m.Form)
 		m.Form.QueuedAnswer = nil
 	}
@@ -432,13 +441,20 @@ func (f fold) voteCast(e *events.VoteCast) error {
 	return nil
 }
 
-// voteWithdrawn folds the withdrawal of a vote in.
+// voteWithdrawn folds the withdrawal of a vote in. In the voter's copy, it takes the place of the queued one.
 func (f fold) voteWithdrawn(e *events.VoteWithdrawn) error {
 	m, err := f.votedForm(e.Form)
-	if err == nil && !m.Form.Votes.Withdraw(*e) {
-		err = fmt.Errorf("%w: no vote of %s on form %s to withdraw", ErrNonsense, e.By, e.Form)
+	if err != nil {
+		return err
 	}
-	return err
+	if !m.Form.Votes.Withdraw(*e) {
+		return fmt.Errorf("%w: no vote of %s on form %s to withdraw", ErrNonsense, e.By, e.Form)
+	}
+	if q := m.Form.QueuedAnswer; e.By == f.ID && q != nil && q.Reason == events.Withdrawn && q.Answer == e.Answer {
+		f.Outbox.dropAnswer(m.Form)
+		m.Form.QueuedAnswer = nil
+	}
+	return nil
 }
 
 // votedForm returns the open form of an event about its votes, which it notes.
@@ -457,7 +473,8 @@ func (f fold) votedForm(id capabilities.ID) (*Message, error) {
 	return m, nil
 }
 
-// answerAccepted drops the queued answer to a form that needs several, once its home has counted it.
+// answerAccepted drops the queued answer to a form that needs several, or the withdrawal of it, once its home has
+// recorded it.
 func (f fold) answerAccepted(p OutboxItem) {
 	m, err := f.Mail.form(p.Subject)
 	if err == nil && m.Form.IsOpen() && m.Form.QueuedAnswer != nil && vote.Needs(m.Form.Route) > 1 {

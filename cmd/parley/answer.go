@@ -185,17 +185,27 @@ func withdrawCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "withdraw NUMBER",
 		Short: "Take a vote back",
-		Long: `Takes back the agent's answer to a form that needs several, while the form is open. It can answer again. The node of the
-asker has to be reachable.`,
+		Long: `Takes back the agent's answer to a form that needs several, while the form is open. It can answer again. If the node of the
+asker cannot be reached, the withdrawal is kept and sent when it can.`,
 		Example:           `  parley withdraw 3`,
 		Args:              exactly("NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := env.call(c.Context(), "withdraw_vote", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil)
+			var w api.Withdrawn
+			err := env.call(c.Context(), "withdraw_vote", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, &w)
 			if err != nil {
 				return err
 			}
-			return env.print(map[string]string{"withdrawn": args[0]}, func() string { return "withdrawn " + terminal.Visible(args[0]) })
+			printed := map[string]any{"withdrawn": args[0]}
+			if w.Queued {
+				printed["queued"] = true
+			}
+			return env.print(printed, func() string {
+				if w.Queued {
+					return fmt.Sprintf("form %s: the withdrawal is kept, and goes to its home when that can be reached", terminal.Visible(args[0]))
+				}
+				return "withdrawn " + terminal.Visible(args[0])
+			})
 		},
 	}
 }

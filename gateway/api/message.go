@@ -82,6 +82,11 @@ type MessageRequest struct {
 	FormRef
 }
 
+// Withdrawn is the response of a withdrawal. A queued one is stored, and on its way to a home that cannot be reached.
+type Withdrawn struct {
+	Queued bool `json:"queued,omitempty"`
+}
+
 // ListMessagesRequest lists the messages that the filter picks, by number. If there are more than the limit, the response
 // has as "next" the "first" of the next page.
 type ListMessagesRequest struct {

@@ -90,7 +90,7 @@ func Operations() []Operation {
 		of[RespondFormRequest, view.Outcome]("respond_form", ScopeAnswer, 0),
 		of[DecideManyRequest, DecideManyResponse]("decide_many", ScopeAnswer, 0),
 		of[DeclineRequest, view.Outcome]("decline_form", ScopeAnswer, 0),
-		of[MessageRequest, Done]("withdraw_vote", ScopeAnswer, 0),
+		of[MessageRequest, Withdrawn]("withdraw_vote", ScopeAnswer, 0),
 		of[GrantAnswerRequest, view.AnswerRight]("grant_answer", ScopeAnswer, 0),
 		of[AnswerWithRequest, view.Outcome]("answer_with", ScopeAnswer, 0),
 		of[ForwardFormRequest, Done]("forward_form", ScopeAnswer, 0),

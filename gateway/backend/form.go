@@ -171,12 +171,13 @@ func amendForm(ctx context.Context, a *actors.Agent, r api.AmendFormRequest) (vi
 	return a.Amend(ctx, m)
 }
 
-func withdrawVote(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Done, error) {
+func withdrawVote(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Withdrawn, error) {
 	ref, err := r.FormRef.Parse()
 	if err != nil {
-		return api.Done{}, err
+		return api.Withdrawn{}, err
 	}
-	return api.Done{}, a.Withdraw(ctx, ref)
+	queued, err := a.Withdraw(ctx, ref)
+	return api.Withdrawn{Queued: queued}, err
 }
 
 func setAway(ctx context.Context, a *actors.Agent, r api.SetAwayRequest) (view.StandIns, error) {

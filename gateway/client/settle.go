@@ -126,9 +126,12 @@ func (c *Client) AnswerShown(ctx context.Context, form Message, texts map[string
 	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.MessageID), Revision: max(form.Revision, 1), Texts: textsOf(texts)})
 }
 
-// Withdraw takes back the agent's vote on a form that needs several and is open.
-func (c *Client) Withdraw(ctx context.Context, form ID) error {
-	return c.Call(ctx, "withdraw_vote", api.MessageRequest{FormRef: refTo(form)}, nil)
+// Withdraw takes back the agent's vote on a form that needs several and is open. It reports whether the withdrawal is
+// queued: then the form's home cannot be reached, and the vote may still count until that has it.
+func (c *Client) Withdraw(ctx context.Context, form ID) (queued bool, err error) {
+	var w api.Withdrawn
+	err = c.Call(ctx, "withdraw_vote", api.MessageRequest{FormRef: refTo(form)}, &w)
+	return w.Queued, err
 }
 
 // Reject declines a request.

@@ -104,8 +104,11 @@ func (v *Harness) queued(f *mailbox.Form) string {
 	text := ""
 	if f.QueuedAnswer != nil {
 		text = ", answer queued"
-		if f.QueuedAnswer.Reason != "" {
+		switch f.QueuedAnswer.Reason {
+		case events.Declined:
 			text = ", decline queued"
+		case events.Withdrawn:
+			text = ", withdrawal queued"
 		}
 	}
 	for _, w := range f.QueuedForwards {

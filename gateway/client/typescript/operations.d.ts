@@ -740,6 +740,10 @@ export interface WaitForFinishRequest {
   timeoutMs?: number;
 }
 
+export interface Withdrawn {
+  queued?: boolean;
+}
+
 export interface Accepted {
   /** An ID: {ULID}@{node}. */
   host: string;
@@ -1361,7 +1365,7 @@ export interface Operations {
   uninvite: { request: NameRequest; response: Done };
   verify: { request: NodeRequest; response: VerifyResponse };
   wait_for_finish: { request: WaitForFinishRequest; response: Finish };
-  withdraw_vote: { request: MessageRequest; response: Done };
+  withdraw_vote: { request: MessageRequest; response: Withdrawn };
 }
 
 /** The operations that change nothing, and so can be called again. */
