@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/push"
@@ -28,6 +29,7 @@ const maxDeviceAddress = 256
 // devices keeps the browsers that are told by push, in the settings of the bridges. It implements web.Devices.
 type devices struct {
 	settings string // path; "" for none
+	session  func(api.Principal) capabilities.ID
 
 	mu sync.Mutex // for the making of the key
 }
@@ -90,7 +92,7 @@ func (d *devices) List() (all []web.Device, err error) {
 
 // Add implements web.Devices. A browser that is there already keeps its name. Those that have ended are removed.
 func (d *devices) Add(r *http.Request, by api.Principal, s web.Subscription) error {
-	c := bridge.Config{Kind: pushKind, URL: s.Endpoint, Key: s.Public, Token: s.Auth, Address: s.Address, Session: push.Mark(by.SessionKey())}
+	c := bridge.Config{Kind: pushKind, URL: s.Endpoint, Key: s.Public, Token: s.Auth, Address: s.Address, Session: d.session(by).String()}
 	if len(s.Address) > maxDeviceAddress {
 		return parley.Refuse(parley.InvalidArgument, "the address of the node is longer than %d bytes", maxDeviceAddress)
 	}
@@ -131,16 +133,21 @@ func (d *devices) Drop(name string) error {
 // errUnchanged leaves the settings as they are.
 var errUnchanged = errors.New("nothing changes")
 
-// leave removes the browsers that a session has added, or all of them.
-func (d *devices) leave(session string, all bool) error {
+// SessionsEnd implements backend.Server. The browsers that those sessions have added are told of nothing more.
+func (s *Server) SessionsEnd(ended []capabilities.ID) error {
+	return s.devices.leave(func(c bridge.Config) bool {
+		return slices.ContainsFunc(ended, func(id capabilities.ID) bool { return id.String() == c.Session })
+	})
+}
+
+// leave removes the browsers that match.
+func (d *devices) leave(matches func(bridge.Config) bool) error {
 	if there, err := d.List(); err != nil || len(there) == 0 {
 		return err
 	}
-	err := bridge.Change(d.settings, func(configs []bridge.Config) ([]bridge.Config, error) {
-		left := slices.DeleteFunc(slices.Clone(configs), func(c bridge.Config) bool {
-			return c.Kind == pushKind && (all || c.Session == push.Mark(session))
-		})
-		if len(left) == len(configs) {
+	err := bridge.Change(d.settings, func(all []bridge.Config) ([]bridge.Config, error) {
+		left := slices.DeleteFunc(slices.Clone(all), func(c bridge.Config) bool { return c.Kind == pushKind && matches(c) })
+		if len(left) == len(all) {
 			return nil, errUnchanged
 		}
 		return left, nil

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway/bridge"
 	"parley/gateway/web"
 )
@@ -211,5 +212,60 @@ func TestSignOutEndsDevices(t *testing.T) {
 	third := newSignedIn(t, s, node.Host())
 	if status, text := third.send(web.SignOutPath, third.origin(), url.Values{"everywhere": {"yes"}}); status != http.StatusOK || left() != 0 {
 		t.Errorf("%d %s, and %d devices are left", status, text, left())
+	}
+}
+
+// TestRevokedSessionEndsItsDevices: who has found a lost phone's session in the list, and revokes it, ends its buttons too.
+func TestRevokedSessionEndsItsDevices(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	kept, lost := newSignedIn(t, h.server, h.node.Host()), newSignedIn(t, h.server, h.node.Host())
+	for i, b := range []signedIn{kept, lost} {
+		if status, text := b.subscribe(func(f url.Values) { f.Set("endpoint", fmt.Sprintf("https://push.example/send/%d", i)) }); status != http.StatusSeeOther {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	v := tokenClient{t, h.server}
+	left := func() string {
+		t.Helper()
+		all, err := h.server.devices.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{}
+		for _, d := range all {
+			names = append(names, d.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	if status, text := v.call("revoke_token", makeToken(t, h.fae, "admin"), fmt.Sprintf(`{"token":%q}`, lost.in.ID)); status == http.StatusOK || left() != "chrome-141-on-android chrome-141-on-android-2" {
+		t.Errorf("another agent ends the session: %d %s, left %s", status, text, left())
+	}
+	if status, text := v.call("revoke_token", h.token, fmt.Sprintf(`{"token":%q}`, lost.in.ID)); status != http.StatusOK || left() != "chrome-141-on-android" {
+		t.Errorf("%d %s, left %s", status, text, left())
+	}
+}
+
+// TestPairedDeviceEndsWithThePageThatPairedIt checks a device of a session that another session has made.
+func TestPairedDeviceEndsWithThePageThatPairedIt(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	page := newSignedIn(t, s, node.Host())
+	_, text := page.send(web.DevicesPath, "http://192.0.2.1:7420", url.Values{"pair": {"yes"}})
+	_, code, _ := strings.Cut(shownLink.FindString(text), "code=")
+	code, _, _ = strings.Cut(code, "<")
+	cookie := tokenClient{t, s}.signIn(code)
+	if cookie == nil {
+		t.Fatalf("the page has no link: %s", text)
+	}
+	phone := signedIn{t: t, server: s, in: actors.Session{Token: actors.Token{Token: view.Token{Text: cookie.Value}}, Key: strings.TrimPrefix(cookie.Path, web.SessionsPath)}}
+	if status, text := phone.subscribe(nil); status != http.StatusSeeOther {
+		t.Fatalf("%d %s", status, text)
+	}
+	if status, text := page.send(web.SignOutPath, page.origin(), url.Values{}); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	if all, err := s.devices.List(); err != nil || len(all) > 0 {
+		t.Errorf("left: %+v, %v", all, err)
 	}
 }

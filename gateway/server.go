@@ -85,6 +85,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 	}
 	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime})
+	s.devices.session = s.backend.SessionID
 	s.sessions = &sessions{backend: s.backend, devices: &s.devices, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
 	if err := s.newTools(); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)

@@ -12,6 +12,7 @@ import (
 	"parley/actors/connlimit"
 	"parley/gateway/api"
 	"parley/gateway/backend"
+	"parley/gateway/bridge"
 	"parley/gateway/sanitize"
 	"parley/gateway/web"
 )
@@ -108,10 +109,13 @@ func (s *sessions) Begin(w http.ResponseWriter, r *http.Request, code string) (b
 	return base, nil
 }
 
-// End implements web.Sessions. The browser of an ended session is told of nothing more.
+// End implements web.Sessions. With all of the host's sessions, all browsers are told of nothing more, also those whose
+// sessions have ended by themselves.
 func (s *sessions) End(w http.ResponseWriter, r *http.Request, p api.Principal, all bool) error {
-	if err := s.devices.leave(p.SessionKey(), all && p.IsHost()); err != nil {
-		return err
+	if all && p.IsHost() {
+		if err := s.devices.leave(func(bridge.Config) bool { return true }); err != nil {
+			return err
+		}
 	}
 	if err := s.backend.EndSession(r.Context(), p, all); err != nil {
 		return err

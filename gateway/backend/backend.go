@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/capabilities"
 	"parley/gateway/api"
 )
 
@@ -17,6 +18,8 @@ type Server interface {
 	// SignInURL returns the address at which a browser uses the code of a link. It refuses with INVALID_ARGUMENT if there is
 	// none.
 	SignInURL(code string) (string, error)
+	// SessionsEnd is called before sessions and tokens are revoked.
+	SessionsEnd([]capabilities.ID) error
 	// Connections returns how much is used of the limits of connections.
 	Connections() []api.LimitState
 	// Stop begins to stop the process. It returns at once.

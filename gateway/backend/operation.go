@@ -118,7 +118,7 @@ func handlers() map[string]handler {
 		"accept":           ofAgent(accept),
 		"create_token":     ofAgent(createToken),
 		"list_tokens":      ofAgent(listTokens),
-		"revoke_token":     ofAgent(revokeToken),
+		"revoke_token":     ofBackend(revokeToken),
 		"open_link":        ofBackend(openLink),
 
 		"list_nodes": ofBackend(listNodes),

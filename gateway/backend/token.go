@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +28,39 @@ func listTokens(ctx context.Context, a *actors.Agent, r api.ListTokensRequest) (
 	return api.ListTokensResponse{Tokens: tokens, Paged: paged}, err
 }
 
-func revokeToken(ctx context.Context, a *actors.Agent, r api.RevokeTokenRequest) (api.Done, error) {
-	return api.Done{}, a.Tokens().Revoke(ctx, r.Token)
+func revokeToken(ctx context.Context, b *Backend, p *principal, r api.RevokeTokenRequest) (api.Done, error) {
+	agent, err := b.agent(ctx, p, r.Actor())
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{}, b.endToken(ctx, agent, r.Token)
+}
+
+// endToken ends a token or session of an agent, and those made by it. The server is told before: if that fails they last.
+func (b *Backend) endToken(ctx context.Context, a *actors.Agent, id capabilities.ID) error {
+	made, err := a.Tokens().List(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.server.SessionsEnd(withDerived(made, id)); err != nil {
+		return err
+	}
+	return a.Tokens().Revoke(ctx, id)
+}
+
+// withDerived returns the IDs of a token and of those made by it; none if it is not one of made.
+func withDerived(made []view.Token, id capabilities.ID) (all []capabilities.ID) {
+	if slices.ContainsFunc(made, func(t view.Token) bool { return t.ID == id }) {
+		all = append(all, id)
+	}
+	for i := 0; i < len(all); i++ {
+		for _, t := range made {
+			if t.By == all[i] && !slices.Contains(all, t.ID) {
+				all = append(all, t.ID)
+			}
+		}
+	}
+	return all
 }
 
 // SessionTime is how long an unused session of a browser lasts.
@@ -67,13 +99,16 @@ func (b *Backend) EndSession(ctx context.Context, p api.Principal, all bool) err
 			if !t.Session || t.ID == own.token.ID {
 				continue
 			}
-			if err := own.agent.Tokens().Revoke(ctx, t.ID); err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has ended meanwhile
+			if err := b.endToken(ctx, own.agent, t.ID); err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has ended meanwhile
 				return err
 			}
 		}
 	}
-	return own.agent.Tokens().Revoke(ctx, own.token.ID)
+	return b.endToken(ctx, own.agent, own.token.ID)
 }
+
+// SessionID returns the ID under which the session of a principal is listed.
+func (b *Backend) SessionID(p api.Principal) capabilities.ID { return p.(*principal).token.ID }
 
 // links holds the one-time links that sign a browser in. They are only in memory, and end with the process.
 type links struct {

@@ -24,7 +24,7 @@ type Config struct {
 	From    string `json:"from,omitempty"`    // of mail: the sender's address
 	To      string `json:"to,omitempty"`      // of mail: the recipient's address
 	Login   string `json:"login,omitempty"`   // of mail: the name at the server
-	Session string `json:"session,omitempty"` // mark of the session that added a browser
+	Session string `json:"session,omitempty"` // ID of the session that added a browser
 }
 
 // Receiver returns what differs if two bridges tell different receivers.
