@@ -13,10 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"parley"
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 	"parley/persistence/disktest"
 )
 
@@ -338,4 +343,37 @@ func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMailboxInDoubtRefusesNothing delivers mail that has no grant to a mailbox that was read while the journal had
+// failed. A commit in doubt may hold the grant, so it is refused only when the journal works.
+func TestMailboxInDoubtRefusesNothing(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if broken.Load() && (step == "before publish" || step == "before reopen") {
+			return errors.New("no space left on device, for the test")
+		}
+		return nil
+	}})
+	other := capabilities.NodeOf([32]byte{1})
+	from := capabilities.ID{ULID: ulid.ULID{1}, Node: other}
+	item, err := peers.PackItem(mailbox.OutboxItem{Kind: events.OutboxCopy, To: n.Host().ID()}, from, []events.Event{
+		&events.MessagePosted{Message: capabilities.ID{ULID: ulid.ULID{2}, Node: other}, From: from, To: n.Host().ID()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := func() peers.AckStatus {
+		return n.peers.Peer(other).AcceptMail(t.Context(), peers.MailPacket{Items: []peers.Item{item}})[0].Status
+	}
+	broken.Store(true)
+	if _, err := n.Host().Send(t.Context(), "SELF", "lost"); parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatalf("a message is sent: %v", err)
+	}
+	if got := status(); got != peers.AckRetry {
+		t.Errorf("mail to a mailbox in doubt has the status %d, want %d", got, peers.AckRetry)
+	}
+	broken.Store(false)
+	eventually.Holds(t, "the mail is refused", func() bool { return status() == peers.AckRefused })
 }

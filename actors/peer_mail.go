@@ -30,8 +30,9 @@ func (n peerNode) Accept(ctx context.Context, d *peers.Delivery) {
 // acceptDelivery has a mailbox decide on an item of another node.
 type acceptDelivery struct{ *peers.Delivery }
 
+// handle puts the item off while the state may lack a commit in doubt: what is refused now is final, and could be wrong.
 func (m acceptDelivery) handle(b *mailboxActor) {
-	if !m.Admitted(b.failures) {
+	if b.doubtful || !m.Admitted(b.failures) {
 		m.Done(0, peers.ErrDelayed)
 		return
 	}
