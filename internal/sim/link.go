@@ -116,7 +116,7 @@ func (p *peer) advance() bool {
 	case len(p.ready)+len(p.direct) == 0 || w != nil && w.open >= windowSize:
 		return false
 	case w == nil:
-		p.epoch = max(p.epoch+1, uint64(p.node.now())<<20|p.node.starts)
+		p.epoch = max(p.epoch+1, uint64(p.node.now())<<20|p.node.starts<<10)
 		p.inFlight = map[*box]map[uint64]bool{}
 		w = &sendWindow{epoch: p.epoch}
 		p.window = w

@@ -18,7 +18,7 @@ type node struct {
 	journal journal
 	full    bool // its disk
 	down    bool
-	starts  uint64 // what its windows differ in from those before a crash; a real node draws it
+	starts  uint64 // with it, windows differ from all before a crash; a real node draws a number
 
 	skew   capabilities.Time // of its clock
 	latest capabilities.Time // that it gave out
@@ -145,7 +145,7 @@ func (n *node) crash(stored bool) {
 		b.waiters = nil
 	}
 	w.ops = slices.DeleteFunc(w.ops, func(o *op) bool { return o.box.node == n })
-	w.wire = slices.DeleteFunc(w.wire, func(p *packet) bool { return p.from == n || p.to == n })
+	w.wire = slices.DeleteFunc(w.wire, func(p *packet) bool { return p.to == n }) // what it has sent may still arrive
 }
 
 // start starts a node that has crashed.

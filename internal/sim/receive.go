@@ -143,7 +143,7 @@ func (n *node) accept(p *peer, m *packet) {
 			continue
 		}
 		it.to.tell(0, "remote "+nameOf(c), func(b *box) {
-			if in.failed[b] || p.receives.hasFailed(m.epoch, b.failures) {
+			if b.doubtful || in.failed[b] || p.receives.hasFailed(m.epoch, b.failures) {
 				in.done(i, errFull)
 				return
 			}

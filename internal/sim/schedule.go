@@ -53,12 +53,14 @@ const (
 	stepBurst    // a client sends some messages at once
 	stepBadFlush // a commit fails, and the journal is opened again
 	stepQuota    // the quotas of other mailboxes' mail change
+	stepRefuse   // a quota refuses a copy that mail follows
+	stepElect    // two agents vote
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"handle", "begin", "write", "settle", "advance", "carry", "client", "tick", "timer", "lose", "double", "timeout", "give-up", "cut", "heal",
-	"crash", "start", "full", "space", "clock", "snapshot", "panic", "push", "burst", "bad-flush", "quota",
+	"crash", "start", "full", "space", "clock", "snapshot", "panic", "push", "burst", "bad-flush", "quota", "refuse", "elect",
 }
 
 // String returns the schedule as text for Parse.
@@ -101,11 +103,11 @@ func Parse(text string) (s Schedule, err error) {
 var weights = [kinds]int{
 	stepHandle: 100, stepBegin: 24, stepWrite: 24, stepSettle: 24, stepAdvance: 24, stepCarry: 20, stepClient: 32, stepTick: 4, stepTimer: 6,
 	stepLose: 2, stepDouble: 3, stepTimeout: 2, stepGiveUp: 2, stepCut: 1, stepHeal: 4, stepCrash: 2, stepStart: 12, stepFull: 1, stepSpace: 8,
-	stepClock: 2, stepSnapshot: 3, stepPanic: 1, stepPush: 16, stepBurst: 6, stepBadFlush: 3, stepQuota: 4,
+	stepClock: 2, stepSnapshot: 3, stepPanic: 1, stepPush: 16, stepBurst: 6, stepBadFlush: 3, stepQuota: 4, stepRefuse: 1, stepElect: 1,
 }
 
 // faults are the kinds of which a schedule leaves some out. What one fault hides, others show.
-var faults = []kind{stepLose, stepDouble, stepTimeout, stepGiveUp, stepCut, stepCrash, stepFull, stepClock, stepSnapshot, stepPanic, stepBadFlush, stepQuota}
+var faults = []kind{stepLose, stepDouble, stepTimeout, stepGiveUp, stepCut, stepCrash, stepFull, stepClock, stepSnapshot, stepPanic, stepBadFlush, stepQuota, stepRefuse}
 
 // steps is the length of a schedule.
 const steps = 1000
@@ -205,6 +207,8 @@ func (w *world) step(s Step) {
 				w.run(b, mailbox.PostMessage{To: to, Text: "next"})
 			}
 		}
+	case stepElect:
+		w.elect(n, &d)
 	case stepTick:
 		if !n.down {
 			n.tick()
@@ -284,6 +288,8 @@ func (w *world) fault(k kind, n *node, d *draw) {
 		n.reopen()
 	case stepQuota:
 		w.setQuotas(d.n(quotaPeerForms+1), quotaInbox/(1+d.n(8)))
+	case stepRefuse:
+		w.mailBehindRefusal(n, d)
 	case stepSpace:
 		n.full = false
 		n.reopen()
@@ -314,16 +320,6 @@ func (w *world) push(d *draw) {
 			}
 		}
 	}
-}
-
-// withRefusal returns a node that would lose the refusal of a copy in a crash, or n if there is none.
-func (w *world) withRefusal(n *node) *node {
-	for _, b := range w.all {
-		if b.hasRefused() {
-			return b.node
-		}
-	}
-	return n
 }
 
 // busy returns a box that has messages, or nil.

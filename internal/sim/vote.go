@@ -26,20 +26,47 @@ func (w *world) severalNeeded(c *mailbox.RequestForm, d *draw) {
 	c.Need, c.NoVeto, c.Fields, c.Schema = 2, d.oneIn(2), voteFields, w.votes
 }
 
-// raceVotes has all agents answer a form with a vote that others may answer too. It reports false if there is none.
+// raceVotes has all agents answer an open form that needs several answers. It reports false if there is none.
 func (w *world) raceVotes(d *draw) bool {
 	for _, form := range slices.Backward(w.facts.shared) {
-		if !d.oneIn(2) {
-			continue
-		}
-		for key := range w.facts.ballots {
-			if key.form == form && w.facts.settled[form] == nil {
-				w.race(form, d)
-				return true
-			}
+		if w.facts.settled[form] == nil && w.needsVotes(form) && d.oneIn(2) {
+			w.race(form, d)
+			return true
 		}
 	}
 	return false
+}
+
+// elect has an agent ask a form that needs two answers. Its host forwards it to another node, and the hosts of both vote.
+func (w *world) elect(n *node, d *draw) {
+	to := w.neighbour(n, d)
+	host, agent := n.boxes[0], n.boxes[1]
+	if n.down || to.down {
+		return
+	}
+	c := mailbox.RequestForm{To: "HOST", Description: "d1"}
+	w.severalNeeded(&c, d)
+	w.run(agent, c)
+	for range 3 {
+		w.exchange(n, to)
+	}
+	form, ok := w.form(host, d, true)
+	if !ok {
+		return
+	}
+	w.forward(host, form, to.name)
+	for range 3 + d.n(6) {
+		w.exchange(n, to)
+	}
+	w.race(form, d)
+}
+
+// needsVotes reports whether a form needs several answers.
+func (w *world) needsVotes(form capabilities.ID) bool {
+	return slices.ContainsFunc(w.all, func(b *box) bool {
+		c := b.shadow.copies[form]
+		return c != nil && c.from == b && c.needs() > 1
+	})
 }
 
 // needs returns the number of principals that have to answer a form.
