@@ -20,20 +20,19 @@ var recipes = []struct {
 	declined string
 }{
 	{name: "langgraph.mjs", answer: map[string]any{"port": 443}, says: "listens on 443\n"},
+	{name: "langgraph_form.py", answer: map[string]any{"port": 443}, says: "listens on 443\n"},
 	{name: "openai-agents.mjs", answer: map[string]any{"decision": "once"}, says: "7.0 is deployed\n", declined: "not allowed: not on a Friday\n"},
+	{name: "openai_agents.py", answer: map[string]any{"decision": "once"}, says: "7.0 is deployed\n", declined: "not allowed: not on a Friday\n"},
 	{name: "ai-sdk.mjs", answer: map[string]any{"decision": "once"}, says: "7.0 is deployed\n", declined: "not allowed: not on a Friday\n"},
 }
 
 // TestRecipes runs each recipe twice. The first run is killed while it waits, and then the node: the second finds the
-// question as it was asked. PARLEY_RECIPES names a folder with the node_modules of docs/recipes/README.md.
+// question as it was asked. PARLEY_RECIPES names a folder with the node_modules of docs/recipes/README.md, and
+// PARLEY_RECIPES_PYTHON a Python that has the packages.
 func TestRecipes(t *testing.T) {
-	packages := os.Getenv("PARLEY_RECIPES")
-	if packages == "" {
-		t.Skip("PARLEY_RECIPES names no folder with the recipes' packages")
-	}
 	for _, r := range recipes {
 		t.Run(r.name, func(t *testing.T) {
-			path := placeRecipe(t, packages, r.name)
+			path := placeRecipe(t, r.name)
 			h, host, _ := openTest(t)
 			token := tokenOf(t, host)
 			_, stop := startRecipe(t, path, h.url(), token, "first")
@@ -77,9 +76,19 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// placeRecipe copies a recipe beside its packages and the client.
-func placeRecipe(t *testing.T, packages, name string) string {
+// placeRecipe returns the path of a recipe. One in JavaScript is copied beside its packages and the client.
+func placeRecipe(t *testing.T, name string) string {
 	t.Helper()
+	if filepath.Ext(name) == ".py" {
+		if os.Getenv("PARLEY_RECIPES_PYTHON") == "" {
+			t.Skip("PARLEY_RECIPES_PYTHON names no Python with the recipes' packages")
+		}
+		return filepath.Join("..", "..", "docs", "recipes", name)
+	}
+	packages := os.Getenv("PARLEY_RECIPES")
+	if packages == "" {
+		t.Skip("PARLEY_RECIPES names no folder with the recipes' packages")
+	}
 	folder := t.TempDir()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "recipes", name))
 	if err != nil {
@@ -115,8 +124,13 @@ func startRecipe(t *testing.T, path, url, token, session string) (*script, func(
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "node", path, session)
-	cmd.Env = append(os.Environ(), "PARLEY_URL="+url, "PARLEY_TOKEN="+token, "OPENAI_AGENTS_DISABLE_TRACING=1", "LANGSMITH_TRACING=false")
+	program := "node"
+	if filepath.Ext(path) == ".py" {
+		program = os.Getenv("PARLEY_RECIPES_PYTHON")
+	}
+	cmd := exec.CommandContext(ctx, program, path, session)
+	cmd.Env = append(os.Environ(), "PARLEY_URL="+url, "PARLEY_TOKEN="+token, "OPENAI_AGENTS_DISABLE_TRACING=1", "LANGSMITH_TRACING=false",
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=python"+string(filepath.ListSeparator)+os.Getenv("PYTHONPATH"))
 	s := runScript(t, filepath.Base(path), cmd)
 	return s, func() {
 		cancel()
