@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/gateway/a2a"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/web"
@@ -32,6 +33,10 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Path == web.SignInPath {
 		s.site.SignIn(w, r)
+		return
+	}
+	if r.URL.Path == a2a.CardPath {
+		s.serveCard(w, r)
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, oauthPaths) {
@@ -94,6 +99,10 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 		s.ws.Serve(w, r, s.caller(r.Context()))
 	case !isCall && r.URL.Path == toolsPath:
 		s.serveTools(w, r)
+	case !isCall && a2a.Has(r.URL.Path):
+		s.serveProtocol(w, r, "a2a", func(w http.ResponseWriter, r *http.Request, u *toolUser) {
+			s.a2a.Serve(w, r, u, s.baseOf(r))
+		})
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"parley/actors"
+	"parley/gateway/a2a"
 	"parley/gateway/api"
 	"parley/gateway/backend"
 	"parley/gateway/httpd"
@@ -60,6 +61,7 @@ type Server struct {
 	site        *web.Site
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
+	a2a         *a2a.Server
 	holds       holds
 
 	service *micro.Service // nil if off
@@ -90,6 +92,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	if err := s.newTools(); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
+	s.a2a = a2a.New(o.Version)
 	s.metrics = newMetrics(s)
 	s.monitor = api.Monitor{Log: o.Log, Count: s.metrics.called}
 	s.draining, s.drain = context.WithCancel(context.Background())

@@ -1,0 +1,159 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"parley"
+	"parley/gateway/exchange"
+	"parley/gateway/sanitize"
+)
+
+// The paths of the protocol on a node.
+const (
+	Path     = "/a2a"                        // JSON-RPC
+	RESTPath = "/a2a/rest"                   // HTTP+JSON, perhaps followed by a tenant
+	CardPath = a2asrv.WellKnownAgentCardPath // needs no token
+)
+
+// Extension is the URI under which metadata of an answer names its form, and the schema of a form is sent.
+const Extension = "urn:parley:a2a:form:1"
+
+const (
+	keepAlive = 15 * time.Second
+	maxWait   = 50 * time.Second // of a response that waits for a task
+)
+
+// Client is the caller of a request.
+type Client interface {
+	exchange.Client
+	// Identity returns the ID of the caller.
+	Identity() string
+}
+
+// Server serves the protocol.
+type Server struct {
+	rpc, rest, tenants http.Handler
+}
+
+// New makes a Server of a version of the node.
+func New(version string) *Server {
+	h := &handler{version: version, answered: recent{all: map[string]bool{}}}
+	alive := a2asrv.WithTransportKeepAlive(keepAlive)
+	return &Server{
+		rpc: a2asrv.NewJSONRPCHandler(h, alive), rest: a2asrv.NewRESTHandler(h, alive),
+		tenants: a2asrv.NewTenantRESTHandler("/{*}", h, alive),
+	}
+}
+
+type callKey struct{}
+
+// caller is the client of a request, and the address by which it reached the node.
+type caller struct {
+	Client
+	base string
+}
+
+// Has reports whether a path is one of the protocol, but not that of the card.
+func Has(path string) bool { return path == Path || strings.HasPrefix(path, RESTPath+"/") }
+
+// Serve serves a request of a client. Base is the address of the node, as in https://host:port. The body of the request has
+// been checked and bounded.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Client, base string) {
+	r = r.WithContext(context.WithValue(r.Context(), callKey{}, &caller{c, base}))
+	if r.URL.Path == Path {
+		s.rpc.ServeHTTP(w, r)
+		return
+	}
+	u := *r.URL
+	u.Path, u.RawPath = strings.TrimPrefix(u.Path, RESTPath), ""
+	r.URL = &u
+	first, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	if slices.Contains([]string{"message:send", "message:stream", "tasks", "extendedAgentCard"}, first) {
+		s.rest.ServeHTTP(w, r)
+		return
+	}
+	s.tenants.ServeHTTP(w, r)
+}
+
+// callerOf returns the client of a request. It refuses versions of the protocol that this package does not speak.
+func callerOf(ctx context.Context) (*caller, error) {
+	c, ok := ctx.Value(callKey{}).(*caller)
+	if !ok {
+		return nil, a2a.ErrUnauthenticated
+	}
+	call, ok := a2asrv.CallContextFrom(ctx)
+	if !ok {
+		return c, nil
+	}
+	versions, _ := call.ServiceParams().Get(a2a.SvcParamVersion)
+	for _, v := range versions {
+		if v != "" && v != string(a2a.Version) && !strings.HasPrefix(v, string(a2a.Version)+".") {
+			return nil, a2a.ErrVersionNotSupported
+		}
+	}
+	return c, nil
+}
+
+// Card returns the public card of a node at an address. It tells nothing of the node's agents.
+func Card(base, version string) ([]byte, error) { return json.Marshal(cardOf(base, version, "")) }
+
+func cardOf(base, version, tenant string) *a2a.AgentCard {
+	rpc := a2a.NewAgentInterface(base+Path, a2a.TransportProtocolJSONRPC)
+	rest := a2a.NewAgentInterface(base+RESTPath, a2a.TransportProtocolHTTPJSON)
+	rpc.Tenant, rest.Tenant = tenant, tenant
+	modes := []string{"text/plain", "application/json"}
+	return &a2a.AgentCard{
+		Name: "Parley", Version: version,
+		Description:         "Durable mail and forms for agents and people. All requests but this card need a bearer token of the node.",
+		SupportedInterfaces: []*a2a.AgentInterface{rpc, rest},
+		Capabilities: a2a.AgentCapabilities{
+			Streaming: true, ExtendedAgentCard: true,
+			Extensions: []a2a.AgentExtension{{URI: Extension, Description: "The form that a task waits for, with its JSON Schema, and which form a message answers."}},
+		},
+		DefaultInputModes: modes, DefaultOutputModes: modes,
+		SecuritySchemes: a2a.NamedSecuritySchemes{
+			"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A token of an agent of the node, from parley token create."},
+		},
+		SecurityRequirements: a2a.SecurityRequirementsOptions{{"bearer": {}}},
+		Skills: []a2a.AgentSkill{{
+			ID: "ask", Name: "Ask", Tags: []string{"ask", "forms"},
+			Description: "Asks an agent or a person, named by the tenant, and returns the answer. What they ask meanwhile requires input.",
+		}},
+	}
+}
+
+// refusal returns an error as one of the protocol, with its code in the metadata.
+func refusal(err error) error {
+	e := parley.AsError(err)
+	kind := a2a.ErrServerError
+	switch e.Code {
+	case parley.NoSuchMessage, parley.NotAForm, parley.Archived:
+		kind = a2a.ErrTaskNotFound
+	case parley.Unauthenticated:
+		kind = a2a.ErrUnauthenticated
+	case parley.NotPermitted:
+		kind = a2a.ErrUnauthorized
+	case parley.NoPendingInput, parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
+		kind = a2a.ErrUnsupportedOperation
+	case parley.Internal:
+		kind = a2a.ErrInternalError
+	case parley.InvalidArgument, parley.InvalidForm, parley.InvalidName, parley.InvalidAnswer, parley.TooLarge, parley.UnknownName,
+		parley.UnknownRecipient, parley.AgentNotFound, parley.AgentArchived, parley.Ambiguous, parley.NameTaken, parley.NodeUnknown:
+		kind = a2a.ErrInvalidParams
+	}
+	return a2a.NewError(kind, sanitize.Lines(e.Message)).WithErrorInfoMeta(map[string]string{"code": string(e.Code)})
+}
+
+// wrong refuses a request whose members do not fit.
+func wrong(format string, arguments ...any) error {
+	return a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf(format, arguments...))
+}

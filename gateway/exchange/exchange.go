@@ -1,0 +1,175 @@
+package exchange
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+)
+
+// Client performs the operations of the caller on its node, within the caller's rights and limits.
+type Client interface {
+	// Call performs an operation with a request of its type in package api, and stores the response in what response
+	// points to.
+	Call(ctx context.Context, operation string, request, response any) error
+}
+
+const (
+	// AnswerField is the name of the only field of a form that begins an exchange.
+	AnswerField = "answer"
+
+	// DefaultAgent is the agent that is asked if none is named: the caller's host.
+	DefaultAgent = "@host"
+
+	maxKey      = 200 // bytes of a key given by a client
+	pageSize    = 100
+	maxSearched = 1000 // open forms among which a question is searched
+)
+
+// Exchange is a form as it is now, with what the agent wants from the caller meanwhile.
+type Exchange struct {
+	Form     view.Message
+	Question *view.Message // the form that the caller is to answer; nil if there is none
+	Approval *view.Message // an approval that waits for the caller, if there is no question
+}
+
+// ID returns the ID of the exchange.
+func (e *Exchange) ID() string { return e.Form.MessageID.String() }
+
+// Agent returns the ID of the other agent.
+func (e *Exchange) Agent() string {
+	if e.Form.Sent {
+		return e.Form.To.String()
+	}
+	return e.Form.From.String()
+}
+
+// Ended reports whether the form of the exchange has ended.
+func (e *Exchange) Ended() bool { return e.Form.Outcome != nil }
+
+// IsSame reports whether two states of an exchange show the same to the caller.
+func (e *Exchange) IsSame(o *Exchange) bool {
+	return (e.Form.Outcome == nil) == (o.Form.Outcome == nil) && e.Form.Delivered == o.Form.Delivered &&
+		isSameQuestion(e.Question, o.Question) && isSameQuestion(e.Approval, o.Approval)
+}
+
+func isSameQuestion(a, b *view.Message) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.MessageID == b.MessageID && a.AnswerRevision() == b.AnswerRevision()
+}
+
+// Begin asks an agent, by its name or ID, for an answer to a text. A second call with the same key asks nothing new.
+func Begin(ctx context.Context, c Client, agent, key, text string) (*Exchange, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, parley.Refuse(parley.InvalidArgument, "the message has no text")
+	case key == "" || len(key) > maxKey || !utf8.ValidString(key):
+		return nil, parley.Refuse(parley.InvalidArgument, "a message needs an ID of at most %d bytes", maxKey)
+	}
+	if agent == "" {
+		agent = DefaultAgent
+	}
+	request := api.FormRequest{
+		Recipient: agent, Description: text, Key: key,
+		Fields: api.FieldsOf(events.Field{Name: AnswerField, Label: "Answer", Type: events.Textarea, Required: true}),
+	}
+	var asked view.Asked
+	if err := c.Call(ctx, "form", request, &asked); err != nil {
+		return nil, err
+	}
+	return Find(ctx, c, asked.Form.String())
+}
+
+// Find returns an exchange of the caller by its ID. It refuses with NO_SUCH_MESSAGE what is none.
+func Find(ctx context.Context, c Client, id string) (*Exchange, error) {
+	if _, err := capabilities.ParseID(id); err != nil {
+		return nil, parley.Refuse(parley.NoSuchMessage, "there is no %s", parley.Quoted(id, 100))
+	}
+	var m view.Message
+	if err := c.Call(ctx, "get_message", api.MessageRequest{FormRef: api.RefTo(id)}, &m); err != nil {
+		return nil, err
+	}
+	if m.Type != "form" || m.MessageID.String() != id {
+		return nil, parley.Refuse(parley.NoSuchMessage, "there is no %s", parley.Quoted(id, 100))
+	}
+	e := &Exchange{Form: m}
+	return e, e.look(ctx, c)
+}
+
+// look finds what the agent wants from the caller.
+func (e *Exchange) look(ctx context.Context, c Client) error {
+	if e.Ended() {
+		return nil
+	}
+	if !e.Form.Sent {
+		if e.Form.AnswerNeeded {
+			e.Question = &e.Form
+		}
+		return nil
+	}
+	first := e.Form.Number + 1
+	for searched := 0; searched < maxSearched; searched += pageSize {
+		var page view.Inbox
+		request := api.ListMessagesRequest{MessageFilter: view.MessageFilter{Pending: true, All: true}, First: first, Limit: pageSize}
+		if err := c.Call(ctx, "list_messages", request, &page); err != nil {
+			return err
+		}
+		for i := range page.Messages {
+			m := &page.Messages[i]
+			if m.From != e.Form.To || m.Number <= e.Form.Number || !m.AnswerNeeded {
+				continue
+			}
+			if m.Type == "form" {
+				e.Question = m
+				e.Approval = nil
+				return nil
+			}
+			if m.Type == "approval" && e.Approval == nil {
+				e.Approval = m
+			}
+		}
+		if page.Next == 0 {
+			break
+		}
+		first = page.Next
+	}
+	return nil
+}
+
+// List returns the exchanges among the caller's messages before a number, newest first, and the number before which there
+// are more; 0 if there are none. Before 0 is the end. At most so many messages are looked at.
+func List(ctx context.Context, c Client, before uint64, limit int, picks func(*view.Message) bool) (list []*Exchange, next uint64, err error) {
+	for searched := 0; searched < maxSearched && len(list) < limit; searched += pageSize {
+		var page view.Inbox
+		request := api.ListMessagesRequest{MessageFilter: view.MessageFilter{All: true}, Last: pageSize, Before: before}
+		if err := c.Call(ctx, "list_messages", request, &page); err != nil {
+			return nil, 0, err
+		}
+		for i := len(page.Messages) - 1; i >= 0; i-- {
+			m := page.Messages[i]
+			if len(list) == limit {
+				return list, before, nil
+			}
+			before = m.Number
+			if m.Type != "form" || !picks(&m) {
+				continue
+			}
+			e := &Exchange{Form: m}
+			if err := e.look(ctx, c); err != nil {
+				return nil, 0, err
+			}
+			list = append(list, e)
+		}
+		if len(page.Messages) == 0 || before == 0 {
+			return list, 0, nil
+		}
+	}
+	return list, before, nil
+}

@@ -1,0 +1,96 @@
+package exchange
+
+import (
+	"encoding/json"
+	"strings"
+
+	"parley/actors/view"
+	"parley/events"
+	"parley/gateway/sanitize"
+)
+
+// Schema returns the JSON Schema (2020-12) of an answer to a form, as data. Texts by others have invisible characters
+// escaped.
+func Schema(fields []events.Field) map[string]any {
+	properties := make(map[string]any, len(fields))
+	order, required := []any{}, []any{}
+	for i := range fields {
+		f := &fields[i]
+		properties[f.Name] = fieldSchema(f)
+		order = append(order, f.Name)
+		if f.Required {
+			required = append(required, f.Name)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false, "x-order": order}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func fieldSchema(f *events.Field) map[string]any {
+	s := map[string]any{}
+	choices := choicesOf(f)
+	switch f.Type {
+	case events.Capability:
+	case events.Number:
+		s["type"] = "number"
+	case events.Date:
+		s["type"], s["format"] = "string", "date"
+	case events.Secret:
+		s["type"], s["writeOnly"] = "string", true
+	case events.Checkbox, events.Multiselect:
+		if s["type"] = "boolean"; len(choices) > 0 {
+			s["type"], s["items"] = "array", map[string]any{"oneOf": choices}
+		}
+	case "":
+		if len(f.Pattern) == 0 {
+			s["type"] = "string"
+		}
+	default:
+		if s["type"] = "string"; len(choices) > 0 {
+			s["oneOf"] = choices
+		}
+	}
+	var pattern any
+	if len(f.Pattern) > 0 && json.Unmarshal(f.Pattern, &pattern) == nil {
+		s["allOf"] = []any{pattern}
+	}
+	if f.Label != "" {
+		s["title"] = sanitize.Line(f.Label)
+	}
+	if text := strings.TrimSpace(f.Help + "\n" + f.Placeholder); text != "" {
+		s["description"] = sanitize.Lines(text)
+	}
+	if text, err := f.Default.MarshalJSON(); err == nil && !f.Default.IsNull() && f.Type != events.Secret {
+		s["default"] = json.RawMessage(text)
+	}
+	return s
+}
+
+func choicesOf(f *events.Field) []any {
+	var all []any
+	for _, o := range f.Options {
+		c := map[string]any{"const": o.Value}
+		if o.Label != "" {
+			c["title"] = sanitize.Line(o.Label)
+		}
+		if o.Description != "" {
+			c["description"] = sanitize.Lines(o.Description)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Words returns the title and text of a form, for people.
+func Words(m *view.Message) string {
+	var parts []string
+	for _, s := range []string{m.Title, m.Description} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return sanitize.Lines(strings.Join(parts, "\n\n"))
+}

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/gateway/a2a"
+	"parley/gateway/api"
+	"parley/gateway/httpd"
+)
+
+// serveProtocol serves a request of a protocol of agents, which may be answered by a stream. The client must have a token:
+// a browser's session is for pages only. Serve gets the whole body, checked and bounded.
+func (s *Server) serveProtocol(w http.ResponseWriter, r *http.Request, name string, serve func(http.ResponseWriter, *http.Request, *toolUser)) {
+	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+		challenge(w.Header(), "", nil)
+		httpd.Refuse(w, parley.Refuse(parley.Unauthenticated, "this is for who shows a token in the Authorization header").
+			WithHint("parley token create makes one"), 0)
+		return
+	}
+	defer httpd.Survive(w, s.monitor, name)
+	p := s.caller(r.Context())
+	account := p.Account()
+	held := api.ChargeOf(account)
+	defer held.Release()
+	buf := s.bodies.Get()
+	defer s.bodies.Put(buf)
+	err := account.Pace()
+	if err == nil {
+		err = s.bodies.ReadJSON(w, r, buf, held)
+	}
+	if err == nil {
+		err = account.Take(api.KindWaits, 1)
+	}
+	if err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	defer account.Give(api.KindWaits, 1)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline of the body would end a stream
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer s.backend.WhileGood(p, cancel)()
+	defer context.AfterFunc(s.draining, cancel)()
+	r = r.WithContext(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
+	serve(&paced{w, s.bodies.Slowest}, r, &toolUser{s, p})
+}
+
+// paced is a ResponseWriter that gives a reader some time for each write, and then cuts it off.
+type paced struct {
+	http.ResponseWriter
+	slowest time.Duration
+}
+
+// Write implements http.ResponseWriter.
+func (p *paced) Write(b []byte) (int, error) {
+	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(p.slowest)) // else the server's own bound holds
+	return p.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (p *paced) Flush() { _ = http.NewResponseController(p.ResponseWriter).Flush() }
+
+// Unwrap returns the writer for http.ResponseController.
+func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// baseOf returns the address by which a request reached this server.
+func (s *Server) baseOf(r *http.Request) string { return s.tls.scheme() + "://" + r.Host }
+
+// serveCard serves the node's card of the Agent2Agent protocol to anybody.
+func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
+	if !isRead(r.Method) {
+		w.Header().Set("Allow", "GET, HEAD")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a card is read with GET"), http.StatusMethodNotAllowed)
+		return
+	}
+	card, err := a2a.Card(s.baseOf(r), s.version)
+	if err != nil {
+		s.fail(w, r, "card", err)
+		return
+	}
+	s.respond(w, card)
+}
