@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -145,9 +146,16 @@ func readSized(in *bufio.Reader) ([]byte, error) {
 	if n > maxBackedUp {
 		return nil, io.ErrUnexpectedEOF
 	}
-	bytes := make([]byte, n)
-	_, err := io.ReadFull(in, bytes)
-	return bytes, err
+	return readExactly(in, n)
+}
+
+// readExactly reads n bytes. It takes memory as they come, since the length is not to be trusted.
+func readExactly(in io.Reader, n uint32) ([]byte, error) {
+	const atFirst = 1 << 20
+	var b bytes.Buffer
+	b.Grow(int(min(n, atFirst)) + bytes.MinRead) // it grows before it finds the end
+	_, err := io.CopyN(&b, in, int64(n))
+	return b.Bytes(), err
 }
 
 func readTrailer(in *bufio.Reader, last Mark) error {

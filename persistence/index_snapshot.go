@@ -175,6 +175,12 @@ func appendVarints(b []byte, numbers ...uint64) []byte {
 	return b
 }
 
+// The fewest bytes of an entry, an ID and eight numbers, and of a milestone, three numbers. They bound what is allocated.
+const (
+	minEntry     = 16 + 8
+	minMilestone = 3
+)
+
 var errIndexDamaged = errors.New("the index snapshot is damaged")
 
 // decodeIndex reads the result of write. It keeps no part of b.
@@ -188,7 +194,7 @@ func decodeIndex(node capabilities.NodeID, b []byte) (*index, Mark, error) {
 	r := indexReader{rest: b[indexHeader:end]}
 	x := &index{node: node, events: r.varint(), sections: r.varint()}
 	n, notes, steps := r.varint(), r.varint(), r.varint()
-	if rest := uint64(len(r.rest)); n > rest || notes > rest || steps > rest || notes+steps > rest {
+	if rest := uint64(len(r.rest)); notes > rest || steps > rest || notes+steps > rest || n > (rest-notes-steps)/minEntry {
 		return nil, Mark{}, errIndexDamaged
 	}
 	entries := r.rest[:uint64(len(r.rest))-notes-steps]
@@ -242,7 +248,7 @@ func (r *indexReader) entry(e *entry) {
 	e.summary = events.Summary{Open: uint32(r.varint()), Outbox: uint32(r.varint()), Deadline: capabilities.Time(r.varint())}
 	e.last = r.varint()
 	note, steps, marks := r.varint(), r.varint(), r.varint()
-	if note > uint64(len(r.notes)) || steps > uint64(len(r.steps)) || marks > uint64(len(r.rest)) {
+	if note > uint64(len(r.notes)) || steps > uint64(len(r.steps)) || marks > uint64(len(r.rest))/minMilestone {
 		r.bad = true
 		return
 	}

@@ -284,9 +284,9 @@ func (b *backupReader) readManifest() error {
 	if err != nil || n > maxManifest {
 		return notWhole(err, "the backup ends in the list of its archive")
 	}
-	bytes := make([]byte, n)
-	if _, err = io.ReadFull(b.in, bytes); err == nil {
-		b.manifest, err = archive.DecodeManifest(bytes)
+	text, err := readExactly(b.in, n)
+	if err == nil {
+		b.manifest, err = archive.DecodeManifest(text)
 	}
 	if errors.Is(err, archive.ErrDamaged) || err == nil && (b.manifest.Node != b.node || !b.manifest.Recorded) {
 		return notWhole(nil, "the list of the backup's archive is damaged or of another node: %v", err)

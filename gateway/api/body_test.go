@@ -43,7 +43,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
+func FuzzBody(f *testing.F) {
 	f.Add([]byte(`{"number":1,"values":{"a":{"$bytes":"AA=="}}}`))
 	f.Add([]byte(`{"values":{"a":{"$cap":"x"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

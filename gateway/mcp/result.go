@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -40,11 +41,14 @@ type call struct {
 	sent    string // the form that the call has sent and no other call knows
 }
 
-// read decodes the arguments. It refuses unknown ones with INVALID_ARGUMENT.
+// read decodes the arguments. It refuses unknown ones with INVALID_ARGUMENT, and what no request may have.
 func (c *call) read(arguments any) error {
 	raw := c.request.Params.Arguments
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
+	}
+	if err := api.CheckBody(raw); err != nil {
+		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

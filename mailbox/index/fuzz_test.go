@@ -8,8 +8,8 @@ import (
 	"parley/mailbox/index"
 )
 
-// FuzzHead reads the head of an index from a snapshot.
-func FuzzHead(f *testing.F) {
+// FuzzSnapshotHead reads the head of an index from a snapshot.
+func FuzzSnapshotHead(f *testing.F) {
 	x := index.New(capabilities.NodeID{}, 4)
 	for n := range uint64(11) {
 		x.Add(entryOf(n, n%3 == 0), 5000, n)

@@ -352,7 +352,7 @@ func TestTheFirstFormatIsRead(t *testing.T) {
 	}
 }
 
-func FuzzReader(f *testing.F) {
+func FuzzSegment(f *testing.F) {
 	b, _ := small(f)
 	f.Add(b)
 	f.Add(b[:len(b)-1])

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,6 +24,44 @@ import (
 type s3 struct {
 	client         *minio.Client
 	bucket, prefix string // the prefix is empty or ends with a slash
+	most           int    // names of a listing
+}
+
+// Bounds of a listing, against a server that goes on for ever.
+const (
+	maxListed      = 1 << 20 // names
+	maxListedBytes = 8 << 20 // of one page, which has 1000 names
+)
+
+// errTooMany reports a listing that is longer than the reader accepts.
+var errTooMany = errors.New("the listing is longer than it should be")
+
+// boundedPages is a transport that ends pages of listings after maxListedBytes.
+type boundedPages struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b boundedPages) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && r.URL.Query().Has("list-type") {
+		resp.Body = &boundedPage{resp.Body, maxListedBytes}
+	}
+	return resp, err
+}
+
+// boundedPage is a body that fails with errTooMany after some bytes.
+type boundedPage struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (p *boundedPage) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, errTooMany
+	}
+	n, err := p.ReadCloser.Read(b[:min(len(b), p.left)])
+	p.left -= n
+	return n, err
 }
 
 // attempts is how often a request is made that fails in a way that may pass.
@@ -57,7 +96,7 @@ func openS3(place string) (Store, error) {
 		Secure:     at.Scheme == "https",
 		Region:     cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
 		MaxRetries: attempts,
-		Transport:  transport,
+		Transport:  boundedPages{transport},
 	})
 	if err == nil {
 		err = s3utils.CheckValidBucketName(bucket)
@@ -65,7 +104,7 @@ func openS3(place string) (Store, error) {
 	if err != nil {
 		return nil, parley.Refuse(parley.InvalidArgument, "the archive at %s%s cannot be used: %v", s3Scheme, place, err)
 	}
-	return &s3{client: client, bucket: bucket, prefix: prefix}, nil
+	return &s3{client: client, bucket: bucket, prefix: prefix, most: maxListed}, nil
 }
 
 // String implements Store.
@@ -98,7 +137,7 @@ func (s *s3) Size(ctx context.Context, name string) (int64, error) {
 	return info.Size, absent(err)
 }
 
-// List implements Store.
+// List implements Store. It leaves out keys that are no names of files in the folder, whatever the server lists.
 func (s *s3) List(ctx context.Context, under string) ([]string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // it ends the listing
@@ -107,12 +146,18 @@ func (s *s3) List(ctx context.Context, under string) ([]string, error) {
 		if o.Err != nil {
 			return nil, absent(o.Err)
 		}
-		if name, ok := strings.CutPrefix(o.Key, s.prefix); ok && !strings.HasSuffix(name, "/") {
+		if name, ok := strings.CutPrefix(o.Key, s.prefix); ok && fs.ValidPath(name) && path.Dir(name) == under {
 			names = append(names, name)
 		}
+		if len(names) > s.most {
+			return nil, errTooMany
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	slices.Sort(names)
-	return names, ctx.Err()
+	return slices.Compact(names), nil
 }
 
 // absent returns fs.ErrNotExist for the answer that there is no such file.

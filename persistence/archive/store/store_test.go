@@ -28,7 +28,7 @@ type s3Server struct {
 }
 
 // serveS3 starts an S3 server with a bucket, to which the environment leads.
-func serveS3(t *testing.T) *s3Server {
+func serveS3(t testing.TB) *s3Server {
 	t.Helper()
 	memory := s3mem.New()
 	if err := memory.CreateBucket("logs"); err != nil {
@@ -56,7 +56,7 @@ func (s *s3Server) spoilWith(f func(w http.ResponseWriter, r *http.Request, next
 	s.spoil.Store(&f)
 }
 
-func openStore(t *testing.T, destination string) Store {
+func openStore(t testing.TB, destination string) Store {
 	t.Helper()
 	s, err := Open(destination)
 	if err != nil {
