@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"parley/actors/peers/window"
 	"parley/capabilities"
 )
 
@@ -392,21 +393,14 @@ const windowSize = 4
 func (p *Peer) newSendWindow() *sendWindow {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.epoch = max(p.epoch+1, uint64(p.d.node.Now())<<drawnBits|rand.Uint64N(1<<drawnBits))
+	p.epoch = window.NextEpoch(p.epoch, p.d.node.Now(), rand.Uint64N(1<<window.DrawnBits))
 	p.inFlight = map[capabilities.ID]map[uint64]bool{}
 	return &sendWindow{epoch: p.epoch}
 }
 
-// drawnBits is the number of bits of an epoch that are drawn. A node whose clock was set back while it was down would
-// repeat an epoch without them, and the receiver would admit its packets among those of the earlier window.
-const drawnBits = 20
-
-// mostEpoch bounds what another node may claim. The epochs of a clock are below it for 100 years.
-const mostEpoch = 1 << 62
-
-// raise has the next window begin after an epoch that the receiver has seen. The clock may have been set back since.
+// raise has the next window begin after an epoch that the receiver has seen.
 func (p *Peer) raise(epoch uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.epoch = max(p.epoch, min(epoch, mostEpoch))
+	p.epoch = window.Raise(p.epoch, epoch)
 }

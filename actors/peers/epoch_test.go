@@ -7,6 +7,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"parley/actors/peers/window"
 	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/internal/eventually"
@@ -75,7 +76,7 @@ func TestEpochsAscendWhateverAPeerClaims(t *testing.T) {
 	p := d.Peer(other)
 	p.raise(math.MaxUint64)
 	first, second := p.newSendWindow().epoch, p.newSendWindow().epoch
-	if first <= mostEpoch || second <= first {
+	if first <= window.MostEpoch || second <= first {
 		t.Errorf("the windows have epochs %d and %d", first, second)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/actors/peers/window"
 	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/mailbox"
@@ -162,7 +163,7 @@ func (d *Delivery) Admitted(failures uint64) bool {
 // FollowsRefusal reports whether a copy of the same sender was refused in the same window. If its ack is lost the copy
 // comes again, and may be accepted then. So nothing that follows it is accepted before the sender has the ack.
 func (d *Delivery) FollowsRefusal() bool {
-	return d.intake.peer.receives.hasRefused(d.intake.epoch, route{d.Sender, d.To})
+	return d.intake.peer.receives.hasRefused(d.intake.epoch, window.Route{From: d.Sender, To: d.To})
 }
 
 // Decided notes how the mailbox has decided. After a transient error it accepts nothing more of the packet.
@@ -172,7 +173,7 @@ func (d *Delivery) Decided(err error) {
 	case IsTransient(err):
 		d.intake.fail(d.To, err)
 	case err != nil && isCopy:
-		d.intake.peer.receives.refuse(d.intake.epoch, route{d.Sender, d.To})
+		d.intake.peer.receives.refuse(d.intake.epoch, window.Route{From: d.Sender, To: d.To})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"parley"
+	"parley/actors/peers/window"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -61,10 +62,10 @@ func TestMailWaitsForARefusal(t *testing.T) {
 	check(2, 2, message(1, 3), AckAccepted)
 
 	w := &d.Peer(other).receives
-	for i := range maxRefused + 10 {
-		w.refuse(2, route{from: capabilities.ID{ULID: ulid.ULID{15: byte(i), 14: byte(i >> 8)}}})
+	for i := range window.MaxRefused + 10 {
+		w.refuse(2, window.Route{From: capabilities.ID{ULID: ulid.ULID{15: byte(i), 14: byte(i >> 8)}}})
 	}
-	if len(w.refused) != maxRefused || !w.failed {
-		t.Errorf("a window holds up %d routes, failed: %t", len(w.refused), w.failed)
+	if n, failed := w.rules.Refused(), w.hasFailed(2, 0); n != window.MaxRefused || !failed {
+		t.Errorf("a window holds up %d routes, failed: %t", n, failed)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"parley/actors/peers/window"
 )
 
 func TestPacketsAreProcessedInOrder(t *testing.T) {
@@ -99,10 +101,10 @@ func TestRepeatedPacketIsProcessedOnce(t *testing.T) {
 	}
 	l.admit(7, 1)
 	l.admit(7, 1)
-	if turn, _, _ := l.look(7, 3, 0); turn {
+	if turn, _ := l.look(7, 3, 0); turn == window.Now {
 		t.Error("it is packet 3's turn before packet 2's")
 	}
-	if turn, _, _ := l.look(7, 2, 0); !turn {
+	if turn, _ := l.look(7, 2, 0); turn != window.Now {
 		t.Error("it is not packet 2's turn")
 	}
 }

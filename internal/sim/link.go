@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/actors/peers/window"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -48,7 +49,7 @@ type peer struct {
 	window   *sendWindow
 	calls    map[uint64]*batch
 
-	receives receiveWindow
+	receives window.Receive
 }
 
 func newPeer(n, to *node) *peer {
@@ -116,7 +117,7 @@ func (p *peer) advance() bool {
 	case len(p.ready)+len(p.direct) == 0 || w != nil && w.open >= windowSize:
 		return false
 	case w == nil:
-		p.epoch = max(p.epoch+1, uint64(p.node.now())<<20|p.node.starts<<10)
+		p.epoch = window.NextEpoch(p.epoch, p.node.now(), p.node.starts<<10)
 		p.inFlight = map[*box]map[uint64]bool{}
 		w = &sendWindow{epoch: p.epoch}
 		p.window = w
@@ -260,7 +261,7 @@ func (p *peer) respond(m *packet) {
 		return // it came too late, or again
 	}
 	delete(p.calls, m.call)
-	p.epoch = max(p.epoch, m.newest)
+	p.epoch = window.Raise(p.epoch, m.newest)
 	b.window.open--
 	for i, d := range b.direct {
 		d.done(m.results[i])

@@ -123,7 +123,7 @@ func (n *node) crash(stored bool) {
 		w.sometimes(crashUndurable)
 	}
 	for _, other := range w.nodes {
-		if p := n.peers[other]; p != nil && len(p.receives.refused) > 0 {
+		if p := n.peers[other]; p != nil && p.receives.Refused() > 0 {
 			w.sometimes(crashAtRefusal)
 		}
 	}

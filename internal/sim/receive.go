@@ -4,61 +4,15 @@ import (
 	"slices"
 
 	"parley"
-	"parley/capabilities"
+	"parley/actors/peers/window"
 	"parley/events"
 	"parley/mailbox"
 )
 
-// receiveWindow admits the packets of a node in the order of their numbers.
-type receiveWindow struct {
-	epoch, next uint64
-	failed      bool
-	failures    uint64
-	refused     map[route]bool // of which a copy was refused in the epoch
-}
-
-// route is the way from a mailbox of another node to one of this node.
-type route struct {
-	from capabilities.ID
-	to   *box
-}
-
-// look reports whether it is a packet's turn, and whether that is over.
-func (l *receiveWindow) look(epoch, number, failures uint64) (turn, over bool) {
-	if epoch > l.epoch && number == 1 {
-		*l = receiveWindow{epoch: epoch, next: 1, failures: failures}
-	}
-	switch {
-	case epoch < l.epoch, epoch == l.epoch && (l.failed || number < l.next):
-		return false, true
-	case epoch == l.epoch && number == l.next:
-		return true, false
-	}
-	return false, false
-}
-
-func (l *receiveWindow) fail(epoch uint64) {
-	if epoch == l.epoch {
-		l.failed = true
-	}
-}
-
-func (l *receiveWindow) hasFailed(epoch, failures uint64) bool {
-	return epoch == l.epoch && (l.failed || l.failures != failures)
-}
-
-func (l *receiveWindow) refuse(epoch uint64, r route) {
-	if epoch != l.epoch {
-		return
-	}
-	if l.refused == nil {
-		l.refused = map[route]bool{}
-	}
-	l.refused[r] = true
-}
-
-func (l *receiveWindow) hasRefused(epoch uint64, r route) bool {
-	return epoch == l.epoch && l.refused[r]
+// turn returns the turn of a packet that has come.
+func (p *peer) turn(m *packet) window.Turn {
+	p.receives.Begin(m.epoch, m.number, p.node.journal.times)
+	return p.receives.Look(m.epoch, m.number)
 }
 
 // receive takes a packet from the wire.
@@ -72,12 +26,11 @@ func (n *node) receive(m *packet) {
 		p.respond(m)
 		return
 	}
-	turn, over := p.receives.look(m.epoch, m.number, n.journal.times)
-	switch {
-	case turn:
+	switch p.turn(m) {
+	case window.Now:
 		n.accept(p, m)
 		n.admitHeld()
-	case over:
+	case window.Over:
 		w.sometimes(packetLate)
 		n.refuse(p, m)
 	default:
@@ -89,7 +42,7 @@ func (n *node) receive(m *packet) {
 
 // refuse has a packet sent again.
 func (n *node) refuse(p *peer, m *packet) {
-	p.receives.fail(m.epoch)
+	p.receives.Fail(m.epoch)
 	results := make([]result, len(m.items))
 	for i := range results {
 		results[i].again = true
@@ -98,7 +51,7 @@ func (n *node) refuse(p *peer, m *packet) {
 }
 
 func (n *node) reply(m *packet, results []result) {
-	n.world.wire = append(n.world.wire, &packet{from: n, to: m.from, call: m.call, response: true, results: results, newest: n.peer(m.from).receives.epoch})
+	n.world.wire = append(n.world.wire, &packet{from: n, to: m.from, call: m.call, response: true, results: results, newest: n.peer(m.from).receives.Newest()})
 	n.world.progress++
 }
 
@@ -108,12 +61,12 @@ func (n *node) admitHeld() {
 		again = false
 		for i, m := range n.held {
 			p := n.peer(m.from)
-			turn, over := p.receives.look(m.epoch, m.number, n.journal.times)
-			if !turn && !over {
+			turn := p.turn(m)
+			if turn == window.Early {
 				continue
 			}
 			n.held = slices.Delete(n.held, i, i+1)
-			if turn {
+			if turn == window.Now {
 				n.accept(p, m)
 			} else {
 				n.refuse(p, m)
@@ -143,7 +96,7 @@ func (n *node) accept(p *peer, m *packet) {
 			continue
 		}
 		it.to.tell(0, "remote "+nameOf(c), func(b *box) {
-			if b.doubtful || in.failed[b] || p.receives.hasFailed(m.epoch, b.failures) {
+			if b.doubtful || in.failed[b] || p.receives.HasFailed(m.epoch, b.failures) {
 				in.done(i, errFull)
 				return
 			}
@@ -151,13 +104,13 @@ func (n *node) accept(p *peer, m *packet) {
 				w.sometimes(answerDoubled)
 			}
 			_, isCopy := c.(mailbox.RemoteDelivery)
-			way := route{it.from, b}
-			err := b.admit(p.receives.hasRefused(m.epoch, way), isCopy, w.quotaed(w.host(m.from), b, c))
+			way := window.Route{From: it.from, To: b.id}
+			err := b.admit(p.receives.HasRefused(m.epoch, way), isCopy, w.quotaed(w.host(m.from), b, c))
 			switch {
 			case isTransient(err):
 				in.fail(b)
 			case err != nil && isCopy:
-				p.receives.refuse(m.epoch, way)
+				p.receives.Refuse(m.epoch, way)
 			}
 			w.noteSettlement(b, c, err)
 			version := b.state.Version
@@ -172,7 +125,7 @@ func (n *node) accept(p *peer, m *packet) {
 			})
 		}, func(err error) { in.done(i, err) })
 	}
-	p.receives.next++
+	p.receives.Admit(m.epoch, m.number)
 	w.progress++
 }
 
@@ -224,5 +177,5 @@ func (in *intake) done(i int, err error) {
 // fail accepts nothing more for a box, nor of the window.
 func (in *intake) fail(to *box) {
 	in.failed[to] = true
-	in.peer.receives.fail(in.packet.epoch)
+	in.peer.receives.Fail(in.packet.epoch)
 }
