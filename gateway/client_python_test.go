@@ -97,6 +97,7 @@ func pythonOperations(doc openapi.Document) string {
 		fmt.Fprintf(&b, "        %q,\n", name)
 	}
 	b.WriteString("    ]\n)\n")
+	fmt.Fprintf(&b, "\n# The bytes of the largest request.\nMAX_BODY = %d\n", api.MaxBody)
 	return b.String()
 }
 

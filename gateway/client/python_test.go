@@ -225,6 +225,8 @@ INVALID_ANSWER {'port': 'want a number'}
 {'port': 81}
 upsert fae
 TOO_LARGE
+TOO_LARGE
+TOO_LARGE
 not waited for
 `; got != want {
 			t.Errorf("over %s:\n%swant\n%s", url, got, want)

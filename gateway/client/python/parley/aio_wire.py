@@ -11,14 +11,13 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Mapping, Optio
 
 from . import frame, requests
 from .errors import Lost, ParleyError, refusal_in
-from .link import Coming, Link, frame_body
+from .link import Coming, Link
 from .websocket import NotUpgraded, WebSocket, dial, post
-from .wire import FIRST_PAUSE, LAST_PAUSE, Presence, parts_of
+from .wire import FIRST_PAUSE, LAST_PAUSE, Presence, body_of, parts_of
 
 _DIAL = 5.0  # seconds that opening a connection may take
 _PLAIN = 60.0  # seconds of calls by HTTP, after no link could be opened
 _GRACE = 60.0  # seconds that a response by HTTP may take beyond the wait that the call asks for
-_MAX_BODY = 1 << 20  # bytes: a node ends a connection for a larger request
 _MAX_LOSSES = 2  # links that a call may lose before it goes by HTTP: its answer may be what ends them
 
 
@@ -56,6 +55,7 @@ class Connection:
     async def _open(self) -> None:
         if self._link is not None:
             self._unheard = 0 if self._link.has_heard else self._unheard + 1
+            self._link = None
             if self._unheard > 1:  # a proxy accepts WebSockets and does not pass them on
                 self._leave_to_http()
                 return
@@ -73,7 +73,6 @@ class Connection:
     def _leave_to_http(self) -> None:
         self._plain_until = time.monotonic() + _PLAIN
         self._unheard = 0
-        self._link = None
 
     async def dial(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Opens a connection. It raises Lost if there is nobody."""
@@ -153,13 +152,13 @@ class AsyncWire:
     async def _perform(
         self, operation: str, request: Mapping[str, Any], over_link: Callable[[Link, bytes], Awaitable[Any]]
     ) -> Any:
-        body = frame_body(self._named(request))
+        body = body_of(operation, self._named(request))
         wait = float(request.get("waitMs") or request.get("timeoutMs") or 0) / 1000
         pause, losses = FIRST_PAUSE, 0
         while True:
             link: Optional[Link] = None
             try:
-                if len(body) <= _MAX_BODY and losses < _MAX_LOSSES:
+                if losses < _MAX_LOSSES:
                     link = await self._connection.link()
                 if link is None:
                     answer = await self._connection.post(self._token, operation, body, wait)
@@ -187,7 +186,7 @@ class AsyncWire:
             link = await self._connection.link()
             if link is None:
                 return
-            items = link.follow(kind, self._token, frame_body(self._named(request)))
+            items = link.follow(kind, self._token, body_of("follow", self._named(request)))
             async for item in items:
                 self._presence.saw()
                 yield item

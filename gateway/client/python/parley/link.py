@@ -81,8 +81,8 @@ class Coming:
 class Link:
     """A WebSocket that is open, and the tasks on it. It ends when it is lost, malformed, silent or closed."""
 
-    def __init__(self, socket: WebSocket, token: Optional[str]) -> None:
-        self._socket, self._token = socket, token
+    def __init__(self, socket: WebSocket, token: Optional[str], beat: float = BEAT) -> None:
+        self._socket, self._token, self._beat = socket, token, beat
         self._agents: Dict[Optional[str], asyncio.Task[int]] = {}  # those that are signed in
         self._tasks: Dict[int, _Task] = {}
         self._unclaimed: Dict[int, _Task] = {}  # accepted asks whose outcomes nobody waits for, the oldest first
@@ -170,7 +170,7 @@ class Link:
 
     async def _sign_in(self, token: Optional[str]) -> int:
         try:
-            task = await self._perform(frame.SIGN_IN, frame_body({"token": token}))
+            task = await self._perform(frame.SIGN_IN, json.dumps({"token": token}).encode())
         except ParleyError as error:
             if error.code in ("QUOTA_EXCEEDED", "RATE_LIMITED"):  # the call itself was not sent
                 raise Lost(False, error) from error
@@ -255,11 +255,11 @@ class Link:
         """Ends the link when the node is silent."""
         while not self._is_ended:
             self._is_quiet = True
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(self._beat)
             if not self._is_quiet or self._is_ended:
                 continue
             self._socket.ping()
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(self._beat)
             if self._is_quiet:
                 self._end(Ended("the node is silent"))
 
@@ -279,8 +279,3 @@ class Link:
         for work in self._work:
             if work is not current:
                 work.cancel()
-
-
-def frame_body(request: Any) -> bytes:
-    """Returns a request as the body of a frame."""
-    return json.dumps(request, separators=(",", ":")).encode()

@@ -815,6 +815,10 @@ class WaitForFinishRequest(_WaitForFinishRequest, total=False):
     timeoutMs: int
 
 
+class Withdrawn(TypedDict, total=False):
+    queued: bool
+
+
 class Accepted(TypedDict):
     host: str  # An ID: {ULID}@{node}.
     name: str
@@ -1464,7 +1468,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "uninvite": (NameRequest, Done),
     "verify": (NodeRequest, VerifyResponse),
     "wait_for_finish": (WaitForFinishRequest, Finish),
-    "withdraw_vote": (MessageRequest, Done),
+    "withdraw_vote": (MessageRequest, Withdrawn),
 }
 
 # The operations that change nothing, and so can be called again.
@@ -1496,3 +1500,6 @@ LOOKS = frozenset(
         "wait_for_finish",
     ]
 )
+
+# The bytes of the largest request.
+MAX_BODY = 1048576

@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from urllib.parse import SplitResult, urlsplit
 
 from .errors import Lost, ParleyError, refusal_in
+from .operations import MAX_BODY
 from .requests import repeats
 
 TURN = 25.0
@@ -78,6 +79,17 @@ def parts_of(url: str) -> SplitResult:
     return parts
 
 
+def body_of(operation: str, request: Mapping[str, Any]) -> bytes:
+    """Returns a request as JSON. A node hangs up on one that is too large, perhaps before it can be told so."""
+    try:
+        body = json.dumps(request, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half of a character
+        body = json.dumps(request, separators=(",", ":")).encode()
+    if len(body) > MAX_BODY:
+        raise ParleyError("TOO_LARGE", f"a request may have {MAX_BODY} bytes at most, and that to {operation} has {len(body)}")
+    return body
+
+
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str) -> None:
         super().__init__("parley")
@@ -112,7 +124,7 @@ class Wire:
     def call(self, operation: str, request: Mapping[str, Any], deadline: Deadline) -> Any:
         """Calls an operation, again and again where that does nothing twice and the node may come back."""
         named = dict(request) if self._as is None else {"as": self._as, **request}
-        body = json.dumps(named, separators=(",", ":")).encode()
+        body = body_of(operation, named)
         waits = float(named.get("waitMs") or named.get("timeoutMs") or 0) / 1000
         pause = FIRST_PAUSE
         while True:

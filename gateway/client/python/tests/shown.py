@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-from typing import List
 
 import parley
 from parley import aio
@@ -36,11 +35,17 @@ async def main(token: str) -> None:
             if update.agent["name"] == "fae":
                 print(update.kind, update.agent["name"])
                 break
-        large: List[parley.Field] = [{"name": f"n{i}", "help": "x" * 4000} for i in range(270)]  # more than a frame takes: it goes by HTTP
-        try:
-            await fae.ask("HOST", "too large", large)
-        except parley.ParleyError as error:
-            print(error.code)
+        large = "x" * (20 << 20)
+        with parley.connect(os.environ["PARLEY_URL"], os.environ["PARLEY_TOKEN"]) as blocking:
+            try:
+                blocking.ask("HOST", large, [{"name": "n"}])
+            except parley.ParleyError as error:
+                print(error.code)
+        for size in (len(large), (1 << 20) - 300):
+            try:
+                await fae.ask("HOST", large[:size], [{"name": "n"}])
+            except parley.ParleyError as error:
+                print(error.code)
         never = await fae.ask("HOST", "never", [{"name": "n"}])
         try:
             await asyncio.wait_for(never.wait(), 0.05)

@@ -4,10 +4,11 @@ import asyncio
 import random
 import struct
 import unittest
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 from urllib.parse import urlsplit
 
-from parley import frame
+from parley import frame, link
+from parley.errors import Lost
 from parley.websocket import Ended, NotUpgraded, WebSocket, dial
 
 
@@ -104,6 +105,47 @@ class Sockets(unittest.TestCase):
             asyncio.run(with_server(b"", protocol="parley"))
         with self.assertRaises(NotUpgraded):
             asyncio.run(with_server(b"", upgrade=False))
+
+
+class Links(unittest.TestCase):
+    """The end of a link to a node that is silent, with a shorter beat."""
+
+    def test_a_silent_node_is_lost(self) -> None:
+        self.assertIsInstance(asyncio.run(self.called(answers=False)), Lost)
+
+    def test_a_slow_node_is_not(self) -> None:
+        self.assertIsInstance(asyncio.run(self.called(answers=True)), asyncio.TimeoutError)
+
+    async def called(self, answers: bool) -> BaseException:
+        """Makes a call that is not answered, on a link whose pings are answered or not."""
+        ends: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        class Socket(WebSocket):
+            def __init__(self) -> None:
+                self.pings = asyncio.Event()
+
+            def send(self, message: bytes) -> None:
+                pass
+
+            def ping(self) -> None:
+                self.pings.set()
+
+            def close(self) -> None:
+                ends.cancel()
+
+            async def receive(self) -> Optional[bytes]:
+                await (self.pings.wait() if answers else ends)
+                self.pings.clear()
+                return None
+
+        open_link = link.Link(Socket(), None, beat=0.01)
+        try:
+            await asyncio.wait_for(open_link.call(None, "await", b"{}"), 0.3 if answers else 30)
+        except (Lost, asyncio.TimeoutError) as error:
+            return error
+        finally:
+            await open_link.close()
+        raise AssertionError("it was answered")
 
 
 if __name__ == "__main__":
