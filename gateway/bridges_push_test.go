@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/gateway/api"
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/bridgetest"
 	"parley/gateway/bridge/push"
@@ -249,5 +250,28 @@ func TestPushShowsNoMoreThanAPhoneDoes(t *testing.T) {
 		if _, allows := told.Buttons["Allow once"]; allows != c.allows || told.Buttons["Deny"] == "" {
 			t.Errorf("%.40q is told as %q with %v", c.command, told.Text, told.Buttons)
 		}
+	}
+}
+
+// TestLatePressOfANotificationLearns: the script that shows notifications gets JSON, with who was first.
+func TestLatePressOfANotificationLearns(t *testing.T) {
+	t.Parallel()
+	n, p := openPushed(t, nil)
+	form := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the browser is told", func() bool { return len(p.Told(form)) == 1 })
+	n.Decide(form, "once")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Told(form)[0].Buttons["Deny"], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/json")
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is read
+	var got api.Failure
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode != http.StatusConflict || !strings.Contains(got.Error.Message, "was answered by") {
+		t.Errorf("%d %+v, %v", resp.StatusCode, got, err)
 	}
 }
