@@ -32,6 +32,7 @@ type Options struct {
 	archiveAtOnce int64         // bytes of the journal that one archiving moves, so that it takes no more on disk beside
 	archived      uint64        // the last commit that need not be in the stream
 	maxBytes      int64         // limit of the stream; 0 is none. A low one makes its files small, in tests
+	listWithin    time.Duration // for listing the snapshots
 	freshCommits  uint64        // the newest commits, which are checked before the journal opens
 }
 
@@ -94,6 +95,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.archiveAtOnce == 0 {
 		o.archiveAtOnce = defaultArchived
+	}
+	if o.listWithin == 0 {
+		o.listWithin = listing
 	}
 	if o.answerWithin == 0 {
 		o.answerWithin = commitTimeout

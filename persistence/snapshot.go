@@ -442,7 +442,7 @@ const listing = 5 * time.Second
 // listSubjects returns the subjects of a bucket, which the server knows without reading messages. It returns nothing if
 // there is no bucket.
 func (l *link) listSubjects(ctx context.Context, bucket string) (map[string]uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, listing)
+	ctx, cancel := context.WithTimeout(ctx, l.o.listWithin)
 	defer cancel()
 	s, err := l.js.Stream(ctx, streamOf(bucket))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

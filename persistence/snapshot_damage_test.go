@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -77,6 +79,38 @@ func TestJournalOpensWithDamagedSnapshots(t *testing.T) {
 				closeJournal(t, j)
 			}
 		})
+	}
+}
+
+// TestListingEndsWithoutAnAnswer lists the snapshots of a server that never answers, as one with a damaged store may do.
+func TestListingEndsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	server, err := natsserver.NewServer(&natsserver.Options{DontListen: true, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	defer server.Shutdown()
+	conn, err := nats.Connect("", nats.InProcessServer(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	asked, err := conn.SubscribeSync("$JS.API.>") // without it the server says at once that nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{o: &Options{listWithin: 20 * time.Millisecond}}
+	if l.js, err = jetstream.New(conn); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if subjects, err := l.listSubjects(ctx, "bucket"); err == nil || ctx.Err() != nil {
+		t.Errorf("the listing has %v, and ends with %v only with the start", subjects, err)
+	}
+	if n, _, err := asked.Pending(); err != nil || n == 0 {
+		t.Errorf("the server was asked %d times, %v", n, err)
 	}
 }
 

@@ -1,9 +1,10 @@
 // Package sim runs nodes with their mailboxes, journals and links in one goroutine, in an order that a seed decides, and
 // checks after each step what Parley promises.
 //
-// The mailboxes are those of package mailbox, and the order of packets is that of package window. The journals, the queues of
-// messages and the links are small models of what packages persistence, actors and peers do, in memory: what is appended may be stored, lost or in doubt, what is on
-// its way may be lost, doubled and late, clocks step, disks are full, and mailboxes and nodes crash at any point.
+// The mailboxes are those of package mailbox, and the order of packets is that of package window. The journals, the queues
+// of messages and the links are small models of what packages persistence, actors and peers do, in memory: what is
+// appended may be stored, lost or in doubt, what is on its way may be lost, doubled and late, clocks step, disks are
+// full, and mailboxes and nodes crash at any point.
 //
 // Checked is, from what the durable logs say: a form is settled once and for all its holders alike, and the settlement is
 // of the question that its agent was shown; reminders and escalations come once, when they are due, and never after the
