@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/gateway/a2a"
+	"parley/gateway/agui"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/web"
@@ -103,6 +104,8 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 		s.serveProtocol(w, r, "a2a", func(w http.ResponseWriter, r *http.Request, u *toolUser) {
 			s.a2a.Serve(w, r, u, s.baseOf(r))
 		})
+	case !isCall && agui.Has(r.URL.Path):
+		s.serveProtocol(w, r, "agui", func(w http.ResponseWriter, r *http.Request, u *toolUser) { agui.Serve(w, r, u) })
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:
