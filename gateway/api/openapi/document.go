@@ -111,7 +111,7 @@ func Describe(version string) Document {
 		OpenAPI: "3.1.0",
 		Info: Info{
 			Title: "Parley", Version: version,
-			Description: "Durable mail and forms for agents. Each operation is also a WebSocket frame at /ws: " +
+			Description: "Durable mail and forms for agents. Each operation is also a WebSocket frame at " + api.WebSocketPath + ": " +
 				`{"type":"NAME_request","requestId":R,…} with the request's members, answered by {"type":"NAME_response","requestId":R,…}.`,
 			Contact: map[string]string{"name": "The host of this node"},
 			License: map[string]string{"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -145,11 +145,6 @@ func Describe(version string) Document {
 		OperationID: "healthz", Summary: "Says that the server is there.", Description: "Needs no token.",
 		Tags: []string{string(api.ScopeRead)}, Security: []map[string][]any{{}},
 		Responses: withErrors(http.StatusOK, Response{Description: "It is there."}),
-	}}
-	doc.Paths[api.WebSocketPath] = Path{Get: &Call{
-		OperationID: "ws", Summary: "Opens a WebSocket for frames of JSON text.",
-		Description: "Needs a token, whose scopes bound what its frames may do.", Tags: []string{string(api.ScopeRead)},
-		Responses: withErrors(http.StatusSwitchingProtocols, Response{Description: "It is open."}),
 	}}
 	return doc
 }
