@@ -36,11 +36,12 @@ var imports = map[string][]string{
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport", "internal/natsauth"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
 	"actors/peers/window":        {"capabilities"},
+	"actors/trace":               {".", "capabilities", "events"},
 	"actors/view":                {".", "capabilities", "events"},
 	"actors/runtime":             {".", "capabilities", "events"},
 	"actors/runtime/acp":         {".", "capabilities", "events", "mailbox/rule", "actors/runtime"},
@@ -84,7 +85,7 @@ var imports = map[string][]string{
 	"gateway/ws":                {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd", "gateway/mux"},
 
 	"cmd/parley": {
-		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
+		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/trace", "actors/view",
 		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/webhook", "gateway/client", "gateway/mcp", "gateway/qr",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/natsauth",

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"parley"
+	"parley/actors/trace"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -286,6 +287,9 @@ func (b *mailboxActor) release(fn func(error)) { b.node.journal.Release(b.last, 
 
 // announce notifies the waiters for events once the events are durable.
 func (b *mailboxActor) announce(evs []events.Event) {
+	if b.node.trace != nil {
+		b.traceSteps(evs)
+	}
 	for _, e := range evs {
 		if form, ended := endOf(e); ended {
 			b.notifyWaiters(form)
@@ -301,6 +305,31 @@ func (b *mailboxActor) announce(evs []events.Event) {
 	if b.node.changed.has(b.reg.id) {
 		b.release(func(error) { b.node.changed.notify(b.reg.id, none{}) })
 	}
+}
+
+// traceSteps records the spans of events once they are durable.
+func (b *mailboxActor) traceSteps(evs []events.Event) {
+	for _, e := range evs {
+		form, ok := trace.FormOf(e)
+		if !ok {
+			continue
+		}
+		step := trace.StepOf(b.reg.id, b.isHome(form), e)
+		b.release(func(lost error) {
+			if lost == nil {
+				b.node.trace.Record(step)
+			}
+		})
+	}
+}
+
+// isHome reports whether the mailbox is the home of a form. It looks only while somebody receives spans.
+func (b *mailboxActor) isHome(form capabilities.ID) bool {
+	if b.node.trace == nil {
+		return false
+	}
+	m, err := b.formOf(form)
+	return err == nil && m.Form.From == b.reg.id
 }
 
 // endOf returns the form that an event ends.
@@ -321,12 +350,16 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 		return
 	}
 	outcome, err := b.outcome(form)
+	began, isHome := b.node.now().Std(), b.isHome(form)
 	b.release(func(lost error) {
 		if lost != nil {
 			err = lost
 		}
 		for _, w := range waiting {
 			w.put(result[view.Outcome]{outcome, err})
+		}
+		if b.node.trace != nil && err == nil && isHome {
+			b.node.trace.Record(trace.Told(b.reg.id, form, began))
 		}
 	})
 }

@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"parley"
 	"parley/actors/keys"
 	"parley/actors/peers"
 	"parley/actors/runtime"
+	"parley/actors/trace"
 	"parley/actors/transport"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -34,6 +36,7 @@ type Node struct {
 	id      capabilities.NodeID
 	host    capabilities.ID
 	journal *persistence.Journal
+	trace   *trace.Recorder    // nil if nobody receives spans
 	lease   *persistence.Lease // nil if no other process can reach the journal
 	ids     *capabilities.Source
 	secrets *keys.SecretBox
@@ -130,7 +133,10 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 }
 
 // start makes the host if there is none, and resumes the node's work from its log.
-func (n *Node) start(key nkeys.KeyPair) error {
+func (n *Node) start(key nkeys.KeyPair) (err error) {
+	if n.trace, err = trace.New(n.o.Spans, n.id, n.o.Name, n.o.Clock); err != nil {
+		return err
+	}
 	for id := range n.journal.Mailboxes() {
 		n.host = id // the host is the oldest agent
 		break
@@ -384,6 +390,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.registry.saveLast(ctx)
 		err = errors.Join(err, n.journal.Close(ctx), giveUpLease(n, ctx))
 		n.registry.end()
+		n.trace.Close(ctx)
 	})
 	return err
 }
@@ -427,6 +434,9 @@ type Options struct {
 	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
 	Programs   ProgramDefaults  // what holds for all of them
 	TakeOver   bool             // the process runs only the node: processes that programs leave become its children, and are ended
+
+	// Spans, if set, receives spans of OpenTelemetry about the forms of the node.
+	Spans sdktrace.SpanExporter
 
 	// Retention is the age at which commits are archived, where that frees enough. Zero, the default, archives nothing.
 	Retention time.Duration

@@ -19,6 +19,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/trace"
 	"parley/cmd/parley/proc"
 	"parley/cmd/parley/shell"
 	"parley/gateway"
@@ -286,8 +287,13 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	spans, err := trace.Exporter(ctx, env.lookup, log)
+	if err != nil {
+		return err
+	}
 	waited := false
 	o := actors.Options{
+		Spans:  spans,
 		Quotas: agents, PeerQuotas: peers,
 		Folder: string(env.options.state), Name: s.name, URL: s.nats, Access: s.natsAccess, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
 		Standby: func() { waited = true; markStandby(env, log) }, Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
