@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -182,4 +183,55 @@ func TestSecondProcessOfAFolderIsRefused(t *testing.T) {
 	open(t, o)
 	_, err := Open(t.Context(), o)
 	wantCode(t, err, parley.AlreadyRunning)
+}
+
+// TestJournalWaitsForItsStream opens a journal on a server that does not have it yet, as a server of a cluster may report
+// while it starts. The journal was durable, so it is not created again, and it is not lost.
+func TestJournalWaitsForItsStream(t *testing.T) {
+	e := startExternal(t)
+	o := e.options(t)
+	j := openEventually(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 5)
+	closeJournal(t, j)
+	e.kill()
+	whole := e.folder
+	e.folder = t.TempDir()
+	e.start(t)
+
+	opened, looks := make(chan error, 1), make(chan struct{}, 1)
+	o.Log = slog.New(warnings{slog.NewTextHandler(t.Output(), nil), func(message string) {
+		if message == "the server does not have the journal yet" {
+			signal(looks)
+		}
+	}})
+	go func() {
+		var err error
+		j, err = Open(t.Context(), o)
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("opened without its stream: %v", err)
+	case <-looks:
+	}
+	e.kill()
+	e.folder = whole
+	e.start(t)
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeJournal(t, j) })
+	w.check(t, j)
+}
+
+// warnings is a handler that also calls fn with each message.
+type warnings struct {
+	slog.Handler
+	fn func(message string)
+}
+
+func (w warnings) Handle(ctx context.Context, r slog.Record) error {
+	w.fn(r.Message)
+	return w.Handler.Handle(ctx, r)
 }

@@ -212,7 +212,7 @@ func streamConfig(o *Options) jetstream.StreamConfig {
 
 // openStream finds the stream. If there is none, it creates one, but only if the mark shows that there never was one.
 func (l *link) openStream(ctx context.Context, mark Mark) (jetstream.StreamState, error) {
-	state, found, err := l.findStream(ctx)
+	state, found, err := l.awaitStream(ctx, mark)
 	if err != nil || found {
 		return state, err
 	}
@@ -227,6 +227,26 @@ func (l *link) openStream(ctx context.Context, mark Mark) (jetstream.StreamState
 	}
 	state, _, err = l.findStream(ctx)
 	return state, err
+}
+
+// awaitStream is findStream for a stream that the mark shows to exist. An external server that starts may report for a
+// while that it has none.
+func (l *link) awaitStream(ctx context.Context, mark Mark) (state jetstream.StreamState, found bool, err error) {
+	began := time.Now()
+	for said := false; ; said = true {
+		state, found, err = l.findStream(ctx)
+		if err != nil || found || l.server != nil || mark.Number == 0 || time.Since(began) > serverStart {
+			return state, found, err
+		}
+		if !said {
+			l.o.Log.Warn("the server does not have the journal yet", "within", serverStart)
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return state, false, context.Cause(ctx)
+		}
+	}
 }
 
 // findStream looks for the stream. It refuses a stream that cannot be a whole journal.
