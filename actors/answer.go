@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"parley"
@@ -170,6 +169,9 @@ func votedOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, erro
 	}
 	if o.Votes != nil {
 		o.Votes.Waiting, o.Votes.Own = nil, view.VoteStands
+		if !f.IsOpen() {
+			o.Votes.Own = view.VoteCounted
+		}
 		for i := range o.Votes.Cast {
 			o.Votes.Cast[i].ByName = ""
 		}
@@ -177,11 +179,22 @@ func votedOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, erro
 	return o, nil
 }
 
-// queryVote returns the outcome of a form, or the agent's vote if the form is open.
-type queryVote struct{ form capabilities.ID }
+// querySettled returns what became of a settlement: the outcome of the form that it ended, or the vote as which it counts.
+// Otherwise, the status is empty. The home may have told already that it counts.
+type querySettled struct {
+	settle mailbox.SettleForm
+	counts bool
+}
 
-func (m queryVote) handle(b *mailboxActor) (view.Outcome, error) {
-	return settledOutcome(b, m.form, b.reg.id)
+func (m querySettled) handle(b *mailboxActor) (view.Outcome, error) {
+	f, err := b.formOf(m.settle.Form)
+	switch {
+	case err != nil || !m.counts && !f.Form.Took(m.settle):
+		return view.Outcome{}, err
+	case m.settle.Reason != events.Withdrawn && f.Form.EndedBy(m.settle.Answer):
+		return settledOutcome(b, m.settle.Form, b.reg.id)
+	}
+	return votedOutcome(b, m.settle.Form, b.reg.id)
 }
 
 // Withdraw takes back the agent's vote on a form that is open. It reports whether the withdrawal is queued: then it is
@@ -328,8 +341,12 @@ func (w *remoteSettlement) awaitOutcome(ctx context.Context, at capabilities.Tim
 	defer timer.Stop()
 	select {
 	case r := <-ended:
-		if r.err == nil {
+		switch {
+		case r.err != nil:
+		case w.hasEnded(r.value) || r.value.Votes == nil:
 			return r.value, nil
+		default: // it was cast before, and the ack was lost
+			return w.query(ctx, true)
 		}
 	case <-timer.C:
 	case <-ctx.Done():
@@ -354,7 +371,16 @@ func (w *remoteSettlement) awaitVote(ctx context.Context, ended <-chan result[vi
 	case <-ctx.Done():
 		return view.Outcome{}, errEnded(ctx)
 	}
-	return call(ctx, w.agent, queryVote{w.settle.Form})
+	return w.query(ctx, true)
+}
+
+// hasEnded reports whether the settlement has ended the form with an outcome. The withdrawal of a vote ends none.
+func (w *remoteSettlement) hasEnded(o view.Outcome) bool {
+	return o.Settlement == w.settle.Answer && w.settle.Reason != events.Withdrawn
+}
+
+func (w *remoteSettlement) query(ctx context.Context, counts bool) (view.Outcome, error) {
+	return call(ctx, w.agent, querySettled{w.settle, counts})
 }
 
 // queue records the settlement in the agent's log, and waits up to homePatience for its result. It calls recorded once
@@ -374,7 +400,7 @@ func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.O
 		if err != nil {
 			return view.Outcome{}, err
 		}
-		return call(ctx, w.agent, queryVote{w.settle.Form})
+		return w.query(ctx, true)
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -392,33 +418,20 @@ func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	if f := msg.Form; f.IsOpen() {
-		if f.QueuedAnswer == nil { // a withdrawal was sent before, and the ack was lost
-			return view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}, nil
-		}
+	if f := msg.Form; !f.Took(m.settle) {
 		return view.Outcome{Status: view.StatusAnswering, Form: f.ID, Promise: f.Promise, By: b.reg.id, ByName: "SELF", At: f.QueuedAnswer.Date}, nil
 	}
-	return b.outcomeOf(msg.Form, true) // it was sent before, and the ack was lost
+	return querySettled{settle: m.settle}.handle(b) // it was sent before, and the ack was lost
 }
 
-// queryWithdrawn reports whether the vote of a settlement was taken back before its form ended.
-type queryWithdrawn struct{ settle mailbox.SettleForm }
-
-func (m queryWithdrawn) handle(b *mailboxActor) (bool, error) {
-	f, err := b.formOf(m.settle.Form)
-	return err == nil && f.Form.IsWithdrawn(b.reg.id, m.settle.Answer), err
-}
-
-// ownOutcome returns the outcome of a form, or an error if another settlement has ended it, unless the vote was taken back
-// before that.
+// ownOutcome returns the outcome of a form. If another settlement has ended it, that is this vote if it was cast, or taken
+// back, before that. Otherwise it is an error.
 func (w *remoteSettlement) ownOutcome(ctx context.Context, r result[view.Outcome]) (view.Outcome, error) {
-	if r.err == nil && w.settle.Reason == events.Withdrawn {
-		if done, err := call(ctx, w.agent, queryWithdrawn{w.settle}); done || err != nil {
-			return r.value, err
-		}
-	}
-	if r.err != nil || r.value.Settlement == w.settle.Answer {
+	if r.err != nil || w.hasEnded(r.value) {
 		return r.value, r.err
+	}
+	if o, err := w.query(ctx, false); err != nil || o.Status != "" {
+		return o, err
 	}
 	code := map[view.FormStatus]parley.Code{
 		view.StatusAnswered: parley.AlreadyAnswered, view.StatusDeclined: parley.AlreadyDeclined, view.StatusExpired: parley.AlreadyExpired,
@@ -431,57 +444,4 @@ func (w *remoteSettlement) ownOutcome(ctx context.Context, r result[view.Outcome
 		by = "its deadline"
 	}
 	return view.Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
-}
-
-// settlements are the settlements that are being sent to forms homed on other nodes. There is at most one of an agent
-// and form, so each gets its own result.
-type settlements struct {
-	mu  sync.Mutex
-	now map[formKey]*sending
-}
-
-// sending is a settlement that is being sent.
-type sending struct {
-	since capabilities.Time
-	over  chan struct{} // closed when it is sent or kept
-}
-
-func newSettlements() *settlements { return &settlements{now: map[formKey]*sending{}} }
-
-// begin blocks until nothing else is being sent to a form. Done ends the turn that begins then; further calls do
-// nothing. Before, if not zero, is when the settlement that it waited for began. After homePatience it returns the
-// error of an expired context.
-func (s *settlements) begin(ctx context.Context, p formKey, now capabilities.Time) (done func(), before capabilities.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, homePatience)
-	defer cancel()
-	for {
-		other := s.enter(p, now)
-		if other == nil {
-			return sync.OnceFunc(func() { s.leave(p) }), before, nil
-		}
-		before = other.since
-		select {
-		case <-other.over:
-		case <-ctx.Done():
-			return nil, before, ctx.Err()
-		}
-	}
-}
-
-// enter begins to send a settlement, or returns the one that is being sent.
-func (s *settlements) enter(p formKey, now capabilities.Time) *sending {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if other := s.now[p]; other != nil {
-		return other
-	}
-	s.now[p] = &sending{since: now, over: make(chan struct{})}
-	return nil
-}
-
-func (s *settlements) leave(p formKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.now[p].over)
-	delete(s.now, p)
 }

@@ -366,3 +366,56 @@ type Async struct{ agent *Agent }
 
 // Async returns the agent's calls that report their results to functions.
 func (a *Agent) Async() Async { return Async{a} }
+
+// settlements are the settlements that are being sent to forms homed on other nodes. There is at most one of an agent
+// and form, so each gets its own result.
+type settlements struct {
+	mu  sync.Mutex
+	now map[formKey]*sending
+}
+
+// sending is a settlement that is being sent.
+type sending struct {
+	since capabilities.Time
+	over  chan struct{} // closed when it is sent or kept
+}
+
+func newSettlements() *settlements { return &settlements{now: map[formKey]*sending{}} }
+
+// begin blocks until nothing else is being sent to a form. Done ends the turn that begins then; further calls do
+// nothing. Before, if not zero, is when the settlement that it waited for began. After homePatience it returns the
+// error of an expired context.
+func (s *settlements) begin(ctx context.Context, p formKey, now capabilities.Time) (done func(), before capabilities.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, homePatience)
+	defer cancel()
+	for {
+		other := s.enter(p, now)
+		if other == nil {
+			return sync.OnceFunc(func() { s.leave(p) }), before, nil
+		}
+		before = other.since
+		select {
+		case <-other.over:
+		case <-ctx.Done():
+			return nil, before, ctx.Err()
+		}
+	}
+}
+
+// enter begins to send a settlement, or returns the one that is being sent.
+func (s *settlements) enter(p formKey, now capabilities.Time) *sending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.now[p]; other != nil {
+		return other
+	}
+	s.now[p] = &sending{since: now, over: make(chan struct{})}
+	return nil
+}
+
+func (s *settlements) leave(p formKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.now[p].over)
+	delete(s.now, p)
+}

@@ -23,7 +23,7 @@ func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	if err != nil {
 		return nil, err
 	}
-	if m.Form.EndedBy(c.Answer.Answer) || c.Answer.Reason == events.Withdrawn && m.Form.IsWithdrawn(s.ID, c.Answer.Answer) {
+	if m.Form.Took(c.Answer) {
 		return nil, nil
 	}
 	if err := mayDraft(s, m); err != nil {
@@ -283,7 +283,7 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	if f.From != s.ID || !f.mayAnswer(c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
 	}
-	if f.EndedBy(c.Answer) || f.Votes.Knows(c.Answer) {
+	if f.Took(c) {
 		return nil, nil // its acknowledgement was lost
 	}
 	if err := f.checkOpen(c.By, now); err != nil {

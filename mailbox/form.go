@@ -106,6 +106,14 @@ func (f *Form) EndedBy(answer capabilities.ID) bool {
 	return f.Ended != nil && f.Ended.Answer == answer
 }
 
+// Took reports whether a settlement has had its effect: it ended the form, is a vote that was cast, or took one back.
+func (f *Form) Took(c SettleForm) bool {
+	if c.Reason == events.Withdrawn {
+		return f.IsWithdrawn(c.By, c.Answer)
+	}
+	return f.EndedBy(c.Answer) || f.Votes.Knows(c.Answer)
+}
+
 // endedForOthers returns the error for a form that ended, as it is shown to other agents. It has none of this agent's
 // numbers and names.
 func (f *Form) endedForOthers() error {
