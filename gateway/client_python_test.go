@@ -15,8 +15,8 @@ import (
 	"parley/gateway/api/openapi"
 )
 
-// TestPythonMatchesOperations holds the Python client's knowledge of the operations to their table.
-func TestPythonMatchesOperations(t *testing.T) {
+// TestPythonDeclarationsMatchOperations holds the Python client's knowledge of the operations to their table.
+func TestPythonDeclarationsMatchOperations(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("client", "python", "parley", "operations.py")
 	text := []byte(pythonOperations(openapi.Describe("test")))
@@ -36,7 +36,7 @@ func TestPythonMatchesOperations(t *testing.T) {
 
 const pythonHead = `"""The operations of a node: their requests and responses, and which of them change nothing.
 
-Written from the node's table of operations by a test, TestPythonMatchesOperations: not by hand.
+Written from the node's table of operations by a test, TestPythonDeclarationsMatchOperations: not by hand.
 """
 
 from __future__ import annotations

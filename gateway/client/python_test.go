@@ -3,7 +3,9 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,5 +233,29 @@ not waited for
 `; got != want {
 			t.Errorf("over %s:\n%swant\n%s", url, got, want)
 		}
+	}
+}
+
+// TestPythonOverTLS has the certificate of the node's proxy checked.
+func TestPythonOverTLS(t *testing.T) {
+	slowPython(t)
+	h, host, _ := openTest(t)
+	pass := openCuttingProxy(t, h.address, "")
+	secure := httptest.NewTLSServer(pass)
+	t.Cleanup(secure.Close)
+	token, other := tokenOf(t, host), hostToken(t, host)
+	if err := startPython(t, "tests/cycles.py", secure.URL, token, "1", "1", other).cmd.Wait(); err == nil {
+		t.Error("it takes a certificate that nobody has signed")
+	}
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", path)
+	if got := strings.Count(startPython(t, "tests/cycles.py", secure.URL, token, "20", "4", other).ends(t), "cycle"); got != 20 {
+		t.Errorf("%d cycles, want 20", got)
+	}
+	if sockets, plain := pass.sockets.Load(), pass.plain.Load(); sockets != 1 || plain != 0 {
+		t.Errorf("%d connections and %d calls by HTTP, want 1 and 0", sockets, plain)
 	}
 }

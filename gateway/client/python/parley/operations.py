@@ -1,6 +1,6 @@
 """The operations of a node: their requests and responses, and which of them change nothing.
 
-Written from the node's table of operations by a test, TestPythonMatchesOperations: not by hand.
+Written from the node's table of operations by a test, TestPythonDeclarationsMatchOperations: not by hand.
 """
 
 from __future__ import annotations
