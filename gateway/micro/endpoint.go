@@ -133,18 +133,23 @@ func (e *endpoint) answer(to string, body *bytes.Buffer) error {
 	return nil // the operation was performed in any case
 }
 
-// refuse sends an error: in the headers of micro services, with its status of HTTP, and in full as the body.
+// refuse sends an error.
 func (e *endpoint) refuse(r *nats.Msg, err error) {
+	if err := e.service.conn.PublishMsg(refusal(r.Reply, err)); err != nil {
+		e.service.unanswered(e.operation.Name, err)
+	}
+}
+
+// refusal returns the message for an error: in the headers of micro services, with its status of HTTP, and in full as the
+// body.
+func refusal(to string, err error) *nats.Msg {
 	f := api.Shown(err)
 	body, err := json.Marshal(api.Failure{Error: f})
 	if err != nil {
 		body = nil // the headers say enough
 	}
-	err = e.service.conn.PublishMsg(&nats.Msg{Subject: r.Reply, Data: body, Header: nats.Header{
+	return &nats.Msg{Subject: to, Data: body, Header: nats.Header{
 		micro.ErrorHeader:     {string(f.Code) + ": " + sanitize.Line(f.Message)},
 		micro.ErrorCodeHeader: {strconv.Itoa(api.HTTPStatus(f.Code))},
-	}})
-	if err != nil {
-		e.service.unanswered(e.operation.Name, err)
-	}
+	}}
 }

@@ -89,13 +89,13 @@ func TestEndlessListingEnds(t *testing.T) {
 		_, _ = w.Write([]byte(text)) // the error is that of a client that has gone away
 	})
 	s := openStore(t, "s3://logs/x").(*s3)
-	s.most = 5000
+	s.most, s.pages.most = 1500, 256<<10
 	if names, err := s.List(t.Context(), "node"); !errors.Is(err, errTooMany) {
 		t.Errorf("%d names, %v", len(names), err)
 	}
 	server.spoilWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		_, err := w.Write([]byte(listed + "<Contents><Key>"))
-		for key := bytes.Repeat([]byte("x"), 1<<20); err == nil && r.Context().Err() == nil; { // one key, for ever
+		for key := bytes.Repeat([]byte("x"), 64<<10); err == nil && r.Context().Err() == nil; { // one key, without an end
 			_, err = w.Write(key)
 		}
 	})

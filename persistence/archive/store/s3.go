@@ -25,6 +25,7 @@ type s3 struct {
 	client         *minio.Client
 	bucket, prefix string // the prefix is empty or ends with a slash
 	most           int    // names of a listing
+	pages          *boundedPages
 }
 
 // Bounds of a listing, against a server that goes on for ever.
@@ -36,14 +37,17 @@ const (
 // errTooMany reports a listing that is longer than the reader accepts.
 var errTooMany = errors.New("the listing is longer than it should be")
 
-// boundedPages is a transport that ends pages of listings after maxListedBytes.
-type boundedPages struct{ http.RoundTripper }
+// boundedPages is a transport that ends pages of listings after some bytes.
+type boundedPages struct {
+	http.RoundTripper
+	most int
+}
 
 // RoundTrip implements http.RoundTripper.
-func (b boundedPages) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *boundedPages) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.RoundTripper.RoundTrip(r)
 	if err == nil && r.URL.Query().Has("list-type") {
-		resp.Body = &boundedPage{resp.Body, maxListedBytes}
+		resp.Body = &boundedPage{resp.Body, b.most}
 	}
 	return resp, err
 }
@@ -89,6 +93,7 @@ func openS3(place string) (Store, error) {
 	if err != nil {
 		return nil, parley.Refuse(parley.InvalidArgument, "the archive at %s%s cannot be used: %v", s3Scheme, place, err)
 	}
+	pages := &boundedPages{transport, maxListedBytes}
 	client, err := minio.New(at.Host, &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
 			&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
@@ -96,7 +101,7 @@ func openS3(place string) (Store, error) {
 		Secure:     at.Scheme == "https",
 		Region:     cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
 		MaxRetries: attempts,
-		Transport:  boundedPages{transport},
+		Transport:  pages,
 	})
 	if err == nil {
 		err = s3utils.CheckValidBucketName(bucket)
@@ -104,7 +109,7 @@ func openS3(place string) (Store, error) {
 	if err != nil {
 		return nil, parley.Refuse(parley.InvalidArgument, "the archive at %s%s cannot be used: %v", s3Scheme, place, err)
 	}
-	return &s3{client: client, bucket: bucket, prefix: prefix, most: maxListed}, nil
+	return &s3{client: client, bucket: bucket, prefix: prefix, most: maxListed, pages: pages}, nil
 }
 
 // String implements Store.
