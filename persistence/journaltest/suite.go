@@ -62,6 +62,7 @@ func Run(t *testing.T, make func(t *testing.T) Log) {
 		"order": (*fixture).testOrder, "release of settled positions": (*fixture).testSettled, "reads at versions": (*fixture).testReads,
 		"reopening": (*fixture).testReopening, "failure": (*fixture).testFailure, "commit in doubt": (*fixture).testInDoubt,
 		"close": (*fixture).testClose, "second writer": (*fixture).testRival,
+		"snapshots": (*fixture).testSnapshots, "parts of snapshots": (*fixture).testParts, "snapshot in doubt": (*fixture).testSnapshotInDoubt,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{t: t, log: make(t), versions: map[byte]uint64{}}
