@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 
 	"parley"
@@ -119,4 +120,28 @@ func TestEditedCallMakesNoRule(t *testing.T) {
 			t.Fatalf("allowed is %q, answered %q", result.Input, edited)
 		}
 	})
+}
+
+// TestDecisionIsOfTheShownCall reads an approval as a decision about the call that it shows, and about others. Only the
+// first allows anything, and only by the host.
+func TestDecisionIsOfTheShownCall(t *testing.T) {
+	agent, host := capabilities.ID{ULID: ulid.ULID{15: 1}}, capabilities.ID{ULID: ulid.ULID{15: 2}}
+	s := &mailbox.State{ID: agent, Profile: mailbox.Profile{Host: host}}
+	answered := func(by capabilities.ID) *mailbox.Form {
+		return &mailbox.Form{
+			FormRequested: &events.FormRequested{Kind: events.Approval, From: agent, Title: "shell", Description: `{"command":"ls"}`},
+			Answered:      &events.FormAnswered{By: by, Values: capabilities.Record(map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)})},
+		}
+	}
+	if !s.ApprovalResult(answered(host), mailbox.DigestCall("shell", `{"command":"ls"}`)).Allowed {
+		t.Error("the call that was shown is not allowed")
+	}
+	for _, other := range [][2]string{{"shell", `{"command":"ls -l"}`}, {"terminal", `{"command":"ls"}`}, {"", ""}} {
+		if s.ApprovalResult(answered(host), mailbox.DigestCall(other[0], other[1])).Allowed {
+			t.Errorf("%q is allowed, and was not shown", other)
+		}
+	}
+	if s.ApprovalResult(answered(host), "").Allowed || s.ApprovalResult(answered(agent), mailbox.DigestCall("shell", `{"command":"ls"}`)).Allowed {
+		t.Error("no call, or one that the agent decided itself, is allowed")
+	}
 }
