@@ -435,7 +435,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
 	}
 	e.Route, e.Votes = v.route(f), v.votes(f)
-	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering && f.Votes.Of(v.state.ID) == nil
+	e.AnswerNeeded = e.Received && f.NeedsAnswer(v.state.ID)
 	if f.IsOpen() {
 		return nil
 	}

@@ -60,6 +60,12 @@ func (f *Form) Schema() (*form.Schema, error) {
 	return c, nil
 }
 
+// NeedsAnswer reports whether an open form waits for the answer of an agent that received it: the agent has not voted, and
+// has no answer on its way.
+func (f *Form) NeedsAnswer(by capabilities.ID) bool {
+	return f.IsOpen() && f.QueuedAnswer == nil && f.Votes.Of(by) == nil
+}
+
 // answerSchema returns the schema that an answer has to fit. It is made of compiled, or without that of the form's
 // fields. A request is answered with any value that has a name.
 func (f *Form) answerSchema(compiled *form.Schema) (*form.Schema, error) {

@@ -208,7 +208,7 @@ func (l *Mail) Counts() (Counts, error) {
 	}
 	c := Counts{Snoozed: len(l.snoozed), Done: l.tally.Done, Unread: l.tally.Unread, All: int(l.Len())}
 	for n := range l.waiting.From(0) {
-		if e := l.index.At(n); !e.Is(index.Dismissed) && !e.Is(index.Snoozed) && l.live[n].Form.QueuedAnswer == nil {
+		if e := l.index.At(n); !e.Is(index.Dismissed) && !e.Is(index.Snoozed) && l.live[n].Form.NeedsAnswer(l.self) {
 			c.Pending++
 		}
 	}
