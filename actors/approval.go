@@ -26,6 +26,11 @@ type Approval struct {
 	Attended bool              `json:"attended,omitempty"` // ask only if a follower of the recipient's mail is present
 	Origin   *events.Origin    `json:"-"`                  // of an approval asked in a dialect
 	Editable bool              `json:"editable,omitempty"` // the asker makes the call with the EditedInput of the outcome
+
+	Remind   []events.Delay       // as in Ask
+	Escalate []mailbox.Escalation // as in Ask; only with Need
+	Need     uint32               // so many principals have to agree, and the host is one of them (default 1)
+	NoVeto   bool                 // as in Ask; the host's denial always ends the approval
 }
 
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
@@ -37,7 +42,10 @@ func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, err
 }
 
 func (ask Approval) command() mailbox.RequestApproval {
-	return mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin, Editable: ask.Editable}
+	return mailbox.RequestApproval{
+		To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin, Editable: ask.Editable,
+		Remind: ask.Remind, Escalate: ask.Escalate, Need: ask.Need, NoVeto: ask.NoVeto,
+	}
 }
 
 // requestPermission asks for permission, or finds an earlier request for the same call. If the approval is open, it adds the

@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // voteOn answers a form as an agent.
@@ -120,5 +121,41 @@ func TestWithdrawalWhileHomeIsUnreachable(t *testing.T) {
 	}
 	if o := voteOn(t, b.Host(), ref); o.Status != view.StatusAnswered {
 		t.Fatalf("the new vote: %+v", o)
+	}
+}
+
+// TestApprovalNeedsHostAndAnother asks for a call that two have to allow. It may be made once the host and the host of
+// another node have allowed it.
+func TestApprovalNeedsHostAndAnother(t *testing.T) {
+	t.Parallel()
+	a, b, _ := openThreeNodes(t)
+	fae := guest(t, a.Node, "fae")
+	input := `{"command":"ls"}`
+	p, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: input, Need: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := capabilities.FormID(p.Form)
+	if err := a.Host().Forward(t.Context(), ref, "b"); err != nil {
+		t.Fatal(err)
+	}
+	awaitMessage(t, b.Host(), p.Form)
+	decide := func(h *Agent) Decided {
+		return h.Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", input), Decision: mailbox.Once}})[0]
+	}
+	if d := b.Host().Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", `{}`), Decision: mailbox.Once}})[0]; parley.CodeOf(d.Err) != parley.InvalidArgument {
+		t.Fatalf("another call than the one that was shown: %+v", d)
+	}
+	if d := decide(b.Host()); d.Err != nil || d.Outcome.Status != view.StatusVoted {
+		t.Fatalf("the vote of another: %+v", d)
+	}
+	if m, err := fae.Message(t.Context(), ref); err != nil || len(m.Votes.Waiting) != 1 || m.Votes.Waiting[0].ID != a.Host().id {
+		t.Fatalf("the asker's approval: %+v, %v", m.Votes, err)
+	}
+	if d := decide(a.Host()); d.Err != nil || d.Outcome.Status != view.StatusAnswered {
+		t.Fatalf("the host's decision: %+v", d)
+	}
+	if allowed, o, err := fae.AwaitApproval(t.Context(), ref); err != nil || !allowed || o.Digest != mailbox.DigestCall("shell", input) {
+		t.Fatalf("the call: %t, %+v, %v", allowed, o, err)
 	}
 }

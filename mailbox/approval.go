@@ -35,12 +35,15 @@ const (
 const maxInput = 256 << 10
 
 // approvalFields returns the fields of every approval. The form shows the tool as its title and the input as its
-// description. A form never changes, so the decision is about the call that was shown.
-func approvalFields() []events.Field {
+// description. A form never changes, so the decision is about the call that was shown. One that several decide on makes
+// no rule, by which a single one would decide on later calls.
+func approvalFields(several bool) []events.Field {
+	options := []events.Option{{Value: Deny, Label: "Deny"}, {Value: Once, Label: "Once"}}
+	if !several {
+		options = append(options, events.Option{Value: Always, Label: "Always"}, events.Option{Value: Never, Label: "Never"})
+	}
 	return []events.Field{
-		{Name: decisionField, Label: "Decision", Type: events.Buttons, Required: true, Options: []events.Option{
-			{Value: Deny, Label: "Deny"}, {Value: Once, Label: "Once"}, {Value: Always, Label: "Always"}, {Value: Never, Label: "Never"},
-		}},
+		{Name: decisionField, Label: "Decision", Type: events.Buttons, Required: true, Options: options},
 		{Name: reasonField, Label: "Reason", Type: events.Textarea},
 	}
 }
@@ -77,6 +80,25 @@ type RequestApproval struct {
 	Origin   *events.Origin // of an approval asked in a dialect; nil for none
 	Key      string
 	Editable bool // the asker makes the call with the input that was allowed, whichever that is
+	Remind   []events.Delay
+	Escalate []Escalation // only with Need
+	Need     uint32       // so many principals have to agree, and the host is one of them; 0 is 1
+	NoVeto   bool         // a denial by another than the host does not settle the approval alone
+}
+
+// several reports whether more than one has to agree.
+func (c RequestApproval) several() bool { return c.Need > 1 }
+
+// checkRoute refuses an approval that the agent's host does not decide on, alone or with others.
+func (c RequestApproval) checkRoute(s *State, to capabilities.ID) error {
+	switch {
+	case len(c.Escalate) > 0 && !c.several():
+		return parley.Refuse(parley.InvalidArgument, "the agent's host alone allows a call: an escalation needs two that agree, or more").
+			WithHint("ask with a need of 2")
+	case c.several() && to != s.Profile.Host:
+		return parley.Refuse(parley.InvalidArgument, "a call that %d have to agree on is asked of the agent's host, which has to be one of them", c.Need)
+	}
+	return nil
 }
 
 // Form returns the approval as a form.
@@ -86,8 +108,9 @@ func (c RequestApproval) Form() RequestForm {
 		to = capabilities.NameHost
 	}
 	return RequestForm{
-		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(),
-		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: true, folder: c.Folder, editable: c.Editable,
+		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(c.several()),
+		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: !c.several(), folder: c.Folder, editable: c.Editable && !c.several(),
+		Remind: c.Remind, Escalate: c.Escalate, Need: c.Need, NoVeto: c.NoVeto,
 	}
 }
 
@@ -103,12 +126,20 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	}
 	read := rule.Read(rule.Call{Tool: c.Tool, Input: c.Input, Folder: c.Folder})
 	made := s.Rules.ruling(c.Tool, read, now)
-	if len(made.by) > 0 {
+	if len(made.by) > 0 && !(c.several() && s.Rules.Allows(made.by[0])) { // what one has always allowed is not agreed on
 		return made.events(c), nil
 	}
 	evs, err := c.Form().decide(s, now, ids)
 	if err != nil || len(evs) == 0 {
 		return evs, err
+	}
+	if asked, ok := evs[0].(*events.FormRequested); ok {
+		if err := c.checkRoute(s, asked.To); err != nil {
+			return nil, err
+		}
+	}
+	if c.several() {
+		return evs, nil
 	}
 	return c.offer(s, evs, read, made.stale)
 }
@@ -140,16 +171,23 @@ type ApprovalResult struct {
 }
 
 // ApprovalResult returns the decision about a call that the agent asked about in a form. Only the agent's host allows a
-// call, and only the call that was shown. The answer of any other agent allows nothing.
+// call, and only the call that was shown. The answer of any other agent allows nothing, unless the host agreed to it by its
+// vote.
 func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 	if f.Kind != events.Approval || f.From != s.ID || f.Answered == nil || f.Digest() != call {
 		return ApprovalResult{}
 	}
 	var v ApprovalResult
 	v.Decision, v.Reason = ReadDecision(f.Answered.Values)
-	v.Allowed = f.Answered.By == s.Profile.Host && (v.Decision == Once || v.Decision == Always)
+	v.Allowed = f.isAgreed(s.Profile.Host, f.Answered.By, events.VoteOutcome(v.Decision)) && (v.Decision == Once || v.Decision == Always)
 	v.Input = EditedInput(f.Answered.Values)
 	return v
+}
+
+// isAgreed reports whether an agent is for the outcome of an answer by another: it is its own, or its vote is alike.
+func (f *Form) isAgreed(host, by capabilities.ID, o events.VoteOutcome) bool {
+	v := f.Votes.Of(host)
+	return by == host || v != nil && v.Outcome == o && v.Digest == f.questionDigest()
 }
 
 // Digest returns the digest of the call that an approval shows; "" if the form is no approval.

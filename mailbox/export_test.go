@@ -47,7 +47,7 @@ func (l *Mail) OriginKeys() int { return len(l.origins) }
 func (r *PeerDirectory) IntroducedBy(node capabilities.NodeID) int { return r.introducedBy(node) }
 
 // ApprovalFields is approvalFields.
-func ApprovalFields() []events.Field { return approvalFields() }
+func ApprovalFields() []events.Field { return approvalFields(false) }
 
 // Recount counts what an agent uses and what its mailbox holds for senders, but for the bytes of a day.
 func Recount(s *State, messages []*Message) (own Amounts, senders map[capabilities.ID]Amounts) {

@@ -223,7 +223,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	asked := Form{FormRequested: e, comment: f.comment}
 	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
-	note("editable", a.Kind != events.Approval || !f.isForHost(s) || a.editable == IsEditable(f.Fields))
+	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
 	return differs

@@ -412,10 +412,23 @@ func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capab
 		decision, reason := ReadDecision(a.Values)
 		v.Outcome, v.Note = events.VoteOutcome(decision), parley.Shown(reason, maxReason/4)
 	}
-	if f.Votes.Settles(f.Route, v, f.left(v)) {
+	if f.settles(v, s.Profile.Host) {
 		return settled
 	}
 	return []events.Event{&v}
+}
+
+// settles reports whether a vote ends the form, which needs several. Without the agent's host, others do not allow its
+// call: the host may deny it alone, and has to agree.
+func (f *Form) settles(v events.VoteCast, host capabilities.ID) bool {
+	ends := f.Votes.Settles(f.Route, v, f.left(v))
+	switch {
+	case f.Kind != events.Approval:
+		return ends
+	case vote.Denies(v.Outcome):
+		return ends || v.By == host
+	}
+	return ends && f.isAgreed(host, v.By, v.Outcome)
 }
 
 // questionDigest returns the digest of the question as it is now, or of the call that an approval shows.
@@ -428,11 +441,12 @@ func (f *Form) questionDigest() events.Hash {
 }
 
 // Waiting returns the agents whose vote is still to come, at the form's home. One that has handed the form on is not
-// waited for, though it may answer.
+// waited for, though it may answer. An approval waits for the agent's host, whom it was put to, all the same.
 func (f *Form) Waiting() []capabilities.ID {
 	return slices.DeleteFunc(slices.Clone(f.Holders), func(h capabilities.ID) bool {
 		voted := func(v events.VoteCast) bool { return isRemote(h, f.From.Node) && v.By.Node == h.Node }
-		return h == f.From || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || slices.ContainsFunc(f.Forwarded, func(e events.FormForwarded) bool { return e.By == h })
+		handedOn := func(e events.FormForwarded) bool { return e.By == h && (f.Kind != events.Approval || h != f.To) }
+		return h == f.From || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || slices.ContainsFunc(f.Forwarded, handedOn)
 	})
 }
 

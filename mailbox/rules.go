@@ -156,7 +156,7 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 		return evs, nil
 	}
 	offered := &events.RulesOffered{Form: asked.ID, Folder: c.Folder, Wider: call.Offers()}
-	fields := approvalFields()
+	fields := approvalFields(false)
 	if stale != nil {
 		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
 			parley.Quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
@@ -193,7 +193,7 @@ func offeredField(o *events.RulesOffered) events.Field {
 // isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
 // may also offer rules and an end of them, take another input, and explain why an old rule does not apply.
 func isApproval(fields []events.Field, here bool) bool {
-	want := approvalFields()
+	want := approvalFields(len(fields) > 0 && len(fields[0].Options) == 2)
 	if !here || len(fields) < len(want) {
 		return slices.EqualFunc(fields, want, sameQuestion)
 	}

@@ -35,15 +35,23 @@ func approveCommand(env *environment) *cobra.Command {
 		timeout  duration
 		noWait   bool
 		editable bool
+		remind   []string
+		escalate []string
+		votes    voteOptions
 	)
 	c := &cobra.Command{
 		Use:   "approve TOOL INPUT",
 		Short: "Ask for permission to call a tool",
 		Long: `Asks the agent's host whether a tool may be called with an input, a JSON document, and waits. A standing rule
 answers at once. Rules are for calls in one folder. Allowed is exit status 0; denied is NOT_PERMITTED. With --editable
-the call may be allowed with another input, which is printed: that is the call to make then.`,
+the call may be allowed with another input, which is printed: that is the call to make then.
+
+With --need 2 the call needs the host and another that agree: one to whom the host has forwarded the question, or to whom
+it is escalated. No standing rule allows such a call, and none is made of it. One denial ends it, or with --no-veto the
+host's, and the one after which too few are left.`,
 		Example: `  parley approve shell '{"command":"git push"}' --as fae && git push
-  parley approve shell '{"command":"git push"}' --as fae --no-wait`,
+  parley approve shell '{"command":"git push"}' --as fae --no-wait
+  parley approve shell '{"command":"git push"}' --as fae --need 2 --remind 10m --escalate 1h:ops`,
 		Args: exactly("TOOL", "INPUT"),
 	}
 	f := c.Flags()
@@ -52,10 +60,16 @@ the call may be allowed with another input, which is printed: that is the call t
 	f.Var(&deadline, "deadline", "it expires then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
 	f.Var(&timeout, "timeout", "wait so `long` at most; the question stays")
 	f.BoolVar(&editable, "editable", false, "make the call with the input that is allowed, which may be another one")
+	routeFlags(c, &remind, &escalate)
+	votes.needFlags(c)
 	f.BoolVar(&noWait, "no-wait", false, "print the form's ID and do not wait")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !json.Valid([]byte(args[1])) {
 			return usage(c, "the input is no JSON document")
+		}
+		reminders, steps, err := routeOf(c, remind, escalate)
+		if err != nil {
+			return err
 		}
 		var asked view.Permission
 		where, err := filepath.Abs(folder)
@@ -67,6 +81,7 @@ the call may be allowed with another input, which is printed: that is the call t
 		}
 		err = env.call(c.Context(), "approve", api.ApproveRequest{
 			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at), Editable: editable,
+			Remind: reminders, Escalate: steps, Need: votes.need, Veto: votes.veto(),
 		}, &asked)
 		switch {
 		case err != nil:

@@ -442,7 +442,7 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 
 // printDecision prints the outcome of a decision on a call.
 func printDecision(ctx context.Context, env *environment, which permission, how decision, o view.Outcome) error {
-	if o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
+	if !slices.Contains([]view.FormStatus{view.StatusAnswered, view.StatusAnswering, view.StatusVoted}, o.Status) {
 		return outcomeError(o)
 	}
 	done := decidedCall{Outcome: o, Number: which.Number, Decision: how.choice, Call: which.call()}
@@ -463,6 +463,9 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 		}
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule, env.screen())
+		}
+		if v := o.Votes; o.Status == view.StatusVoted && v != nil {
+			text += fmt.Sprintf("\n   %d of %d agree; the call waits for the others", v.Have, v.Need)
 		}
 		if o.Status == view.StatusAnswering {
 			text += "\n   the decision is kept, and goes to the agent's node when that can be reached"

@@ -82,8 +82,7 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 	c.Flags().StringArrayVar(&fieldArgs, "field", nil, "a field as `name:label`; may be repeated")
 	c.Flags().StringVar(&fieldFile, "fields", "", "JSON list of fields in a `file`, or - for standard input")
 	c.Flags().StringVar(&title, "title", "", "a `title` above the description")
-	c.Flags().StringArrayVar(&remind, "remind", nil, "remind who may answer after a `time`, as 1h; may be repeated")
-	c.Flags().StringArrayVar(&escalate, "escalate", nil, "let another agent answer too after a time, as `4h:ops`; may be repeated")
+	routeFlags(c, &remind, &escalate)
 	votes.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		fields, err := formFields(env, c, fieldArgs, fieldFile)
@@ -114,9 +113,13 @@ type voteOptions struct {
 	noVeto, noSelf bool
 }
 
-func (v *voteOptions) flags(c *cobra.Command) {
+func (v *voteOptions) needFlags(c *cobra.Command) {
 	c.Flags().Uint32Var(&v.need, "need", 0, "wait until so many hosts have answered, as `2` (default 1)")
 	c.Flags().BoolVar(&v.noVeto, "no-veto", false, "one decline does not end the form, with --need")
+}
+
+func (v *voteOptions) flags(c *cobra.Command) {
+	v.needFlags(c)
 	c.Flags().BoolVar(&v.noSelf, "no-self", false, "refuse answers by agents of the asker's own host")
 }
 
@@ -126,6 +129,12 @@ func (v *voteOptions) veto() *bool {
 		return nil
 	}
 	return new(false)
+}
+
+// routeFlags adds the flags that routeOf reads.
+func routeFlags(c *cobra.Command, remind, escalate *[]string) {
+	c.Flags().StringArrayVar(remind, "remind", nil, "remind who may answer after a `time`, as 1h; may be repeated")
+	c.Flags().StringArrayVar(escalate, "escalate", nil, "let another agent answer too after a time, as `4h:ops`; may be repeated")
 }
 
 // routeOf reads the flags --remind and --escalate.

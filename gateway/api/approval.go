@@ -6,6 +6,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 )
 
 // ApproveRequest asks whether a tool may be called with an input, any JSON value.
@@ -19,6 +20,10 @@ type ApproveRequest struct {
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
 	Attended  bool              `json:"attended,omitempty"` // ask only if a client follows the mail of the recipient
 	Editable  bool              `json:"editable,omitempty"` // the agent makes the call with the editedInput of the outcome, if that has one
+	Remind    []events.Delay    `json:"remind,omitempty"`   // as in form
+	Escalate  []Escalation      `json:"escalate,omitempty"` // as in form; only with need
+	Need      uint32            `json:"need,omitempty"`     // so many hosts have to allow the call once, the agent's own among them (default 1)
+	Veto      *bool             `json:"veto,omitempty"`     // with need: one denial ends it (default true); that of the agent's own host always does
 }
 
 // MaxDecisions bounds the decisions of one decide_many.

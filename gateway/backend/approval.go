@@ -26,6 +26,7 @@ func checkApproval(r api.ApproveRequest) error {
 func approvalOf(r api.ApproveRequest) actors.Approval {
 	return actors.Approval{
 		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Key: r.Key, Deadline: r.Deadline, Attended: r.Attended, Editable: r.Editable,
+		Remind: r.Remind, Escalate: stepsOf(r.Escalate), Need: r.Need, NoVeto: r.Veto != nil && !*r.Veto,
 	}
 }
 

@@ -152,15 +152,19 @@ func (b *Backend) readAnswer(ctx context.Context, p api.Principal, r api.Request
 // askOf returns the ask of a request.
 func askOf(r api.FormRequest) (actors.Ask, error) {
 	fields, err := r.Fields.List(form.ParseFields)
-	var steps []mailbox.Escalation
-	for _, e := range r.Escalate {
-		steps = append(steps, mailbox.Escalation(e))
-	}
 	return actors.Ask{
 		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: fields,
 		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
-		Remind: r.Remind, Escalate: steps, Need: r.Need, NoVeto: r.Veto != nil && !*r.Veto, NoSelf: r.NoSelf,
+		Remind: r.Remind, Escalate: stepsOf(r.Escalate), Need: r.Need, NoVeto: r.Veto != nil && !*r.Veto, NoSelf: r.NoSelf,
 	}, err
+}
+
+// stepsOf returns the escalations of a request.
+func stepsOf(all []api.Escalation) (steps []mailbox.Escalation) {
+	for _, e := range all {
+		steps = append(steps, mailbox.Escalation(e))
+	}
+	return steps
 }
 
 // answerOf returns the answer of a request.

@@ -19,6 +19,11 @@ type Approval struct {
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Attended bool            `json:"attended,omitempty"` // do not ask if nobody follows the mail of the recipient
 	Editable bool            `json:"editable,omitempty"` // the agent makes the call with Decision.Input
+
+	Remind   []Delay      `json:"remind,omitempty"` // as in Form
+	Escalate []Escalation `json:"escalate,omitempty"`
+	Need     uint32       `json:"need,omitempty"` // so many hosts have to allow the call, the agent's own among them; 0 is 1
+	Veto     *bool        `json:"veto,omitempty"` // with Need: one denial ends it; nil is true
 }
 
 // permitted is the node's response to an approval.

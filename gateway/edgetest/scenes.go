@@ -110,6 +110,12 @@ func approvals() []scene {
 		{operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"always"}]}`},
 		{name: "the same call", operation: "approve", by: "bob", request: call},
 		{operation: "list_rules", by: "bob", request: `{}`, keep: map[string]string{"rule": "rules.0.rule"}},
+		{name: "an escalation of a call that the host alone allows", operation: "approve", by: "bob", request: `{"tool":"Bash","input":{},"escalate":[{"after":"1h","to":"@self"}]}`, code: parley.InvalidArgument},
+		{name: "a call that two allow", operation: "approve", by: "bob", request: `{"tool":"Bash","input":{"command":"make"},"need":2,"remind":["1h"]}`, keep: map[string]string{"form": "form"}},
+		{name: "that call as a message", by: "host", shape: true, operation: "get_message", request: `{"id":"$form"}`, keep: map[string]string{"digest": "digest"}},
+		{name: "a rule where two allow", operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"always"}]}`},
+		{name: "the vote of one", operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"once"}]}`, shape: true},
+		{name: "the denial of one", operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"deny"}]}`, shape: true},
 		{operation: "limit_rule", by: "host", request: `{"agent":"$bob","rule":"$rule","until":"2100-01-01T00:00:00Z"}`},
 		{operation: "remove_rule", by: "host", request: `{"agent":"$bob","rule":"$rule"}`},
 	}

@@ -257,6 +257,11 @@ func (a *approval) Button(value string) button {
 	return b
 }
 
+// MayRule reports whether a decision may make a rule. It makes none where several decide.
+func (a *approval) MayRule() bool {
+	return slices.ContainsFunc(a.Decision.Choices, func(c choice) bool { return c.Value == mailbox.Always })
+}
+
 // ends returns the control with the end of a rule; "" if there is none.
 func (a *approval) ends() string {
 	if a.Until == nil {

@@ -3,6 +3,7 @@ package mailboxtest
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -185,4 +186,17 @@ func (v *Harness) Withdraw(as string, home capabilities.ID, c mailbox.WithdrawVo
 		return v.Decide(v.NameOf[home], c)
 	}
 	return v.Decide(v.NameOf[home], v.ToRemote(as, mailbox.OutboxItem{Kind: events.OutboxWithdrawal, To: home}, c))
+}
+
+// route sets the route of a form by the arguments of a command.
+func (v *Harness) route(a *mailbox.RequestForm, arg func(string) string) {
+	need, _ := strconv.ParseUint(cmp.Or(arg("need"), "0"), 10, 32)
+	a.Need, a.NoVeto, a.NoSelf = uint32(need), arg("veto") == "no", arg("self") == "no"
+	for in := range strings.FieldsFuncSeq(arg("remind"), func(r rune) bool { return r == ',' }) {
+		a.Remind = append(a.Remind, v.delay(in))
+	}
+	for in := range strings.FieldsFuncSeq(arg("escalate"), func(r rune) bool { return r == ',' }) {
+		after, to, _ := strings.Cut(in, ":")
+		a.Escalate = append(a.Escalate, mailbox.Escalation{After: v.delay(after), To: to})
+	}
 }

@@ -225,7 +225,12 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		n, _ := strconv.Atoi(arg("grant"))
 		return mailbox.RevokeCapability{Grant: v.States[arg("as")].Grants.All()[n].ID}
 	case "approve":
-		return mailbox.RequestApproval{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key"), Editable: arg("editable") == "yes"}
+		var r mailbox.RequestForm
+		v.route(&r, arg)
+		return mailbox.RequestApproval{
+			To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key"), Editable: arg("editable") == "yes",
+			Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, NoVeto: r.NoVeto,
+		}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return mailbox.RemoveRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, By: v.States[cmp.Or(arg("by"), "host")].ID}
@@ -266,15 +271,7 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 		}
 		a.Deadline = v.Now.Add(dur)
 	}
-	need, _ := strconv.ParseUint(cmp.Or(arg("need"), "0"), 10, 32)
-	a.Need, a.NoVeto, a.NoSelf = uint32(need), arg("veto") == "no", arg("self") == "no"
-	for in := range strings.FieldsFuncSeq(arg("remind"), func(r rune) bool { return r == ',' }) {
-		a.Remind = append(a.Remind, v.delay(in))
-	}
-	for in := range strings.FieldsFuncSeq(arg("escalate"), func(r rune) bool { return r == ',' }) {
-		after, to, _ := strings.Cut(in, ":")
-		a.Escalate = append(a.Escalate, mailbox.Escalation{After: v.delay(after), To: to})
-	}
+	v.route(&a, arg)
 	if strings.HasPrefix(strings.TrimSpace(fields), "[") {
 		parsed, err := form.ParseFields([]byte(fields))
 		if err != nil {

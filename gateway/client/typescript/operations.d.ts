@@ -49,12 +49,16 @@ export interface ApproveRequest {
   /** A time in UTC, with milliseconds. */
   deadline?: string;
   editable?: boolean;
+  escalate?: Array<Escalation>;
   folder?: string;
   /** Any JSON. */
   input: unknown;
   key?: string;
+  need?: number;
   recipient?: string;
+  remind?: Array<string>;
   tool: string;
+  veto?: boolean;
 }
 
 export interface ArchiveJournalRequest {
