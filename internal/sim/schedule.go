@@ -110,7 +110,7 @@ var weights = [kinds]int{
 var faults = []kind{stepLose, stepDouble, stepTimeout, stepGiveUp, stepCut, stepCrash, stepFull, stepClock, stepSnapshot, stepPanic, stepBadFlush, stepQuota, stepRefuse}
 
 // steps is the length of a schedule.
-const steps = 1000
+const steps = 800
 
 // New returns the schedule of a seed.
 func New(seed uint64) Schedule {

@@ -16,7 +16,7 @@ var (
 )
 
 // fixed is the number of schedules of an ordinary run. All rare states occur in them.
-const fixed = 500
+const fixed = 450
 
 // TestSchedules runs schedules one after another. A failure prints its seed, the fewest steps that show it, and what
 // happened in them. Put the steps into testdata, so that they are run for good.
