@@ -58,14 +58,15 @@ var imports = map[string][]string{
 	"internal/fuzz":       {},
 	"internal/sim":        {".", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form"},
 
-	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
+	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
 	"gateway/api":               {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":       {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":           {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api"},
-	"gateway/bridge":            {".", "actors/view", "capabilities", "gateway/api", "gateway/sanitize"},
+	"gateway/bridge":            {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/sanitize"},
 	"gateway/bridge/mail":       {".", "gateway/bridge"},
 	"gateway/bridge/ntfy":       {".", "gateway/bridge"},
 	"gateway/bridge/push":       {".", "gateway/bridge"},
+	"gateway/bridge/slack":      {".", "events", "gateway/api", "gateway/bridge"},
 	"gateway/call":              {"capabilities"},
 	"gateway/bridge/bridgetest": {"internal/eventually"},
 	"gateway/bridge/webhook":    {".", "capabilities", "gateway/bridge"},
@@ -86,7 +87,7 @@ var imports = map[string][]string{
 
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/trace", "actors/view",
-		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/webhook", "gateway/client", "gateway/mcp", "gateway/qr",
+		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/client", "gateway/mcp", "gateway/qr",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/natsauth",
 	},

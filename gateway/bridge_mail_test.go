@@ -109,6 +109,8 @@ func TestMailOfAmendedFormStaysInThread(t *testing.T) {
 		header, _ := m.read(sent)
 		if i == 0 {
 			first = header.Get("Message-Id")
+		} else if header.Get("Message-Id") == first {
+			continue // the restart was before the node had heard that the server took it
 		} else if got := header.Get("References"); got != first || header.Get("In-Reply-To") != first {
 			t.Errorf("mail %d refers to %q, want %q", i, got, first)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/mail"
 	"parley/gateway/bridge/ntfy"
+	"parley/gateway/bridge/slack"
 	"parley/gateway/bridge/webhook"
 	"parley/gateway/httpd"
 )
@@ -108,7 +110,7 @@ func CheckBridge(c bridge.Config) error {
 	if c.Kind == pushKind {
 		return parley.Refuse(parley.InvalidArgument, "a browser is added on the page that it shows").WithHint("parley open, then Devices")
 	}
-	_, err := receiverOf(c)
+	_, err := receiverOf(c, nil)
 	return err
 }
 
@@ -133,11 +135,11 @@ func (s *Server) receiverOf(c bridge.Config) (bridge.Receiver, error) {
 	if c.Kind == pushKind {
 		return s.devices.receiver(c)
 	}
-	return receiverOf(c)
+	return receiverOf(c, s.log)
 }
 
 // receiverOf returns the receiver of a bridge. It refuses with INVALID_ARGUMENT settings that it cannot have.
-func receiverOf(c bridge.Config) (bridge.Receiver, error) {
+func receiverOf(c bridge.Config, log *slog.Logger) (bridge.Receiver, error) {
 	network, err := bridge.ParseNetwork(c.Network)
 	if err != nil {
 		return nil, err
@@ -151,8 +153,12 @@ func receiverOf(c bridge.Config) (bridge.Receiver, error) {
 		return &ntfy.Ntfy{Server: server, Topic: topic, Token: c.Token, Client: bridge.Client(network)}, err
 	case "mail":
 		return mailOf(c, network)
+	case "slack":
+		return slack.New(slack.Options{
+			URL: c.URL, Tokens: c.Token, Key: c.Key, Users: c.Users, Client: bridge.Client(network), Dial: bridge.Dialer(network).DialContext, Log: log,
+		})
 	}
-	return nil, parley.Refuse(parley.InvalidArgument, "unknown kind of bridge %s", parley.Quoted(c.Kind, 40)).WithHint("kinds are mail, ntfy and webhook")
+	return nil, parley.Refuse(parley.InvalidArgument, "unknown kind of bridge %s", parley.Quoted(c.Kind, 40)).WithHint("kinds are mail, ntfy, slack and webhook")
 }
 
 // mailOf returns the receiver of a bridge of kind mail.

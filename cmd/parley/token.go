@@ -21,6 +21,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/bridge"
+	"parley/gateway/bridge/slack"
 	"parley/gateway/bridge/webhook"
 	"parley/gateway/qr"
 )
@@ -221,11 +222,12 @@ func writeRedirect(env *environment, link string) (path string, err error) {
 func bridgeCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bridge",
-		Short: "Tell a phone, a browser, a person by mail, or a web server of the host's open forms",
+		Short: "Tell a phone, a browser, a person by mail, a Slack channel or a web server of the host's open forms",
 		Long: `Tells a receiver of each open form of the node's host, and of how it ended. An approval has buttons that answer
 it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
 		Example: `  parley bridge add ntfy https://ntfy.example/my-secret-topic --address https://node.example
   parley bridge add mail smtps://mail.example --from parley@example.org --to me@example.org --login me --token-file password
+  parley bridge add slack https://team.slack.com/archives/C0123ABCDEF --token-file tokens
   parley bridge add webhook https://ops.example/parley --name ops
   parley bridge list
   parley bridge drop ops`,
@@ -270,7 +272,7 @@ func bridgeAddCommand(env *environment) *cobra.Command {
 	var tokenFile string
 	c := &cobra.Command{
 		Use:   "add KIND URL",
-		Short: "Add a bridge: mail with a mail server's address, ntfy with a topic's, or webhook with a web server's",
+		Short: "Add a bridge: mail with a mail server's address, ntfy with a topic's, slack with a channel's, or webhook with a web server's",
 		Long: `Adds a bridge. Whoever reads a topic of ntfy may press its buttons: choose a name that nobody guesses, or a server
 of your own. The same goes for the links in a mail. The buttons lead to --address, where the receiver reaches this
 node; by default that is the address on which it listens. A webhook is signed with a new key, and the key that checks
@@ -278,6 +280,9 @@ it is printed.
 
 Mail goes to smtps://HOST, or smtp://HOST with STARTTLS. Both check the server's certificate. Only a server on this
 machine (--network machine) may be without.
+
+Slack takes the link of a channel, and two tokens: that of the app for Socket Mode (xapp-) and that of its bot (xoxb-),
+each on a line of the file. docs/bridges.md has the rest.
 
 All users of a machine see the arguments of every process: give tokens and passwords with --token-file, by standard
 input, or in PARLEY_TOKEN.`,
@@ -298,6 +303,9 @@ input, or in PARLEY_TOKEN.`,
 					return err
 				}
 			}
+			if b.Kind == "slack" {
+				b.Key = slack.NewKey()
+			}
 			if err := gateway.CheckBridge(b); err != nil {
 				return err
 			}
@@ -311,6 +319,7 @@ input, or in PARLEY_TOKEN.`,
 	c.Flags().StringVar(&b.Token, "token", "", "the `token` itself. All users of the machine can see it: prefer --token-file")
 	c.Flags().StringVar(&b.From, "from", "", "of mail: the sender's `address`")
 	c.Flags().StringVar(&b.To, "to", "", "of mail: the recipient's `address`")
+	c.Flags().StringSliceVar(&b.Users, "user", nil, "of slack: a `user` who may answer, as U0123ABCDEF (default: all who see the channel)")
 	c.Flags().StringVar(&b.Login, "login", "", "of mail: the `name` at the server")
 	return c
 }

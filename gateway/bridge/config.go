@@ -14,17 +14,18 @@ import (
 
 // Config is a bridge of a node, as its file of settings has it.
 type Config struct {
-	Name    string `json:"name"`
-	Kind    string `json:"kind"`
-	URL     string `json:"url"`
-	Network string `json:"network,omitempty"` // the nearest in which the receiver may be; default public
-	Address string `json:"address,omitempty"` // of the node, for its receivers
-	Key     string `json:"key,omitempty"`     // by which a webhook is signed
-	Token   string `json:"token,omitempty"`   // of the receiver's server, or a password
-	From    string `json:"from,omitempty"`    // of mail: the sender's address
-	To      string `json:"to,omitempty"`      // of mail: the recipient's address
-	Login   string `json:"login,omitempty"`   // of mail: the name at the server
-	Session string `json:"session,omitempty"` // ID of the session that added a browser
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"`
+	URL     string   `json:"url"`
+	Network string   `json:"network,omitempty"` // the nearest in which the receiver may be; default public
+	Address string   `json:"address,omitempty"` // of the node, for its receivers
+	Key     string   `json:"key,omitempty"`     // by which a webhook is signed, or the rights in buttons are sealed
+	Token   string   `json:"token,omitempty"`   // of the receiver's server, or a password
+	From    string   `json:"from,omitempty"`    // of mail: the sender's address
+	To      string   `json:"to,omitempty"`      // of mail: the recipient's address
+	Login   string   `json:"login,omitempty"`   // of mail: the name at the server
+	Users   []string `json:"users,omitempty"`   // of Slack: the users who may answer; none for all in the channel
+	Session string   `json:"session,omitempty"` // ID of the session that added a browser
 }
 
 // Receiver returns what differs if two bridges tell different receivers.
@@ -60,6 +61,9 @@ func (c Config) Check() error {
 	}
 	if c.Kind != "mail" && c.From+c.To+c.Login != "" {
 		return parley.Refuse(parley.InvalidArgument, "only a bridge of kind mail has --from, --to and --login")
+	}
+	if c.Kind != "slack" && len(c.Users) > 0 {
+		return parley.Refuse(parley.InvalidArgument, "only a bridge of kind slack has --user")
 	}
 	if s, ok := schemes[c.Kind]; ok {
 		_, err := parseURL(c.URL, s...)

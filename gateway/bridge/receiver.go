@@ -7,6 +7,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/sanitize"
 )
 
@@ -43,8 +44,9 @@ type Notice struct {
 	From     string
 	At       capabilities.Time
 	Deadline capabilities.Time
-	Page     string   // address of the node's pages; "" for none
-	Buttons  []Button // of an open approval
+	Page     string         // address of the node's pages; "" for none
+	Buttons  []Button       // of an open approval, or of a form that fits a Listener
+	Fields   []events.Field // of a form, if all that is shown of it is whole; else none
 
 	// Of a form that has ended.
 	Status string
@@ -52,11 +54,12 @@ type Notice struct {
 	Ended  capabilities.Time
 }
 
-// Button is an address that answers the form when something is posted to it, once.
+// Button answers the form once: by a post to its URL, or by a Listener with its secret.
 type Button struct {
 	Label   string
 	Outcome string
-	URL     string
+	URL     string // "" if the node has no address
+	Secret  string
 }
 
 // AnswerPath begins the addresses that answer a form by a right: the secret and the outcome follow.
@@ -67,6 +70,7 @@ func noticeOf(m *view.Message, base string) Notice {
 	n := Notice{
 		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(m.Title, maxTitle), Text: Cut(m.Description, maxText),
 		From: nameOf(m.FromName, m.From), At: m.Date, Deadline: m.Deadline, Status: string(view.StatusOpen),
+		Fields: fieldsOf(m),
 	}
 	if base != "" {
 		n.Page = base + "/"

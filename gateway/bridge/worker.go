@@ -71,6 +71,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	defer w.listen(ctx)()
 	changed := make(chan struct{}, 1)
 	defer agent.Mail().Watch(func() {
 		select {
@@ -222,7 +223,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 		return due
 	}
 	if !r.Ending {
-		n.Buttons = w.buttons(ctx, m, r)
+		n.Buttons = w.buttons(ctx, m, n, r)
 	}
 	r.Tries++
 	r.tried = true
@@ -270,17 +271,17 @@ func (w *Worker) send(ctx context.Context, n Notice, r *record) error {
 	return w.Receiver.Withdraw(ctx, n)
 }
 
-// buttons returns the buttons of an approval, with a right that is made for them. A right of an earlier process has a
+// labels are those of the buttons, by outcomes.
+var labels = map[string]string{"once": "Allow once", "deny": "Deny", "answer": "Answer…", "decline": "Decline"}
+
+// buttons returns the buttons of a form, with a right that is made for them. A right of an earlier process has a
 // secret that nobody knows any more, and is replaced.
-func (w *Worker) buttons(ctx context.Context, m *view.Message, r *record) []Button {
-	if m.Digest == "" || r.right != nil || w.Base() == "" {
+func (w *Worker) buttons(ctx context.Context, m *view.Message, n Notice, r *record) []Button {
+	outcomes := w.outcomes(m, n)
+	if r.right != nil || len(outcomes) == 0 {
 		return r.right
 	}
 	w.revoke(ctx, r)
-	outcomes := []string{"once", "deny"}
-	if !isWhole(m) { // nobody allows what they do not see
-		outcomes = outcomes[1:]
-	}
 	made, err := w.Backend.Call(ctx, w.Host, "grant_answer", api.Typed{Value: api.GrantAnswerRequest{
 		FormRef: api.RefTo(m.MessageID.String()), Outcomes: outcomes, Uses: 1, Name: w.Name,
 	}})
@@ -290,10 +291,13 @@ func (w *Worker) buttons(ctx context.Context, m *view.Message, r *record) []Butt
 	}
 	right := made.(view.AnswerRight)
 	r.Grant = right.Grant
-	at := w.Base() + AnswerPath + right.Secret + "/"
 	r.right = nil
 	for _, o := range outcomes {
-		r.right = append(r.right, Button{Label: map[string]string{"once": "Allow once", "deny": "Deny"}[o], Outcome: o, URL: at + o})
+		b := Button{Label: labels[o], Outcome: o, Secret: right.Secret}
+		if w.Base() != "" {
+			b.URL = w.Base() + AnswerPath + right.Secret + "/" + o
+		}
+		r.right = append(r.right, b)
 	}
 	return r.right
 }

@@ -100,7 +100,7 @@ func (h *Webhook) post(ctx context.Context, kind string, at capabilities.Time, n
 		Status: n.Status, By: n.By, Ended: n.Ended,
 	}}
 	for _, b := range n.Buttons {
-		p.Data.Buttons = append(p.Data.Buttons, button(b))
+		p.Data.Buttons = append(p.Data.Buttons, button{b.Label, b.Outcome, b.URL})
 	}
 	body, err := json.Marshal(p)
 	if err != nil {

@@ -1,0 +1,105 @@
+package bridge
+
+import (
+	"context"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+)
+
+// Listener is a receiver that hears itself what people press. It needs no address of the node for that.
+type Listener interface {
+	Receiver
+	// Listen has host answer what people press, until ctx ends.
+	Listen(ctx context.Context, host Host)
+	// Fits reports whether a form with fields can be answered at the receiver.
+	Fits(Notice) bool
+}
+
+// Host is the node, for a Listener.
+type Host interface {
+	// Form returns a form as it is now, without buttons.
+	Form(ctx context.Context, form string) (Notice, error)
+	// Answer answers a form by a right. A form that has ended is refused with the error that tells how.
+	Answer(ctx context.Context, with api.AnswerWithRequest) error
+}
+
+// host is the node of a worker.
+type host struct{ *Worker }
+
+// Form implements Host.
+func (h host) Form(ctx context.Context, form string) (Notice, error) {
+	ref, err := capabilities.ParseFormRef(form)
+	if err != nil {
+		return Notice{}, err
+	}
+	agent, err := h.Backend.Agent(ctx, h.Host, "")
+	if err != nil {
+		return Notice{}, err
+	}
+	m, err := agent.Message(ctx, ref)
+	if err != nil {
+		return Notice{}, err
+	}
+	return noticeOf(&m, h.Base()), nil
+}
+
+// Answer implements Host.
+func (h host) Answer(ctx context.Context, with api.AnswerWithRequest) error {
+	_, err := h.Backend.Call(ctx, h.Host, "answer_with", api.Typed{Value: with})
+	return err
+}
+
+// listen has a Listener listen. The function that it returns ends that.
+func (w *Worker) listen(ctx context.Context) (stop func()) {
+	l, ok := w.Receiver.(Listener)
+	if !ok {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Listen(ctx, host{w})
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// outcomes returns those of the buttons for a form; none where nobody can press them.
+func (w *Worker) outcomes(m *view.Message, n Notice) []string {
+	l, listens := w.Receiver.(Listener)
+	switch {
+	case !listens && w.Base() == "":
+	case m.Digest != "" && isWhole(m):
+		return []string{"once", "deny"}
+	case m.Digest != "": // nobody allows what they do not see
+		return []string{"deny"}
+	case listens && len(n.Fields) > 0 && l.Fits(n):
+		return []string{"answer", "decline"}
+	}
+	return nil
+}
+
+// fieldsOf returns the fields of a form, if all that is shown of it is whole and safe.
+func fieldsOf(m *view.Message) []events.Field {
+	if m.Type != "form" || !isWhole(m) {
+		return nil
+	}
+	for _, f := range m.Fields {
+		texts := []string{f.Name, f.Label, f.Help}
+		for _, o := range f.Options {
+			texts = append(texts, o.Value, o.Label, o.Description)
+		}
+		for _, text := range texts {
+			if Cut(text, maxText) != text {
+				return nil
+			}
+		}
+	}
+	return m.Fields
+}
