@@ -69,8 +69,13 @@ func (c Config) Check() error {
 		_, err := parseURL(c.URL, s...)
 		return err
 	}
-	u, err := parseURL(c.URL, "https", "http")
-	if err == nil && u.Scheme == "http" && network == Public {
+	return CheckReceiver(c.URL, network)
+}
+
+// CheckReceiver refuses with INVALID_ARGUMENT an address that no web server in a network may have.
+func CheckReceiver(address string, nearest Network) error {
+	u, err := parseURL(address, "https", "http")
+	if err == nil && u.Scheme == "http" && nearest == Public {
 		err = parley.Refuse(parley.InvalidArgument, "a receiver in the public network needs https").WithHint("--network private or machine is for one that is nearer")
 	}
 	return err

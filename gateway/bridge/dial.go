@@ -1,10 +1,13 @@
 package bridge
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"syscall"
 	"time"
@@ -84,6 +87,27 @@ func Client(nearest Network) *http.Client {
 		Transport:     &http.Transport{DialContext: Dialer(nearest).DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 16 << 10, IdleConnTimeout: time.Minute, MaxIdleConns: 4},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// WithoutAddress returns an error of a client without the address that it could not reach.
+func WithoutAddress(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// Post sends a request to a receiver. It returns nil if the receiver took it, and ErrGone if it wants no more. An error
+// does not tell the address, which may be a secret.
+func Post(client *http.Client, r *http.Request) error {
+	resp, err := client.Do(r)
+	if err != nil {
+		return WithoutAddress(err)
+	}
+	defer resp.Body.Close()                                     //nolint:errcheck // nothing in it is needed
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection is kept
+	return Taken(resp)
 }
 
 // Taken reads the status of a receiver's response: nil if it took what was sent, ErrGone if it wants no more.

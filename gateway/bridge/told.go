@@ -19,16 +19,14 @@ type told struct {
 
 // record is what was told of a form.
 type record struct {
-	Revision uint64            `json:"revision"`
-	Grant    capabilities.ID   `json:"grant,omitzero"` // of the right in the buttons
-	Told     bool              `json:"told"`           // the receiver took it
-	Mark     string            `json:"mark,omitempty"` // by which the receiver finds what it has taken of the form
-	Since    capabilities.Time `json:"since"`          // of the first try to tell this
-	Tries    int               `json:"tries"`
-	Ending   bool              `json:"ending,omitempty"` // the form has ended, and that is to be told
+	Revision uint64          `json:"revision"`
+	Grant    capabilities.ID `json:"grant,omitzero"`   // of the right in the buttons
+	Told     bool            `json:"told"`             // the receiver took it
+	Mark     string          `json:"mark,omitempty"`   // by which the receiver finds what it has taken of the form
+	Ending   bool            `json:"ending,omitempty"` // the form has ended, and that is to be told
+	Schedule
 
 	right []Button // with the secret, which is in no file
-	tried bool     // by this worker: the first try after a restart is at once
 }
 
 func readTold(path string) (*told, error) {

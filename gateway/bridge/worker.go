@@ -2,8 +2,6 @@ package bridge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"os"
@@ -15,25 +13,6 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 )
-
-// waits are the times between the tries to tell the same, over four days. The last try is the one after the last.
-var waits = []time.Duration{
-	5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour, 24 * time.Hour,
-}
-
-// next returns when something is tried again after so many tries, from the time of the first. The jitter of up to a tenth
-// follows from the key, so a restart changes no time. It reports false if there is no further try.
-func next(key string, since capabilities.Time, tries int) (capabilities.Time, bool) {
-	if tries > len(waits) {
-		return 0, false
-	}
-	at := since
-	for i, w := range waits[:tries] {
-		sum := sha256.Sum256([]byte(key + "/" + strconv.Itoa(i)))
-		at = at.Add(w + time.Duration(binary.BigEndian.Uint32(sum[:])%1000)*w/10_000)
-	}
-	return at, true
-}
 
 // Options configure a Worker.
 type Options struct {
@@ -144,7 +123,7 @@ func (w *Worker) round(ctx context.Context, agent api.Agent) (wake capabilities.
 				w.revoke(ctx, r)
 				mark = r.Mark
 			}
-			r = &record{Revision: m.AnswerRevision(), Since: w.now(), Mark: mark}
+			r = &record{Revision: m.AnswerRevision(), Schedule: Schedule{Since: w.now()}, Mark: mark}
 			w.told.Forms[id] = r
 		}
 		if !r.Told {
@@ -194,7 +173,7 @@ func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record)
 			return 0, w.told.write()
 		}
 		w.revoke(ctx, r)
-		*r = record{Revision: r.Revision, Since: w.now(), Mark: r.Mark, Ending: true}
+		*r = record{Revision: r.Revision, Schedule: Schedule{Since: w.now()}, Mark: r.Mark, Ending: true}
 	}
 	at := w.try(ctx, &m, r)
 	if r.Told {
@@ -212,21 +191,20 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 	n := noticeOf(m, w.Base())
 	n.Mark = r.Mark
 	n.Key = n.Form.ULID.String() + "." + strconv.FormatUint(r.Revision, 10) + "." + map[bool]string{false: "open", true: "ended"}[r.Ending]
-	due, more := next(n.Key, r.Since, r.Tries)
+	due, more := r.Due(n.Key, w.now())
 	if !more {
 		w.Log.Warn("a receiver has not taken what it was to be told, and is not told again", "bridge", w.Name, "form", n.Form.String())
 		r.Told = true
 		w.keep()
 		return 0
 	}
-	if r.Tries > 0 && due > w.now() && r.tried {
+	if due != 0 {
 		return due
 	}
 	if !r.Ending {
 		n.Buttons = w.buttons(ctx, m, n, r)
 	}
-	r.Tries++
-	r.tried = true
+	r.Begin()
 	if !w.keep() {
 		return w.now().Add(waits[0])
 	}
@@ -241,8 +219,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 		return 0
 	default:
 		w.Log.Warn("a receiver has not taken what it was told", "bridge", w.Name, "form", n.Form.String(), "try", r.Tries, "error", err)
-		at, _ := next(n.Key, r.Since, r.Tries)
-		return max(at, w.now()+1)
+		return r.After(n.Key, w.now())
 	}
 	w.keep()
 	return 0

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -97,11 +96,5 @@ func (r *Ntfy) publish(ctx context.Context, n bridge.Notice, p publication) erro
 	if r.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.Token)
 	}
-	resp, err := r.Client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()                                     //nolint:errcheck // nothing in it is needed
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection is kept
-	return bridge.Taken(resp)
+	return bridge.Post(r.Client, req)
 }

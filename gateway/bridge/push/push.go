@@ -3,10 +3,8 @@ package push
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -105,7 +103,7 @@ func (p *Push) send(ctx context.Context, n bridge.Notice, m message, urgency web
 		VAPIDPublicKey: p.Key.Public(), VAPIDPrivateKey: p.Key.secret(),
 	})
 	if err != nil {
-		return withoutAddress(err)
+		return bridge.WithoutAddress(err) // it is a secret of the browser
 	}
 	defer resp.Body.Close()                                     //nolint:errcheck // nothing in it is needed
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection is kept
@@ -113,15 +111,6 @@ func (p *Push) send(ctx context.Context, n bridge.Notice, m message, urgency web
 		return bridge.ErrGone
 	}
 	return bridge.Taken(resp)
-}
-
-// withoutAddress returns an error without the address of the subscription, which is a secret of the browser.
-func withoutAddress(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
-		return of.Err
-	}
-	return err
 }
 
 func deniesOf(all []answer) (some []answer) {

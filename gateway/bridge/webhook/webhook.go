@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -116,11 +115,5 @@ func (h *Webhook) post(ctx context.Context, kind string, at capabilities.Time, n
 	r.Header.Set("Webhook-Id", n.Key)
 	r.Header.Set("Webhook-Timestamp", stamp)
 	r.Header.Set("Webhook-Signature", "v1a,"+base64.StdEncoding.EncodeToString(ed25519.Sign(h.Key, []byte(signed))))
-	resp, err := h.Client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()                                     //nolint:errcheck // nothing in it is needed
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection is kept
-	return bridge.Taken(resp)
+	return bridge.Post(h.Client, r)
 }
