@@ -58,7 +58,7 @@ var imports = map[string][]string{
 	"internal/fuzz":       {},
 	"internal/sim":        {".", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form"},
 
-	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
+	"gateway":                   {".", "actors", "actors/connlimit", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
 	"gateway/api":               {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":       {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":           {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api"},
@@ -72,7 +72,7 @@ var imports = map[string][]string{
 	"gateway/bridge/webhook":    {".", "capabilities", "gateway/bridge"},
 	"gateway/client":            {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/mux", "internal/pack"},
 	"gateway/compat":            {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api"},
-	"gateway/a2a":               {".", "actors/view", "capabilities", "gateway/api", "gateway/exchange", "gateway/sanitize"},
+	"gateway/a2a":               {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/bridge", "gateway/exchange", "gateway/sanitize"},
 	"gateway/agui":              {".", "actors/view", "gateway/api", "gateway/exchange", "gateway/httpd", "gateway/sanitize"},
 	"gateway/exchange":          {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/sanitize"},
 	"gateway/httpd":             {".", "actors/connlimit", "gateway/api", "gateway/client"},

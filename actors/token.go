@@ -154,6 +154,21 @@ func authenticate(n *Node, ctx context.Context, prefix, text string, page []byte
 	return &Agent{node: n, id: agent, by: &t}, t, nil
 }
 
+// Resume returns the agent of a token that was shown before, acting by it, and the token. It refuses with UNAUTHENTICATED a
+// token that is no longer valid.
+func (n *Node) Resume(ctx context.Context, of events.TokenRef) (*Agent, Token, error) {
+	known, depth, err := n.standing(ctx, of)
+	if err == nil && depth == 0 {
+		err = parley.Refuse(parley.Unauthenticated, "the token is not good")
+	}
+	if err != nil {
+		return nil, Token{}, err
+	}
+	t := shownToken(of.Agent, known, n.now())
+	t.depth = depth - 1
+	return &Agent{node: n, id: of.Agent, by: &t}, t, nil
+}
+
 // standing returns a token and the length of its chain, itself included; 0 for no token. It refuses with
 // UNAUTHENTICATED if a token of the chain is not valid.
 func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox.Token, depth int, err error) {

@@ -19,6 +19,7 @@ import (
 func (s *Server) Describe(r *api.StatusResponse) {
 	r.Listen, r.Version, r.External = s.Address(), s.version, s.external
 	r.TLSCert, r.TLSKey, r.PlainHTTP = s.tls.Cert, s.tls.Key, s.tls.Plain
+	r.A2ANetwork = string(s.a2a.Network())
 	if s.service != nil {
 		r.Service = s.service.Address()
 	}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"parley"
+	"parley/events"
 	"parley/gateway/a2a"
 	"parley/gateway/api"
+	"parley/gateway/bridge"
 	"parley/gateway/httpd"
 )
 
@@ -73,6 +75,22 @@ func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 // baseOf returns the address by which a request reached this server.
 func (s *Server) baseOf(r *http.Request) string { return s.tls.scheme() + "://" + r.Host }
 
+// newA2A creates the server of the Agent2Agent protocol.
+func (s *Server) newA2A(o Options) error {
+	network, err := bridge.ParseNetwork(string(o.PushNetwork))
+	if err != nil {
+		return err
+	}
+	s.a2a, err = a2a.New(a2a.Options{
+		Version: o.Version, Pushes: o.Pushes, Network: network, Log: o.Log, Now: time.Now,
+		Resume: func(ctx context.Context, of events.TokenRef) (a2a.Client, error) {
+			p, err := s.backend.Resume(ctx, of)
+			return &toolUser{s, p}, err
+		},
+	})
+	return err
+}
+
 // serveCard serves the node's card of the Agent2Agent protocol to anybody.
 func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 	if !isRead(r.Method) {
@@ -80,7 +98,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a card is read with GET"), http.StatusMethodNotAllowed)
 		return
 	}
-	card, err := a2a.Card(s.baseOf(r), s.version)
+	card, err := s.a2a.Card(s.baseOf(r))
 	if err != nil {
 		s.fail(w, r, "card", err)
 		return

@@ -13,6 +13,7 @@ import (
 	"parley/gateway/a2a"
 	"parley/gateway/api"
 	"parley/gateway/backend"
+	"parley/gateway/bridge"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 	"parley/gateway/micro"
@@ -36,7 +37,10 @@ type Options struct {
 	Access   natsauth.Access // to that NATS system
 	Limits   api.Limits      // nil: the defaults
 	Bridges  string          // file with the settings of the bridges; "" for none
+	Pushes   string          // folder with the push configurations of A2A; "" for none
 	Log      *slog.Logger
+
+	PushNetwork bridge.Network // the nearest in which receivers of A2A may be; "" is public
 }
 
 // Server listens, and serves a node to its clients.
@@ -92,7 +96,9 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	if err := s.newTools(); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
-	s.a2a = a2a.New(o.Version)
+	if err := s.newA2A(o); err != nil {
+		return nil, fmt.Errorf("read the push configurations: %w", err)
+	}
 	s.metrics = newMetrics(s)
 	s.monitor = api.Monitor{Log: o.Log, Count: s.metrics.called}
 	s.draining, s.drain = context.WithCancel(context.Background())
@@ -161,6 +167,7 @@ func (s *Server) Serve() {
 	if s.devices.settings != "" {
 		s.serving.Go(func() { s.runBridges(s.draining, s.devices.settings) })
 	}
+	s.serving.Go(func() { s.a2a.Push(s.draining) })
 	s.serving.Go(func() { s.report(s.socket) })
 	if s.public != nil {
 		s.serving.Go(func() { s.report(s.public) })

@@ -17,6 +17,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/backend"
+	"parley/gateway/bridge"
 )
 
 // testServer is a node with its server. It can be closed and opened again.
@@ -28,7 +29,8 @@ type testServer struct {
 	tokens  map[string]string // by agent
 	clients map[string]*wsClient
 	limits  api.Limits
-	listen  string // "" means TCP too
+	listen  string         // "" means TCP too
+	network bridge.Network // of receivers of A2A
 	shut    bool
 }
 
@@ -57,6 +59,7 @@ func (h *testServer) open(change func(*Server)) {
 	}
 	server, err := Listen(node, Options{
 		Socket: filepath.Join(h.folder, "parley.sock"), Listen: cmp.Or(h.listen, "127.0.0.1:0"), Version: "test", Limits: h.limits, Log: slog.New(slog.DiscardHandler),
+		Pushes: filepath.Join(h.folder, "a2a-push"), PushNetwork: h.network,
 	})
 	if err != nil {
 		h.t.Fatal(err)

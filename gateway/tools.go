@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
@@ -79,6 +80,11 @@ type toolUser struct {
 
 // Identity implements mcp.Agent.
 func (u *toolUser) Identity() string { return u.principal.ID().String() }
+
+// Credential implements a2a.Client.
+func (u *toolUser) Credential() events.TokenRef {
+	return events.TokenRef{Agent: u.principal.ID(), Token: u.server.backend.SessionID(u.principal)}
+}
 
 // IsHost implements mcp.Client.
 func (u *toolUser) IsHost() bool { return u.principal.IsHost() }

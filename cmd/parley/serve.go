@@ -24,6 +24,7 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/gateway"
 	"parley/gateway/api"
+	"parley/gateway/bridge"
 	"parley/internal/natsauth"
 	"parley/mailbox"
 )
@@ -32,6 +33,7 @@ import (
 type serveOptions struct {
 	listen        string
 	tls           gateway.TLS
+	a2aNetwork    string
 	peerListen    string
 	peerPublic    string
 	nats          string
@@ -55,6 +57,7 @@ func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.tls.Cert, "tls-cert", "", "`file` with the certificate for --listen, in PEM")
 	f.StringVar(&s.tls.Key, "tls-key", "", "`file` with its key")
 	f.BoolVar(&s.tls.Plain, "plain-http", false, "listen in the clear also beyond this machine: something else protects the way")
+	f.StringVar(&s.a2aNetwork, "a2a-network", string(bridge.Public), "the nearest `network` in which a client of A2A may have its tasks' changes pushed: public, private or machine")
 	f.StringVar(&s.peerPublic, "peer-address", "", "with --peer-listen: `address` that other nodes are told instead, where the way there leads through another")
 	f.StringVar(&s.peerListen, "peer-listen", gateway.Off, "`address` on which other nodes reach this one; off for none, port 0 for a free one")
 	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
@@ -121,6 +124,9 @@ func (s *serveOptions) args() []string {
 	if s.tls.Plain {
 		args = append(args, "--plain-http")
 	}
+	if s.a2aNetwork != string(bridge.Public) {
+		args = append(args, "--a2a-network", s.a2aNetwork)
+	}
 	if s.peerPublic != "" {
 		args = append(args, "--peer-address", s.peerPublic)
 	}
@@ -174,6 +180,9 @@ func (s *serveOptions) keep(given *pflag.FlagSet, was api.StatusResponse) {
 	}
 	if !given.Changed("plain-http") {
 		s.tls.Plain = was.PlainHTTP
+	}
+	if !given.Changed("a2a-network") && was.A2ANetwork != "" {
+		s.a2aNetwork = was.A2ANetwork
 	}
 	if !given.Changed("peer-listen") && was.PeerListen != "" {
 		s.peerListen = was.PeerListen
@@ -244,6 +253,9 @@ the same state folder is refused.`,
 		}
 		if _, _, err := s.readQuotas(); err != nil {
 			return usage(c, "--quota: %s", parley.AsError(err).Message)
+		}
+		if _, err := bridge.ParseNetwork(s.a2aNetwork); err != nil {
+			return usage(c, "--a2a-network: %s", parley.AsError(err).Message)
 		}
 		if s.retention > 0 && s.nats != "" {
 			return usage(c, "--retention is for a journal in the state folder, and not for --nats")
@@ -324,7 +336,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
 		Socket: env.options.state.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Access: s.serviceAccess, Limits: s.limits.Limits, Log: log,
-		Bridges: env.options.state.bridges(),
+		Bridges: env.options.state.bridges(), Pushes: env.options.state.pushes(), PushNetwork: bridge.Network(s.a2aNetwork),
 	})
 	if err != nil {
 		return err

@@ -24,11 +24,20 @@
 // answers a form with one field. A refused answer leaves the task INPUT_REQUIRED, with the reasons in the status. Metadata
 // under the key Extension may name the form and revision that were shown, so that an answer meets no other question.
 //
+// # Push
+//
+// A push configuration has each state of a task posted to an address, by the client, schedule and network rules of package
+// bridge. Each is a file and a goroutine. It acts by the token that made it, and ends with that, or once the end of the
+// task was told.
+//
 // # Promises
 //
 // Promised: a task that was returned is on disk, and is the same after a restart. A caller sees its own tasks alone, and
 // has the rights and limits of its token. A repeated answer is applied once, if its node was not restarted meanwhile or
 // the answer names its form. Texts of others have invisible characters escaped.
+//
+// A receiver is told of each state that lasts until it takes it, in order and once, but perhaps again if the node ends
+// meanwhile. A dead one delays nobody.
 //
 // Not promised: a response that waits for the end of a task comes after 50 seconds at the latest, with the task as it is.
 // No history is kept but the first message.

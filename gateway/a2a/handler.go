@@ -20,6 +20,7 @@ import (
 type handler struct {
 	version  string
 	answered recent
+	pushes   *pushes // nil for none
 }
 
 // GetTask implements a2asrv.RequestHandler.
@@ -209,7 +210,7 @@ func (h *handler) GetExtendedAgentCard(ctx context.Context, r *a2a.GetExtendedAg
 	if err := c.Call(ctx, "fetch_agents", request, &seen); err != nil {
 		return nil, refusal(err)
 	}
-	card := cardOf(c.base, h.version, r.Tenant)
+	card := h.card(c.base, r.Tenant)
 	for _, a := range seen.Agents[:min(len(seen.Agents), maxTasks)] {
 		tenant := a.Name
 		if tenant == "" {

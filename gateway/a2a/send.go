@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -25,17 +26,36 @@ func (h *handler) take(ctx context.Context, r *a2a.SendMessageRequest) (e *excha
 		return nil, nil, wrong("there is no message")
 	case m.ID == "" || len(m.ID) > maxMessageID:
 		return nil, nil, wrong("a message has an ID of 1 to %d bytes", maxMessageID)
-	case r.Config != nil && r.Config.PushConfig != nil:
-		return nil, nil, a2a.ErrPushNotificationNotSupported
 	}
 	reply, err := replyOf(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if m.TaskID == "" {
+	if r.Config == nil || r.Config.PushConfig == nil {
+		return h.deliver(ctx, c, r, reply)
+	}
+	if err = h.checkPush(c, r.Config.PushConfig); err != nil { // before anything changes
+		return nil, nil, err
+	}
+	var known string // what the client knows of a task that was there before
+	if m.TaskID != "" {
+		if e, err = exchange.Find(ctx, c, string(m.TaskID)); err != nil {
+			return nil, nil, refusal(err)
+		}
+		known = e.Mark()
+	}
+	if e, trouble, err = h.deliver(ctx, c, r, reply); err == nil && !e.Ended() {
+		_, err = h.push(c, e, r.Config.PushConfig, cmp.Or(known, e.Mark()))
+	}
+	return e, trouble, err
+}
+
+// deliver begins a task with a message, or answers the question of its task.
+func (h *handler) deliver(ctx context.Context, c *caller, r *a2a.SendMessageRequest, reply exchange.Reply) (e *exchange.Exchange, trouble, err error) {
+	if r.Message.TaskID == "" {
 		return h.begin(ctx, c, r, reply)
 	}
-	return h.answer(ctx, c, m, reply)
+	return h.answer(ctx, c, r.Message, reply)
 }
 
 const maxMessageID = 128

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"parley"
+	"parley/events"
+	"parley/gateway/bridge"
 	"parley/gateway/exchange"
 	"parley/gateway/sanitize"
 )
@@ -37,20 +40,58 @@ type Client interface {
 	exchange.Client
 	// Identity returns the ID of the caller.
 	Identity() string
+	// Credential returns the caller and the token by which it acts; no token on the node's own socket.
+	Credential() events.TokenRef
+	// May refuses with NOT_PERMITTED an operation that the token is not good for.
+	May(operation string) error
+}
+
+// Options configure a Server.
+type Options struct {
+	Version string // of the node
+	Pushes  string // folder with the push configurations; "" for none
+	Network bridge.Network
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	// Resume returns the client of a token again. It refuses with UNAUTHENTICATED once the token has ended.
+	Resume func(context.Context, events.TokenRef) (Client, error)
 }
 
 // Server serves the protocol.
 type Server struct {
+	handler            *handler
 	rpc, rest, tenants http.Handler
 }
 
-// New makes a Server of a version of the node.
-func New(version string) *Server {
-	h := &handler{version: version, answered: recent{all: map[string]bool{}}}
+// New makes a Server with the push configurations that its folder has.
+func New(o Options) (*Server, error) {
+	h := &handler{version: o.Version, answered: recent{all: map[string]bool{}}}
+	if o.Pushes != "" {
+		var err error
+		if h.pushes, err = readPushes(o); err != nil {
+			return nil, err
+		}
+	}
 	alive := a2asrv.WithTransportKeepAlive(keepAlive)
 	return &Server{
-		rpc: a2asrv.NewJSONRPCHandler(h, alive), rest: a2asrv.NewRESTHandler(h, alive),
+		handler: h, rpc: a2asrv.NewJSONRPCHandler(h, alive), rest: a2asrv.NewRESTHandler(h, alive),
 		tenants: a2asrv.NewTenantRESTHandler("/{*}", h, alive),
+	}, nil
+}
+
+// Network returns the nearest network in which receivers may be; "" if there are no push configurations.
+func (s *Server) Network() bridge.Network {
+	if s.handler.pushes == nil {
+		return ""
+	}
+	return s.handler.pushes.Network
+}
+
+// Push tells the receivers of push configurations of the changes of tasks, until ctx ends.
+func (s *Server) Push(ctx context.Context) {
+	if s.handler.pushes != nil {
+		s.handler.pushes.run(ctx)
 	}
 }
 
@@ -103,20 +144,20 @@ func callerOf(ctx context.Context) (*caller, error) {
 	return c, nil
 }
 
-// Card returns the public card of a node at an address. It tells nothing of the node's agents.
-func Card(base, version string) ([]byte, error) { return json.Marshal(cardOf(base, version, "")) }
+// Card returns the public card of the node at an address. It tells nothing of the node's agents.
+func (s *Server) Card(base string) ([]byte, error) { return json.Marshal(s.handler.card(base, "")) }
 
-func cardOf(base, version, tenant string) *a2a.AgentCard {
+func (h *handler) card(base, tenant string) *a2a.AgentCard {
 	rpc := a2a.NewAgentInterface(base+Path, a2a.TransportProtocolJSONRPC)
 	rest := a2a.NewAgentInterface(base+RESTPath, a2a.TransportProtocolHTTPJSON)
 	rpc.Tenant, rest.Tenant = tenant, tenant
 	modes := []string{"text/plain", "application/json"}
 	return &a2a.AgentCard{
-		Name: "Parley", Version: version,
+		Name: "Parley", Version: h.version,
 		Description:         "Durable mail and forms for agents and people. All requests but this card need a bearer token of the node.",
 		SupportedInterfaces: []*a2a.AgentInterface{rpc, rest},
 		Capabilities: a2a.AgentCapabilities{
-			Streaming: true, ExtendedAgentCard: true,
+			Streaming: true, ExtendedAgentCard: true, PushNotifications: h.pushes != nil,
 			Extensions: []a2a.AgentExtension{{URI: Extension, Description: "The form that a task waits for, with its JSON Schema, and which form a message answers."}},
 		},
 		DefaultInputModes: modes, DefaultOutputModes: modes,

@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -61,6 +62,20 @@ func (b *Backend) Identify(ctx context.Context, token string) (api.Principal, er
 	}
 	epoch := b.node.TokenEpoch()
 	agent, t, err := b.node.Authenticate(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	return b.principal(agent, t, "", epoch), nil
+}
+
+// Resume returns a principal of a token that was identified before. A zero token is the node's own socket. It refuses with
+// UNAUTHENTICATED a token that has ended.
+func (b *Backend) Resume(ctx context.Context, of events.TokenRef) (api.Principal, error) {
+	if of.Token.IsZero() {
+		return b.local, nil
+	}
+	epoch := b.node.TokenEpoch()
+	agent, t, err := b.node.Resume(ctx, of)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,8 @@ func (b *Backend) EndSession(ctx context.Context, p api.Principal, all bool) err
 	return b.endToken(ctx, own.agent, own.token.ID)
 }
 
-// SessionID returns the ID under which the session of a principal is listed.
+// SessionID returns the ID under which the session or token of a principal is listed; the zero ID for the node's own
+// socket.
 func (b *Backend) SessionID(p api.Principal) capabilities.ID { return p.(*principal).token.ID }
 
 // links holds the one-time links that sign a browser in. They are only in memory, and end with the process.

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -53,16 +54,25 @@ func (e *Exchange) Agent() string {
 func (e *Exchange) Ended() bool { return e.Form.Outcome != nil }
 
 // IsSame reports whether two states of an exchange show the same to the caller.
-func (e *Exchange) IsSame(o *Exchange) bool {
-	return (e.Form.Outcome == nil) == (o.Form.Outcome == nil) && e.Form.Delivered == o.Form.Delivered &&
-		isSameQuestion(e.Question, o.Question) && isSameQuestion(e.Approval, o.Approval)
+func (e *Exchange) IsSame(o *Exchange) bool { return e.Mark() == o.Mark() }
+
+// Mark returns a text that differs between two states of an exchange if they show the caller different things.
+func (e *Exchange) Mark() string {
+	switch {
+	case e.Ended():
+		return "ended"
+	case e.Question != nil:
+		return "question " + markOf(e.Question)
+	case e.Approval != nil:
+		return "approval " + markOf(e.Approval)
+	case e.Form.Delivered:
+		return "delivered"
+	}
+	return "begun"
 }
 
-func isSameQuestion(a, b *view.Message) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.MessageID == b.MessageID && a.AnswerRevision() == b.AnswerRevision()
+func markOf(m *view.Message) string {
+	return m.MessageID.String() + " " + strconv.FormatUint(m.AnswerRevision(), 10)
 }
 
 // Begin asks an agent, by its name or ID, for an answer to a text. A second call with the same key asks nothing new.

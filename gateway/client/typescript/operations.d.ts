@@ -683,6 +683,7 @@ export interface StandInsRequest {
 }
 
 export interface StatusResponse {
+  a2aNetwork?: string;
   agents: number;
   external?: boolean;
   journal: JournalState;

@@ -63,9 +63,13 @@ class ApproveRequest(_ApproveRequest, total=False):
     attended: bool
     deadline: str  # A time in UTC, with milliseconds.
     editable: bool
+    escalate: List[Escalation]
     folder: str
     key: str
+    need: int
     recipient: str
+    remind: List[str]
+    veto: bool
 
 
 class _ArchiveJournalRequest(TypedDict):
@@ -765,6 +769,7 @@ class _StatusResponse(TypedDict):
 
 
 class StatusResponse(_StatusResponse, total=False):
+    a2aNetwork: str
     external: bool
     limitsSet: str
     peerAddress: str
