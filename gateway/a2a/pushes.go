@@ -49,7 +49,7 @@ type pushes struct {
 
 	mu      sync.Mutex
 	all     map[string]*push // by path
-	ctx     context.Context  // of those that run; nil before run
+	ctx     context.Context  // of those that run; nil if none do
 	running sync.WaitGroup
 }
 
@@ -98,8 +98,9 @@ func (ps *pushes) run(ctx context.Context) {
 	}
 	ps.mu.Unlock()
 	<-ctx.Done()
-	ps.mu.Lock()   // what is added later does not run
-	ps.mu.Unlock() //nolint:staticcheck // start reads ctx under the lock
+	ps.mu.Lock()
+	ps.ctx = nil // what is added later does not run
+	ps.mu.Unlock()
 	ps.running.Wait()
 }
 

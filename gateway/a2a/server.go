@@ -80,9 +80,9 @@ func New(o Options) (*Server, error) {
 	}, nil
 }
 
-// Network returns the nearest network in which receivers may be; "" if there are no push configurations.
+// Network returns the nearest network in which receivers may be, if that is not the public one.
 func (s *Server) Network() bridge.Network {
-	if s.handler.pushes == nil {
+	if s.handler.pushes == nil || s.handler.pushes.Network == bridge.Public {
 		return ""
 	}
 	return s.handler.pushes.Network

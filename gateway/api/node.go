@@ -29,7 +29,7 @@ type StatusResponse struct {
 	Service   string              `json:"service,omitempty"`   // the NATS system whose clients it serves too
 	Problem   *parley.Error       `json:"problem,omitempty"`
 
-	A2ANetwork  string `json:"a2aNetwork,omitempty"`  // the nearest in which receivers of A2A's push may be
+	A2ANetwork  string `json:"a2aNetwork,omitempty"`  // the nearest in which receivers of A2A's push may be; "" is public
 	PeerListen  string `json:"peerListen"`            // the address for other nodes, or ""
 	PeerAddress string `json:"peerAddress,omitempty"` // the address that other nodes are given instead
 	Peers       Peers  `json:"peers"`
