@@ -156,3 +156,32 @@ func ExampleMail_Follow() {
 	// 1. two
 	// 2. three
 }
+
+// A node in a program, in four lines. README.md has them without the checks.
+func ExampleOpen() {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "parley")
+	check(err)
+	n, err := actors.Open(ctx, actors.Options{Folder: folder})
+	check(err)
+	fae, err := n.Host().Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	check(err)
+	asked, err := fae.Ask(ctx, actors.Ask{To: "HOST", Description: "Which port?", Fields: []events.Field{{Name: "port", Type: events.Number}}})
+	check(err)
+
+	_, err = n.Host().Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
+	check(err)
+	outcome, err := fae.Await(ctx, capabilities.FormID(asked.Form))
+	check(err)
+	fmt.Println(outcome.Status)
+
+	check(n.Close(ctx))
+	check(os.RemoveAll(folder))
+	// Output: answered
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

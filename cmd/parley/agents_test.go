@@ -29,9 +29,10 @@ var lists = map[string][]string{
 	"gateway/mcp/result.go":        {""}, // the operation of each tool
 	"gateway/edgetest/scenes.go":   {"agents"},
 	"gateway/client/agent.go":      {"Agents"},
-	"gateway/client/update.go":     {"FollowAgents", "run"}, // reports agents that were removed during an interruption
-	"gateway/mux/call.go":          {""},                    // the scope of a follow of agents
-	"gateway/web/left.go":          {"left"},                // the agents beside the lists of mail
+	"gateway/client/update.go":     {"FollowAgents", "run"},  // reports agents that were removed during an interruption
+	"gateway/mux/call.go":          {""},                     // the scope of a follow of agents
+	"gateway/web/left.go":          {"left"},                 // the agents beside the lists of mail
+	"gateway/a2a/handler.go":       {"GetExtendedAgentCard"}, // the skills of a card
 
 	"gateway/client/typescript/agents.js":     nil,
 	"gateway/client/typescript/client.js":     nil,

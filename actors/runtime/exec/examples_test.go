@@ -60,8 +60,8 @@ func TestExamplesRun(t *testing.T) {
 	})
 }
 
-func TestExamplesAreInREADME(t *testing.T) {
-	readme, err := os.ReadFile("../../../README.md")
+func TestExamplesAreInGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func TestExamplesAreInREADME(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(readme), "```"+language+"\n"+string(example)+"```\n") {
-			t.Errorf("%s is not in the README as it is", file)
+		if !strings.Contains(string(guide), "```"+language+"\n"+string(example)+"```\n") {
+			t.Errorf("%s is not in docs/agents.md as it is", file)
 		}
 		if n := strings.Count(string(example), "\n"); n > 20 {
 			t.Errorf("%s has %d lines", file, n)
