@@ -32,8 +32,9 @@ type powerRun struct {
 	disk *disktest.Disk
 	o    Options
 
-	mu       sync.Mutex
-	promised []promise
+	mu        sync.Mutex
+	promised  []promise
+	archiving []int // positions at the steps of archiving
 }
 
 func (p *powerRun) promise(to promise) {
@@ -105,6 +106,7 @@ func (p *powerRun) run(t *testing.T) {
 	work()
 	for range 2 {
 		w.fillBlock(t, j)
+		w.fillBlock(t, j) // an archive of several files may be cut between them
 		w.padded(t, j, 1)
 		p.promiseAll(w)
 		a, err := j.PrepareArchive(t.Context(), later, foldState)
@@ -203,15 +205,18 @@ func (p *powerRun) checkLog(t *testing.T, j *Journal, w writer) {
 }
 
 // TestPowerCuts runs a journal on a disk that records each operation. Of the record it makes disks as power failures leave
-// them: all that was flushed, and any part of the rest. Each opens, and has all that had been acknowledged.
+// them: all that was flushed, and any part of the rest. Each opens, and has all that had been acknowledged. Each state in
+// which a crash may leave an archive is among them.
 func TestPowerCuts(t *testing.T) {
 	p := &powerRun{disk: disktest.Mount(t), o: smallFiles(t)}
 	p.o.Folder = filepath.Join(p.disk.Path(), "state")
+	p.o.Failpoint = p.step
 	p.disk.Record()
 	if err := MakeFolder(p.o.Folder); err != nil {
 		t.Fatal(err)
 	}
 	p.run(t)
+	p.o.Failpoint = nil
 	record := p.disk.Recorded()
 	for n := range *cuts {
 		random := rand.New(rand.NewPCG(13, uint64(n)))
@@ -229,5 +234,6 @@ func TestPowerCuts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	p.cutArchives(t, record)
 	t.Logf("%d cuts of %d operations, %d acknowledgements", *cuts, record.Len(), len(p.promised))
 }
