@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -229,8 +230,17 @@ func TestA2APushTriesAgainAfterARestart(t *testing.T) {
 		t.Errorf("the receiver was told %v", told)
 	}
 	eventually.Holds(t, "nothing is kept", func() bool { return len(h.keptPushes()) == 0 })
-	if _, err := h.a2aClient("fae", sdk.TransportProtocolJSONRPC).CreateTaskPushConfig(t.Context(), &sdk.PushConfig{TaskID: begun.ID, URL: place.URL}); !errors.Is(err, sdk.ErrUnsupportedOperation) {
-		t.Errorf("of a task that has ended: %v", err)
+	tries := place.count()
+	c = h.a2aClient("fae", sdk.TransportProtocolJSONRPC)
+	for i := range 70 { // of a task that has ended: they are kept, but not in the way of each other
+		if _, err := c.CreateTaskPushConfig(t.Context(), &sdk.PushConfig{TaskID: begun.ID, ID: strconv.Itoa(i), URL: place.URL}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.close()
+	h.open(nil)
+	if n := len(configs(t, h.a2aClient("fae", sdk.TransportProtocolJSONRPC), begun.ID)); n != 64 || place.count() != tries {
+		t.Errorf("%d configurations, %d tries more", n, place.count()-tries)
 	}
 }
 

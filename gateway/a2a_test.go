@@ -269,6 +269,11 @@ func TestA2ARefusesStrangersAndOversize(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":` + message + `,"configuration":{"returnImmediately":true}}}`
 	}
 	good := send(`{"messageId":"1","role":"ROLE_USER","parts":[{"text":"hello"}]}`)
+	cached, err := http.Head("http://" + h.server.Address() + a2a.CardPath)
+	if err != nil || cached.Header.Get("Cache-Control") != "max-age=300" || cached.Header.Get("ETag") == "" {
+		t.Errorf("the card is cached by %v, %v", cached, err)
+	}
+	_ = cached.Body.Close()
 	status, card := do(http.MethodGet, a2a.CardPath, "", "")
 	if status != 200 || strings.Contains(card, "fae") || !strings.Contains(card, `"httpAuthSecurityScheme"`) {
 		t.Errorf("the card: %d %s", status, card)
@@ -279,6 +284,7 @@ func TestA2ARefusesStrangersAndOversize(t *testing.T) {
 		want                    string
 	}{
 		{"fine", a2a.Path, "fae", good, 200, `"task"`},
+		{"a slash more", a2a.Path + "/", "fae", good, 200, `"task"`},
 		{"no token", a2a.Path, "", good, 401, "UNAUTHENTICATED"},
 		{"no token for REST", a2a.RESTPath + "/message:send", "", good, 401, "UNAUTHENTICATED"},
 		{"a token that may only read", a2a.Path, "reader", good, 200, "-31403"},

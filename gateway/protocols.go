@@ -3,8 +3,11 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,5 +106,13 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, "card", err)
 		return
 	}
-	s.respond(w, card)
+	sum := sha256.Sum256(card)
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h.Set("Cache-Control", "max-age="+strconv.Itoa(int(cardTime.Seconds())))
+	h.Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(card))
 }
+
+// cardTime is how long a client may keep the node's card without a look.
+const cardTime = 5 * time.Minute

@@ -56,9 +56,6 @@ func (h *handler) CreateTaskPushConfig(ctx context.Context, config *a2a.PushConf
 	if err == nil {
 		err = h.checkPush(c, config)
 	}
-	if err == nil && e.Ended() {
-		err = a2a.NewError(a2a.ErrUnsupportedOperation, "the task has ended: it changes no more")
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +131,7 @@ func (h *handler) push(c *caller, e *exchange.Exchange, config *a2a.PushConfig, 
 		sum := sha256.Sum256([]byte(own.URL))
 		own.ID = hex.EncodeToString(sum[:8])
 	}
-	if err := h.pushes.put(&push{By: c.Credential(), Config: own, Told: known}); err != nil {
+	if err := h.pushes.put(&push{By: c.Credential(), Config: own, Told: known, Idle: e.Ended()}); err != nil {
 		return nil, refusal(err)
 	}
 	return shown(&own), nil

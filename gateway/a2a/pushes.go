@@ -33,6 +33,7 @@ type push struct {
 	Config a2a.PushConfig  `json:"config"`
 	Told   string          `json:"told"`           // mark of the state that was told last, or that was the first
 	Mark   string          `json:"mark,omitempty"` // of the state that is to be told
+	Idle   bool            `json:"idle,omitempty"` // the task had ended before: it is kept to be read until it is in the way
 	bridge.Schedule
 
 	path string
@@ -106,7 +107,7 @@ func (ps *pushes) run(ctx context.Context) {
 
 // start runs a configuration, if they run. The caller holds mu.
 func (ps *pushes) start(u *push) {
-	if ps.ctx == nil {
+	if ps.ctx == nil || u.Idle {
 		return
 	}
 	ctx, stop := context.WithCancel(ps.ctx)
@@ -179,16 +180,23 @@ func (ps *pushes) put(u *push) error {
 	return err
 }
 
-// room refuses with QUOTA_EXCEEDED one configuration too many. The caller holds mu.
+// room refuses with QUOTA_EXCEEDED one configuration too many, unless an idle one makes room. The caller holds mu.
 func (ps *pushes) room(u *push) error {
 	if ps.all[u.path] != nil {
 		return nil
 	}
-	own := 0
+	own, idle := 0, (*push)(nil)
 	for _, o := range ps.all {
 		if o.By.Agent == u.By.Agent {
 			own++
+			if o.Idle {
+				idle = o
+			}
 		}
+	}
+	if own >= maxPushes && idle != nil {
+		delete(ps.all, idle.path)
+		return os.Remove(idle.path)
 	}
 	if own >= maxPushes {
 		return parley.Refuse(parley.QuotaExceeded, "an agent has %d push configurations at most", maxPushes).WithHint("delete one that nobody needs")

@@ -103,14 +103,17 @@ type caller struct {
 	base string
 }
 
-// Has reports whether a path is one of the protocol, but not that of the card.
-func Has(path string) bool { return path == Path || strings.HasPrefix(path, RESTPath+"/") }
+// Has reports whether a path is one of the protocol, but not that of the card. Some clients put a slash behind that of
+// JSON-RPC.
+func Has(path string) bool {
+	return path == Path || path == Path+"/" || strings.HasPrefix(path, RESTPath+"/")
+}
 
 // Serve serves a request of a client. Base is the address of the node, as in https://host:port. The body of the request has
 // been checked and bounded.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Client, base string) {
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, &caller{c, base}))
-	if r.URL.Path == Path {
+	if r.URL.Path == Path || r.URL.Path == Path+"/" {
 		s.rpc.ServeHTTP(w, r)
 		return
 	}

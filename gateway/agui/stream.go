@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"parley/gateway/sanitize"
 )
 
 // event is one event of a run.
@@ -55,7 +57,7 @@ func (s *stream) send(e event) {
 	if err != nil {
 		text = []byte(`{"type":"RUN_ERROR","message":"internal error","code":"INTERNAL"}`)
 	}
-	s.write(fmt.Sprintf("data: %s\n\n", text))
+	s.write(fmt.Sprintf("data: %s\n\n", sanitize.JSON(text)))
 }
 
 // write writes a piece. An error is that of a client that has gone away, whose context ends too.

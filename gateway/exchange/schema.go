@@ -9,9 +9,9 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// Schema returns the JSON Schema (2020-12) of an answer to a form, as data. Texts by others have invisible characters
-// escaped.
-func Schema(fields []events.Field) map[string]any {
+// Schema returns the JSON Schema (2020-12) of an answer to a form. Invisible characters are escaped: those of texts for
+// people so that they are seen, and those of names and values as JSON does.
+func Schema(fields []events.Field) json.RawMessage {
 	properties := make(map[string]any, len(fields))
 	order, required := []any{}, []any{}
 	for i := range fields {
@@ -26,7 +26,11 @@ func Schema(fields []events.Field) map[string]any {
 	if len(required) > 0 {
 		s["required"] = required
 	}
-	return s
+	text, err := json.Marshal(s)
+	if err != nil { // a pattern or default is no JSON, which no form has
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return sanitize.JSON(text)
 }
 
 func fieldSchema(f *events.Field) map[string]any {
