@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"parley"
 	"parley/capabilities"
@@ -45,9 +46,6 @@ func archiveOf(m *archive.Manifest) Archive {
 	return Archive{After: m.After, End: m.End, Checkpoint: m.Checkpoint, CheckpointBytes: m.CheckpointBytes, Segments: m.Segments}
 }
 
-// Archive returns the present archive. It may be one that PrepareArchive has written and that is not recorded yet.
-func (j *Journal) Archive() Archive { return archiveOf(j.archived.current()) }
-
 // archiveFolder is the name of the folder of the archive in the state folder.
 const archiveFolder = "archive"
 
@@ -57,6 +55,8 @@ type archived struct {
 	log    *slog.Logger
 	folder string
 
+	discarded *atomic.Int64 // states that could not be used
+
 	mu         sync.RWMutex
 	manifest   *archive.Manifest   // nil is none; it is replaced and never changed
 	checkpoint *archive.Checkpoint // nil if there is none, or if it is damaged
@@ -65,8 +65,8 @@ type archived struct {
 	readers map[uint64]*segmentFile // by the first commit; guarded by files
 }
 
-func newArchived(o *Options) *archived {
-	return &archived{o: o, log: o.Log, folder: filepath.Join(o.Folder, archiveFolder), readers: map[uint64]*segmentFile{}}
+func newArchived(o *Options, discarded *atomic.Int64) *archived {
+	return &archived{o: o, discarded: discarded, log: o.Log, folder: filepath.Join(o.Folder, archiveFolder), readers: map[uint64]*segmentFile{}}
 }
 
 // open reads the manifest and opens the checkpoint. A damaged checkpoint is reported in the log only: the segments have
@@ -360,9 +360,9 @@ func (a *archived) useCheckpoint(fn func(c *archive.Checkpoint) error) error {
 
 // checkpointed returns the state of a mailbox in the checkpoint, which has it at a version. It returns none if the
 // checkpoint cannot be read.
-func (j *Journal) checkpointed(mailbox capabilities.ID, version uint64) (state []byte, at uint64) {
+func (a *archived) checkpointed(mailbox capabilities.ID, version uint64) (state []byte, at uint64) {
 	var m archive.Mailbox
-	err := j.archived.useCheckpoint(func(c *archive.Checkpoint) (err error) {
+	err := a.useCheckpoint(func(c *archive.Checkpoint) (err error) {
 		if c != nil {
 			m, _, err = c.Find(mailbox.ULID)
 		}
@@ -374,8 +374,8 @@ func (j *Journal) checkpointed(mailbox capabilities.ID, version uint64) (state [
 	case err == nil && m.Version > 0:
 		err = fmt.Errorf("it has version %d, not %d", m.Version, version)
 	}
-	j.discarded.Add(1)
-	j.log.Warn("the archive's state of a mailbox cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
+	a.discarded.Add(1)
+	a.log.Warn("the archive's state of a mailbox cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
 	return nil, 0
 }
 
@@ -399,26 +399,25 @@ func indexFrom(node capabilities.NodeID, c *archive.Checkpoint) (*index, error) 
 	return x, err
 }
 
-// archivedIndex returns the index after the last commit that has left the stream, and the number of that commit. It is
-// read from the checkpoint or, if that is damaged, from the segments.
-func (j *Journal) archivedIndex(ctx context.Context) (x *index, at uint64, err error) {
-	begin := j.connection().first.Load()
+// index returns the index after the last commit that has left the stream, which begins with a commit, and the number of
+// that last commit. It is read from the checkpoint or, if that is damaged, from the segments.
+func (a *archived) index(ctx context.Context, begin uint64) (x *index, at uint64, err error) {
 	if begin <= 1 {
-		return newIndex(j.o.Node), 0, nil
+		return newIndex(a.o.Node), 0, nil
 	}
-	err = j.archived.useCheckpoint(func(c *archive.Checkpoint) (err error) {
+	err = a.useCheckpoint(func(c *archive.Checkpoint) (err error) {
 		if c != nil {
-			x, err = indexFrom(j.o.Node, c)
+			x, err = indexFrom(a.o.Node, c)
 		}
 		return err
 	})
 	if err == nil && x != nil {
-		return x, j.archived.end().Number, nil
+		return x, a.end().Number, nil
 	}
-	j.log.Warn("the archive's checkpoint is damaged; reading its segments", "error", err)
-	x = newIndex(j.o.Node)
-	c := chainFrom(j.o.Node, 1)
-	err = j.archived.each(ctx, 1, begin-1, func(number uint64, bytes []byte) error {
+	a.log.Warn("the archive's checkpoint is damaged; reading its segments", "error", err)
+	x = newIndex(a.o.Node)
+	c := chainFrom(a.o.Node, 1)
+	err = a.each(ctx, 1, begin-1, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = x.add(commit)

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 
 	"parley"
 	"parley/capabilities"
@@ -23,6 +25,24 @@ import (
 // batch.
 type Checkpointer func(ctx context.Context, mailbox capabilities.ID, before []byte, batches iter.Seq2[[]Entry, error]) (state []byte, err error)
 
+// archiver moves the beginning of the log out of the stream.
+type archiver struct {
+	o         *Options
+	log       *slog.Logger
+	archived  *archived
+	reader    *reader
+	directory *directory
+
+	err     func() error                                // why the journal has failed
+	damaged func(error)                                 // fails the journal
+	cut     func(ctx context.Context, end uint64) error // removes the commits up to one from the stream
+
+	archiving sync.Mutex // held while an archive is made and cut
+}
+
+// Archive returns the present archive. It may be one that PrepareArchive has written and that is not recorded yet.
+func (a *archiver) Archive() Archive { return archiveOf(a.archived.current()) }
+
 // foldAtOnce is the number of events of a batch of a Checkpointer, if there are so many.
 const foldAtOnce = 4096
 
@@ -31,16 +51,16 @@ const foldAtOnce = 4096
 // journal, calls FinishArchive, and then calls PrepareArchive again. It returns the zero Archive if there is nothing more to
 // archive. After an error, or if the process ends, the journal is as it was. It refuses with NOT_PERMITTED on an external
 // server.
-func (j *Journal) PrepareArchive(ctx context.Context, before capabilities.Time, state Checkpointer) (Archive, error) {
-	j.archiving.Lock()
-	defer j.archiving.Unlock()
-	m := j.archived.current()
+func (a *archiver) PrepareArchive(ctx context.Context, before capabilities.Time, state Checkpointer) (Archive, error) {
+	a.archiving.Lock()
+	defer a.archiving.Unlock()
+	m := a.archived.current()
 	if m != nil && m.Recorded {
-		if err := j.cut(ctx, m.End.Number); err != nil { // an earlier one may have failed
+		if err := a.cut(ctx, m.End.Number); err != nil { // an earlier one may have failed
 			return Archive{}, err
 		}
 	}
-	end, _, err := j.archivable(ctx, before, j.o.archiveAtOnce)
+	end, _, err := a.archivable(ctx, before, a.o.archiveAtOnce)
 	if err != nil {
 		return Archive{}, err
 	}
@@ -50,40 +70,40 @@ func (j *Journal) PrepareArchive(ctx context.Context, before capabilities.Time, 
 	case end == 0 || m != nil && end <= m.End.Number:
 		return Archive{}, nil
 	}
-	if err := MakeFolder(j.archived.folder); err != nil {
+	if err := MakeFolder(a.archived.folder); err != nil {
 		return Archive{}, readOnly("the archive cannot be written", err)
 	}
-	j.sweepUnfinished(m)
-	next, err := j.writeArchive(ctx, m, end, state)
+	a.sweepUnfinished(m)
+	next, err := a.writeArchive(ctx, m, end, state)
 	if err != nil {
-		j.sweepUnfinished(m)
+		a.sweepUnfinished(m)
 		return Archive{}, fmt.Errorf("archive the journal: %w", err)
 	}
-	j.archived.use(next)
+	a.archived.use(next)
 	return archiveOf(next), nil
 }
 
 // Archivable returns the bytes of the journal that can be archived.
-func (j *Journal) Archivable(ctx context.Context, before capabilities.Time) (int64, error) {
-	_, bytes, err := j.archivable(ctx, before, math.MaxInt64)
+func (a *archiver) Archivable(ctx context.Context, before capabilities.Time) (int64, error) {
+	_, bytes, err := a.archivable(ctx, before, math.MaxInt64)
 	return bytes, err
 }
 
 // archivable returns the last commit before a time that ends a file of the journal, 0 if there is none, and the bytes of
 // the files up to it. It stops after the file that reaches most bytes.
-func (j *Journal) archivable(ctx context.Context, before capabilities.Time, most int64) (end uint64, bytes int64, err error) {
-	if j.o.URL != "" {
+func (a *archiver) archivable(ctx context.Context, before capabilities.Time, most int64) (end uint64, bytes int64, err error) {
+	if a.o.URL != "" {
 		return 0, 0, parley.Refuse(parley.NotPermitted, "a journal on a NATS server cannot be archived").
 			WithHint("only a node with its own journal can: one without --nats")
 	}
-	if err := j.Err(); err != nil {
+	if err := a.err(); err != nil {
 		return 0, 0, err
 	}
-	in, err := inspect(blockFolder(&j.o))
+	in, err := inspect(blockFolder(a.o))
 	if err != nil {
 		return 0, 0, err
 	}
-	last := j.lastCommit().Number
+	last := a.directory.lastCommit().Number
 	blocks := in.blocks
 	for len(blocks) > 0 && (blocks[len(blocks)-1].first == 0 || blocks[len(blocks)-1].first > last) {
 		blocks = blocks[:len(blocks)-1]
@@ -96,7 +116,7 @@ func (j *Journal) archivable(ctx context.Context, before capabilities.Time, most
 			return true
 		}
 		var c *events.Commit
-		c, _, err = j.reader.commit(ctx, blocks[i+1].first-1)
+		c, _, err = a.reader.commit(ctx, blocks[i+1].first-1)
 		return err == nil && c.At >= before
 	})
 	if err != nil || older == 0 {
@@ -115,8 +135,8 @@ func (j *Journal) archivable(ctx context.Context, before capabilities.Time, most
 }
 
 // writeArchive writes the files of an archive that continues another one, up to a commit. m is nil if it is the first.
-func (j *Journal) writeArchive(ctx context.Context, m *archive.Manifest, end uint64, state Checkpointer) (*archive.Manifest, error) {
-	next := &archive.Manifest{Node: j.o.Node}
+func (a *archiver) writeArchive(ctx context.Context, m *archive.Manifest, end uint64, state Checkpointer) (*archive.Manifest, error) {
+	next := &archive.Manifest{Node: a.o.Node}
 	if m != nil {
 		next.After, next.End = m.After, m.End
 		next.Segments, next.Places = append(next.Segments, m.Segments...), m.Places
@@ -124,19 +144,19 @@ func (j *Journal) writeArchive(ctx context.Context, m *archive.Manifest, end uin
 			next.After = m.End
 		}
 	}
-	spill, err := archive.CreateSpill(j.archived.path(spilled))
+	spill, err := archive.CreateSpill(a.archived.path(spilled))
 	if err != nil {
 		return nil, readOnly("the archive cannot be written", err)
 	}
 	defer spill.Close() //nolint:errcheck // the next archiving removes what is left
-	x, err := j.writeSegments(ctx, next, end, spill)
+	x, err := a.writeSegments(ctx, next, end, spill)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.o.step(StepCheckpoint, func() error { return j.writeCheckpoint(ctx, next, x, spill, state) }); err != nil {
+	if err := a.o.step(StepCheckpoint, func() error { return a.writeCheckpoint(ctx, next, x, spill, state) }); err != nil {
 		return nil, err
 	}
-	err = j.o.step(StepManifest, func() error { return archive.WriteManifest(j.archived.folder, next) })
+	err = a.o.step(StepManifest, func() error { return archive.WriteManifest(a.archived.folder, next) })
 	if err != nil {
 		return nil, readOnly("the archive cannot be written", err)
 	}
@@ -151,10 +171,10 @@ const (
 
 // writeSegments writes segments behind the end of a manifest, up to a commit, and adds them to the manifest. It adds the
 // commits to a spill, and returns the index after the last one.
-func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end uint64, spill *archive.Spill) (x *index, err error) {
-	x, c := newIndex(j.o.Node), &chain{node: j.o.Node, last: next.End}
+func (a *archiver) writeSegments(ctx context.Context, next *archive.Manifest, end uint64, spill *archive.Spill) (x *index, err error) {
+	x, c := newIndex(a.o.Node), &chain{node: a.o.Node, last: next.End}
 	if next.End.Number > 0 {
-		if x, err = j.indexAtArchive(ctx); err != nil {
+		if x, err = a.indexAtArchive(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -164,15 +184,15 @@ func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end
 			w.Discard()
 		}
 	}()
-	path := j.archived.path(unnamed)
+	path := a.archived.path(unnamed)
 	seal := func() error {
-		return j.o.step(StepSegment, func() error {
+		return a.o.step(StepSegment, func() error {
 			s, err := w.Close()
 			if w = nil; err != nil {
 				return readOnly("the archive cannot be written", err)
 			}
-			if err = os.Rename(path, j.archived.path(s.Name())); err == nil {
-				err = SyncFolder(j.archived.folder)
+			if err = os.Rename(path, a.archived.path(s.Name())); err == nil {
+				err = SyncFolder(a.archived.folder)
 			}
 			if err != nil {
 				return readOnly("the archive cannot be written", err)
@@ -181,7 +201,7 @@ func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end
 			return nil
 		})
 	}
-	err = j.each(ctx, c.last.Number+1, end, func(number uint64, bytes []byte) error {
+	err = a.reader.each(ctx, c.last.Number+1, end, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = x.add(commit)
@@ -190,7 +210,7 @@ func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end
 			return err
 		}
 		if w == nil {
-			if w, err = archive.Create(path, j.o.Node, next.End); err != nil {
+			if w, err = archive.Create(path, a.o.Node, next.End); err != nil {
 				return readOnly("the archive cannot be written", err)
 			}
 		}
@@ -207,7 +227,7 @@ func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end
 	}
 	if err != nil {
 		if parley.CodeOf(err) == parley.CorruptLog {
-			j.fail(err)
+			a.damaged(err)
 		}
 		return nil, err
 	}
@@ -215,19 +235,19 @@ func (j *Journal) writeSegments(ctx context.Context, next *archive.Manifest, end
 }
 
 // indexAtArchive returns the index after the last commit of the present archive.
-func (j *Journal) indexAtArchive(ctx context.Context) (x *index, err error) {
-	err = j.archived.useCheckpoint(func(c *archive.Checkpoint) (err error) {
+func (a *archiver) indexAtArchive(ctx context.Context) (x *index, err error) {
+	err = a.archived.useCheckpoint(func(c *archive.Checkpoint) (err error) {
 		if c != nil {
-			x, err = indexFrom(j.o.Node, c)
+			x, err = indexFrom(a.o.Node, c)
 		}
 		return err
 	})
 	if err == nil && x != nil {
 		return x, nil
 	}
-	x = newIndex(j.o.Node)
-	c := chainFrom(j.o.Node, 1)
-	return x, j.each(ctx, 1, j.archived.end().Number, func(number uint64, bytes []byte) error {
+	x = newIndex(a.o.Node)
+	c := chainFrom(a.o.Node, 1)
+	return x, a.reader.each(ctx, 1, a.archived.end().Number, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = x.add(commit)
@@ -237,15 +257,15 @@ func (j *Journal) indexAtArchive(ctx context.Context) (x *index, err error) {
 }
 
 // writeCheckpoint writes the states of the mailboxes of an index, which is as of the manifest's end.
-func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x *index, spill *archive.Spill, state Checkpointer) error {
-	path := j.archived.path(archive.CheckpointName(next.End.Number))
-	w, err := archive.CreateCheckpoint(path, j.o.Node, next.End)
+func (a *archiver) writeCheckpoint(ctx context.Context, next *archive.Manifest, x *index, spill *archive.Spill, state Checkpointer) error {
+	path := a.archived.path(archive.CheckpointName(next.End.Number))
+	w, err := archive.CreateCheckpoint(path, a.o.Node, next.End)
 	if err != nil {
 		return readOnly("the archive cannot be written", err)
 	}
 	for _, e := range x.order {
 		m := archive.Mailbox{ID: e.id, Version: e.version, Last: e.last, Summary: e.summary, Steps: e.steps}
-		if m.State, err = j.stateAt(ctx, e, spill, state); err == nil {
+		if m.State, err = a.stateAt(ctx, e, spill, state); err == nil {
 			err = w.Add(m)
 		}
 		if err != nil {
@@ -262,17 +282,17 @@ func (j *Journal) writeCheckpoint(ctx context.Context, next *archive.Manifest, x
 
 // stateAt returns the state of a mailbox after the events of an index entry. It begins with the present checkpoint, and
 // takes the later events from the spill. If the checkpoint is damaged, it reads all events from the log.
-func (j *Journal) stateAt(ctx context.Context, e *entry, spill *archive.Spill, state Checkpointer) ([]byte, error) {
-	id := capabilities.ID{ULID: e.id, Node: j.o.Node}
+func (a *archiver) stateAt(ctx context.Context, e *entry, spill *archive.Spill, state Checkpointer) ([]byte, error) {
+	id := capabilities.ID{ULID: e.id, Node: a.o.Node}
 	var before []byte
-	at, archived := uint64(0), e.trail().versionAt(j.archived.end().Number)
+	at, archived := uint64(0), e.trail().versionAt(a.archived.end().Number)
 	if archived > 0 {
-		before, at = j.checkpointed(id, archived)
+		before, at = a.archived.checkpointed(id, archived)
 	}
 	if at == e.version {
 		return before, nil
 	}
-	batches := j.logBatches(ctx, e, at)
+	batches := a.logBatches(ctx, e, at)
 	if at == archived {
 		batches = spillBatches(ctx, id, spill)
 	}
@@ -297,11 +317,11 @@ func (j *Journal) stateAt(ctx context.Context, e *entry, spill *archive.Spill, s
 }
 
 // logBatches yields the events of a mailbox after a version, read from the log.
-func (j *Journal) logBatches(ctx context.Context, e *entry, after uint64) iter.Seq2[[]Entry, error] {
+func (a *archiver) logBatches(ctx context.Context, e *entry, after uint64) iter.Seq2[[]Entry, error] {
 	return func(yield func([]Entry, error) bool) {
-		for id := (capabilities.ID{ULID: e.id, Node: j.o.Node}); after < e.version; {
+		for id := (capabilities.ID{ULID: e.id, Node: a.o.Node}); after < e.version; {
 			last := min(e.version, after+foldAtOnce)
-			evs, err := j.reader.entries(ctx, id, e.trail(), after, last)
+			evs, err := a.reader.entries(ctx, id, e.trail(), after, last)
 			if !yield(evs, err) || err != nil {
 				return
 			}
@@ -347,12 +367,12 @@ func spillBatches(ctx context.Context, id capabilities.ID, spill *archive.Spill)
 }
 
 // sweepUnfinished removes the files that an interrupted archiving has left behind the end of a manifest.
-func (j *Journal) sweepUnfinished(m *archive.Manifest) {
+func (a *archiver) sweepUnfinished(m *archive.Manifest) {
 	end := uint64(0)
 	if m != nil {
 		end = m.End.Number
 	}
-	j.sweep(func(name string) bool {
+	a.sweep(func(name string) bool {
 		first, _, segment := archive.ParseName(name)
 		switch {
 		case segment:
@@ -365,82 +385,47 @@ func (j *Journal) sweepUnfinished(m *archive.Manifest) {
 }
 
 // sweep removes files of the archive. One that cannot be removed is only reported.
-func (j *Journal) sweep(isOld func(name string) bool) {
-	files, err := os.ReadDir(j.archived.folder)
+func (a *archiver) sweep(isOld func(name string) bool) {
+	files, err := os.ReadDir(a.archived.folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		j.log.Warn("the archive's folder cannot be listed", "error", err)
+		a.log.Warn("the archive's folder cannot be listed", "error", err)
 	}
 	for _, f := range files {
 		if !f.Type().IsRegular() || !isOld(f.Name()) {
 			continue
 		}
-		if err := os.Remove(j.archived.path(f.Name())); err != nil {
-			j.log.Warn("an old file of the archive cannot be removed", "file", f.Name(), "error", err)
+		if err := os.Remove(a.archived.path(f.Name())); err != nil {
+			a.log.Warn("an old file of the archive cannot be removed", "file", f.Name(), "error", err)
 		}
 	}
 }
 
 // FinishArchive removes the archived commits from the journal, after the record of the archive is durable. Appends and
 // reads wait meanwhile. After an error it may be called again.
-func (j *Journal) FinishArchive(ctx context.Context, a Archive) error {
-	j.archiving.Lock()
-	defer j.archiving.Unlock()
-	m := j.archived.current()
-	if m == nil || m.End != a.End || m.Checkpoint != a.Checkpoint {
-		return parley.Refuse(parley.InvalidArgument, "the archive up to commit %d is not the present one", a.End.Number)
+func (a *archiver) FinishArchive(ctx context.Context, done Archive) error {
+	a.archiving.Lock()
+	defer a.archiving.Unlock()
+	m := a.archived.current()
+	if m == nil || m.End != done.End || m.Checkpoint != done.Checkpoint {
+		return parley.Refuse(parley.InvalidArgument, "the archive up to commit %d is not the present one", done.End.Number)
 	}
 	if !m.Recorded {
 		recorded := *m
 		recorded.Recorded = true
-		err := j.o.step(StepRecorded, func() error { return archive.WriteManifest(j.archived.folder, &recorded) })
+		err := a.o.step(StepRecorded, func() error { return archive.WriteManifest(a.archived.folder, &recorded) })
 		if err != nil {
 			return readOnly("the archive cannot be written", err)
 		}
-		j.archived.use(&recorded)
+		a.archived.use(&recorded)
 	}
-	if err := j.cut(ctx, m.End.Number); err != nil {
+	if err := a.cut(ctx, m.End.Number); err != nil {
 		return fmt.Errorf("cut the journal: %w", err)
 	}
-	return j.o.step(StepSweep, func() error {
+	return a.o.step(StepSweep, func() error {
 		present := archive.CheckpointName(m.End.Number)
-		j.sweep(func(name string) bool { return archive.IsCheckpoint(name) && name != present })
+		a.sweep(func(name string) bool { return archive.IsCheckpoint(name) && name != present })
 		return nil
 	})
-}
-
-// cut removes the files of the journal with commits up to one that is archived. The server is stopped and started again,
-// while appends and reads wait. The journal fails if the server does not start.
-func (j *Journal) cut(ctx context.Context, end uint64) error {
-	j.busy.Lock()
-	defer j.busy.Unlock()
-	j.gate.Lock()
-	defer j.gate.Unlock()
-	if err := j.Err(); err != nil || j.connection().first.Load() > end {
-		return err
-	}
-	return j.restart(ctx, end)
-}
-
-// restart stops the server, removes files, and starts it again. The caller holds busy and gate.
-func (j *Journal) restart(ctx context.Context, end uint64) error {
-	var cutErr error
-	err := j.o.step(StepCut, func() error {
-		j.connection().close()
-		j.o.archived = end
-		cutErr = removeBlocks(&j.o, end)
-		l, err := connect(&j.o)
-		if err != nil {
-			return err
-		}
-		j.swap(l)
-		return j.checkTail(ctx)
-	})
-	if err != nil {
-		err = readOnly("the journal cannot be opened after it was cut", err)
-		j.fail(err)
-		return err
-	}
-	return cutErr
 }
 
 // removeBlocks removes the blocks of a stopped server with commits up to one, the oldest first. It stops at a block with

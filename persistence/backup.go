@@ -196,8 +196,8 @@ type archiveFiles struct {
 
 // openArchive opens the files of the recorded archive, and checks them. It returns nil if there is none.
 func (j *Journal) openArchive() (f *archiveFiles, err error) {
-	j.archiving.Lock()
-	defer j.archiving.Unlock()
+	j.archiver.archiving.Lock()
+	defer j.archiver.archiving.Unlock()
 	m := j.archived.current()
 	if m == nil || !m.Recorded {
 		return nil, nil

@@ -100,7 +100,7 @@ func (j *Journal) keep(f *frame) error {
 	}
 	j.reader.frames.put(&f.Commit, len(f.bytes), f.hash)
 	signal(j.marks)
-	j.grown(len(f.bytes))
+	j.indexes.grown(len(f.bytes))
 	return nil
 }
 

@@ -2,7 +2,9 @@ package persistence
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/oklog/ulid/v2"
@@ -16,11 +18,11 @@ import (
 type directory struct {
 	node capabilities.NodeID
 
-	mu        sync.RWMutex
-	head      head
-	index     *index
-	snapshots map[ulid.ULID]uint64              // the versions of the newest snapshots, or unknownVersion
-	parts     map[ulid.ULID][][sha256.Size]byte // see FoundParts
+	mu    sync.RWMutex
+	head  head
+	index *index
+	saved map[ulid.ULID]uint64              // the versions of the newest snapshots, or unknownVersion
+	parts map[ulid.ULID][][sha256.Size]byte // see FoundParts
 }
 
 // unknownVersion stands for the version of a snapshot that was not read yet.
@@ -30,7 +32,7 @@ const unknownVersion = 0
 func (d *directory) reset(x *index, at head) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.index, d.head, d.snapshots, d.parts = x, at, map[ulid.ULID]uint64{}, map[ulid.ULID][][sha256.Size]byte{}
+	d.index, d.head, d.saved, d.parts = x, at, map[ulid.ULID]uint64{}, map[ulid.ULID][][sha256.Size]byte{}
 }
 
 // add adds the commit that follows the last one.
@@ -48,7 +50,7 @@ func (d *directory) add(f *frame) error {
 func (d *directory) mayHaveSnapshot(mailbox ulid.ULID, version uint64) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	newest, there := d.snapshots[mailbox]
+	newest, there := d.saved[mailbox]
 	return there && (newest == unknownVersion || newest > version)
 }
 
@@ -57,8 +59,26 @@ func (d *directory) setSnapshot(mailbox ulid.ULID, version uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e := d.index.entries.get(mailbox); e != nil && version <= e.version {
-		d.snapshots[mailbox] = version
+		d.saved[mailbox] = version
 	}
+}
+
+// foundObject notes a snapshot, or a part of one, by its name. It reports whether the name is that of either.
+func (d *directory) foundObject(name string) bool {
+	whose, digits, isPart := strings.Cut(name, ".")
+	mailbox, err := ulid.ParseStrict(whose)
+	sum, err2 := hex.DecodeString(digits)
+	if err != nil || err2 != nil || isPart && len(sum) != sha256.Size {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if isPart {
+		d.parts[mailbox] = append(d.parts[mailbox], [sha256.Size]byte(sum))
+	} else if d.index.entries.get(mailbox) != nil {
+		d.saved[mailbox] = unknownVersion
+	}
+	return true
 }
 
 // fits refuses a commit that could not be replayed.
@@ -85,7 +105,7 @@ func (d *directory) Mailbox(id capabilities.ID) (Mailbox, bool) {
 
 // shown returns an entry as readers see it. The lock is held.
 func (d *directory) shown(e *entry) Mailbox {
-	return Mailbox{Version: e.version, Summary: e.summary, Snapshot: d.snapshots[e.id], Note: e.note}
+	return Mailbox{Version: e.version, Summary: e.summary, Snapshot: d.saved[e.id], Note: e.note}
 }
 
 // SetNote sets the note of a mailbox that has none. The note was made from the events up to a version. It is ignored if

@@ -249,3 +249,38 @@ func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 	}
 	return false, err
 }
+
+// cut removes the files of the journal with commits up to one that is archived. The server is stopped and started again,
+// while appends and reads wait. The journal fails if the server does not start.
+func (j *Journal) cut(ctx context.Context, end uint64) error {
+	j.busy.Lock()
+	defer j.busy.Unlock()
+	j.gate.Lock()
+	defer j.gate.Unlock()
+	if err := j.Err(); err != nil || j.connection().first.Load() > end {
+		return err
+	}
+	return j.restart(ctx, end)
+}
+
+// restart stops the server, removes files, and starts it again. The caller holds busy and gate.
+func (j *Journal) restart(ctx context.Context, end uint64) error {
+	var cutErr error
+	err := j.o.step(StepCut, func() error {
+		j.connection().close()
+		j.o.archived = end
+		cutErr = removeBlocks(&j.o, end)
+		l, err := connect(&j.o)
+		if err != nil {
+			return err
+		}
+		j.swap(l)
+		return j.checkTail(ctx)
+	})
+	if err != nil {
+		err = readOnly("the journal cannot be opened after it was cut", err)
+		j.fail(err)
+		return err
+	}
+	return cutErr
+}

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -32,39 +34,53 @@ const (
 // only after as many bytes as it has itself.
 const indexEvery = 64 << 20
 
+// indexes stores the index of the log, so that a start reads only the commits after it.
+type indexes struct {
+	o         *Options
+	log       *slog.Logger
+	line      func() *link
+	directory *directory
+	archived  *archived
+	snapshots *snapshots
+
+	unindexed  atomic.Int64  // bytes of commits since the last snapshot
+	indexBytes atomic.Int64  // size of that snapshot
+	due        chan struct{} // the snapshot is behind
+}
+
 // indexer removes what is left over in the store of snapshots. Then it stores snapshots of the index, until ctx ends.
-func (j *Journal) indexer(ctx context.Context) {
-	j.sweepObjects(ctx)
+func (s *indexes) indexer(ctx context.Context) {
+	s.snapshots.sweepObjects(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-j.pages:
+		case <-s.due:
 		}
-		if err := j.saveIndex(ctx); err != nil && ctx.Err() == nil {
-			j.log.Warn("the index snapshot cannot be stored", "error", err)
+		if err := s.saveIndex(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("the index snapshot cannot be stored", "error", err)
 		}
 	}
 }
 
 // grown counts the bytes of a commit, and has the indexer store a snapshot when one is due.
-func (j *Journal) grown(bytes int) {
-	if n := j.unindexed.Add(int64(bytes)); n >= max(indexEvery, j.indexBytes.Load()) {
-		j.unindexed.Add(-n)
-		signal(j.pages)
+func (s *indexes) grown(bytes int) {
+	if n := s.unindexed.Add(int64(bytes)); n >= max(indexEvery, s.indexBytes.Load()) {
+		s.unindexed.Add(-n)
+		signal(s.due)
 	}
 }
 
-func (j *Journal) saveIndex(ctx context.Context) error {
-	at, x := j.copyIndex()
+func (s *indexes) saveIndex(ctx context.Context) error {
+	at, x := s.directory.copyIndex()
 	if at.Number == 0 {
 		return nil
 	}
-	return j.o.step(StepIndex, func() error {
-		if j.o.URL == "" {
-			err := j.writeIndex(x, at.Mark)
-			if err == nil && j.oldIndex.CompareAndSwap(true, false) {
-				j.deleteObject(ctx, indexObject)
+	return s.o.step(StepIndex, func() error {
+		if s.o.URL == "" {
+			err := s.writeIndex(x, at.Mark)
+			if err == nil && s.snapshots.oldIndex.CompareAndSwap(true, false) {
+				s.snapshots.deleteObject(ctx, indexObject)
 			}
 			return err
 		}
@@ -72,21 +88,21 @@ func (j *Journal) saveIndex(ctx context.Context) error {
 		if err := x.write(&b, at.Mark); err != nil {
 			return err
 		}
-		j.indexBytes.Store(int64(b.Len()))
-		return j.connection().putObject(ctx, jetstream.ObjectMeta{Name: indexObject}, b.Bytes())
+		s.indexBytes.Store(int64(b.Len()))
+		return s.line().putObject(ctx, jetstream.ObjectMeta{Name: indexObject}, b.Bytes())
 	})
 }
 
 // writeIndex replaces the file of the index.
-func (j *Journal) writeIndex(x *indexCopy, at Mark) error {
-	path := filepath.Join(j.o.Folder, indexFile)
+func (s *indexes) writeIndex(x *indexCopy, at Mark) error {
+	path := filepath.Join(s.o.Folder, indexFile)
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	err = x.write(f, at)
 	if size, sizeErr := f.Seek(0, io.SeekCurrent); sizeErr == nil {
-		j.indexBytes.Store(size)
+		s.indexBytes.Store(size)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -101,16 +117,16 @@ func (j *Journal) writeIndex(x *indexCopy, at Mark) error {
 }
 
 // readIndex reads the stored snapshot. It fails with jetstream.ErrObjectNotFound if there is none.
-func (j *Journal) readIndex(ctx context.Context) ([]byte, error) {
-	if j.o.URL == "" {
-		b, err := os.ReadFile(filepath.Join(j.o.Folder, indexFile))
+func (s *indexes) readIndex(ctx context.Context) ([]byte, error) {
+	if s.o.URL == "" {
+		b, err := os.ReadFile(filepath.Join(s.o.Folder, indexFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = jetstream.ErrObjectNotFound
 		}
 		return b, err
 	}
-	l := j.connection()
-	if _, err := l.js.ObjectStore(ctx, j.o.bucketName()); err != nil {
+	l := s.line()
+	if _, err := l.js.ObjectStore(ctx, s.o.bucketName()); err != nil {
 		return nil, jetstream.ErrObjectNotFound
 	}
 	return l.getObject(ctx, indexObject)
@@ -272,38 +288,38 @@ func (r *indexReader) entry(e *entry) {
 
 // loadIndex reads the index snapshot, and returns it with the number of its commit. If the snapshot cannot be used, it
 // returns the index of the archive, which is empty if there is none.
-func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64, error) {
+func (s *indexes) loadIndex(ctx context.Context, last uint64) (*index, uint64, error) {
 	if last == 0 {
-		return newIndex(j.o.Node), 0, nil
+		return newIndex(s.o.Node), 0, nil
 	}
-	b, err := j.readIndex(ctx)
+	b, err := s.readIndex(ctx)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return j.archivedIndex(ctx)
+		return s.archived.index(ctx, s.line().first.Load())
 	}
 	var x *index
 	var at Mark
 	if err == nil {
-		x, at, err = decodeIndex(j.o.Node, b)
+		x, at, err = decodeIndex(s.o.Node, b)
 	}
 	if err == nil {
-		err = j.isFrom(ctx, at, last)
+		err = s.isFrom(ctx, at, last)
 	}
 	if err != nil {
-		j.discarded.Add(1)
-		j.log.Warn("the index snapshot cannot be used; reading the whole journal", "error", err)
-		return j.archivedIndex(ctx)
+		s.snapshots.discarded.Add(1)
+		s.log.Warn("the index snapshot cannot be used; reading the whole journal", "error", err)
+		return s.archived.index(ctx, s.line().first.Load())
 	}
-	j.indexBytes.Store(int64(len(b)))
+	s.indexBytes.Store(int64(len(b)))
 	return x, at.Number, nil
 }
 
 // isFrom checks that a snapshot that was made after a commit was made from this log.
-func (j *Journal) isFrom(ctx context.Context, at Mark, last uint64) error {
+func (s *indexes) isFrom(ctx context.Context, at Mark, last uint64) error {
 	if at.Number == 0 || at.Number > last {
 		return errors.New("it is newer than the log")
 	}
-	l := j.connection()
-	if known, ok := j.archived.markOf(at.Number); ok && known != at {
+	l := s.line()
+	if known, ok := s.archived.markOf(at.Number); ok && known != at {
 		return errors.New("it was made from another log")
 	} else if ok && at.Number+1 == l.first.Load() {
 		return nil

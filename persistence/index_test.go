@@ -117,7 +117,7 @@ func TestNotesAreKeptUntilNewerEvents(t *testing.T) {
 	j = open(t, o)
 	holds(1, "one")
 	holds(2, "two")
-	if err := j.saveIndex(t.Context()); err != nil {
+	if err := j.indexes.saveIndex(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	note(1, "another")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley"
@@ -22,6 +21,10 @@ type Journal struct {
 	order     // appends, up to the settled ones
 	directory // the durable part of the log, as readers see it
 	outputs   // the output of programs
+	snapshots // stored states of mailboxes
+	archiver  // moves the beginning of the log out of the stream
+	verifier  // says whether the log is whole
+	indexes   indexes
 	reader    reader
 
 	line struct { // the connection to the stream; Reopen replaces it
@@ -29,25 +32,17 @@ type Journal struct {
 		*link
 	}
 
-	gate      sync.RWMutex // held for reading while the server is asked, for writing while it is started again
-	archived  *archived    // the beginning of the log that has left the stream
-	archiving sync.Mutex   // held while it is made and cut
+	gate     sync.RWMutex // held for reading while the server is asked, for writing while it is started again
+	archived *archived    // the beginning of the log that has left the stream
 
 	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
 	inDoubt []*frame   // commits that were sent and may be stored; guarded by busy
 	buffer  []byte     // reused for the next frame; guarded by busy
 
-	discarded  atomic.Int64 // unusable snapshots that were read since Open
-	unindexed  atomic.Int64 // bytes of commits since the last snapshot of the index
-	indexBytes atomic.Int64 // size of that snapshot
-	oldIndex   atomic.Bool  // an earlier version of the program has left an index in the bucket
-	objects    *objects     // of the bucket, if more are there than are described; nil after the sweep
-
 	high    *highWater
 	marking sync.Mutex // held while high is written
 
 	marks  chan struct{} // the high-water mark is behind
-	pages  chan struct{} // the index snapshot is behind
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 	closed sync.Once
@@ -82,12 +77,21 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	j := &Journal{
 		o: o, log: o.Log, high: high, directory: directory{node: o.Node},
 		marks: make(chan struct{}, 1),
-		pages: make(chan struct{}, 1),
 	}
 	j.order.init(&j.o)
-	j.archived = newArchived(&j.o)
+	j.archived = newArchived(&j.o, &j.snapshots.discarded)
 	j.outputs = outputs{hold: j.hold, log: o.Log}
 	j.reader = reader{hold: j.hold, archived: j.archived, damaged: j.fail, frames: newCache(cacheBytes)}
+	j.snapshots = snapshots{o: &j.o, log: o.Log, hold: j.hold, directory: &j.directory, reader: &j.reader, archived: j.archived}
+	j.archiver = archiver{
+		o: &j.o, log: o.Log, archived: j.archived, reader: &j.reader, directory: &j.directory, err: j.Err, damaged: j.fail, cut: j.cut,
+	}
+	j.verifier = verifier{
+		o: &j.o, log: o.Log, reader: &j.reader, directory: &j.directory, archived: j.archived, archiver: &j.archiver, damaged: j.fail,
+	}
+	j.indexes = indexes{
+		o: &j.o, log: o.Log, line: j.connection, directory: &j.directory, archived: j.archived, snapshots: &j.snapshots, due: make(chan struct{}, 1),
+	}
 	if err := j.start(ctx); err != nil {
 		if j.line.link != nil {
 			j.line.close()
@@ -131,7 +135,7 @@ func (j *Journal) start(ctx context.Context) error {
 	j.tasks.Go(func() { j.releaser(background) })
 	j.tasks.Go(func() { j.marker(background) })
 	j.tasks.Go(func() { j.outputs.save(background) })
-	j.tasks.Go(func() { j.indexer(background) })
+	j.tasks.Go(func() { j.indexes.indexer(background) })
 	j.tasks.Go(func() { j.scrub(background, unchecked) })
 	return nil
 }
@@ -174,13 +178,6 @@ func (j *Journal) hold() (l *link, release func()) {
 	return j.connection(), j.gate.RUnlock
 }
 
-// begin returns the first commit that is in the stream.
-func (j *Journal) begin() uint64 {
-	l, release := j.hold()
-	defer release()
-	return l.first.Load()
-}
-
 // signal wakes the receiver of a channel with room for one value.
 func signal(c chan struct{}) {
 	select {
@@ -216,7 +213,7 @@ func (j *Journal) close(ctx context.Context) error {
 	j.busy.Lock()
 	defer j.busy.Unlock()
 	if after == nil {
-		if err := j.saveIndex(ctx); err != nil {
+		if err := j.indexes.saveIndex(ctx); err != nil {
 			j.log.Warn("the index snapshot cannot be stored", "error", err)
 		}
 	}
@@ -242,10 +239,6 @@ type Stats struct {
 
 	Flushing time.Duration // duration of the flush under way; 0 if there is none
 }
-
-// DiscardedSnapshots returns the number of unusable snapshots that were read since Open. The log was read instead of
-// each, which costs only time.
-func (j *Journal) DiscardedSnapshots() int { return int(j.discarded.Load()) }
 
 // Stats returns the present figures of the journal.
 func (j *Journal) Stats() Stats {

@@ -50,7 +50,7 @@ func (j *Journal) load(ctx context.Context, mailbox capabilities.ID, snapshots b
 		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
 	}
 	if archivedTo > l.SnapshotVersion {
-		l.Snapshot, l.SnapshotVersion = j.checkpointed(mailbox, archivedTo)
+		l.Snapshot, l.SnapshotVersion = j.archived.checkpointed(mailbox, archivedTo)
 	}
 	err := j.o.step(StepLoad, func() (err error) {
 		l.Events, err = j.reader.entries(ctx, mailbox, t, l.SnapshotVersion, m.Version)

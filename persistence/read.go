@@ -172,16 +172,23 @@ func (r *reader) frame(ctx context.Context, number uint64) ([]byte, error) {
 	return bytes, err
 }
 
+// begin returns the first commit that is in the stream.
+func (r *reader) begin() uint64 {
+	l, release := r.hold()
+	defer release()
+	return l.first.Load()
+}
+
 // each calls fn with the frames of commits first to last, in order, from the archive and the stream. The server may be
 // started again meanwhile. It fails as link.each does.
-func (j *Journal) each(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
+func (r *reader) each(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
 	for next := first; next <= last; {
-		l, release := j.hold() // not while the server is started again
+		l, release := r.hold() // not while the server is started again
 		begin := l.first.Load()
 		release()
 		if next < begin {
 			end := min(last, begin-1)
-			if err := j.archived.each(ctx, next, end, fn); err != nil {
+			if err := r.archived.each(ctx, next, end, fn); err != nil {
 				return err
 			}
 			next = end + 1
@@ -192,7 +199,7 @@ func (j *Journal) each(ctx context.Context, first, last uint64, fn func(number u
 		if s.end(); err == nil || s.failed != nil {
 			return err
 		}
-		if next = s.next; !j.isReplaced(l) {
+		if next = s.next; !r.isReplaced(l) {
 			return err
 		}
 	}
@@ -227,8 +234,8 @@ func (s *subscriber) end() {
 }
 
 // isReplaced reports whether the server was started again since a link was in use.
-func (j *Journal) isReplaced(l *link) bool {
-	now, release := j.hold()
+func (r *reader) isReplaced(l *link) bool {
+	now, release := r.hold()
 	defer release()
 	return now != l
 }

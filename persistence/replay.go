@@ -35,7 +35,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	if archiveEnd.Number > last {
 		return 0, lost(last+1, "is missing, and so are those to %d, which are archived", archiveEnd.Number)
 	}
-	x, seen, err := j.loadIndex(ctx, last)
+	x, seen, err := j.indexes.loadIndex(ctx, last)
 	if err != nil {
 		return 0, err
 	}

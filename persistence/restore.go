@@ -59,7 +59,7 @@ func restoreArchived(ctx context.Context, o *Options, b *backupReader, high *hig
 		return parley.Refuse(parley.NotPermitted, "a journal with an archive cannot be on a NATS server").
 			WithHint("restore it without --nats")
 	}
-	a := newArchived(o)
+	a := newArchived(o, nil)
 	o.archived = b.manifest.End.Number
 	err := b.storeArchive(ctx, a)
 	if err == nil {

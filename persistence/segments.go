@@ -143,33 +143,33 @@ func (a *archived) listed(s archive.Segment) error {
 }
 
 // HasSegment reports whether the file of a segment is here.
-func (j *Journal) HasSegment(s archive.Segment) bool {
-	_, err := os.Stat(j.archived.path(s.Name()))
+func (a *archiver) HasSegment(s archive.Segment) bool {
+	_, err := os.Stat(a.archived.path(s.Name()))
 	return err == nil
 }
 
 // OpenSegment opens the file of a segment, to copy it. It fails with ARCHIVED if the file is not here.
-func (j *Journal) OpenSegment(s archive.Segment) (*os.File, error) {
-	if err := j.archived.listed(s); err != nil {
+func (a *archiver) OpenSegment(s archive.Segment) (*os.File, error) {
+	if err := a.archived.listed(s); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(j.archived.path(s.Name()))
+	f, err := os.Open(a.archived.path(s.Name()))
 	if err != nil {
-		return nil, j.archived.segmentError(s, err)
+		return nil, a.archived.segmentError(s, err)
 	}
 	return f, nil
 }
 
 // Attach stores the file of a segment of the archive, in place of one that is here. It refuses any other file with
 // CORRUPT_LOG.
-func (j *Journal) Attach(ctx context.Context, s archive.Segment, from io.Reader) error {
-	if err := j.archived.listed(s); err != nil {
+func (a *archiver) Attach(ctx context.Context, s archive.Segment, from io.Reader) error {
+	if err := a.archived.listed(s); err != nil {
 		return err
 	}
-	if err := j.archived.store(ctx, s, from); err != nil {
+	if err := a.archived.store(ctx, s, from); err != nil {
 		return fmt.Errorf("attach segment %s: %w", s.Name(), err)
 	}
-	j.archived.forget(s.First)
+	a.archived.forget(s.First)
 	return nil
 }
 
@@ -208,23 +208,23 @@ func (a *archived) store(ctx context.Context, s archive.Segment, from io.Reader)
 
 // Detach removes the file of a segment whose commits have left the stream. The caller has another copy, which it has
 // checked, and names its place. A segment that is not here is no error.
-func (j *Journal) Detach(_ context.Context, s archive.Segment, place string) error {
-	j.archiving.Lock()
-	defer j.archiving.Unlock()
-	if err := j.archived.listed(s); err != nil {
+func (a *archiver) Detach(_ context.Context, s archive.Segment, place string) error {
+	a.archiving.Lock()
+	defer a.archiving.Unlock()
+	if err := a.archived.listed(s); err != nil {
 		return err
 	}
-	if s.Last >= j.begin() {
+	if s.Last >= a.reader.begin() {
 		return parley.Refuse(parley.InvalidArgument, "the commits of segment %s have not left the journal yet", s.Name())
 	}
-	if err := j.archived.setPlace(s, place); err != nil {
+	if err := a.archived.setPlace(s, place); err != nil {
 		return err
 	}
-	err := os.Remove(j.archived.path(s.Name()))
+	err := os.Remove(a.archived.path(s.Name()))
 	if err == nil {
-		err = SyncFolder(j.archived.folder)
+		err = SyncFolder(a.archived.folder)
 	}
-	j.archived.forget(s.First)
+	a.archived.forget(s.First)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return readOnly("the segment cannot be removed", err)
 	}
@@ -232,7 +232,7 @@ func (j *Journal) Detach(_ context.Context, s archive.Segment, place string) err
 }
 
 // PlaceOf returns the place that a segment was moved to; "" if it was moved nowhere, or if that is not known.
-func (j *Journal) PlaceOf(s archive.Segment) string { return j.archived.placeOf(s) }
+func (a *archiver) PlaceOf(s archive.Segment) string { return a.archived.placeOf(s) }
 
 // setPlace stores the place of a segment in the manifest.
 func (a *archived) setPlace(s archive.Segment, place string) error {
@@ -264,14 +264,14 @@ func (a *archived) keepManifest(m *archive.Manifest) {
 }
 
 // ArchivedVersion returns the version of a mailbox after the last event that has left the journal.
-func (j *Journal) ArchivedVersion(mailbox capabilities.ID) uint64 {
-	_, t := j.trail(mailbox)
-	return t.versionAt(min(j.begin()-1, j.archived.end().Number))
+func (a *archiver) ArchivedVersion(mailbox capabilities.ID) uint64 {
+	_, t := a.directory.trail(mailbox)
+	return t.versionAt(min(a.reader.begin()-1, a.archived.end().Number))
 }
 
 // VersionsIn returns the versions of a mailbox after its first and its last event in a segment. The last is before the
 // first if there are none.
-func (j *Journal) VersionsIn(mailbox capabilities.ID, s archive.Segment) (first, last uint64) {
-	_, t := j.trail(mailbox)
+func (a *archiver) VersionsIn(mailbox capabilities.ID, s archive.Segment) (first, last uint64) {
+	_, t := a.directory.trail(mailbox)
 	return t.versionAt(s.After.Number) + 1, t.versionAt(s.Last)
 }

@@ -10,9 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -50,17 +52,34 @@ func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	return b, err
 }
 
+// snapshots are the stored states of mailboxes. They are derived from the log.
+type snapshots struct {
+	o         *Options
+	log       *slog.Logger
+	hold      func() (*link, func())
+	directory *directory
+	reader    *reader
+	archived  *archived
+
+	discarded atomic.Int64 // states and indexes that could not be used since Open
+	objects   *objects     // of the bucket, if more are there than are described; nil after the sweep
+	oldIndex  atomic.Bool  // an earlier version of the program has left an index in the bucket
+}
+
+// DiscardedSnapshots returns the number of snapshots that could not be used since Open.
+func (s *snapshots) DiscardedSnapshots() int { return int(s.discarded.Load()) }
+
 // SaveSnapshot stores the state of a mailbox at a durable version, so that Load reads only the events after it. After a
 // failure, Load reads more events.
-func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, version uint64, state []byte) error {
-	number, err := j.commitOf(mailbox, version)
+func (s *snapshots) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, version uint64, state []byte) error {
+	number, err := s.directory.commitOf(mailbox, version)
 	if err != nil {
 		return err
 	}
-	if number <= j.archived.end().Number {
+	if number <= s.archived.end().Number {
 		return nil // the checkpoint has a state that is as new
 	}
-	_, hash, err := j.reader.commit(ctx, number)
+	_, hash, err := s.reader.commit(ctx, number)
 	if err != nil {
 		return fmt.Errorf("snapshot of mailbox %s: %w", mailbox.ULID, err)
 	}
@@ -69,10 +88,10 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 		Metadata: map[string]string{versionKey: strconv.FormatUint(version, 10)},
 	}
 	sealed := sealSnapshot(version, Mark{Number: number, Hash: hash}, state)
-	if err := j.putObject(ctx, meta, sealed); err != nil {
+	if err := s.putObject(ctx, meta, sealed); err != nil {
 		return readOnly(fmt.Sprintf("the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
 	}
-	j.setSnapshot(mailbox.ULID, version)
+	s.directory.setSnapshot(mailbox.ULID, version)
 	return nil
 }
 
@@ -101,10 +120,10 @@ func partSubject(bucket string, mailbox ulid.ULID, sum [sha256.Size]byte) string
 
 // SaveSnapshotParts stores parts of a mailbox's snapshot. All are durable when it returns without an error. The snapshot
 // that refers to them is stored later.
-func (j *Journal) SaveSnapshotParts(ctx context.Context, mailbox capabilities.ID, parts []SnapshotPart) error {
+func (s *snapshots) SaveSnapshotParts(ctx context.Context, mailbox capabilities.ID, parts []SnapshotPart) error {
 	for some := range slices.Chunk(parts, partsAtOnce) {
-		err := j.o.step(StepSnapshot, func() error {
-			l, release := j.hold()
+		err := s.o.step(StepSnapshot, func() error {
+			l, release := s.hold()
 			defer release()
 			return l.putParts(ctx, mailbox.ULID, some)
 		})
@@ -149,15 +168,15 @@ func (l *link) putParts(ctx context.Context, mailbox ulid.ULID, parts []Snapshot
 }
 
 // SnapshotPart returns a part of a mailbox's snapshot. It fails if the part is missing or damaged.
-func (j *Journal) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) ([]byte, error) {
-	l, release := j.hold()
+func (s *snapshots) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) ([]byte, error) {
+	l, release := s.hold()
 	defer release()
 	part, err := l.getPart(ctx, mailbox.ULID, sum)
 	if err == nil && sha256.Sum256(part) != sum {
 		err = errors.New("it is damaged")
 	}
 	if err != nil {
-		j.discarded.Add(1)
+		s.discarded.Add(1)
 		return nil, fmt.Errorf("a part of the snapshot of mailbox %s: %w", mailbox.ULID, err)
 	}
 	return part, nil
@@ -184,8 +203,8 @@ func (l *link) getPart(ctx context.Context, mailbox ulid.ULID, sum [sha256.Size]
 }
 
 // RemoveSnapshotPart removes a part of a mailbox's snapshot to which no snapshot refers any more.
-func (j *Journal) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) {
-	l, release := j.hold()
+func (s *snapshots) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) {
+	l, release := s.hold()
 	defer release()
 	if l.server != nil {
 		l.purge(ctx, partSubject(l.o.bucketName(), mailbox.ULID, sum))
@@ -196,60 +215,42 @@ func (j *Journal) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.I
 // FoundParts returns some of the parts of a mailbox's snapshots that were stored when the journal was opened, and no part
 // twice. A caller that knows which of them are in use removes the others: parts are left over if the process ends
 // between storing them and the snapshot, or before it has removed those of the snapshot before.
-func (j *Journal) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size]byte {
-	j.directory.mu.Lock()
-	defer j.directory.mu.Unlock()
-	all := j.directory.parts[mailbox.ULID]
+func (s *snapshots) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size]byte {
+	s.directory.mu.Lock()
+	defer s.directory.mu.Unlock()
+	all := s.directory.parts[mailbox.ULID]
 	if len(all) <= most {
-		delete(j.directory.parts, mailbox.ULID)
+		delete(s.directory.parts, mailbox.ULID)
 		return all
 	}
-	j.directory.parts[mailbox.ULID] = all[most:]
+	s.directory.parts[mailbox.ULID] = all[most:]
 	return all[:most:most]
-}
-
-// foundObject notes a snapshot, or a part of one, by its name. It reports whether the name is that of either.
-func (d *directory) foundObject(name string) bool {
-	whose, digits, isPart := strings.Cut(name, ".")
-	mailbox, err := ulid.ParseStrict(whose)
-	sum, err2 := hex.DecodeString(digits)
-	if err != nil || err2 != nil || isPart && len(sum) != sha256.Size {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if isPart {
-		d.parts[mailbox] = append(d.parts[mailbox], [sha256.Size]byte(sum))
-	} else if d.index.entries.get(mailbox) != nil {
-		d.snapshots[mailbox] = unknownVersion
-	}
-	return true
 }
 
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
 // or was made from another log.
-func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
-	sealed, err := j.getObject(ctx, mailbox.ULID.String())
+func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
+	sealed, err := s.getObject(ctx, mailbox.ULID.String())
 	if err != nil {
-		j.discarded.Add(1)
-		j.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
+		s.discarded.Add(1)
+		s.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
 		return nil, 0
 	}
 	version, at, state, ok := openSnapshot(sealed)
 	if !ok || version > newest {
-		j.discarded.Add(1)
-		j.log.Warn("a snapshot is damaged or newer than the log; replaying", "mailbox", mailbox.ULID)
+		s.discarded.Add(1)
+		s.log.Warn("a snapshot is damaged or newer than the log; replaying", "mailbox", mailbox.ULID)
 		return nil, 0
 	}
-	number, err := j.commitOf(mailbox, version)
+	number, err := s.directory.commitOf(mailbox, version)
 	if err == nil && number == at.Number {
-		if hash, err := j.reader.hash(ctx, number); err == nil && hash == at.Hash {
-			j.setSnapshot(mailbox.ULID, version)
+		if hash, err := s.reader.hash(ctx, number); err == nil && hash == at.Hash {
+			s.directory.setSnapshot(mailbox.ULID, version)
 			return state, version
 		}
 	}
-	j.discarded.Add(1)
-	j.log.Warn("a snapshot was made from another log; replaying", "mailbox", mailbox.ULID)
+	s.discarded.Add(1)
+	s.log.Warn("a snapshot was made from another log; replaying", "mailbox", mailbox.ULID)
 	return nil, 0
 }
 
@@ -275,22 +276,22 @@ func openSnapshot(b []byte) (version uint64, at Mark, state []byte, ok bool) {
 }
 
 // putObject stores an object of the store of snapshots. It waits while the server is started again.
-func (j *Journal) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
-	return j.o.step(StepSnapshot, func() error {
-		l, release := j.hold()
+func (s *snapshots) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
+	return s.o.step(StepSnapshot, func() error {
+		l, release := s.hold()
 		defer release()
 		return l.putObject(ctx, meta, data)
 	})
 }
 
-func (j *Journal) getObject(ctx context.Context, name string) ([]byte, error) {
-	l, release := j.hold()
+func (s *snapshots) getObject(ctx context.Context, name string) ([]byte, error) {
+	l, release := s.hold()
 	defer release()
 	return l.getObject(ctx, name)
 }
 
-func (j *Journal) deleteObject(ctx context.Context, name string) {
-	l, release := j.hold()
+func (s *snapshots) deleteObject(ctx context.Context, name string) {
+	l, release := s.hold()
 	defer release()
 	l.deleteObject(ctx, name)
 }
@@ -405,34 +406,36 @@ func (l *link) purge(ctx context.Context, subject string) {
 
 // listSnapshots notes which mailboxes have snapshots, before the journal is in use. It removes a store that cannot be
 // listed, which is damaged. New snapshots are made later.
-func (j *Journal) listSnapshots(ctx context.Context) {
-	l, bucket := j.connection(), j.o.bucketName()
+func (s *snapshots) listSnapshots(ctx context.Context) {
+	l, release := s.hold()
+	defer release()
+	bucket := s.o.bucketName()
 	subjects, err := l.listSubjects(ctx, bucket)
 	if err != nil {
-		j.discarded.Add(1)
-		j.log.Warn("the snapshots cannot be listed and are thrown away; replaying", "error", err)
+		s.discarded.Add(1)
+		s.log.Warn("the snapshots cannot be listed and are thrown away; replaying", "error", err)
 		ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
 		defer cancel()
 		if err := l.js.DeleteObjectStore(ctx, bucket); err != nil {
-			j.log.Warn("the store of snapshots cannot be removed", "error", err)
+			s.log.Warn("the store of snapshots cannot be removed", "error", err)
 		}
 	}
 	var names, pieces []string
 	for subject := range subjects {
-		if name, ok := strings.CutPrefix(subject, piecesIn(bucket)); ok && !j.foundObject(name) {
+		if name, ok := strings.CutPrefix(subject, piecesIn(bucket)); ok && !s.directory.foundObject(name) {
 			pieces = append(pieces, subject)
 		}
 		encoded, ok := strings.CutPrefix(subject, descriptionsIn(bucket))
 		if name, err := base64.URLEncoding.DecodeString(encoded); ok && err == nil {
 			names = append(names, string(name))
-			j.foundObject(string(name))
-			if string(name) == indexObject && j.o.URL == "" {
-				j.oldIndex.Store(true)
+			s.directory.foundObject(string(name))
+			if string(name) == indexObject && s.o.URL == "" {
+				s.oldIndex.Store(true)
 			}
 		}
 	}
-	if j.objects = nil; len(pieces) > len(names) { // but for objects that the client has removed, which have no pieces
-		j.objects = &objects{names, pieces}
+	if s.objects = nil; len(pieces) > len(names) { // but for objects that the client has removed, which have no pieces
+		s.objects = &objects{names, pieces}
 	}
 }
 
@@ -466,30 +469,30 @@ type objects struct {
 
 // sweepObjects removes pieces without a description: the process ended between storing the one and the other, or before
 // it had removed the pieces of an older object. It removes nothing if it cannot read all descriptions.
-func (j *Journal) sweepObjects(ctx context.Context) {
-	if j.objects == nil {
+func (s *snapshots) sweepObjects(ctx context.Context) {
+	if s.objects == nil {
 		return
 	}
 	left := map[string]bool{}
-	for _, subject := range j.objects.pieces {
+	for _, subject := range s.objects.pieces {
 		left[subject] = true
 	}
-	for _, name := range j.objects.names {
-		l, release := j.hold()
+	for _, name := range s.objects.names {
+		l, release := s.hold()
 		_, o, err := l.describe(ctx, name)
 		release()
 		if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-			j.log.Debug("an object cannot be described", "object", name, "error", err)
+			s.log.Debug("an object cannot be described", "object", name, "error", err)
 			return
 		}
 		if err == nil {
-			delete(left, piecesOf(j.o.bucketName(), o))
+			delete(left, piecesOf(s.o.bucketName(), o))
 		}
 	}
 	for subject := range left {
-		l, release := j.hold()
+		l, release := s.hold()
 		l.purge(ctx, subject)
 		release()
 	}
-	j.objects = nil
+	s.objects = nil
 }

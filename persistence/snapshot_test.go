@@ -75,7 +75,7 @@ func TestInvalidSnapshotsAreDiscarded(t *testing.T) {
 		if l, err := j.Load(t.Context(), mailboxID(1)); err != nil || l.Snapshot != nil || len(l.Events) != 10 {
 			t.Fatalf("%s: %+v, %v", name, l, err)
 		}
-		if x, n, _ := j.loadIndex(t.Context(), 10); n != 0 || len(x.order) != 0 {
+		if x, n, _ := j.indexes.loadIndex(t.Context(), 10); n != 0 || len(x.order) != 0 {
 			t.Fatalf("%s: used as an index of %d commits", name, n)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"parley"
@@ -21,14 +22,25 @@ type Report struct {
 	Elsewhere []archive.Segment // segments of the archive that are not here, and were not read
 }
 
+// verifier reads the log, and says whether it is whole.
+type verifier struct {
+	o         *Options
+	log       *slog.Logger
+	reader    *reader
+	directory *directory
+	archived  *archived
+	archiver  *archiver
+	damaged   func(error) // fails the journal
+}
+
 // Verify reads the log up to its last commit at the time of the call, from the archive and from the journal. It checks
 // each frame, its place in the chain and its events, compares the index, the checkpoint of the archive and its record.
 // It fails with CORRUPT_LOG, naming the first wrong commit. The journal keeps working.
-func (j *Journal) Verify(ctx context.Context) (Report, error) {
-	r, err := j.verify(ctx)
+func (v *verifier) Verify(ctx context.Context) (Report, error) {
+	r, err := v.verify(ctx)
 	_, archived := errors.AsType[*archiveDamage](err)
 	if _, bad := errors.AsType[*unreadable](err); !bad && !archived && parley.CodeOf(err) == parley.CorruptLog {
-		j.fail(err)
+		v.damaged(err)
 	}
 	if err != nil {
 		return Report{}, fmt.Errorf("verify the journal: %w", err)
@@ -36,28 +48,28 @@ func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-func (j *Journal) verify(ctx context.Context) (r Report, err error) {
-	j.archiving.Lock() // the files of the archive stay
-	m := j.archived.current()
-	x := newIndex(j.o.Node)
+func (v *verifier) verify(ctx context.Context) (r Report, err error) {
+	v.archiver.archiving.Lock() // the files of the archive stay
+	m := v.archived.current()
+	x := newIndex(v.o.Node)
 	if m != nil {
 		r.Archived = m.End.Number
-		j.archived.keepManifest(m)
-		x, r.Elsewhere, err = j.verifyArchive(ctx, m)
+		v.archived.keepManifest(m)
+		x, r.Elsewhere, err = v.verifyArchive(ctx, m)
 	}
-	begin := j.begin()
-	j.archiving.Unlock()
+	begin := v.reader.begin()
+	v.archiver.archiving.Unlock()
 	if err != nil {
 		return r, err
 	}
 	if m != nil && begin <= m.End.Number { // the archived commits that are still in the journal
-		if err := j.verifyHeads(ctx, begin, m.End.Number); err != nil {
+		if err := v.verifyHeads(ctx, begin, m.End.Number); err != nil {
 			return r, err
 		}
 	}
-	end := j.lastCommit()
+	end := v.directory.lastCommit()
 	recorded := m == nil || !m.Recorded
-	err = j.followAfter(ctx, j.archived.end(), end.Mark, func(c *events.Commit, _ []byte) error {
+	err = v.followAfter(ctx, v.archived.end(), end.Mark, func(c *events.Commit, _ []byte) error {
 		if err := x.add(c); err != nil {
 			return lost(c.Number, "%v", err)
 		}
@@ -93,24 +105,24 @@ func readSections(c *events.Commit) (record *events.JournalArchived, err error) 
 
 // verifyArchive checks the checkpoint, and all segments that are here. It returns the index after the archive, and the
 // segments that are not here.
-func (j *Journal) verifyArchive(ctx context.Context, m *archive.Manifest) (x *index, elsewhere []archive.Segment, err error) {
-	c, err := archive.OpenCheckpoint(j.archived.path(archive.CheckpointName(m.End.Number)), m.Checkpoint)
+func (v *verifier) verifyArchive(ctx context.Context, m *archive.Manifest) (x *index, elsewhere []archive.Segment, err error) {
+	c, err := archive.OpenCheckpoint(v.archived.path(archive.CheckpointName(m.End.Number)), m.Checkpoint)
 	if err == nil {
-		x, err = indexFrom(j.o.Node, c)
+		x, err = indexFrom(v.o.Node, c)
 		err = errors.Join(err, c.Close())
 	}
 	if err != nil {
 		return nil, nil, &archiveDamage{parley.Refuse(parley.CorruptLog, "the archive's checkpoint after commit %d: %v", m.End.Number, err).
 			WithHint("the next archiving makes it again from the segments, if they are here")}
 	}
-	y := newIndex(j.o.Node)
+	y := newIndex(v.o.Node)
 	for _, s := range m.Segments {
-		if !j.HasSegment(s) {
+		if !v.archiver.HasSegment(s) {
 			elsewhere = append(elsewhere, s)
 			continue
 		}
-		chain := &chain{node: j.o.Node, last: s.After}
-		err := j.archived.each(ctx, s.First, s.Last, func(number uint64, bytes []byte) error {
+		chain := &chain{node: v.o.Node, last: s.After}
+		err := v.archived.each(ctx, s.First, s.Last, func(number uint64, bytes []byte) error {
 			c, err := chain.follow(number, bytes)
 			if err == nil {
 				_, err = readSections(c)
@@ -135,21 +147,21 @@ func (j *Journal) verifyArchive(ctx context.Context, m *archive.Manifest) (x *in
 }
 
 // verifyHeads checks the chain of archived commits that have not left the journal.
-func (j *Journal) verifyHeads(ctx context.Context, first, last uint64) error {
-	c := j.archived.chainFrom(first)
-	return j.each(ctx, first, last, func(number uint64, bytes []byte) error {
+func (v *verifier) verifyHeads(ctx context.Context, first, last uint64) error {
+	c := v.archived.chainFrom(first)
+	return v.reader.each(ctx, first, last, func(number uint64, bytes []byte) error {
 		_, err := c.followHead(number, bytes)
 		if err == nil {
-			err = c.confirm(j.archived.end())
+			err = c.confirm(v.archived.end())
 		}
 		return err
 	})
 }
 
 // followAfter reads the log behind a mark up to end, and checks that end is in it.
-func (j *Journal) followAfter(ctx context.Context, after, end Mark, fn func(c *events.Commit, bytes []byte) error) error {
-	c := &chain{node: j.o.Node, last: after}
-	return j.each(ctx, after.Number+1, end.Number, func(number uint64, bytes []byte) error {
+func (v *verifier) followAfter(ctx context.Context, after, end Mark, fn func(c *events.Commit, bytes []byte) error) error {
+	c := &chain{node: v.o.Node, last: after}
+	return v.reader.each(ctx, after.Number+1, end.Number, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = c.confirm(end)
@@ -169,18 +181,18 @@ const (
 
 // scrub checks, in the background, the commits of the stream up to last that the start did not check. Damage fails the
 // journal.
-func (j *Journal) scrub(ctx context.Context, last uint64) {
-	c := j.archived.chainFrom(j.begin())
+func (v *verifier) scrub(ctx context.Context, last uint64) {
+	c := v.archived.chainFrom(v.reader.begin())
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for c.last.Number < last {
 		first := c.last.Number + 1
-		if begin := j.begin(); first < begin { // these have left the stream
-			c, first = j.archived.chainFrom(begin), begin
+		if begin := v.reader.begin(); first < begin { // these have left the stream
+			c, first = v.archived.chainFrom(begin), begin
 		}
-		err := j.scrubBlock(c, last)
+		err := v.scrubBlock(c, last)
 		if err == nil && c.last.Number < first {
-			err = j.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
+			err = v.reader.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
 				_, err := c.followHead(number, bytes)
 				return err
 			})
@@ -189,10 +201,10 @@ func (j *Journal) scrub(ctx context.Context, last uint64) {
 		case ctx.Err() != nil:
 			return
 		case parley.CodeOf(err) == parley.CorruptLog:
-			j.fail(err)
+			v.damaged(err)
 			return
 		case err != nil:
-			j.log.Debug("the background check waits", "error", err)
+			v.log.Debug("the background check waits", "error", err)
 		}
 		pause.Reset(scrubPause)
 		select {
@@ -202,15 +214,15 @@ func (j *Journal) scrub(ctx context.Context, last uint64) {
 		}
 	}
 	if last > 0 {
-		j.log.Debug("the older part of the journal is whole", "commits", last)
+		v.log.Debug("the older part of the journal is whole", "commits", last)
 	}
 }
 
 // scrubBlock checks the next commits up to last as far as they are in one block, without the server. The server takes
 // several times as long, and the messages on their way from it are memory. It stops at a record that is not whole or not
 // the next, and leaves it to the server.
-func (j *Journal) scrubBlock(c *chain, last uint64) error {
-	l, release := j.hold()
+func (v *verifier) scrubBlock(c *chain, last uint64) error {
+	l, release := v.reader.hold()
 	defer release()
 	if l.old == nil || c.last.Number+1 < l.first.Load() {
 		return nil
@@ -219,7 +231,7 @@ func (j *Journal) scrubBlock(c *chain, last uint64) error {
 	if i < 0 {
 		return nil
 	}
-	_, err := l.old.eachFrame(i, j.o.streamName(), func(r record) error {
+	_, err := l.old.eachFrame(i, v.o.streamName(), func(r record) error {
 		switch next := c.last.Number + 1; {
 		case r.number < next:
 			return nil
