@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"parley/actors"
+	"parley/capabilities"
 	"parley/gateway/agui"
 	"parley/internal/eventually"
 )
@@ -152,11 +153,69 @@ func TestAGUIRunIsInterruptedAndResumed(t *testing.T) {
 	checkAGUI(t, all)
 }
 
-// checkAGUI parses events by the schemas of the protocol's own package @ag-ui/core, if PARLEY_AGUI is its folder.
+// aguiClient runs an agent by the protocol's own client, resumes the run once it is interrupted, and prints what it has.
+const aguiClient = `const [folder, url, token] = process.argv.slice(1);
+const {HttpAgent} = require(folder + "/client");
+(async () => {
+  const agent = new HttpAgent({url, threadId: "t1", headers: {Authorization: "Bearer " + token}});
+  agent.messages = [{id: "m1", role: "user", content: "Book a flight"}];
+  await agent.runAgent({runId: "r1"});
+  const [interrupt] = agent.pendingInterrupts;
+  const {result, newMessages} = await agent.runAgent({runId: "r2", resume: [{interruptId: interrupt.id, status: "resolved", payload: {day: "2026-12-01", seats: 2}}]});
+  console.log(JSON.stringify({question: interrupt.message, required: interrupt.responseSchema.required, left: agent.pendingInterrupts.length, result, said: newMessages.map(m => m.content)}));
+})().catch(e => { console.error(e); process.exit(1); });`
+
+func TestAGUIsOwnClientIsInterruptedAndResumes(t *testing.T) {
+	t.Parallel()
+	packages := os.Getenv("PARLEY_AGUI")
+	if packages == "" {
+		t.Skip("PARLEY_AGUI is not the folder @ag-ui of npm install @ag-ui/client")
+	}
+	h := openTestServer(t)
+	h.guest("fae")
+	run := exec.CommandContext(t.Context(), "node", "-e", aguiClient, packages, "http://"+h.server.Address()+agui.Path, h.tokens["fae"])
+	var out, failed strings.Builder
+	run.Stdout, run.Stderr = &out, &failed
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- run.Wait() }()
+	waits := func(pending int) func() bool {
+		return func() bool {
+			select {
+			case err := <-ended:
+				t.Fatalf("the client has ended: %v %s", err, failed.String())
+			default:
+			}
+			n, err := h.node.Host().Mail().Counts(t.Context())
+			return err == nil && n.Pending == pending
+		}
+	}
+	eventually.Holds(t, "the form waits", waits(1))
+	asked, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Which flight?", Fields: flightFields})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the question is answered", func() bool {
+		m, err := h.node.Host().Message(t.Context(), capabilities.FormID(asked.Form))
+		return waits(1)() && err == nil && m.Outcome != nil
+	})
+	answerLast(t, h.node.Host(), "answer", "Booked.")
+	if err := <-ended; err != nil {
+		t.Fatalf("%v: %s", err, failed.String())
+	}
+	const want = `{"question":"Which flight?","required":["day","seats"],"left":0,"result":{"answer":"Booked."},"said":["Booked."]}`
+	if got := strings.TrimSpace(out.String()); got != want {
+		t.Errorf("the client has %s, want %s", got, want)
+	}
+}
+
+// checkAGUI parses events by the schemas of the protocol's own packages, if PARLEY_AGUI is their folder.
 func checkAGUI(t *testing.T, all []map[string]any) {
 	t.Helper()
-	core := os.Getenv("PARLEY_AGUI")
-	if core == "" {
+	packages := os.Getenv("PARLEY_AGUI")
+	if packages == "" {
 		return
 	}
 	text, err := json.Marshal(all)
@@ -169,7 +228,7 @@ func checkAGUI(t *testing.T, all []map[string]any) {
 	}
 	script := `const {EventSchemas} = require(process.argv[1] + "/dist/schemas.js");
 for (const e of JSON.parse(require("fs").readFileSync(process.argv[2]))) EventSchemas.parse(e);`
-	if out, err := exec.CommandContext(t.Context(), "node", "-e", script, core, file).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "node", "-e", script, packages+"/core", file).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }
