@@ -155,7 +155,9 @@ func (n *Node) start(key nkeys.KeyPair) (err error) {
 	if err := n.connect(key); err != nil {
 		return err
 	}
-	n.resume()
+	recovery := n.registry.beginRecovery()
+	n.resume(recovery)
+	recovery.done()
 	n.run(func() {
 		if err := n.directory.fill(n.life); err != nil && n.life.Err() == nil {
 			n.log.Warn("agents are not listed yet", "error", err)
@@ -202,11 +204,11 @@ func makeHost(n *Node) error {
 }
 
 // resume resumes the log's unfinished work: undelivered mail and deadlines.
-func (n *Node) resume() {
+func (n *Node) resume(c *recovery) {
 	for id, m := range n.journal.Mailboxes() {
 		n.scheduler.expect(id, m.Summary.Deadline)
 		if m.Summary.Outbox > 0 {
-			resumeMailbox(n, id)
+			n.registry.resumeIn(c, id)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type registry struct {
 	registrations map[capabilities.ID]*registration
 	idle          idleHeap        // all registrations
 	acked         []*registration // may have pending acks
-	recovered     uint64          // of new registrations
+	recovered     uint64          // of new registrations; 0 until the start has delivered its mail
 	closed        bool
 }
 
@@ -47,7 +47,7 @@ type registration struct {
 	last   atomic.Uint64 // position of its latest append
 
 	doubtful  atomic.Bool   // its state was read while the journal had failed
-	recovered atomic.Uint64 // failures of the journal after which all mail for it has been delivered again
+	recovered atomic.Uint64 // 1 and the failures of the journal after which all mail for it has been delivered again
 
 	// Quarantined is the error with which the actor refuses all messages: its log cannot be replayed, or it crashes too
 	// often. The next registration of the mailbox tries again.
@@ -365,59 +365,6 @@ func notifyMissed(b *mailboxActor) {
 		b.release(func(error) { b.node.changed.notify(b.reg.id, none{}) })
 	}
 	b.publishStatus(0)
-}
-
-// recheckAll makes every mailbox in memory compare its state with the log, and redeliver items that a failure of the journal
-// has lost. Then each mailbox gets a recovered message, which follows the redelivered mail.
-func (r *registry) recheckAll() {
-	failures := r.node.journal.Failures()
-	var left atomic.Int64
-	done := func() {
-		if left.Add(-1) == 0 {
-			r.endRecovery(failures)
-		}
-	}
-	left.Store(1)
-	defer done()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, s := range r.registrations {
-		s.quarantined.Store(nil) // of all mailboxes before any gets mail
-	}
-	for id, s := range r.registrations {
-		left.Add(1)
-		r.send(s, delivery{message: resume{r.node, id, done}})
-	}
-}
-
-// endRecovery sends recovered to the mailboxes in memory.
-func (r *registry) endRecovery(failures uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.recovered = failures
-	for _, s := range r.registrations {
-		r.send(s, delivery{message: recovered{s, failures}})
-	}
-}
-
-// recovered is the message to a mailbox that follows all redelivered mail after failures of the journal.
-type recovered struct {
-	reg      *registration
-	failures uint64
-}
-
-func (m recovered) handle(*mailboxActor) { m.reg.recovered.Store(m.failures) }
-func (m recovered) fail(error)           { m.reg.recovered.Store(m.failures) } // calls to an unreadable mailbox return its own error
-
-// isRecovering reports whether acknowledged mail for the mailbox may be missing, because the journal has failed.
-func (b *mailboxActor) isRecovering() bool {
-	return b.node.journal.Failures() != b.reg.recovered.Load() && parley.CodeOf(b.node.journal.Err()) != parley.CorruptLog
-}
-
-// errRecovering is the error of a call for an unknown message while the node recovers.
-func errRecovering() error {
-	return parley.Refuse(parley.ReadOnly, "there is no such message yet: the journal has failed, and mail is still being delivered again").
-		WithHint("try again in a moment")
 }
 
 // passivate stops the actors of mailboxes that have empty queues, were not used since a time, and whose appends are all

@@ -221,8 +221,10 @@ func (k *journalSupervisor) reopen(ctx actor.Context) {
 	}
 	k.wait = 0
 	k.node.log.Info("the journal is back: writing again")
-	k.node.registry.recheckAll()
-	k.node.resume()
+	recovery := k.node.registry.beginRecovery()
+	k.node.registry.recheckAll(recovery)
+	k.node.resume(recovery)
+	recovery.done()
 }
 
 func (n *Node) stopFor(err error) {
@@ -232,4 +234,84 @@ func (n *Node) stopFor(err error) {
 		n.why = err
 		close(n.done)
 	}
+}
+
+// recovery counts the mailboxes that have to deliver mail again, after a start or a failure of the journal.
+type recovery struct {
+	registry *registry
+	failures uint64 // of the journal, when it began
+	left     atomic.Int64
+}
+
+// beginRecovery begins a recovery. The caller adds mailboxes to it, and then calls done.
+func (r *registry) beginRecovery() *recovery {
+	c := &recovery{registry: r, failures: r.node.journal.Failures()}
+	c.left.Store(1)
+	return c
+}
+
+// resume has a mailbox deliver its items again.
+func (c *recovery) resume(s *registration) {
+	c.left.Add(1)
+	c.registry.send(s, delivery{message: resume{c.registry.node, s.id, c.done}})
+}
+
+// done ends one mailbox's part. With the last one, each mailbox gets a recovered message, which follows the mail that was
+// delivered again.
+func (c *recovery) done() {
+	if c.left.Add(-1) == 0 {
+		c.registry.endRecovery(c.failures + 1)
+	}
+}
+
+// recheckAll makes every mailbox in memory compare its state with the log, and redeliver items that a failure of the journal
+// has lost.
+func (r *registry) recheckAll(c *recovery) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.registrations {
+		s.quarantined.Store(nil) // of all mailboxes before any gets mail
+	}
+	for _, s := range r.registrations {
+		c.resume(s)
+	}
+}
+
+// resumeIn has a mailbox deliver its items as part of a recovery.
+func (r *registry) resumeIn(c *recovery, id capabilities.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.resume(r.registration(id))
+}
+
+// endRecovery sends recovered to the mailboxes in memory.
+func (r *registry) endRecovery(count uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recovered = count
+	for _, s := range r.registrations {
+		r.send(s, delivery{message: recovered{s, count}})
+	}
+}
+
+// recovered is the message to a mailbox that follows all mail that was delivered again. Count is 1 after the start, and 1
+// more for each failure of the journal.
+type recovered struct {
+	reg   *registration
+	count uint64
+}
+
+func (m recovered) handle(*mailboxActor) { m.reg.recovered.Store(m.count) }
+func (m recovered) fail(error)           { m.reg.recovered.Store(m.count) } // calls to an unreadable mailbox return its own error
+
+// isRecovering reports whether acknowledged mail for the mailbox may be missing, because the node has started or the journal
+// has failed.
+func (b *mailboxActor) isRecovering() bool {
+	return b.node.journal.Failures()+1 != b.reg.recovered.Load() && parley.CodeOf(b.node.journal.Err()) != parley.CorruptLog
+}
+
+// errRecovering is the error of a call for an unknown message while the node recovers.
+func errRecovering() error {
+	return parley.Refuse(parley.ReadOnly, "there is no such message yet: mail is still being delivered again after a start or a failure of the journal").
+		WithHint("try again in a moment")
 }
