@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,14 +24,26 @@ const (
 	childFolder = "PARLEY_TEST_SERVER_FOLDER"
 )
 
-// serveAsChild runs a NATS server until the process is killed.
-func serveAsChild(port, folder string) {
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		panic(err)
+// serveAsChild runs a NATS server until the process is killed. Ports are its own for clients or, if it is one of a cluster,
+// that, its own for servers, and those of all servers.
+func serveAsChild(ports, folder string) {
+	var all []int
+	for _, text := range strings.Fields(ports) {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, n)
 	}
-	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: n, JetStream: true,
-		StoreDir: folder, SyncAlways: true, NoLog: true})
+	o := &natsserver.Options{Host: "127.0.0.1", Port: all[0], JetStream: true, StoreDir: folder, SyncAlways: true, NoLog: true}
+	if len(all) > 1 {
+		o.ServerName = fmt.Sprint("s", all[1])
+		o.Cluster = natsserver.ClusterOpts{Name: "parley-test", Host: o.Host, Port: all[1]}
+		for _, n := range all[2:] {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("%s:%d", o.Host, n)})
+		}
+	}
+	srv, err := natsserver.NewServer(o)
 	if err != nil {
 		panic(err)
 	}
@@ -40,23 +54,45 @@ func serveAsChild(port, folder string) {
 // externalServer is a NATS server in a process of its own.
 type externalServer struct {
 	port   int
+	peers  []int // ports for servers: its own, and those of the whole cluster
 	folder string
 	cmd    *exec.Cmd
 }
 
 func startExternal(t testing.TB) *externalServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &externalServer{port: l.Addr().(*net.TCPAddr).Port, folder: t.TempDir()}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e := &externalServer{port: freePorts(t, 1)[0], folder: t.TempDir()}
 	e.start(t)
 	t.Cleanup(func() { e.kill() })
 	return e
+}
+
+// startServers starts three servers of one cluster, and returns their URLs.
+func startServers(t testing.TB) string {
+	t.Helper()
+	var urls []string
+	ports := freePorts(t, 6)
+	for i := range 3 {
+		e := &externalServer{port: ports[i], peers: append([]int{ports[3+i]}, ports[3:]...), folder: t.TempDir()}
+		e.start(t)
+		t.Cleanup(func() { e.kill() })
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", e.port))
+	}
+	return strings.Join(urls, ",")
+}
+
+// freePorts returns unused ports.
+func freePorts(t testing.TB, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() //nolint:errcheck // all are held until all are known
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
 }
 
 func (e *externalServer) start(t testing.TB) {
@@ -66,7 +102,7 @@ func (e *externalServer) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	e.cmd = exec.Command(self)
-	e.cmd.Env = append(os.Environ(), childServer+"="+strconv.Itoa(e.port), childFolder+"="+e.folder)
+	e.cmd.Env = append(os.Environ(), childServer+"="+strings.Trim(fmt.Sprint(append([]int{e.port}, e.peers...)), "[]"), childFolder+"="+e.folder)
 	if err := e.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

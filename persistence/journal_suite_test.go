@@ -3,9 +3,15 @@ package persistence_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/internal/eventually"
 	"parley/persistence"
 	"parley/persistence/journaltest"
 )
@@ -61,4 +67,49 @@ func TestEmbeddedJournalConforms(t *testing.T) {
 
 func TestExternalJournalConforms(t *testing.T) {
 	journaltest.Run(t, func(t *testing.T) journaltest.Log { return newStoredLog(t, persistence.StartExternal(t)) })
+}
+
+// clusterEnv has TestClusterJournalConforms run, which takes longer than others.
+const clusterEnv = "PARLEY_CLUSTER_JOURNAL"
+
+// TestClusterJournalConforms runs the suite on three servers, which begin without streams each time.
+func TestClusterJournalConforms(t *testing.T) {
+	if os.Getenv(clusterEnv) == "" {
+		t.Skip(clusterEnv + " is not set")
+	}
+	urls := persistence.StartServers(t)
+	c, err := nats.Connect(urls, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	js, err := jetstream.New(c, jetstream.WithDefaultTimeout(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the cluster keeps streams", func() bool {
+		_, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "READY", Replicas: 3})
+		return err == nil
+	})
+	journaltest.Run(t, func(t *testing.T) journaltest.Log {
+		t.Cleanup(func() { removeStreams(t, js) })
+		l := newStoredLog(t, urls)
+		l.options.Replicas = 3
+		return l
+	})
+}
+
+// removeStreams removes all streams of a cluster.
+func removeStreams(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
+	eventually.Holds(t, "the cluster has no streams", func() bool {
+		names := js.StreamNames(context.Background())
+		left := 0
+		for name := range names.Name() {
+			if js.DeleteStream(context.Background(), name) != nil {
+				left++
+			}
+		}
+		return names.Err() == nil && left == 0
+	})
 }
