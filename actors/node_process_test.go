@@ -20,7 +20,11 @@ import (
 const processEnv = "PARLEY_TEST_PROCESS"
 
 // processSpec describes one of three nodes: a asks and sends, b forwards and answers, c answers.
-type processSpec struct{ Role, Folder, Peers, Public string }
+// With Votes it is one that takes calls of TestVotesSurviveKills.
+type processSpec struct {
+	Role, Folder, Peers, Public string
+	Votes                       bool
+}
 
 const (
 	maxOpenForms       = 24 // forms that a awaits at once
@@ -40,7 +44,11 @@ func runProcess(spec string) {
 	}
 	if err == nil {
 		fmt.Println("listens", n.PeerAddress())
-		err = map[string]func(context.Context, *Agent) error{"a": askForever, "b": forwardAndAnswer, "c": answerEachPending}[f.Role](ctx, n.Host())
+		run := map[string]func(context.Context, *Agent) error{"a": askForever, "b": forwardAndAnswer, "c": answerEachPending}[f.Role]
+		if f.Votes {
+			run = voteOnCalls
+		}
+		err = run(ctx, n.Host())
 	}
 	fmt.Println("failed", err)
 	os.Exit(1)
