@@ -3,11 +3,9 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -136,19 +134,16 @@ func (u *toolUser) Call(ctx context.Context, name string, request, response any)
 }
 
 // perform performs an operation with a typed request and response. Nothing is encoded.
-func (u *toolUser) perform(ctx context.Context, o api.Operation, request, response any) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("operation %s panicked: %v\n%s", o.Name, p, debug.Stack())
-		}
-	}()
+func (u *toolUser) perform(ctx context.Context, o api.Operation, request, response any) error {
 	held := api.ChargeOf(u.principal.Account())
 	defer held.Release()
-	return api.Serve(ctx, u.server.backend, u.principal, o, api.Typed{Value: request}, held, func(got any) (int, error) {
-		if response == nil {
-			return 0, nil
-		}
-		return 0, api.Typed{Value: got}.Read(response)
+	return parley.Survive(func() error {
+		return api.Serve(ctx, u.server.backend, u.principal, o, api.Typed{Value: request}, held, func(got any) (int, error) {
+			if response == nil {
+				return 0, nil
+			}
+			return 0, api.Typed{Value: got}.Read(response)
+		})
 	})
 }
 

@@ -23,7 +23,7 @@ const pause = 5 * time.Second
 // receiver has been told of the end or wants no more, or the token has ended.
 func (ps *pushes) tell(ctx context.Context, u *push) (ended bool) {
 	for ctx.Err() == nil {
-		err := ps.follow(ctx, u)
+		err := parley.Survive(func() error { return ps.follow(ctx, u) })
 		switch {
 		case err == nil:
 			return ctx.Err() == nil
@@ -64,15 +64,20 @@ func (ps *pushes) follow(ctx context.Context, u *push) error {
 	defer func() { stop(); <-watched }()
 	go func() {
 		defer close(watched)
-		for _, err := range exchange.Follow(ctx, c, string(u.Config.TaskID)) {
-			if err != nil {
-				failed <- err
-				return
+		err := parley.Survive(func() error {
+			for _, err := range exchange.Follow(ctx, c, string(u.Config.TaskID)) {
+				if err != nil {
+					return err
+				}
+				select {
+				case changed <- struct{}{}:
+				default:
+				}
 			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
+			return nil
+		})
+		if err != nil {
+			failed <- err
 		}
 	}()
 	timer := time.NewTimer(0)

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"context"
+	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -52,7 +54,7 @@ func (h host) Answer(ctx context.Context, with api.AnswerWithRequest) error {
 	return err
 }
 
-// listen has a Listener listen. The function that it returns ends that.
+// listen has a Listener listen, again if it panics. The function that it returns ends that.
 func (w *Worker) listen(ctx context.Context) (stop func()) {
 	l, ok := w.Receiver.(Listener)
 	if !ok {
@@ -62,7 +64,17 @@ func (w *Worker) listen(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.Listen(ctx, host{w})
+		for ctx.Err() == nil {
+			err := parley.Survive(func() error { l.Listen(ctx, host{w}); return nil })
+			if err == nil {
+				return
+			}
+			w.Log.Error("a bridge has crashed while it listened", "bridge", w.Name, "error", err)
+			select {
+			case <-time.After(waits[0]):
+			case <-ctx.Done():
+			}
+		}
 	}()
 	return func() {
 		cancel()

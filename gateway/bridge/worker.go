@@ -59,7 +59,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	})()
 	for ctx.Err() == nil && !w.told.Gone {
-		wake, err := w.round(ctx, agent)
+		var wake capabilities.Time
+		err := parley.Survive(func() (err error) {
+			wake, err = w.round(ctx, agent)
+			return err
+		})
 		if err != nil && ctx.Err() == nil {
 			w.Log.Warn("a bridge cannot look at the open forms", "bridge", w.Name, "error", err)
 			wake = w.now().Add(waits[0])
@@ -208,7 +212,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 	if !w.keep() {
 		return w.now().Add(waits[0])
 	}
-	err := w.send(ctx, n, r)
+	err := parley.Survive(func() error { return w.send(ctx, n, r) })
 	switch {
 	case err == nil:
 		r.Told = true

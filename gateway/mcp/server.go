@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -189,12 +188,11 @@ func (s *Server) handler(who func(*sdk.CallToolRequest) (Client, error), do tool
 
 // perform runs a tool. A panic fails only this call.
 func (s *Server) perform(ctx context.Context, do tool, c *call) (got any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return do(ctx, c)
+	err = parley.Survive(func() (err error) {
+		got, err = do(ctx, c)
+		return err
+	})
+	return got, err
 }
 
 // hold delays the end of the Server until work.Done is called. It refuses with NOT_RUNNING if the Server is ending.

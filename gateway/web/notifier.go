@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/gateway/api"
 )
@@ -161,22 +162,25 @@ func (n *changeNotifier) listen(ctx context.Context, fail func(), who []local, w
 		if err != nil {
 			return err
 		}
-		work.Go(func() { n.collect(ctx, fail, l.agent, version) })
+		work.Go(func() {
+			if parley.Survive(func() error { return n.collect(ctx, l.agent, version) }) != nil {
+				fail()
+			}
+		})
 	}
 	return nil
 }
 
-// collect records each change of an agent after a version, and signals it.
-func (n *changeNotifier) collect(ctx context.Context, fail func(), a api.Agent, version uint64) {
+// collect records each change of an agent after a version, and signals it. It returns nil once ctx has ended.
+func (n *changeNotifier) collect(ctx context.Context, a api.Agent, version uint64) error {
 	id := a.ID().String()
 	for {
 		now, err := a.Beyond(ctx, version)
 		if err != nil {
-			fail()
-			return
+			return err
 		}
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		version = now
 		n.mu.Lock()

@@ -57,15 +57,24 @@ func (p *page) events() error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
+	start := func(watch func()) { work.Go(func() { s.survive(watch) }) }
 	for i, f := range feeds {
-		work.Go(func() { s.follow(ctx, i, f) })
+		start(func() { s.follow(ctx, i, f) })
 	}
 	for _, name := range outputs {
-		work.Go(func() { s.watchOutput(ctx, name) })
+		start(func() { s.watchOutput(ctx, name) })
 	}
-	work.Go(func() { s.watchQuestions(ctx, p.r.URL.Query().Has("agents")) })
+	start(func() { s.watchQuestions(ctx, p.r.URL.Query().Has("agents")) })
 	s.pump(ctx)
 	return nil
+}
+
+// survive calls watch. A panic ends this stream and no other; the browser opens another one.
+func (s *stream) survive(watch func()) {
+	if err := parley.Survive(func() error { watch(); return nil }); err != nil {
+		s.site.Monitor.Log.Error("a stream of a page has crashed", "error", err)
+		s.end()
+	}
 }
 
 // isReader refuses a request of a page that was drawn for another agent: the browser has changed its session since.

@@ -147,7 +147,7 @@ func (c *session) listen() {
 
 // followForms sends the client forms of dialects until the session ends.
 func (c *session) followForms() {
-	if err := c.relay.Follow(c.ctx); err != nil && c.ctx.Err() == nil {
+	if err := c.survives("follow", func() error { return c.relay.Follow(c.ctx) }); err != nil && c.ctx.Err() == nil {
 		c.note("follow", err)
 		c.end(websocket.StatusTryAgainLater, "the mailbox cannot be read now")
 	}

@@ -46,7 +46,7 @@ func (s *Slack) listen(ctx context.Context, host bridge.Host) (err error) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer stop()
-		err = client.RunContext(ctx)
+		err = parley.Survive(func() error { return client.RunContext(ctx) })
 	})
 	slots := make(chan struct{}, maxPresses)
 	for ctx.Err() == nil {
@@ -55,7 +55,9 @@ func (s *Slack) listen(ctx context.Context, host bridge.Host) (err error) {
 			slots <- struct{}{}
 			running.Go(func() {
 				defer func() { <-slots }()
-				s.take(ctx, client, host, e)
+				if err := parley.Survive(func() error { s.take(ctx, client, host, e); return nil }); err != nil {
+					s.Log.Error("a press at Slack cannot be handled", "error", err)
+				}
 			})
 		case <-ctx.Done():
 		}
