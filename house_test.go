@@ -1,6 +1,7 @@
 package parley_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -164,9 +165,34 @@ var impure = []string{
 }
 
 const (
-	maxFiles = 30  // of a package, without tests
-	maxLines = 500 // of a file
+	maxFiles    = 30  // of a package, without tests
+	maxLines    = 500 // of a file
+	maxMethods  = 40  // of a type
+	maxFunction = 70  // lines of a function, outside of tests
 )
+
+// large lists the types with more than maxMethods methods, and the most that each may have. A number goes down, not up.
+// The methods of the handles stand for operations; those of the others belong to one state, in a file for each noun.
+var large = map[string]int{
+	"actors.Agent":          55, // a handle of an agent
+	"actors.Node":           60, // a handle of the node
+	"gateway/client.Client": 80, // a handle of a node
+
+	"actors.mailboxActor":         60,
+	"actors/transport.Transport":  45,
+	"gateway.Server":              55,
+	"gateway/web.page":            50,
+	"internal/sim.mailboxActor":   50,
+	"internal/sim.world":          60,
+	"mailbox.Form":                60,
+	"mailbox.Mail":                90,
+	"mailbox.State":               70,
+	"mailbox/index.Index":         45,
+	"mailbox/mailboxtest.Harness": 70,
+}
+
+// long lists the functions that do not fit a screen: a flat switch over all events, and tables.
+var long = []string{"gateway/api.Operations", "gateway/backend.handlers", "mailbox.Apply"}
 
 // source is a Go file of the module.
 type source struct {
@@ -270,6 +296,38 @@ func TestPackagesAndFilesAreSmall(t *testing.T) {
 		if n > maxFiles {
 			t.Errorf("%s has %d files without tests, over %d", pkg, n, maxFiles)
 		}
+	}
+}
+
+func TestTypesAndFunctionsAreSmall(t *testing.T) {
+	methods := map[string]int{}
+	var found []string
+	for _, f := range sources(t) {
+		for _, d := range f.tree.Decls {
+			d, ok := d.(*ast.FuncDecl)
+			if !ok || f.test {
+				continue
+			}
+			if d.Recv != nil {
+				methods[f.pkg+"."+receiver(d.Recv.List[0].Type)]++
+			}
+			name := f.pkg + "." + d.Name.Name
+			switch lines := strings.Count(f.text[d.Pos()-f.tree.FileStart:d.End()-f.tree.FileStart], "\n") + 1; {
+			case lines <= maxFunction:
+			case slices.Contains(long, name):
+				found = append(found, name)
+			default:
+				t.Errorf("%s: %s has %d lines, over %d", f.path, d.Name.Name, lines, maxFunction)
+			}
+		}
+	}
+	for name, n := range methods {
+		if most := cmp.Or(large[name], maxMethods); n > most {
+			t.Errorf("%s has %d methods, over %d", name, n, most)
+		}
+	}
+	if slices.Sort(found); !slices.Equal(found, long) {
+		t.Errorf("the functions that do not fit a screen are %v, want %v", found, long)
 	}
 }
 

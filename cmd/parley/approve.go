@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -72,12 +73,9 @@ host's, and the one after which too few are left.`,
 			return err
 		}
 		var asked view.Permission
-		where, err := filepath.Abs(folder)
+		where, err := callFolder(folder)
 		if err != nil {
 			return err
-		}
-		if folder == "" && rule.CheckFolder(where) != nil {
-			where = "" // one that rules cannot name
 		}
 		err = env.call(c.Context(), "approve", api.ApproveRequest{
 			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at), Editable: editable,
@@ -93,16 +91,30 @@ host's, and the one after which too few are left.`,
 			return env.print(asked.Asked, asked.Form.String)
 		}
 		env.noteUnreachable(asked.Unreachable, "the host")
-		o, err := waitForForm(c.Context(), env, asked.Form.String(), time.Duration(timeout), true)
-		if err != nil {
-			return err
-		}
-		if o.Status != view.StatusAnswered {
-			return printOutcome(env, o, requestText)
-		}
-		return printDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Text("reason"), Input: o.EditedInput, Digest: o.EditedDigest})
+		return awaitDecision(c.Context(), env, asked, time.Duration(timeout))
 	}
 	return c
+}
+
+// callFolder returns the absolute path of the folder of a call; "" for a present folder that rules cannot name.
+func callFolder(folder string) (string, error) {
+	path, err := filepath.Abs(folder)
+	if folder == "" && rule.CheckFolder(path) != nil {
+		path = ""
+	}
+	return path, err
+}
+
+// awaitDecision blocks until an approval is decided, and prints the decision.
+func awaitDecision(ctx context.Context, env *environment, asked view.Permission, timeout time.Duration) error {
+	o, err := waitForForm(ctx, env, asked.Form.String(), timeout, true)
+	if err != nil {
+		return err
+	}
+	if o.Status != view.StatusAnswered {
+		return printOutcome(env, o, requestText)
+	}
+	return printDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Text("reason"), Input: o.EditedInput, Digest: o.EditedDigest})
 }
 
 func printDecided(env *environment, d decided) error {

@@ -303,25 +303,13 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	waited := false
 	o := actors.Options{
 		Spans:  spans,
 		Quotas: agents, PeerQuotas: peers,
 		Folder: string(env.options.state), Name: s.name, URL: s.nats, Access: s.natsAccess, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
-		Standby: func() { waited = true; markStandby(env, log) }, Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
+		Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
 	}
-	node, err := actors.Open(ctx, o)
-	for waited && parley.CodeOf(err) == parley.ReadOnly && ctx.Err() == nil { // its servers are out of reach, and will be back
-		log.Warn("the standby could not begin; it waits again", "error", err)
-		select {
-		case <-time.After(standbyPause):
-		case <-ctx.Done():
-		}
-		node, err = actors.Open(ctx, o)
-	}
-	if gone := os.Remove(env.options.state.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
-		log.Warn("the mark of a standby stays", "error", gone)
-	}
+	node, err := openNode(ctx, env, o, log)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // it was stopped before it had begun
@@ -354,6 +342,25 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 		log.Warn("not everything in flight had ended", "error", drained)
 	}
 	return err
+}
+
+// openNode opens a node. A standby waits until the node that runs has ended.
+func openNode(ctx context.Context, env *environment, o actors.Options, log *slog.Logger) (*actors.Node, error) {
+	waited := false
+	o.Standby = func() { waited = true; markStandby(env, log) }
+	node, err := actors.Open(ctx, o)
+	for waited && parley.CodeOf(err) == parley.ReadOnly && ctx.Err() == nil { // its servers are out of reach, and will be back
+		log.Warn("the standby could not begin; it waits again", "error", err)
+		select {
+		case <-time.After(standbyPause):
+		case <-ctx.Done():
+		}
+		node, err = actors.Open(ctx, o)
+	}
+	if gone := os.Remove(env.options.state.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+		log.Warn("the mark of a standby stays", "error", gone)
+	}
+	return node, err
 }
 
 // notify tells the service manager, if there is one, of a state of this process.

@@ -12,11 +12,11 @@ import (
 // facts is what the logs of all nodes say together.
 type facts struct {
 	settled  map[capabilities.ID]*settlement
-	sent     map[[2]*box][]capabilities.ID       // copies for each pair of mailboxes, in the order of the sender's log
-	place    map[[2]*box]map[capabilities.ID]int // of each in sent
-	received map[[2]*box]int                     // how many of sent have passed
-	skipped  map[[2]*box][]capabilities.ID
-	refused  map[capabilities.ID]map[*box]bool // copies that their mailbox refused for good
+	sent     map[[2]*mailboxActor][]capabilities.ID       // copies for each pair of mailboxes, in the order of the sender's log
+	place    map[[2]*mailboxActor]map[capabilities.ID]int // of each in sent
+	received map[[2]*mailboxActor]int                     // how many of sent have passed
+	skipped  map[[2]*mailboxActor][]capabilities.ID
+	refused  map[capabilities.ID]map[*mailboxActor]bool // copies that their mailbox refused for good
 	mayReach map[reach]bool
 	shared   []capabilities.ID // forms that were forwarded
 	forged   map[capabilities.ID]bool
@@ -31,41 +31,41 @@ type facts struct {
 
 // reach says that a node may send mail to a mailbox.
 type reach struct {
-	target *box
+	target *mailboxActor
 	from   *node
 }
 
 // waiting is a client that waits.
 type waiting struct {
 	*wait
-	box  *box
-	form capabilities.ID
+	mailbox *mailboxActor
+	form    capabilities.ID
 }
 
 type settlement struct{ text string }
 
 func newFacts() facts {
 	return facts{
-		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*box][]capabilities.ID{}, place: map[[2]*box]map[capabilities.ID]int{},
-		received: map[[2]*box]int{}, skipped: map[[2]*box][]capabilities.ID{}, refused: map[capabilities.ID]map[*box]bool{}, mayReach: map[reach]bool{},
+		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*mailboxActor][]capabilities.ID{}, place: map[[2]*mailboxActor]map[capabilities.ID]int{},
+		received: map[[2]*mailboxActor]int{}, skipped: map[[2]*mailboxActor][]capabilities.ID{}, refused: map[capabilities.ID]map[*mailboxActor]bool{}, mayReach: map[reach]bool{},
 		forged: map[capabilities.ID]bool{}, amended: map[amendment]string{}, reminded: map[capabilities.ID]uint32{},
 		amendmentRefused: map[capabilities.ID]bool{}, ballots: map[ballot]bool{},
 	}
 }
 
-func (f *facts) addWait(t *wait, b *box, form capabilities.ID) {
+func (f *facts) addWait(t *wait, b *mailboxActor, form capabilities.ID) {
 	if !slices.ContainsFunc(f.waits, func(w *waiting) bool { return w.wait == t }) {
 		f.waits = append(f.waits, &waiting{t, b, form})
 	}
 }
 
-// shadow is what the durable log of a box says, counted without package mailbox.
+// shadow is what the durable log of a mailbox says, counted without package mailbox.
 type shadow struct {
 	version uint64
 	copies  map[capabilities.ID]*copied
 	own     int // open forms that the agent asked
 	peers   map[*node]int
-	inbox   map[*box]int64 // bytes of open mail of other agents of the node
+	inbox   map[*mailboxActor]int64 // bytes of open mail of other agents of the node
 	minted  map[capabilities.ID]capabilities.ID
 	revoked map[capabilities.ID]bool
 	numbers uint64
@@ -73,7 +73,7 @@ type shadow struct {
 
 // copied is a form or message in a mailbox.
 type copied struct {
-	from *box
+	from *mailboxActor
 	size int64
 	form bool
 	open bool
@@ -84,13 +84,13 @@ type copied struct {
 
 func newShadow() shadow {
 	return shadow{
-		copies: map[capabilities.ID]*copied{}, peers: map[*node]int{}, inbox: map[*box]int64{}, minted: map[capabilities.ID]capabilities.ID{},
+		copies: map[capabilities.ID]*copied{}, peers: map[*node]int{}, inbox: map[*mailboxActor]int64{}, minted: map[capabilities.ID]capabilities.ID{},
 		revoked: map[capabilities.ID]bool{},
 	}
 }
 
 // observe checks a section that has become durable.
-func (b *box) observe(s events.Section) {
+func (b *mailboxActor) observe(s events.Section) {
 	recorded, err := events.Decode(s.Body, int(s.Count))
 	if err != nil {
 		b.node.world.failf("%s: %v", b.name, err)
@@ -102,7 +102,7 @@ func (b *box) observe(s events.Section) {
 	}
 }
 
-func (b *box) check(e events.Event) {
+func (b *mailboxActor) check(e events.Event) {
 	w, f := b.node.world, &b.node.world.facts
 	w.trace("    log of %s: %d %s", b.name, b.shadow.version, events.Name(e))
 	switch e := e.(type) {
@@ -114,7 +114,7 @@ func (b *box) check(e events.Event) {
 	case *events.FormForwarded:
 		if c := b.shadow.copies[e.Form]; c != nil && c.from == b {
 			f.shared = append(f.shared, e.Form)
-			b.sends(e.Form, w.box(e.To))
+			b.sends(e.Form, w.mailbox(e.To))
 			c.holders = append(c.holders, e.To)
 		}
 	case *events.FormAmended:
@@ -141,7 +141,7 @@ func (b *box) check(e events.Event) {
 		}
 	case *events.CapabilityGranted:
 		f.granted = append(f.granted, e.Grant.ID)
-		target := w.box(e.Grant.Target)
+		target := w.mailbox(e.Grant.Target)
 		if target.node == b.node || f.mayReach[reach{target, b.node}] {
 			f.mayReach[reach{target, w.nodeOf(e.Grant.To)}] = true
 		}
@@ -160,7 +160,7 @@ func (b *box) check(e events.Event) {
 }
 
 // arrives checks a form or message that a mailbox has recorded: its own, or a copy of another's.
-func (b *box) arrives(id, from, to capabilities.ID, number uint64, size int64, isForm bool, via capabilities.ID) {
+func (b *mailboxActor) arrives(id, from, to capabilities.ID, number uint64, size int64, isForm bool, via capabilities.ID) {
 	w, s := b.node.world, &b.shadow
 	if s.copies[id] != nil {
 		w.failf("%s has %s twice", b.name, id.ULID)
@@ -169,23 +169,23 @@ func (b *box) arrives(id, from, to capabilities.ID, number uint64, size int64, i
 		w.failf("%s: message %d has number %d", b.name, s.numbers, number)
 	}
 	s.numbers++
-	c := &copied{from: w.box(from), size: size, form: isForm, open: true}
+	c := &copied{from: w.mailbox(from), size: size, form: isForm, open: true}
 	s.copies[id] = c
 	if c.from == b {
 		if isForm {
 			s.own++
 		}
-		if b != b.node.boxes[0] && s.own > quotaForms {
+		if b != b.node.mailboxes[0] && s.own > quotaForms {
 			w.failf("%s has %d open forms, over its quota of %d", b.name, s.own, quotaForms)
 		}
-		b.sends(id, w.box(to))
+		b.sends(id, w.mailbox(to))
 		return
 	}
 	if !w.facts.forged[id] {
 		w.receives(c.from, b, id)
 	}
 	if c.from.node == b.node {
-		if s.inbox[c.from] += size; c.from != b.node.boxes[0] && s.inbox[c.from] > quotaInbox {
+		if s.inbox[c.from] += size; c.from != b.node.mailboxes[0] && s.inbox[c.from] > quotaInbox {
 			w.failf("%s holds %d bytes of %s, over its quota of %d", b.name, s.inbox[c.from], c.from.name, quotaInbox)
 		}
 		return
@@ -206,12 +206,12 @@ func (b *box) arrives(id, from, to capabilities.ID, number uint64, size int64, i
 }
 
 // sends notes a copy for another mailbox. The target's node may reply.
-func (b *box) sends(id capabilities.ID, to *box) {
+func (b *mailboxActor) sends(id capabilities.ID, to *mailboxActor) {
 	if to == b {
 		return
 	}
 	f := &b.node.world.facts
-	pair := [2]*box{b, to}
+	pair := [2]*mailboxActor{b, to}
 	if f.place[pair] == nil {
 		f.place[pair] = map[capabilities.ID]int{}
 	}
@@ -221,8 +221,8 @@ func (b *box) sends(id capabilities.ID, to *box) {
 }
 
 // receives checks that a copy was sent, and comes after those that were sent before it.
-func (w *world) receives(from, to *box, id capabilities.ID) {
-	f, pair := &w.facts, [2]*box{from, to}
+func (w *world) receives(from, to *mailboxActor, id capabilities.ID) {
+	f, pair := &w.facts, [2]*mailboxActor{from, to}
 	at, sent := f.place[pair][id]
 	if !sent {
 		w.failf("%s has %s from %s, which never sent it", to.name, id.ULID, from.name)
@@ -235,7 +235,7 @@ func (w *world) receives(from, to *box, id capabilities.ID) {
 }
 
 // frees counts a copy no more.
-func (b *box) frees(c *copied) {
+func (b *mailboxActor) frees(c *copied) {
 	switch {
 	case c.from.node == b.node:
 		b.shadow.inbox[c.from] -= c.size
@@ -248,13 +248,13 @@ func (b *box) frees(c *copied) {
 func isFinal(err error) bool { return err != nil && !isTransient(err) }
 
 // noteRefusal notes a copy that its mailbox has refused for good.
-func (w *world) noteRefusal(b *box, c mailbox.AcceptDelivery, err error) {
+func (w *world) noteRefusal(b *mailboxActor, c mailbox.AcceptDelivery, err error) {
 	if !isFinal(err) {
 		return
 	}
 	id := copyID(c)
 	if w.facts.refused[id] == nil {
-		w.facts.refused[id] = map[*box]bool{}
+		w.facts.refused[id] = map[*mailboxActor]bool{}
 	}
 	w.facts.refused[id][b] = true
 	w.sometimes(copyRefused)
@@ -269,7 +269,7 @@ func copyID(c mailbox.AcceptDelivery) capabilities.ID {
 }
 
 // isAnswered reports whether a command is a settlement that its home has recorded.
-func isAnswered(b *box, c mailbox.Command) bool {
+func isAnswered(b *mailboxActor, c mailbox.Command) bool {
 	a, ok := c.(mailbox.RemoteAnswer)
 	if !ok {
 		return false
@@ -282,11 +282,11 @@ func isAnswered(b *box, c mailbox.Command) bool {
 func (w *world) checkEnd() {
 	f := &w.facts
 	for _, o := range w.ops {
-		w.failf("%s of %s never ends", o.what, o.box.name)
+		w.failf("%s of %s never ends", o.what, o.mailbox.name)
 	}
 	for _, t := range f.waits {
 		if t.outcome == "" && !t.refused {
-			w.failf("%s never learns the outcome of %s", t.box.name, t.form.ULID)
+			w.failf("%s never learns the outcome of %s", t.mailbox.name, t.form.ULID)
 		}
 	}
 	for _, b := range w.all {
@@ -326,7 +326,7 @@ func (w *world) checkGrants() {
 	for _, g := range all {
 		ended[g.ID] = ended[g.ID] || g.Revoked != 0 || ended[g.Parent]
 		if ended[g.ID] && g.Revoked == 0 {
-			w.failf("%s has a valid grant of a revoked one: %+v", w.box(g.By).name, g)
+			w.failf("%s has a valid grant of a revoked one: %+v", w.mailbox(g.By).name, g)
 		}
 	}
 	for _, b := range w.all {

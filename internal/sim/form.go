@@ -10,7 +10,7 @@ import (
 )
 
 // settles checks the end of a form in a mailbox.
-func (b *box) settles(form capabilities.ID, text string) {
+func (b *mailboxActor) settles(form capabilities.ID, text string) {
 	w, f := b.node.world, &b.node.world.facts
 	c := b.shadow.copies[form]
 	if c == nil || !c.open {
@@ -32,14 +32,14 @@ func (b *box) settles(form capabilities.ID, text string) {
 }
 
 // checkOutcome checks that a form has ended in its home's log as somebody sees it.
-func (w *world) checkOutcome(b *box, form capabilities.ID, text string) {
+func (w *world) checkOutcome(b *mailboxActor, form capabilities.ID, text string) {
 	if was := w.facts.settled[form]; was == nil || was.text != text {
 		w.failf("%s sees form %s as %s, and its home has %v", b.name, form.ULID, text, was)
 	}
 }
 
 // noteSettlement notes two takers of a form.
-func (w *world) noteSettlement(b *box, c mailbox.Command, err error) {
+func (w *world) noteSettlement(b *mailboxActor, c mailbox.Command, err error) {
 	var s mailbox.SettleForm
 	switch c := c.(type) {
 	case mailbox.SettleForm:
@@ -95,8 +95,8 @@ func (w *world) noteSettlement(b *box, c mailbox.Command, err error) {
 	}
 }
 
-// checkHolders checks that all holders of the box's forms see the outcome that it has.
-func (b *box) checkHolders() {
+// checkHolders checks that all holders of the mailbox's forms see the outcome that it has.
+func (b *mailboxActor) checkHolders() {
 	w := b.node.world
 	for _, id := range b.forms {
 		c := b.shadow.copies[id]
@@ -109,11 +109,11 @@ func (b *box) checkHolders() {
 		}
 		for _, h := range c.holders {
 			if !slices.Contains(m.Form.Holders, h) {
-				w.failf("%s may not answer form %s any more", w.box(h).name, id.ULID)
+				w.failf("%s may not answer form %s any more", w.mailbox(h).name, id.ULID)
 			}
 		}
 		for _, h := range m.Form.Holders {
-			holder := w.box(h)
+			holder := w.mailbox(h)
 			copied, err := holder.find(id)
 			if err != nil {
 				continue // it was refused

@@ -13,17 +13,17 @@ type position uint64
 // errFull is the error of a journal that cannot write.
 var errFull = parley.Refuse(parley.ReadOnly, "the disk is full")
 
-// errCrashed is the error of a message that crashed its box.
+// errCrashed is the error of a message that crashed its mailbox.
 var errCrashed = parley.Refuse(parley.Internal, "the mailbox crashed")
 
 // appended is one append: the section of a mailbox.
 type appended struct {
-	box     *box
+	mailbox *mailboxActor
 	section events.Section
 }
 
 // journal is the log of a node in memory. Appends wait until begin takes some of them as a commit, and end stores it.
-// What was stored before a crash is in the boxes' logs; everything else is gone. The rules are those of
+// What was stored before a crash is in the mailboxes' logs; everything else is gone. The rules are those of
 // persistence.Journal: a failure loses all appends that are not settled, and a commit whose result was unknown may turn
 // up when the journal is opened again.
 type journal struct {

@@ -13,13 +13,13 @@ import (
 
 // TestJournalConforms holds the simulation's journal to what the real ones do.
 func TestJournalConforms(t *testing.T) {
-	journaltest.Run(t, func(*testing.T) journaltest.Log { return &memoryLog{boxes: map[capabilities.ID]*box{}} })
+	journaltest.Run(t, func(*testing.T) journaltest.Log { return &memoryLog{mailboxes: map[capabilities.ID]*mailboxActor{}} })
 }
 
 // memoryLog is what a journal of the simulation has stored, by mailbox.
 type memoryLog struct {
-	boxes map[capabilities.ID]*box
-	mode  journaltest.Mode
+	mailboxes map[capabilities.ID]*mailboxActor
+	mode      journaltest.Mode
 }
 
 func (l *memoryLog) Set(m journaltest.Mode) { l.mode = m }
@@ -37,17 +37,17 @@ type memory struct {
 
 func (m *memory) store(commit []appended) {
 	for _, a := range commit {
-		if a.box != nil {
-			a.box.disk = append(a.box.disk, a.section)
+		if a.mailbox != nil {
+			a.mailbox.disk = append(a.mailbox.disk, a.section)
 		}
 	}
 }
 
-func (m *memory) box(id capabilities.ID) *box {
-	if m.log.boxes[id] == nil {
-		m.log.boxes[id] = &box{id: id}
+func (m *memory) mailbox(id capabilities.ID) *mailboxActor {
+	if m.log.mailboxes[id] == nil {
+		m.log.mailboxes[id] = &mailboxActor{id: id}
 	}
-	return m.log.boxes[id]
+	return m.log.mailboxes[id]
 }
 
 func (m *memory) Append(sections ...events.Section) persistence.Position {
@@ -55,7 +55,7 @@ func (m *memory) Append(sections ...events.Section) persistence.Position {
 }
 
 func (m *memory) AppendSince(failures uint64, sections ...events.Section) persistence.Position {
-	pos := m.journal.append(failures, appended{m.box(sections[0].Mailbox), sections[0]})
+	pos := m.journal.append(failures, appended{m.mailbox(sections[0].Mailbox), sections[0]})
 	if m.journal.begin(1) {
 		if m.log.mode == journaltest.Works {
 			m.journal.end(m.store)
@@ -96,7 +96,7 @@ func (m *memory) Close(context.Context) error {
 }
 
 func (m *memory) Events(_ context.Context, mailbox capabilities.ID, after uint64, limit int) (all []persistence.Entry, err error) {
-	for _, s := range m.box(mailbox).disk {
+	for _, s := range m.mailbox(mailbox).disk {
 		recorded, err := events.Decode(s.Body, int(s.Count))
 		if err != nil {
 			return nil, err

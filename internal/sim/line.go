@@ -12,26 +12,26 @@ import (
 
 // line carries items to another mailbox of the node, in order.
 type line struct {
-	to       *box
+	to       *mailboxActor
 	failures uint64
 	refused  bool // the receiver has refused a copy
 	broken   bool
 }
 
-func (b *box) lineTo(to capabilities.ID) *line {
+func (b *mailboxActor) lineTo(to capabilities.ID) *line {
 	l := b.lines[to]
 	if l == nil {
 		if b.lines == nil {
 			b.lines = map[capabilities.ID]*line{}
 		}
-		l = &line{to: b.node.world.box(to), failures: b.failures}
+		l = &line{to: b.node.world.mailbox(to), failures: b.failures}
 		b.lines[to] = l
 	}
 	return l
 }
 
 // hand sends an item along a line.
-func (b *box) hand(p mailbox.OutboxItem, l *line) {
+func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 	if l.broken {
 		return
 	}
@@ -40,7 +40,7 @@ func (b *box) hand(p mailbox.OutboxItem, l *line) {
 		b.node.world.failf("%s: item %+v cannot be sent: %v", b.name, p, err)
 	}
 	from := b
-	l.to.tell(b.last, fmt.Sprintf("item %d of %s: %T", p.Seq, b.name, c), func(b *box) {
+	l.to.tell(b.last, fmt.Sprintf("item %d of %s: %T", p.Seq, b.name, c), func(b *mailboxActor) {
 		if l.broken || l.failures != b.failures {
 			return
 		}
@@ -64,9 +64,9 @@ func (b *box) hand(p mailbox.OutboxItem, l *line) {
 // errFollows is the error of an item that would be accepted and follows a refused copy.
 var errFollows error = parley.Refuse(parley.Internal, "it follows a refused copy")
 
-// admit decides on an item of another box. One that follows a refused copy is not accepted before the refusal is in its
+// admit decides on an item of another mailbox. One that follows a refused copy is not accepted before the refusal is in its
 // sender's log.
-func (b *box) admit(follows, isCopy bool, c mailbox.Command) error {
+func (b *mailboxActor) admit(follows, isCopy bool, c mailbox.Command) error {
 	if !follows {
 		_, err := b.decide(c)
 		return err
@@ -85,19 +85,19 @@ func (b *box) admit(follows, isCopy bool, c mailbox.Command) error {
 }
 
 // hasRefused reports whether an ack that is not in the log says that a copy was refused.
-func (b *box) hasRefused() bool {
+func (b *mailboxActor) hasRefused() bool {
 	return slices.ContainsFunc(b.acks, func(a ack) bool { return a.refused != "" && a.item.Kind == events.OutboxCopy })
 }
 
-// commitAcks writes the box's acks.
-func (b *box) commitAcks() {
+// commitAcks writes the mailbox's acks.
+func (b *mailboxActor) commitAcks() {
 	if len(b.acks) > 0 && b.node.journal.failure == nil {
 		_ = b.commit(b.node.now(), nil)
 	}
 }
 
 // breakLine ends a line. A later one carries all items for its mailbox.
-func (b *box) breakLine(l *line) {
+func (b *mailboxActor) breakLine(l *line) {
 	if l.broken || l.failures != b.node.journal.times {
 		return
 	}
@@ -106,8 +106,8 @@ func (b *box) breakLine(l *line) {
 	b.node.later("retry line", func() { b.retryLine(l) })
 }
 
-func (b *box) retryLine(l *line) {
-	b.tell(0, "retry line", func(b *box) {
+func (b *mailboxActor) retryLine(l *line) {
+	b.tell(0, "retry line", func(b *mailboxActor) {
 		if b.redeliver || b.lines[l.to.id] != l {
 			return
 		}
@@ -128,7 +128,7 @@ func (b *box) retryLine(l *line) {
 }
 
 // redeliverLocal delivers all items for mailboxes of the node again, after a failure of the journal or a load.
-func (b *box) redeliverLocal() {
+func (b *mailboxActor) redeliverLocal() {
 	if !b.redeliver || b.node.journal.failure != nil {
 		return
 	}

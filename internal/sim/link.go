@@ -26,7 +26,7 @@ type packet struct {
 type item struct {
 	kind  events.OutboxKind
 	from  capabilities.ID
-	to    *box
+	to    *mailboxActor
 	count int
 	body  []byte
 }
@@ -42,8 +42,8 @@ type result struct {
 type peer struct {
 	node, to *node
 
-	ready    []*box
-	inFlight map[*box]map[uint64]bool
+	ready    []*mailboxActor
+	inFlight map[*mailboxActor]map[uint64]bool
 	direct   []*direct
 	epoch    uint64
 	window   *sendWindow
@@ -53,7 +53,7 @@ type peer struct {
 }
 
 func newPeer(n, to *node) *peer {
-	return &peer{node: n, to: to, inFlight: map[*box]map[uint64]bool{}, calls: map[uint64]*batch{}}
+	return &peer{node: n, to: to, inFlight: map[*mailboxActor]map[uint64]bool{}, calls: map[uint64]*batch{}}
 }
 
 // sendWindow is packets on their way, several at once.
@@ -72,7 +72,7 @@ type batch struct {
 }
 
 type outgoing struct {
-	box     *box
+	mailbox *mailboxActor
 	item    mailbox.OutboxItem
 	written item
 }
@@ -96,8 +96,8 @@ const (
 	batchItems = 4
 )
 
-// ask has the box asked for its items.
-func (p *peer) ask(b *box) {
+// ask has the mailbox asked for its items.
+func (p *peer) ask(b *mailboxActor) {
 	if !slices.Contains(p.ready, b) {
 		p.ready = append(p.ready, b)
 	}
@@ -118,7 +118,7 @@ func (p *peer) advance() bool {
 		return false
 	case w == nil:
 		p.epoch = window.NextEpoch(p.epoch, p.node.now(), p.node.starts<<10)
-		p.inFlight = map[*box]map[uint64]bool{}
+		p.inFlight = map[*mailboxActor]map[uint64]bool{}
 		w = &sendWindow{epoch: p.epoch}
 		p.window = w
 	}
@@ -132,7 +132,7 @@ func (p *peer) advance() bool {
 	from := p.ready[0]
 	p.ready = p.ready[1:]
 	w.gathering = true
-	from.tell(0, "collect for "+p.to.name, func(from *box) {
+	from.tell(0, "collect for "+p.to.name, func(from *mailboxActor) {
 		if from.hasRefused() {
 			from.commitAcks()
 		}
@@ -170,13 +170,13 @@ func (p *peer) advance() bool {
 }
 
 // later puts back what was not sent.
-func (p *peer) later(from *box, b *batch) {
+func (p *peer) later(from *mailboxActor, b *batch) {
 	p.direct = append(b.direct, p.direct...)
 	p.node.later("ask again", func() { p.ask(from) })
 }
 
-// collect returns the items of a box that can be sent now, and whether there are more.
-func (p *peer) collect(b *box, most int) (all []outgoing, more bool) {
+// collect returns the items of a mailbox that can be sent now, and whether there are more.
+func (p *peer) collect(b *mailboxActor, most int) (all []outgoing, more bool) {
 	taken := map[uint64]bool{}
 	for _, a := range b.acks {
 		if !b.node.journal.lost(a.after) { // or its item is lost too, and another has its number
@@ -206,7 +206,7 @@ func (p *peer) collect(b *box, most int) (all []outgoing, more bool) {
 	return all, false
 }
 
-// send puts a packet on the wire.
+// send sends a packet to the link.
 func (p *peer) send(b *batch) {
 	if len(b.items)+len(b.direct) == 0 {
 		return
@@ -221,16 +221,16 @@ func (p *peer) send(b *batch) {
 		m.items = append(m.items, d.item)
 	}
 	for _, o := range b.items {
-		seqs := p.inFlight[o.box]
+		seqs := p.inFlight[o.mailbox]
 		if seqs == nil {
 			seqs = map[uint64]bool{}
-			p.inFlight[o.box] = seqs
+			p.inFlight[o.mailbox] = seqs
 		}
 		seqs[o.item.Seq] = true
 		m.items = append(m.items, o.written)
 	}
 	w.trace("%s sends packet %d of epoch %d with %d items to %s", p.node.name, m.number, m.epoch, len(m.items), p.to.name)
-	w.wire = append(w.wire, m)
+	w.packets = append(w.packets, m)
 	w.progress++
 }
 
@@ -249,8 +249,8 @@ func (p *peer) fail(call uint64) {
 		d.done(result{again: true})
 	}
 	for _, o := range b.items {
-		delete(p.inFlight[o.box], o.item.Seq)
-		p.ask(o.box)
+		delete(p.inFlight[o.mailbox], o.item.Seq)
+		p.ask(o.mailbox)
 	}
 }
 
@@ -273,12 +273,12 @@ func (p *peer) respond(m *packet) {
 	}
 	for i, o := range b.items {
 		r := m.results[len(b.direct)+i]
-		delete(p.inFlight[o.box], o.item.Seq)
+		delete(p.inFlight[o.mailbox], o.item.Seq)
 		if r.again {
 			b.window.failed = true
-			p.ask(o.box)
+			p.ask(o.mailbox)
 			continue
 		}
-		o.box.leaveAck(ack{item: o.item, refused: r.refused})
+		o.mailbox.leaveAck(ack{item: o.item, refused: r.refused})
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"parley/capabilities"
 )
 
-// node is a node: its boxes, its journal and its links to the others.
+// node is a node: its mailboxes, its journal and its links to the others.
 type node struct {
-	world *world
-	name  string
-	id    capabilities.NodeID
-	boxes []*box // the host's first
-	peers map[*node]*peer
+	world     *world
+	name      string
+	id        capabilities.NodeID
+	mailboxes []*mailboxActor // the host's first
+	peers     map[*node]*peer
 
 	journal journal
 	full    bool // its disk
@@ -62,10 +62,10 @@ func (n *node) peer(to *node) *peer {
 // store writes a commit to the log.
 func (n *node) store(commit []appended) {
 	for _, a := range commit {
-		if a.box == nil {
+		if a.mailbox == nil {
 			continue
 		}
-		b, s := a.box, a.section
+		b, s := a.mailbox, a.section
 		if want := b.shadow.version + 1; s.First != want {
 			n.world.failf("%s: section %d follows version %d in the log", b.name, s.First, want-1)
 		}
@@ -96,7 +96,7 @@ func (n *node) write(stored bool) {
 	n.journal.end(n.store)
 }
 
-// reopen opens a failed journal again, and has every box look at what became of its appends.
+// reopen opens a failed journal again, and has every mailbox look at what became of its appends.
 func (n *node) reopen() {
 	if n.down || n.full || n.journal.failure == nil {
 		return
@@ -107,10 +107,10 @@ func (n *node) reopen() {
 	n.wakeAll()
 }
 
-// wakeAll has every box deliver what it has.
+// wakeAll has every mailbox deliver what it has.
 func (n *node) wakeAll() {
-	for _, b := range n.boxes {
-		b.tell(0, "resume", func(*box) {}, func(error) {})
+	for _, b := range n.mailboxes {
+		b.tell(0, "resume", func(*mailboxActor) {}, func(error) {})
 	}
 }
 
@@ -136,7 +136,7 @@ func (n *node) crash(stored bool) {
 	n.journal = journal{}
 	n.timers, n.held = nil, nil
 	n.peers = map[*node]*peer{}
-	for _, b := range n.boxes {
+	for _, b := range n.mailboxes {
 		b.state, b.old, b.last, b.failures, b.redeliver, b.doubtful = nil, nil, 0, 0, false, false
 		b.lines, b.acks, b.inbox, b.log = nil, nil, nil, nil
 		if len(b.disk) > 0 {
@@ -144,8 +144,8 @@ func (n *node) crash(stored bool) {
 		}
 		b.waiters = nil
 	}
-	w.ops = slices.DeleteFunc(w.ops, func(o *op) bool { return o.box.node == n })
-	w.wire = slices.DeleteFunc(w.wire, func(p *packet) bool { return p.to == n }) // what it has sent may still arrive
+	w.ops = slices.DeleteFunc(w.ops, func(o *op) bool { return o.mailbox.node == n })
+	w.packets = slices.DeleteFunc(w.packets, func(p *packet) bool { return p.to == n }) // what it has sent may still arrive
 }
 
 // start starts a node that has crashed.
@@ -158,17 +158,17 @@ func (n *node) start() {
 	n.down = false
 	n.wakeAll()
 	for _, t := range n.world.facts.waits { // their clients ask again
-		if t.box.node == n && t.outcome == "" && !t.refused {
-			n.world.await(t.box, t.form, t.wait)
+		if t.mailbox.node == n && t.outcome == "" && !t.refused {
+			n.world.await(t.mailbox, t.form, t.wait)
 		}
 	}
 }
 
 // tick expires forms and writes acks.
 func (n *node) tick() {
-	for _, b := range n.boxes {
+	for _, b := range n.mailboxes {
 		if b.deadline != 0 && b.deadline <= n.now() {
-			b.tell(0, "deadline", func(b *box) {
+			b.tell(0, "deadline", func(b *mailboxActor) {
 				b.deadline = b.state.Summary().Deadline
 			}, func(error) {})
 		}
@@ -178,9 +178,9 @@ func (n *node) tick() {
 	}
 }
 
-// snapshot has a box write a snapshot, once what is in it is durable.
-func (n *node) snapshot(b *box) {
-	b.tell(0, "snapshot", func(b *box) {
+// snapshot has a mailbox write a snapshot, once what is in it is durable.
+func (n *node) snapshot(b *mailboxActor) {
+	b.tell(0, "snapshot", func(b *mailboxActor) {
 		version := b.state.Version
 		encoded, err := b.state.Snapshot()
 		if err != nil {
@@ -200,7 +200,7 @@ func (n *node) snapshot(b *box) {
 }
 
 // fold returns the state of the durable log, without a snapshot.
-func (b *box) fold() string {
+func (b *mailboxActor) fold() string {
 	log, old := b.log, b.old
 	b.log = b.disk
 	s := b.replay(nil)
@@ -208,7 +208,7 @@ func (b *box) fold() string {
 	return b.encoded(s)
 }
 
-func (b *box) encoded(s interface{ Snapshot() ([]byte, error) }) string {
+func (b *mailboxActor) encoded(s interface{ Snapshot() ([]byte, error) }) string {
 	encoded, err := s.Snapshot()
 	if err != nil {
 		b.node.world.failf("%s: %v", b.name, err)

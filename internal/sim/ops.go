@@ -13,37 +13,37 @@ import (
 
 // op is a call of a client, which ends with a result, an error, or the crash of its node.
 type op struct {
-	box   *box
-	what  string
-	ended bool
+	mailbox *mailboxActor
+	what    string
+	ended   bool
 }
 
 func (o *op) end(err error) {
-	w := o.box.node.world
+	w := o.mailbox.node.world
 	if o.ended {
-		w.failf("%s of %s ends twice", o.what, o.box.name)
+		w.failf("%s of %s ends twice", o.what, o.mailbox.name)
 	}
 	o.ended = true
-	w.trace("%s: %s ends: %v", o.box.name, o.what, err)
+	w.trace("%s: %s ends: %v", o.mailbox.name, o.what, err)
 	i := slices.Index(w.ops, o)
 	if i < 0 {
-		w.failf("%s of %s ends after a crash", o.what, o.box.name)
+		w.failf("%s of %s ends after a crash", o.what, o.mailbox.name)
 	}
 	w.ops = slices.Delete(w.ops, i, i+1)
 }
 
-// begin begins a call of a box.
-func (w *world) begin(b *box, what string) *op {
-	o := &op{box: b, what: what}
+// begin begins a call of a mailbox.
+func (w *world) begin(b *mailboxActor, what string) *op {
+	o := &op{mailbox: b, what: what}
 	w.ops = append(w.ops, o)
 	w.progress++
 	return o
 }
 
-// step has a box run a part of a call. Then gets its result when all that the box has decided is durable.
-func (o *op) step(b *box, do func(*box) error, then func()) {
+// step has a mailbox run a part of a call. Then gets its result when all that the mailbox has decided is durable.
+func (o *op) step(b *mailboxActor, do func(*mailboxActor) error, then func()) {
 	w := b.node.world
-	b.tell(0, o.what+" of "+o.box.name, func(b *box) {
+	b.tell(0, o.what+" of "+o.mailbox.name, func(b *mailboxActor) {
 		err := do(b)
 		version := b.state.Version
 		b.release(func(lost error) {
@@ -63,19 +63,19 @@ func (o *op) step(b *box, do func(*box) error, then func()) {
 	}, o.end)
 }
 
-// run has a box decide on a command for a client.
-func (w *world) run(b *box, c mailbox.Command) {
-	w.begin(b, nameOf(c)).step(b, func(b *box) error {
+// run has a mailbox decide on a command for a client.
+func (w *world) run(b *mailboxActor, c mailbox.Command) {
+	w.begin(b, nameOf(c)).step(b, func(b *mailboxActor) error {
 		_, err := b.decide(c)
 		return err
 	}, nil)
 }
 
 // ask asks a form and may wait for its outcome.
-func (w *world) ask(b *box, c mailbox.RequestForm, waits bool) {
+func (w *world) ask(b *mailboxActor, c mailbox.RequestForm, waits bool) {
 	var form capabilities.ID
 	o := w.begin(b, "ask "+c.To)
-	o.step(b, func(b *box) error {
+	o.step(b, func(b *mailboxActor) error {
 		evs, err := b.decide(c)
 		for _, e := range evs {
 			if asked, ok := e.(*events.FormRequested); ok {
@@ -95,13 +95,13 @@ func (w *world) ask(b *box, c mailbox.RequestForm, waits bool) {
 }
 
 // answer answers or declines a form, directly if its home is to be asked at once.
-func (w *world) answer(b *box, form capabilities.ID, r mailbox.Reply, decline, direct bool) {
+func (w *world) answer(b *mailboxActor, form capabilities.ID, r mailbox.Reply, decline, direct bool) {
 	var (
 		c    mailbox.SettleForm
-		home *box
+		home *mailboxActor
 	)
 	o := w.begin(b, "answer "+form.ULID.String())
-	o.step(b, func(b *box) error {
+	o.step(b, func(b *mailboxActor) error {
 		_, err := recalled(b, b.state, func() (struct{}, error) {
 			var (
 				err error
@@ -118,7 +118,7 @@ func (w *world) answer(b *box, form capabilities.ID, r mailbox.Reply, decline, d
 				c, id, err = b.state.DraftAnswer(r, b.node.now(), b.node.newID)
 			}
 			if err == nil {
-				home = w.box(id)
+				home = w.mailbox(id)
 			}
 			return struct{}{}, err
 		})
@@ -126,7 +126,7 @@ func (w *world) answer(b *box, form capabilities.ID, r mailbox.Reply, decline, d
 	}, func() {
 		switch {
 		case home.node == b.node:
-			o.step(home, func(home *box) error {
+			o.step(home, func(home *mailboxActor) error {
 				_, err := home.decide(c)
 				w.noteSettlement(home, c, err)
 				return err
@@ -143,15 +143,15 @@ func (w *world) answer(b *box, form capabilities.ID, r mailbox.Reply, decline, d
 }
 
 // queue records a settlement in the answerer's log.
-func (o *op) queue(b *box, c mailbox.SettleForm) {
-	o.step(b, func(b *box) error {
+func (o *op) queue(b *mailboxActor, c mailbox.SettleForm) {
+	o.step(b, func(b *mailboxActor) error {
 		_, err := b.decide(mailbox.QueueAnswer{Answer: c})
 		return err
 	}, nil)
 }
 
 // settleDirectly sends a settlement to its home without recording it. If the home does not answer in time it is queued.
-func (w *world) settleDirectly(o *op, b, home *box, c mailbox.SettleForm) {
+func (w *world) settleDirectly(o *op, b, home *mailboxActor, c mailbox.SettleForm) {
 	p := b.node.peer(home.node)
 	d := &direct{item: w.pack(b, mailbox.OutboxItem{Kind: events.OutboxAnswer, To: home.id}, c)}
 	d.result = func(r result) {
@@ -171,8 +171,8 @@ func (w *world) settleDirectly(o *op, b, home *box, c mailbox.SettleForm) {
 	b.node.later("impatience", func() { d.done(result{again: true}) })
 }
 
-// checkWon checks that a box that is told so has settled a form.
-func (w *world) checkWon(b *box, c mailbox.SettleForm) {
+// checkWon checks that a mailbox that is told so has settled a form.
+func (w *world) checkWon(b *mailboxActor, c mailbox.SettleForm) {
 	s := w.facts.settled[c.Form]
 	if w.wasCast(c.Form, b.id) {
 		return
@@ -183,14 +183,14 @@ func (w *world) checkWon(b *box, c mailbox.SettleForm) {
 }
 
 // forward forwards a form.
-func (w *world) forward(b *box, form capabilities.ID, to string) {
+func (w *world) forward(b *mailboxActor, form capabilities.ID, to string) {
 	var (
 		c    mailbox.ForwardForm
-		home *box
+		home *mailboxActor
 	)
 	ref := capabilities.FormID(form)
 	o := w.begin(b, "forward "+form.ULID.String()+" to "+to)
-	o.step(b, func(b *box) error {
+	o.step(b, func(b *mailboxActor) error {
 		_, err := recalled(b, b.state, func() (struct{}, error) {
 			var (
 				id  capabilities.ID
@@ -198,29 +198,29 @@ func (w *world) forward(b *box, form capabilities.ID, to string) {
 			)
 			c, id, err = b.state.DraftForward(ref, to, b.node.now())
 			if err == nil {
-				home = w.box(id)
+				home = w.mailbox(id)
 			}
 			return struct{}{}, err
 		})
 		return err
 	}, func() {
 		if home.node == b.node {
-			o.step(home, func(home *box) error {
+			o.step(home, func(home *mailboxActor) error {
 				_, err := home.decide(c)
 				return err
 			}, nil)
 			return
 		}
-		o.step(b, func(b *box) error {
+		o.step(b, func(b *mailboxActor) error {
 			_, err := b.decide(mailbox.QueueForward{Form: ref, To: to})
 			return err
 		}, nil)
 	})
 }
 
-// revoke revokes a grant that the box gave, by its place from the newest.
-func (w *world) revoke(b *box, nth int) {
-	w.begin(b, "revoke").step(b, func(b *box) error {
+// revoke revokes a grant that the mailbox gave, by its place from the newest.
+func (w *world) revoke(b *mailboxActor, nth int) {
+	w.begin(b, "revoke").step(b, func(b *mailboxActor) error {
 		all := b.state.Grants.All()
 		if len(all) == 0 {
 			return nil
@@ -236,7 +236,7 @@ func (w *world) revoke(b *box, nth int) {
 
 // forge has a node send a message that its agent did not, to a mailbox that it may hold no grant for. It claims to hold
 // some grant.
-func (w *world) forge(b, to *box, via capabilities.ID) {
+func (w *world) forge(b, to *mailboxActor, via capabilities.ID) {
 	if to.node == b.node {
 		return
 	}
@@ -259,9 +259,9 @@ type wait struct {
 }
 
 // await has a client wait for the end of a form.
-func (w *world) await(b *box, form capabilities.ID, t *wait) {
+func (w *world) await(b *mailboxActor, form capabilities.ID, t *wait) {
 	w.facts.addWait(t, b, form)
-	b.tell(0, "await "+form.ULID.String(), func(b *box) {
+	b.tell(0, "await "+form.ULID.String(), func(b *mailboxActor) {
 		m, err := b.find(form)
 		switch {
 		case err != nil:
@@ -292,7 +292,7 @@ func (w *world) await(b *box, form capabilities.ID, t *wait) {
 }
 
 // notify tells the waiters for a form that it has ended.
-func (b *box) notify(form capabilities.ID) {
+func (b *mailboxActor) notify(form capabilities.ID) {
 	waits := b.waiters[form]
 	if len(waits) == 0 {
 		return
@@ -302,7 +302,7 @@ func (b *box) notify(form capabilities.ID) {
 }
 
 // told tells waiters the outcome of a form that has ended, when that is durable.
-func (b *box) told(form capabilities.ID, waits []*wait) {
+func (b *mailboxActor) told(form capabilities.ID, waits []*wait) {
 	m, err := b.find(form)
 	if err != nil {
 		b.node.world.failf("%s: the ended form %s: %v", b.name, form.ULID, err)

@@ -15,7 +15,7 @@ func (p *peer) turn(m *packet) window.Turn {
 	return p.receives.Look(m.epoch, m.number)
 }
 
-// receive takes a packet from the wire.
+// receive handles a packet that has arrived.
 func (n *node) receive(m *packet) {
 	w := n.world
 	if n.down {
@@ -51,7 +51,7 @@ func (n *node) refuse(p *peer, m *packet) {
 }
 
 func (n *node) reply(m *packet, results []result) {
-	n.world.wire = append(n.world.wire, &packet{from: n, to: m.from, call: m.call, response: true, results: results, newest: n.peer(m.from).receives.Newest()})
+	n.world.packets = append(n.world.packets, &packet{from: n, to: m.from, call: m.call, response: true, results: results, newest: n.peer(m.from).receives.Newest()})
 	n.world.progress++
 }
 
@@ -85,17 +85,17 @@ func (n *node) giveUp(i int) {
 	n.admitHeld()
 }
 
-// accept has the boxes decide on the items of a packet. The response is sent when all is durable.
+// accept has the mailboxes decide on the items of a packet. The response is sent when all is durable.
 func (n *node) accept(p *peer, m *packet) {
 	w := n.world
-	in := &intake{node: n, peer: p, packet: m, results: make([]result, len(m.items)), open: len(m.items), failed: map[*box]bool{}}
+	in := &intake{node: n, peer: p, packet: m, results: make([]result, len(m.items)), open: len(m.items), failed: map[*mailboxActor]bool{}}
 	for i, it := range m.items {
 		c := w.unpack(it)
 		if d, ok := c.(mailbox.RemoteDelivery); ok && d.Form != nil && !n.forwarded(d.Form, it.to) {
 			in.done(i, parley.Refuse(parley.NotPermitted, "not forwarded"))
 			continue
 		}
-		it.to.tell(0, "remote "+nameOf(c), func(b *box) {
+		it.to.tell(0, "remote "+nameOf(c), func(b *mailboxActor) {
 			if b.doubtful || in.failed[b] || p.receives.HasFailed(m.epoch, b.failures) {
 				in.done(i, errFull)
 				return
@@ -130,7 +130,7 @@ func (n *node) accept(p *peer, m *packet) {
 }
 
 // forwarded reports whether the agents of this node that a form names as its forwarders did forward it.
-func (n *node) forwarded(f *events.FormRequested, to *box) bool {
+func (n *node) forwarded(f *events.FormRequested, to *mailboxActor) bool {
 	for i, by := range f.Chain {
 		if n.world.nodeOf(by) != n {
 			continue
@@ -139,7 +139,7 @@ func (n *node) forwarded(f *events.FormRequested, to *box) bool {
 		if i+1 < len(f.Chain) {
 			next = f.Chain[i+1]
 		}
-		b := n.world.box(by)
+		b := n.world.mailbox(by)
 		if b.ready(0) != nil {
 			return false
 		}
@@ -158,7 +158,7 @@ type intake struct {
 	packet  *packet
 	results []result
 	open    int
-	failed  map[*box]bool
+	failed  map[*mailboxActor]bool
 }
 
 // done notes the result of an item.
@@ -174,8 +174,8 @@ func (in *intake) done(i int, err error) {
 	}
 }
 
-// fail accepts nothing more for a box, nor of the window.
-func (in *intake) fail(to *box) {
+// fail accepts nothing more for a mailbox, nor of the window.
+func (in *intake) fail(to *mailboxActor) {
 	in.failed[to] = true
 	in.peer.receives.Fail(in.packet.epoch)
 }

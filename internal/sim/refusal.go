@@ -43,7 +43,7 @@ func (w *world) neighbour(n *node, d *draw) *node {
 // exchange has two nodes handle and store what they have, and send it to each other.
 func (w *world) exchange(a, b *node) {
 	for _, n := range []*node{a, b} {
-		for _, x := range n.boxes {
+		for _, x := range n.mailboxes {
 			for range len(x.inbox) {
 				x.handle()
 			}
@@ -54,8 +54,8 @@ func (w *world) exchange(a, b *node) {
 	}
 	a.peer(b).advance()
 	b.peer(a).advance()
-	for i := 0; i < len(w.wire); {
-		if m := w.wire[i]; m.from == a && m.to == b || m.from == b && m.to == a {
+	for i := 0; i < len(w.packets); {
+		if m := w.packets[i]; m.from == a && m.to == b || m.from == b && m.to == a {
 			w.carry(i)
 			continue
 		}

@@ -38,7 +38,7 @@ func (f *formFacts) asked(e *events.FormRequested) {
 }
 
 // route adds reminders and escalations to a form.
-func (w *world) route(c *mailbox.RequestForm, b *box, d *draw) {
+func (w *world) route(c *mailbox.RequestForm, b *mailboxActor, d *draw) {
 	for range d.n(3) {
 		c.Remind = append(c.Remind, 1+events.Delay(d.n(80)))
 	}
@@ -51,8 +51,8 @@ func (w *world) route(c *mailbox.RequestForm, b *box, d *draw) {
 }
 
 // amend amends the question of a form. The question of revision 3 is "d3".
-func (w *world) amend(b *box, form capabilities.ID) {
-	w.begin(b, "amend "+form.ULID.String()).step(b, func(b *box) error {
+func (w *world) amend(b *mailboxActor, form capabilities.ID) {
+	w.begin(b, "amend "+form.ULID.String()).step(b, func(b *mailboxActor) error {
 		m, err := b.find(form)
 		if err != nil {
 			return err
@@ -67,10 +67,10 @@ func (w *world) amend(b *box, form capabilities.ID) {
 }
 
 // lookAndAnswer has a client look at a form, and answer some time later what it was shown.
-func (w *world) lookAndAnswer(b *box, form capabilities.ID, direct bool) {
+func (w *world) lookAndAnswer(b *mailboxActor, form capabilities.ID, direct bool) {
 	o := w.begin(b, "look at "+form.ULID.String())
 	r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f"}}, Schema: w.schema}
-	o.step(b, func(b *box) error {
+	o.step(b, func(b *mailboxActor) error {
 		m, err := b.find(form)
 		if err == nil {
 			r.Revision = m.Form.Revision()
@@ -83,7 +83,7 @@ func (w *world) lookAndAnswer(b *box, form capabilities.ID, direct bool) {
 }
 
 // shown returns the words of an answer: who answers, and the question as it was shown. Revision is 0 for the present one.
-func (b *box) shown(form capabilities.ID, revision uint64) string {
+func (b *mailboxActor) shown(form capabilities.ID, revision uint64) string {
 	if m, err := b.find(form); err == nil && revision == 0 {
 		return b.name + " saw " + m.Form.Description
 	}
@@ -98,7 +98,7 @@ func textOf(values capabilities.Value) string {
 }
 
 // amended checks an amendment in a log. Those of the home follow one another, and those of a copy are the home's.
-func (b *box) amended(e *events.FormAmended) {
+func (b *mailboxActor) amended(e *events.FormAmended) {
 	w, c, key := b.node.world, b.shadow.copies[e.Form], amendment{e.Form, e.Revision}
 	switch {
 	case c == nil || !c.open:
@@ -117,7 +117,7 @@ func (b *box) amended(e *events.FormAmended) {
 }
 
 // noteAmendment notes an amendment that meets an answer under way.
-func (w *world) noteAmendment(b *box, c mailbox.RecordAmendment, err error) {
+func (w *world) noteAmendment(b *mailboxActor, c mailbox.RecordAmendment, err error) {
 	if isFinal(err) {
 		w.facts.amendmentRefused[c.Amendment.Form] = true
 	}
@@ -128,13 +128,13 @@ func (w *world) noteAmendment(b *box, c mailbox.RecordAmendment, err error) {
 
 // decided checks that a settlement in the home's log is of the question that the log has then, and that its agent was
 // shown.
-func (b *box) decided(form, by capabilities.ID, words string) {
+func (b *mailboxActor) decided(form, by capabilities.ID, words string) {
 	c := b.shadow.copies[form]
 	if c.from != b || strings.HasPrefix(words, "not accepted: ") { // the copy was refused
 		return
 	}
 	w := b.node.world
-	if want := w.box(by).name + " saw " + c.question; words != want {
+	if want := w.mailbox(by).name + " saw " + c.question; words != want {
 		w.failf("form %s asks %q when it is settled, and the answer is %q", form.ULID, c.question, words)
 	}
 	if c.revision > 1 {
@@ -143,7 +143,7 @@ func (b *box) decided(form, by capabilities.ID, words string) {
 }
 
 // reminded checks a reminder in a log: each is sent once, when it is due, and none after the deadline.
-func (b *box) reminded(e *events.FormReminded) {
+func (b *mailboxActor) reminded(e *events.FormReminded) {
 	w, c := b.node.world, b.shadow.copies[e.Form]
 	switch {
 	case c == nil || !c.open:
@@ -166,7 +166,7 @@ func (b *box) reminded(e *events.FormReminded) {
 }
 
 // routed checks a step of a route in the home's log: each is taken once, when it is due, and none after the deadline.
-func (b *box) routed(e *events.FormRouted) {
+func (b *mailboxActor) routed(e *events.FormRouted) {
 	w, c := b.node.world, b.shadow.copies[e.Form]
 	switch {
 	case c == nil || !c.open || c.from != b:
@@ -185,17 +185,17 @@ func (b *box) routed(e *events.FormRouted) {
 	w.sometimes(escalated)
 	w.facts.shared = append(w.facts.shared, e.Form)
 	c.holders = append(c.holders, e.To)
-	b.sends(e.Form, w.box(e.To))
+	b.sends(e.Form, w.mailbox(e.To))
 }
 
-func (b *box) checkBeforeDeadline(what string, form capabilities.ID, at capabilities.Time) {
+func (b *mailboxActor) checkBeforeDeadline(what string, form capabilities.ID, at capabilities.Time) {
 	if c := b.shadow.copies[form]; c.deadline != 0 && at >= c.deadline {
 		b.node.world.failf("%s: a %s of form %s at %d, after its deadline %d", b.name, what, form.ULID, at, c.deadline)
 	}
 }
 
 // expires notes a form that expires, and one that had a step of its route due at the time.
-func (b *box) expires(e *events.FormCancelled) {
+func (b *mailboxActor) expires(e *events.FormCancelled) {
 	w, c := b.node.world, b.shadow.copies[e.Form]
 	w.sometimes(deadlinePassed)
 	if c == nil || c.from != b || c.route == nil {
@@ -209,12 +209,12 @@ func (b *box) expires(e *events.FormCancelled) {
 }
 
 // checkCopy checks that a copy of a form has the amendments and reminders of its home, when the world is at rest.
-func (w *world) checkCopy(b *box, copied, home *mailbox.Form) {
+func (w *world) checkCopy(b *mailboxActor, copied, home *mailbox.Form) {
 	if copied.Revision() != home.Revision() && !w.facts.amendmentRefused[home.ID] {
 		w.failf("%s has revision %d of form %s, and its home %d", b.name, copied.Revision(), home.ID.ULID, home.Revision())
 	}
 	w.checkVotes(b, copied, home)
-	notified := w.box(home.From).shadow.copies[home.ID].notified
+	notified := w.mailbox(home.From).shadow.copies[home.ID].notified
 	if home.Reminded != nil && slices.Contains(notified, b.id) && (copied.Reminded == nil || copied.Reminded.N != home.Reminded.N) {
 		w.failf("%s has not the last reminder of form %s", b.name, home.ID.ULID)
 	}

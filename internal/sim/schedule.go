@@ -27,7 +27,7 @@ type Step struct {
 type kind uint8
 
 const (
-	stepHandle  kind = iota // a box handles a message
+	stepHandle  kind = iota // a mailbox handles a message
 	stepBegin               // a commit leaves
 	stepWrite               // and is stored, or fails
 	stepSettle              // what waits for it is released
@@ -185,8 +185,8 @@ func (w *world) step(s Step) {
 			p.advance()
 		}
 	case stepCarry:
-		if len(w.wire) > 0 {
-			w.carry(d.n(len(w.wire)))
+		if len(w.packets) > 0 {
+			w.carry(d.n(len(w.packets)))
 		}
 	case stepClient:
 		if b := w.all[d.n(len(w.all))]; !b.node.down {
@@ -198,8 +198,8 @@ func (w *world) step(s Step) {
 		if b := w.all[d.n(len(w.all))]; !b.node.down {
 			to := w.path(b, &d)
 			if d.oneIn(2) { // to the other mailbox of the node
-				to = b.node.boxes[1].name[:1]
-				if b != b.node.boxes[0] {
+				to = b.node.mailboxes[1].name[:1]
+				if b != b.node.mailboxes[0] {
 					to = "HOST"
 				}
 			}
@@ -227,88 +227,6 @@ func (w *world) step(s Step) {
 	}
 }
 
-// fault takes a step that breaks something, or mends it.
-func (w *world) fault(k kind, n *node, d *draw) {
-	switch k {
-	case stepLose:
-		if len(w.wire) > 0 {
-			i := d.n(len(w.wire))
-			w.wire = slices.Delete(w.wire, i, i+1)
-			w.sometimes(packetLost)
-		}
-	case stepDouble:
-		if m, ok := pick(d, w.wire); ok {
-			w.wire = append(w.wire, m)
-		}
-	case stepTimeout:
-		if p := n.peers[w.nodes[d.n(len(w.nodes))]]; p != nil {
-			var calls []uint64
-			for call := range p.calls {
-				calls = append(calls, call)
-			}
-			slices.Sort(calls)
-			if call, ok := pick(d, calls); ok {
-				p.fail(call)
-			}
-		}
-	case stepGiveUp:
-		if len(n.held) > 0 {
-			n.giveUp(d.n(len(n.held)))
-		}
-	case stepCut:
-		to := w.nodes[d.n(len(w.nodes))]
-		w.cut[[2]*node{n, to}] = true
-		if !d.oneIn(3) {
-			w.cut[[2]*node{to, n}] = true
-		}
-		w.trace("the link from %s to %s is cut", n.name, to.name)
-	case stepHeal:
-		clear(w.cut)
-	case stepCrash:
-		stored := d.oneIn(2)
-		if d.oneIn(2) {
-			n = w.withRefusal(n)
-		}
-		if !n.down {
-			n.crash(stored)
-		}
-	case stepStart:
-		n.start()
-	case stepFull:
-		n.full = true
-		w.trace("the disk of %s is full", n.name)
-	case stepBadFlush:
-		if n.full || n.down {
-			return
-		}
-		n.journal.begin(1 + d.n(6))
-		n.full = true
-		n.write(d.oneIn(2))
-		n.full = false
-		n.reopen()
-	case stepQuota:
-		w.setQuotas(d.n(quotaPeerForms+1), quotaInbox/(1+d.n(8)))
-	case stepRefuse:
-		w.mailBehindRefusal(n, d)
-	case stepSpace:
-		n.full = false
-		n.reopen()
-	case stepClock:
-		by := capabilities.Time(d.n(200) - 100)
-		if n.skew += by; by < 0 {
-			w.sometimes(clockBack)
-		}
-	case stepSnapshot:
-		if b := n.boxes[d.n(len(n.boxes))]; !n.down {
-			n.snapshot(b)
-		}
-	case stepPanic:
-		if b := w.busy(d); b != nil {
-			b.crash()
-		}
-	}
-}
-
 // push has a peer make a packet, one that can.
 func (w *world) push(d *draw) {
 	first := d.n(len(w.nodes))
@@ -322,8 +240,8 @@ func (w *world) push(d *draw) {
 	}
 }
 
-// busy returns a box that has messages, or nil.
-func (w *world) busy(d *draw) *box {
+// busy returns a mailbox that has messages, or nil.
+func (w *world) busy(d *draw) *mailboxActor {
 	first := d.n(len(w.all))
 	for i := range w.all {
 		if b := w.all[(first+i)%len(w.all)]; len(b.inbox) > 0 && !b.node.down {
@@ -333,8 +251,8 @@ func (w *world) busy(d *draw) *box {
 	return nil
 }
 
-// client has a client of a box call something.
-func (w *world) client(b *box, d *draw) {
+// client has a client of a mailbox call something.
+func (w *world) client(b *mailboxActor, d *draw) {
 	switch call := d.n(32); call {
 	case 0, 1, 2, 3, 25, 26, 31:
 		c := mailbox.RequestForm{To: w.path(b, d), Description: "d1", Fields: formFields, Schema: w.schema}
@@ -373,12 +291,7 @@ func (w *world) client(b *box, d *draw) {
 	case 9, 10, 11:
 		w.run(b, mailbox.PostMessage{To: w.path(b, d), Text: "take @it:" + w.path(b, d)})
 	case 12:
-		name := []string{"x", "y"}[d.n(2)]
-		if d.oneIn(3) {
-			w.run(b, mailbox.UnbindName{Name: name})
-			return
-		}
-		w.run(b, mailbox.AdoptName{Message: capabilities.FormNumber(uint64(d.n(6))), Edge: "it", Name: name})
+		w.rename(b, d)
 	case 24:
 		via := capabilities.ID{}
 		if known := w.facts.granted; len(known) > 0 {
@@ -407,6 +320,16 @@ func (w *world) client(b *box, d *draw) {
 	}
 }
 
+// rename has a client of a mailbox bind a name, or unbind one.
+func (w *world) rename(b *mailboxActor, d *draw) {
+	name := []string{"x", "y"}[d.n(2)]
+	if d.oneIn(3) {
+		w.run(b, mailbox.UnbindName{Name: name})
+		return
+	}
+	w.run(b, mailbox.AdoptName{Message: capabilities.FormNumber(uint64(d.n(6))), Edge: "it", Name: name})
+}
+
 // race has all agents answer or decline a form that they have and may answer.
 func (w *world) race(form capabilities.ID, d *draw) {
 	for _, b := range w.all {
@@ -417,8 +340,8 @@ func (w *world) race(form capabilities.ID, d *draw) {
 	}
 }
 
-// form draws a form that a box has or had: mostly an open one, and mostly one that it was asked if that is wanted.
-func (w *world) form(b *box, d *draw, asked bool) (form capabilities.ID, ok bool) {
+// form draws a form that a mailbox has or had: mostly an open one, and mostly one that it was asked if that is wanted.
+func (w *world) form(b *mailboxActor, d *draw, asked bool) (form capabilities.ID, ok bool) {
 	for range 4 {
 		form, ok = pick(d, b.forms)
 		if c := b.shadow.copies[form]; c != nil && c.open && (c.from != b) == asked {
@@ -429,7 +352,7 @@ func (w *world) form(b *box, d *draw, asked bool) (form capabilities.ID, ok bool
 }
 
 // path draws the path of an agent, or of a value in a message.
-func (w *world) path(b *box, d *draw) string {
+func (w *world) path(b *mailboxActor, d *draw) string {
 	switch d.n(8) {
 	case 0:
 		return []string{"HOST", "SELF", "a", "b", "x", "y"}[d.n(6)]
@@ -438,13 +361,13 @@ func (w *world) path(b *box, d *draw) string {
 	case 3:
 		return []string{"x", "y"}[d.n(2)]
 	}
-	if b != b.node.boxes[0] {
+	if b != b.node.mailboxes[0] {
 		return "HOST"
 	}
 	if i := slices.Index(w.nodes, b.node) + d.n(3) - 1; i >= 0 && i < len(w.nodes) && w.nodes[i] != b.node {
 		return w.nodes[i].name
 	}
-	return b.node.boxes[1].name[:1]
+	return b.node.mailboxes[1].name[:1]
 }
 
 // run runs a schedule, and then lets the world come to rest. It returns the invariant that was broken, or "". Seen
@@ -478,10 +401,10 @@ func run(s Schedule, seen *[states]int, log bool) (broken string, transcript []s
 	return "", w.lines
 }
 
-// endForms cancels the forms of a box that are still open.
-func (w *world) endForms(b *box) {
+// endForms cancels the forms of a mailbox that are still open.
+func (w *world) endForms(b *mailboxActor) {
 	if b.state == nil {
-		b.tell(0, "read", func(*box) {}, func(error) {})
+		b.tell(0, "read", func(*mailboxActor) {}, func(error) {})
 		b.handle()
 	}
 	for _, form := range b.forms {

@@ -28,7 +28,7 @@ const (
 	peerQuotaMet
 	copyRefused
 	followsRefusal
-	boxCrashed
+	mailboxCrashed
 	forgeryRefused
 	clockBack
 	deadlinePassed

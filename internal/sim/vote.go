@@ -40,7 +40,7 @@ func (w *world) raceVotes(d *draw) bool {
 // elect has an agent ask a form that needs two answers. Its host forwards it to another node, and the hosts of both vote.
 func (w *world) elect(n *node, d *draw) {
 	to := w.neighbour(n, d)
-	host, agent := n.boxes[0], n.boxes[1]
+	host, agent := n.mailboxes[0], n.mailboxes[1]
 	if n.down || to.down {
 		return
 	}
@@ -63,7 +63,7 @@ func (w *world) elect(n *node, d *draw) {
 
 // needsVotes reports whether a form needs several answers.
 func (w *world) needsVotes(form capabilities.ID) bool {
-	return slices.ContainsFunc(w.all, func(b *box) bool {
+	return slices.ContainsFunc(w.all, func(b *mailboxActor) bool {
 		c := b.shadow.copies[form]
 		return c != nil && c.from == b && c.needs() > 1
 	})
@@ -85,12 +85,12 @@ func (w *world) schemaOf(fields []events.Field) *form.Schema {
 	return w.schema
 }
 
-// principal returns the one whose vote an answer to the box's form is: the host of its agent, or another node.
-func (b *box) principal(by capabilities.ID) capabilities.ID {
+// principal returns the one whose vote an answer to the mailbox's form is: the host of its agent, or another node.
+func (b *mailboxActor) principal(by capabilities.ID) capabilities.ID {
 	if by.Node != b.id.Node {
 		return capabilities.ID{Node: by.Node}
 	}
-	return b.node.boxes[0].id
+	return b.node.mailboxes[0].id
 }
 
 // alike returns the number of votes for an answer.
@@ -105,7 +105,7 @@ func (f *formFacts) alike() (n int) {
 
 // voted checks a vote in a log. At home it is one of a principal on the present question, and does not settle the form.
 // Those in a copy are the home's.
-func (b *box) voted(e *events.VoteCast) {
+func (b *mailboxActor) voted(e *events.VoteCast) {
 	w, c := b.node.world, b.shadow.copies[e.Form]
 	if c == nil || !c.open {
 		w.failf("%s: a vote on form %s, which was not open", b.name, e.Form.ULID)
@@ -117,7 +117,7 @@ func (b *box) voted(e *events.VoteCast) {
 	key := ballot{e.Form, e.By, e.Revision, e.Outcome}
 	switch {
 	case c.from != b && !w.facts.ballots[key]:
-		w.failf("%s has a vote of %s on form %s that its home has not", b.name, w.box(e.By).name, e.Form.ULID)
+		w.failf("%s has a vote of %s on form %s that its home has not", b.name, w.mailbox(e.By).name, e.Form.ULID)
 	case c.from != b:
 		return
 	case e.Revision != c.revision || e.By == b.id || e.Principal != b.principal(e.By):
@@ -130,7 +130,7 @@ func (b *box) voted(e *events.VoteCast) {
 }
 
 // withdrawn checks that a vote was there that is withdrawn in a log.
-func (b *box) withdrawn(e *events.VoteWithdrawn) {
+func (b *mailboxActor) withdrawn(e *events.VoteWithdrawn) {
 	c := b.shadow.copies[e.Form]
 	for p, v := range c.votes {
 		if v.By == e.By {
@@ -139,7 +139,7 @@ func (b *box) withdrawn(e *events.VoteWithdrawn) {
 			return
 		}
 	}
-	b.node.world.failf("%s: a vote of %s on form %s is withdrawn, and was not there", b.name, b.node.world.box(e.By).name, e.Form.ULID)
+	b.node.world.failf("%s: a vote of %s on form %s is withdrawn, and was not there", b.name, b.node.world.mailbox(e.By).name, e.Form.ULID)
 }
 
 // voided drops the votes on earlier questions.
@@ -152,7 +152,7 @@ func (f *formFacts) voided(revision uint64) {
 }
 
 // elected checks that a form that needs several answers is answered in its home's log by as many principals.
-func (b *box) elected(form, by capabilities.ID) {
+func (b *mailboxActor) elected(form, by capabilities.ID) {
 	c := b.shadow.copies[form]
 	if c.from != b || c.needs() == 1 {
 		return
@@ -174,8 +174,8 @@ func (w *world) wasCast(form, by capabilities.ID) bool {
 	return false
 }
 
-// withdrawAny takes a vote of a box back, if it has cast one.
-func (w *world) withdrawAny(b *box) {
+// withdrawAny takes a vote of a mailbox back, if it has cast one.
+func (w *world) withdrawAny(b *mailboxActor) {
 	for _, form := range b.forms {
 		c := b.shadow.copies[form]
 		if c == nil || !c.open || c.from == b {
@@ -190,28 +190,28 @@ func (w *world) withdrawAny(b *box) {
 	}
 }
 
-// withdraw takes the vote of a box back, at once or not at all.
-func (w *world) withdraw(b *box, form capabilities.ID) {
+// withdraw takes the vote of a mailbox back, at once or not at all.
+func (w *world) withdraw(b *mailboxActor, form capabilities.ID) {
 	var (
 		c    mailbox.WithdrawVote
-		home *box
+		home *mailboxActor
 	)
 	o := w.begin(b, "withdraw from "+form.ULID.String())
-	o.step(b, func(b *box) error {
+	o.step(b, func(b *mailboxActor) error {
 		_, err := recalled(b, b.state, func() (struct{}, error) {
 			var (
 				id  capabilities.ID
 				err error
 			)
 			if c, id, err = b.state.DraftWithdrawal(capabilities.FormID(form)); err == nil {
-				home = w.box(id)
+				home = w.mailbox(id)
 			}
 			return struct{}{}, err
 		})
 		return err
 	}, func() {
 		if home.node == b.node {
-			o.step(home, func(home *box) error {
+			o.step(home, func(home *mailboxActor) error {
 				_, err := home.decide(c)
 				return err
 			}, nil)
@@ -236,7 +236,7 @@ func (w *world) withdraw(b *box, form capabilities.ID) {
 }
 
 // checkVotes checks that a copy of a form has the votes of its home, when the world is at rest.
-func (w *world) checkVotes(b *box, copied, home *mailbox.Form) {
+func (w *world) checkVotes(b *mailboxActor, copied, home *mailbox.Form) {
 	by := func(f *mailbox.Form) (all []string) {
 		for _, v := range f.Votes.Standing {
 			all = append(all, v.By.String()+string(v.Outcome))

@@ -11,17 +11,17 @@ import (
 	"parley/mailbox/form"
 )
 
-// world is all nodes, the wire between them, and what is known of all together.
+// world is all nodes, the packets between them, and what is known of all together.
 type world struct {
-	nodes []*node
-	boxes map[capabilities.ID]*box
-	all   []*box
-	ids   uint64
-	calls uint64
-	now   capabilities.Time
-	wire  []*packet
-	cut   map[[2]*node]bool // links that lose everything, by direction
-	ops   []*op             // of clients, that have not ended
+	nodes     []*node
+	mailboxes map[capabilities.ID]*mailboxActor
+	all       []*mailboxActor
+	ids       uint64
+	calls     uint64
+	now       capabilities.Time
+	packets   []*packet
+	cut       map[[2]*node]bool // links that lose everything, by direction
+	ops       []*op             // of clients, that have not ended
 
 	limits mailbox.Limits
 	peers  mailbox.Amounts
@@ -58,7 +58,7 @@ var formFields = []events.Field{{Name: "f"}, {Name: "who", Type: events.Capabili
 
 // base is a world with nothing but its agents, which others begin as.
 type base struct {
-	disks  [][]events.Section // by box
+	disks  [][]events.Section // by mailbox
 	schema *form.Schema
 	votes  *form.Schema
 }
@@ -68,7 +68,7 @@ var bases = map[int]*base{} // by number of nodes
 // newWorld returns a world of some nodes, with a host and an agent each. The hosts of neighbours have met.
 func newWorld(nodes int, seen *[states]int, log bool) *world {
 	w := &world{
-		boxes: map[capabilities.ID]*box{}, now: 1_000_000, cut: map[[2]*node]bool{}, facts: newFacts(), seen: seen,
+		mailboxes: map[capabilities.ID]*mailboxActor{}, now: 1_000_000, cut: map[[2]*node]bool{}, facts: newFacts(), seen: seen,
 	}
 	w.limits.Quotas = mailbox.NoQuotas()
 	w.limits.Quotas[mailbox.QuotaForms], w.limits.Quotas[mailbox.QuotaInbox] = quotaForms, quotaInbox
@@ -78,9 +78,9 @@ func newWorld(nodes int, seen *[states]int, log bool) *world {
 		n := &node{world: w, name: string(rune('A' + i)), id: capabilities.NodeOf([32]byte{31: byte('A' + i)}), peers: map[*node]*peer{}}
 		w.nodes = append(w.nodes, n)
 		for _, name := range []string{"h", string(rune('a' + i))} {
-			b := &box{node: n, id: n.newID(), name: name + "@" + n.name}
-			n.boxes = append(n.boxes, b)
-			w.boxes[b.id] = b
+			b := &mailboxActor{node: n, id: n.newID(), name: name + "@" + n.name}
+			n.mailboxes = append(n.mailboxes, b)
+			w.mailboxes[b.id] = b
 			w.all = append(w.all, b)
 		}
 	}
@@ -104,9 +104,9 @@ func newWorld(nodes int, seen *[states]int, log bool) *world {
 
 // found makes the agents, and lets the hosts of neighbours meet.
 func (w *world) found() *base {
-	states := map[*box]*mailbox.State{}
-	logs := map[*box][]events.Recorded{}
-	apply := func(b *box, evs ...events.Event) {
+	states := map[*mailboxActor]*mailbox.State{}
+	logs := map[*mailboxActor][]events.Recorded{}
+	apply := func(b *mailboxActor, evs ...events.Event) {
 		for _, e := range evs {
 			r := events.Recorded{At: w.now, Event: e}
 			if err := states[b].Apply(r); err != nil {
@@ -115,7 +115,7 @@ func (w *world) found() *base {
 			logs[b] = append(logs[b], r)
 		}
 	}
-	decide := func(b *box, c mailbox.Command) {
+	decide := func(b *mailboxActor, c mailbox.Command) {
 		evs, err := states[b].Decide(c, w.now, b.node.newID)
 		if err != nil {
 			w.failf("%s: %v", b.name, err)
@@ -123,8 +123,8 @@ func (w *world) found() *base {
 		apply(b, evs...)
 	}
 	for _, n := range w.nodes {
-		host, agent := n.boxes[0], n.boxes[1]
-		for _, b := range n.boxes {
+		host, agent := n.mailboxes[0], n.mailboxes[1]
+		for _, b := range n.mailboxes {
 			states[b] = mailbox.New(b.id)
 			kind := events.Guest
 			if b == host {
@@ -135,7 +135,7 @@ func (w *world) found() *base {
 		apply(host, &events.NameBound{Name: agent.name[:1], Value: capabilities.Reference(capabilities.Ref{Target: agent.id, Kind: capabilities.KindAgent})})
 	}
 	for i := range w.nodes[1:] {
-		a, b := w.nodes[i].boxes[0], w.nodes[i+1].boxes[0]
+		a, b := w.nodes[i].mailboxes[0], w.nodes[i+1].mailboxes[0]
 		ga, gb := a.node.newID(), b.node.newID()
 		decide(a, mailbox.AddPeer{Host: b.id, Name: b.node.name, Theirs: gb, Ours: ga, Stamp: 1})
 		decide(b, mailbox.AddPeer{Host: a.id, Name: a.node.name, Theirs: ga, Ours: gb, Stamp: 1})
@@ -158,20 +158,20 @@ func (w *world) found() *base {
 	return known
 }
 
-func (w *world) box(id capabilities.ID) *box {
-	b := w.boxes[id]
+func (w *world) mailbox(id capabilities.ID) *mailboxActor {
+	b := w.mailboxes[id]
 	if b == nil {
 		w.failf("there is no agent %s", id)
 	}
 	return b
 }
 
-func (w *world) nodeOf(id capabilities.ID) *node { return w.box(id).node }
+func (w *world) nodeOf(id capabilities.ID) *node { return w.mailbox(id).node }
 
-func (w *world) host(n *node) *box { return n.boxes[0] }
+func (w *world) host(n *node) *mailboxActor { return n.mailboxes[0] }
 
 // quotaed adds the quotas of a sender to a command that delivers its mail.
-func (w *world) quotaed(from, to *box, c mailbox.Command) mailbox.Command {
+func (w *world) quotaed(from, to *mailboxActor, c mailbox.Command) mailbox.Command {
 	var quotas *mailbox.Amounts
 	switch {
 	case from.node != to.node:
@@ -209,7 +209,7 @@ func (w *world) quotaed(from, to *box, c mailbox.Command) mailbox.Command {
 }
 
 // pack returns a command as an item for another node.
-func (w *world) pack(from *box, o mailbox.OutboxItem, c mailbox.Command) item {
+func (w *world) pack(from *mailboxActor, o mailbox.OutboxItem, c mailbox.Command) item {
 	evs := mailbox.Pack(c)
 	recorded := make([]events.Recorded, len(evs))
 	for i, e := range evs {
@@ -219,7 +219,7 @@ func (w *world) pack(from *box, o mailbox.OutboxItem, c mailbox.Command) item {
 	if err != nil {
 		w.failf("%s: item %+v: %v", from.name, o, err)
 	}
-	return item{kind: o.Kind, from: from.id, to: w.box(o.To), count: len(evs), body: body}
+	return item{kind: o.Kind, from: from.id, to: w.mailbox(o.To), count: len(evs), body: body}
 }
 
 // unpack returns the command of an item from another node.
@@ -241,10 +241,10 @@ func (w *world) unpack(it item) mailbox.Command {
 
 func nameOf(c mailbox.Command) string { return fmt.Sprintf("%T", c) }
 
-// carry delivers a packet of the wire, unless its link is cut.
+// carry delivers a packet, unless its link is cut.
 func (w *world) carry(i int) {
-	m := w.wire[i]
-	w.wire = slices.Delete(w.wire, i, i+1)
+	m := w.packets[i]
+	w.packets = slices.Delete(w.packets, i, i+1)
 	if w.cut[[2]*node{m.from, m.to}] {
 		w.trace("a packet from %s to %s is lost", m.from.name, m.to.name)
 		w.sometimes(packetLost)
@@ -276,7 +276,7 @@ func (w *world) drain() {
 	for range most {
 		before := w.progress
 		for _, n := range w.nodes {
-			for _, b := range n.boxes {
+			for _, b := range n.mailboxes {
 				for len(b.inbox) > 0 {
 					w.progress++
 					b.handle()
@@ -301,7 +301,7 @@ func (w *world) drain() {
 				}
 			}
 		}
-		for len(w.wire) > 0 {
+		for len(w.packets) > 0 {
 			w.carry(0)
 		}
 		if before != w.progress {
@@ -320,7 +320,7 @@ func (w *world) drain() {
 				}
 			}
 		}
-		if before == w.progress && len(w.wire) == 0 {
+		if before == w.progress && len(w.packets) == 0 {
 			return
 		}
 	}

@@ -58,28 +58,6 @@ func (v *Harness) command(d *datadriven.TestData) string {
 	}
 	as := arg("as")
 	switch d.Cmd {
-	case "agents":
-		for _, a := range d.CmdArgs {
-			v.Add(a.Key)
-		}
-		v.NameAgents()
-		return ""
-	case "hold":
-		v.hold = true
-		return ""
-	case "deliver":
-		v.hold = false
-		v.Deliver(arg("times") == "twice")
-		return ""
-	case "wait":
-		dur, err := time.ParseDuration(arg("for"))
-		if err != nil {
-			return err.Error() + "\n"
-		}
-		v.Now = v.Now.Add(dur)
-		return ""
-	case "wake":
-		return v.outcome(v.Decide(as, mailbox.WakeMessages{}))
 	case "counts":
 		return v.showCounts(as)
 	case "draft":
@@ -96,45 +74,17 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		return v.outcome(v.Decide(as, c))
 	case "member":
 		return v.outcome(v.Decide(as, mailbox.SetMember{Agent: v.expand(arg("agent")), In: arg("out") == ""}))
-	case "remind":
-		return v.outcome(v.Decide(as, mailbox.RemindForms{}))
-	case "escalate":
-		return v.outcome(v.Decide(as, mailbox.EscalateForms{}))
-	case "expire":
-		return v.outcome(v.Decide(as, mailbox.ExpireForms{}))
-	case "show":
-		return v.show(as)
-	case "names":
-		return v.showNames(as)
-	case "rules":
-		return v.showRules(as)
-	case "shape": // a rule as old logs have it
-		v.Apply(as, &events.RuleAdded{Rule: v.IDsOf(as)(), Agent: v.States[as].ID, Tool: arg("tool"), Shape: strings.TrimSpace(d.Input), Allow: arg("never") == ""})
-		return "ok\n"
-	case "offers":
-		return v.showOffers(as, form())
-	case "grants":
-		return v.showGrants(as)
 	case "ask":
 		return v.ask(as, arg, d.Input)
-	case "answer":
-		return v.answer(as, form(), d.Input, arg)
-	case "result":
-		return v.approvalResult(as, form())
-	case "decline":
-		c, home, err := v.States[as].DraftDecline(form(), revisionOf(arg), arg("note"), v.IDsOf(as))
-		return v.settle(as, home, c, err)
-	case "withdraw":
-		return v.withdraw(as, form())
-	case "forward":
-		c, home, err := v.States[as].DraftForward(form(), arg("to"), v.Now)
-		if err != nil {
-			return v.refusal(err)
-		}
-		if home.Node != v.States[as].ID.Node {
-			return v.outcome(v.Decide(as, mailbox.QueueForward{Form: form(), To: arg("to")}))
-		}
-		return v.outcome(v.Decide(v.NameOf[home], c))
+	}
+	if out, ok := v.timeCommand(d, as, arg); ok {
+		return out
+	}
+	if out, ok := v.formCommand(d, as, form, arg); ok {
+		return out
+	}
+	if out, ok := v.showCommand(d, as, form, arg); ok {
+		return out
 	}
 	if out, ok := v.nodeCommand(d.Cmd, as, arg); ok {
 		return out
@@ -149,6 +99,89 @@ func (v *Harness) command(d *datadriven.TestData) string {
 	return v.outcome(v.Decide(as, c))
 }
 
+// timeCommand makes agents, has time pass or mail delivered, and reports whether the command is one of these.
+func (v *Harness) timeCommand(d *datadriven.TestData, as string, arg func(string) string) (string, bool) {
+	switch d.Cmd {
+	case "agents":
+		for _, a := range d.CmdArgs {
+			v.Add(a.Key)
+		}
+		v.NameAgents()
+		return "", true
+	case "hold":
+		v.hold = true
+		return "", true
+	case "deliver":
+		v.hold = false
+		v.Deliver(arg("times") == "twice")
+		return "", true
+	case "wait":
+		dur, err := time.ParseDuration(arg("for"))
+		if err != nil {
+			return err.Error() + "\n", true
+		}
+		v.Now = v.Now.Add(dur)
+		return "", true
+	case "wake":
+		return v.outcome(v.Decide(as, mailbox.WakeMessages{})), true
+	case "remind":
+		return v.outcome(v.Decide(as, mailbox.RemindForms{})), true
+	case "escalate":
+		return v.outcome(v.Decide(as, mailbox.EscalateForms{})), true
+	case "expire":
+		return v.outcome(v.Decide(as, mailbox.ExpireForms{})), true
+	default:
+		return "", false
+	}
+}
+
+// showCommand runs a command that shows a state or changes a log, and reports whether it is one.
+func (v *Harness) showCommand(d *datadriven.TestData, as string, form func() capabilities.FormRef, arg func(string) string) (string, bool) {
+	switch d.Cmd {
+	case "show":
+		return v.show(as), true
+	case "names":
+		return v.showNames(as), true
+	case "rules":
+		return v.showRules(as), true
+	case "shape": // a rule as old logs have it
+		v.Apply(as, &events.RuleAdded{Rule: v.IDsOf(as)(), Agent: v.States[as].ID, Tool: arg("tool"), Shape: strings.TrimSpace(d.Input), Allow: arg("never") == ""})
+		return "ok\n", true
+	case "offers":
+		return v.showOffers(as, form()), true
+	case "grants":
+		return v.showGrants(as), true
+	default:
+		return "", false
+	}
+}
+
+// formCommand settles or forwards a form, and reports whether the command is one of these.
+func (v *Harness) formCommand(d *datadriven.TestData, as string, form func() capabilities.FormRef, arg func(string) string) (string, bool) {
+	switch d.Cmd {
+	case "answer":
+		return v.answer(as, form(), d.Input, arg), true
+	case "result":
+		return v.approvalResult(as, form()), true
+	case "decline":
+		c, home, err := v.States[as].DraftDecline(form(), revisionOf(arg), arg("note"), v.IDsOf(as))
+		return v.settle(as, home, c, err), true
+	case "withdraw":
+		return v.withdraw(as, form()), true
+	case "forward":
+		c, home, err := v.States[as].DraftForward(form(), arg("to"), v.Now)
+		if err != nil {
+			return v.refusal(err), true
+		}
+		if home.Node != v.States[as].ID.Node {
+			return v.outcome(v.Decide(as, mailbox.QueueForward{Form: form(), To: arg("to")})), true
+		}
+		return v.outcome(v.Decide(v.NameOf[home], c)), true
+	default:
+		return "", false
+	}
+}
+
 // MustRef is capabilities.ParseFormRef for text that is known to be valid.
 func MustRef(s string) capabilities.FormRef {
 	ref, err := capabilities.ParseFormRef(s)
@@ -156,39 +189,6 @@ func MustRef(s string) capabilities.FormRef {
 		panic(err)
 	}
 	return ref
-}
-
-// showRules returns an agent's standing rules.
-func (v *Harness) showRules(as string) string {
-	var b strings.Builder
-	for i, r := range v.States[as].Rules.Valid(v.Now) {
-		verb := "never"
-		if r.Allow {
-			verb = "always"
-		}
-		end := ""
-		if r.Until != 0 {
-			end = ", until " + r.Until.String()
-		}
-		fmt.Fprintf(&b, "%d: %s %s %s%s, used %d times\n", i, verb, r.Tool, r.Words(), end, r.Uses)
-		if why := r.Stale(); why != "" {
-			fmt.Fprintf(&b, "   but %s\n", why)
-		}
-	}
-	return b.String()
-}
-
-// showOffers returns the rules that an approval offers, and its remark on a stale rule.
-func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {
-	m, err := v.States[as].Mail.FindForm(ref)
-	if err != nil {
-		return v.refusal(err)
-	}
-	text := strings.Join(mailbox.OffersOf(m.Form.Fields), "\n") + "\n"
-	if help := m.Form.Fields[0].Help; help != "" {
-		text += help + "\n"
-	}
-	return text
 }
 
 func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) string, input string) mailbox.Command {
@@ -398,98 +398,4 @@ func (v *Harness) readable(text string) string {
 		text = strings.ReplaceAll(text, id.String(), "<id>")
 	}
 	return text
-}
-
-func (v *Harness) show(only string) string {
-	var b strings.Builder
-	for _, name := range v.Agents {
-		if only != "" && only != name {
-			continue
-		}
-		s := v.States[name]
-		for _, m := range v.Messages(name) {
-			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
-		}
-		for _, p := range s.Outbox.Items() {
-			fmt.Fprintf(&b, "%s: item %d for %s\n", name, p.Kind, v.NameOf[p.To])
-		}
-	}
-	return v.readable(b.String())
-}
-
-func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
-	from := "from " + v.NameOf[m.From()]
-	if s.Mail.Sent(m) {
-		from = "to " + v.NameOf[m.To()]
-	}
-	gone := v.marks(s, m)
-	if m.Posted != nil {
-		return fmt.Sprintf("message %s: %s%s", from, mailbox.ShowText(m.Posted.Text), gone)
-	}
-	f := m.Form
-	if !f.Forwarder.IsZero() {
-		from += " forwarded by " + v.NameOf[f.Forwarder]
-	}
-	status := "open" + v.queued(f)
-	gone = v.routed(f) + amended(f) + v.votes(f) + gone
-	if a := f.Answered; a != nil {
-		status = "answered by " + v.NameOf[a.By]
-		if !a.Withheld {
-			values, _ := a.Values.MarshalJSON()
-			status += " " + string(shorten(values))
-		}
-	}
-	if e := f.Ended; e != nil {
-		status = string(e.Reason)
-		if !e.By.IsZero() {
-			status += " by " + v.NameOf[e.By]
-		}
-		if e.Note != "" {
-			status += ": " + e.Note
-		}
-	}
-	for _, h := range f.Forwarded {
-		from += ", forwarded to " + v.NameOf[h.To]
-	}
-	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
-}
-
-// shorten removes the IDs of grants from references.
-func shorten(b []byte) []byte {
-	s := string(b)
-	for {
-		i := strings.Index(s, `,"grant":"`)
-		if i < 0 {
-			return []byte(s)
-		}
-		s = s[:i] + s[i+len(`,"grant":"`)+26+1+56+1:]
-	}
-}
-
-func (v *Harness) showNames(as string) string {
-	var b strings.Builder
-	names, err := v.States[as].ListNames("")
-	if err != nil {
-		return v.refusal(err)
-	}
-	for _, n := range names {
-		value, err := v.States[as].Lookup(n)
-		if err != nil {
-			return v.refusal(err)
-		}
-		fmt.Fprintf(&b, "%s: %s\n", n, string(shorten([]byte(value.Text()))))
-	}
-	return v.readable(b.String())
-}
-
-func (v *Harness) showGrants(as string) string {
-	var b strings.Builder
-	for i, g := range v.States[as].Grants.All() {
-		state := "live"
-		if g.Revoked != 0 {
-			state = "revoked"
-		}
-		fmt.Fprintf(&b, "%d. %s to %s, %s\n", i, v.NameOf[g.Target], v.NameOf[g.To], state)
-	}
-	return cmp.Or(b.String(), "none\n")
 }

@@ -10,9 +10,9 @@ import (
 	"parley/mailbox"
 )
 
-// box is a mailbox as package actors runs it: a state that includes appends that are not yet durable, a queue of
+// mailboxActor is a mailbox as package actors runs it: a state that includes appends that are not yet durable, a queue of
 // messages, the acks of its items, and the lines to the other mailboxes of its node.
-type box struct {
+type mailboxActor struct {
 	node *node
 	id   capabilities.ID
 	name string
@@ -37,11 +37,11 @@ type box struct {
 	shadow shadow
 }
 
-// delivery is a message in a box's queue. It follows from an append of its node.
+// delivery is a message in a mailbox's queue. It follows from an append of its node.
 type delivery struct {
 	after position
 	what  string
-	do    func(*box)
+	do    func(*mailboxActor)
 	fail  func(error)
 }
 
@@ -54,12 +54,12 @@ type ack struct {
 	after   position
 }
 
-func (b *box) tell(after position, what string, do func(*box), fail func(error)) {
+func (b *mailboxActor) tell(after position, what string, do func(*mailboxActor), fail func(error)) {
 	b.inbox = append(b.inbox, delivery{after, what, do, fail})
 }
 
 // handle handles the first message of the queue.
-func (b *box) handle() {
+func (b *mailboxActor) handle() {
 	d := b.inbox[0]
 	b.inbox = b.inbox[1:]
 	w := b.node.world
@@ -78,21 +78,21 @@ func (b *box) handle() {
 	d.do(b)
 }
 
-// crash has the first message of the queue crash the box. Its state is made from the log again.
-func (b *box) crash() {
+// crash has the first message of the queue crash the mailbox. Its state is made from the log again.
+func (b *mailboxActor) crash() {
 	if b.last > b.node.journal.settled {
 		return // it would wait for its own appends first
 	}
 	d := b.inbox[0]
 	b.inbox = b.inbox[1:]
 	b.node.world.trace("%s crashes at %s", b.name, d.what)
-	b.node.world.sometimes(boxCrashed)
+	b.node.world.sometimes(mailboxCrashed)
 	b.state = nil
 	d.fail(errCrashed)
 }
 
 // ready makes sure that the state is in memory and agrees with the log.
-func (b *box) ready(after position) error {
+func (b *mailboxActor) ready(after position) error {
 	j := &b.node.journal
 	if j.times != b.failures {
 		b.failures, b.redeliver = j.times, true
@@ -113,7 +113,7 @@ func (b *box) ready(after position) error {
 }
 
 // load makes the state from the snapshot and the log.
-func (b *box) load() {
+func (b *mailboxActor) load() {
 	b.log = slices.Clone(b.disk)
 	if b.state = b.replay(b.snap); b.snap != nil {
 		b.node.world.sometimes(snapshotUsed)
@@ -133,7 +133,7 @@ func (b *box) load() {
 }
 
 // replay returns the state of the durable log.
-func (b *box) replay(snap []byte) *mailbox.State {
+func (b *mailboxActor) replay(snap []byte) *mailbox.State {
 	w := b.node.world
 	s := mailbox.New(b.id)
 	if snap != nil {
@@ -169,13 +169,13 @@ func (b *box) replay(snap []byte) *mailbox.State {
 }
 
 // apply folds an event into a state, with the old messages that it needs.
-func (b *box) apply(s *mailbox.State, r events.Recorded) error {
+func (b *mailboxActor) apply(s *mailbox.State, r events.Recorded) error {
 	_, err := recalled(b, s, func() (struct{}, error) { return struct{}{}, s.Apply(r) })
 	return err
 }
 
 // recalled calls fn until it has all the old messages that it needs.
-func recalled[T any](b *box, s *mailbox.State, fn func() (T, error)) (T, error) {
+func recalled[T any](b *mailboxActor, s *mailbox.State, fn func() (T, error)) (T, error) {
 	for {
 		v, err := fn()
 		absent, ok := errors.AsType[*mailbox.Absent](err)
@@ -197,7 +197,7 @@ func recalled[T any](b *box, s *mailbox.State, fn func() (T, error)) (T, error) 
 }
 
 // event returns an event of the log.
-func (b *box) event(version uint64) events.Event {
+func (b *mailboxActor) event(version uint64) events.Event {
 	for _, s := range b.log {
 		if version < s.First || version >= s.First+uint64(s.Count) {
 			continue
@@ -213,7 +213,7 @@ func (b *box) event(version uint64) events.Event {
 }
 
 // decide has the state decide on a command, and applies and appends the events that follow.
-func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
+func (b *mailboxActor) decide(c mailbox.Command) ([]events.Event, error) {
 	now := b.node.now()
 	evs, err := recalled(b, b.state, func() ([]events.Event, error) {
 		return b.state.DecideWithin(b.limits(), c, now, b.node.newID)
@@ -228,15 +228,15 @@ func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
 }
 
 // limits returns the quotas of the agent. The host has none.
-func (b *box) limits() *mailbox.Limits {
-	if b == b.node.boxes[0] {
+func (b *mailboxActor) limits() *mailbox.Limits {
+	if b == b.node.mailboxes[0] {
 		return nil
 	}
 	return &b.node.world.limits
 }
 
 // commit applies events and appends them, after the events for pending acks.
-func (b *box) commit(now capabilities.Time, evs []events.Event) error {
+func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event) error {
 	j := &b.node.journal
 	if j.failure != nil {
 		return j.failure
@@ -292,7 +292,7 @@ func (b *box) commit(now capabilities.Time, evs []events.Event) error {
 }
 
 // ackEvents returns the events for some acks.
-func (b *box) ackEvents(acks []ack, now capabilities.Time) []events.Event {
+func (b *mailboxActor) ackEvents(acks []ack, now capabilities.Time) []events.Event {
 	var arrived mailbox.RecordDelivery
 	var all []mailbox.RecordDelivery
 	seen := map[uint64]bool{}
@@ -322,7 +322,7 @@ func (b *box) ackEvents(acks []ack, now capabilities.Time) []events.Event {
 }
 
 // noticed wakes the waiters for a form that an event ends.
-func (b *box) noticed(e events.Event) {
+func (b *mailboxActor) noticed(e events.Event) {
 	switch e := e.(type) {
 	case *events.FormRequested:
 		b.forms = append(b.forms, e.ID)
@@ -333,15 +333,15 @@ func (b *box) noticed(e events.Event) {
 	}
 }
 
-func (b *box) release(fn func(error)) { b.node.journal.release(b.last, fn) }
+func (b *mailboxActor) release(fn func(error)) { b.node.journal.release(b.last, fn) }
 
 // find returns a form of the mailbox.
-func (b *box) find(form capabilities.ID) (*mailbox.Message, error) {
+func (b *mailboxActor) find(form capabilities.ID) (*mailbox.Message, error) {
 	return recalled(b, b.state, func() (*mailbox.Message, error) { return b.state.Mail.FindFormID(form) })
 }
 
 // deliver sends items on: along lines within the node, and by peers to others.
-func (b *box) deliver(items []mailbox.OutboxItem) {
+func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 	here := false
 	for _, p := range items {
 		switch n := b.node.world.nodeOf(p.To); {
@@ -354,26 +354,26 @@ func (b *box) deliver(items []mailbox.OutboxItem) {
 		}
 	}
 	if here {
-		b.tell(0, "activate", func(*box) {}, func(error) {})
+		b.tell(0, "activate", func(*mailboxActor) {}, func(error) {})
 	}
 }
 
 // leaveAck notes the ack of an item. A refusal waits for a tick, as it does if the message that has it written meets a
 // crash of the mailbox.
-func (b *box) leaveAck(a ack) {
+func (b *mailboxActor) leaveAck(a ack) {
 	b.acks = append(b.acks, a)
 	if a.item.Kind == events.OutboxMint || a.item.Kind == events.OutboxForward {
 		b.recordAcks()
 	}
 }
 
-// recordAcks has the box write its acks.
-func (b *box) recordAcks() {
-	b.tell(0, "record acks", func(b *box) { b.commitAcks() }, func(error) {})
+// recordAcks has the mailbox write its acks.
+func (b *mailboxActor) recordAcks() {
+	b.tell(0, "record acks", func(b *mailboxActor) { b.commitAcks() }, func(error) {})
 }
 
 // wakePeers has items sent that waited for the ack of a grant.
-func (b *box) wakePeers(acks []ack) {
+func (b *mailboxActor) wakePeers(acks []ack) {
 	if !slices.ContainsFunc(acks, func(a ack) bool { return a.item.Kind == events.OutboxMint }) {
 		return
 	}

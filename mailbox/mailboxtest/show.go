@@ -1,0 +1,137 @@
+package mailboxtest
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+func (v *Harness) show(only string) string {
+	var b strings.Builder
+	for _, name := range v.Agents {
+		if only != "" && only != name {
+			continue
+		}
+		s := v.States[name]
+		for _, m := range v.Messages(name) {
+			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
+		}
+		for _, p := range s.Outbox.Items() {
+			fmt.Fprintf(&b, "%s: item %d for %s\n", name, p.Kind, v.NameOf[p.To])
+		}
+	}
+	return v.readable(b.String())
+}
+
+func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
+	from := "from " + v.NameOf[m.From()]
+	if s.Mail.Sent(m) {
+		from = "to " + v.NameOf[m.To()]
+	}
+	gone := v.marks(s, m)
+	if m.Posted != nil {
+		return fmt.Sprintf("message %s: %s%s", from, mailbox.ShowText(m.Posted.Text), gone)
+	}
+	f := m.Form
+	if !f.Forwarder.IsZero() {
+		from += " forwarded by " + v.NameOf[f.Forwarder]
+	}
+	status := "open" + v.queued(f)
+	gone = v.routed(f) + amended(f) + v.votes(f) + gone
+	if a := f.Answered; a != nil {
+		status = "answered by " + v.NameOf[a.By]
+		if !a.Withheld {
+			values, _ := a.Values.MarshalJSON()
+			status += " " + string(shorten(values))
+		}
+	}
+	if e := f.Ended; e != nil {
+		status = string(e.Reason)
+		if !e.By.IsZero() {
+			status += " by " + v.NameOf[e.By]
+		}
+		if e.Note != "" {
+			status += ": " + e.Note
+		}
+	}
+	for _, h := range f.Forwarded {
+		from += ", forwarded to " + v.NameOf[h.To]
+	}
+	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
+}
+
+// shorten removes the IDs of grants from references.
+func shorten(b []byte) []byte {
+	s := string(b)
+	for {
+		i := strings.Index(s, `,"grant":"`)
+		if i < 0 {
+			return []byte(s)
+		}
+		s = s[:i] + s[i+len(`,"grant":"`)+26+1+56+1:]
+	}
+}
+
+func (v *Harness) showNames(as string) string {
+	var b strings.Builder
+	names, err := v.States[as].ListNames("")
+	if err != nil {
+		return v.refusal(err)
+	}
+	for _, n := range names {
+		value, err := v.States[as].Lookup(n)
+		if err != nil {
+			return v.refusal(err)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", n, string(shorten([]byte(value.Text()))))
+	}
+	return v.readable(b.String())
+}
+
+func (v *Harness) showGrants(as string) string {
+	var b strings.Builder
+	for i, g := range v.States[as].Grants.All() {
+		state := "live"
+		if g.Revoked != 0 {
+			state = "revoked"
+		}
+		fmt.Fprintf(&b, "%d. %s to %s, %s\n", i, v.NameOf[g.Target], v.NameOf[g.To], state)
+	}
+	return cmp.Or(b.String(), "none\n")
+}
+
+// showRules returns an agent's standing rules.
+func (v *Harness) showRules(as string) string {
+	var b strings.Builder
+	for i, r := range v.States[as].Rules.Valid(v.Now) {
+		verb := "never"
+		if r.Allow {
+			verb = "always"
+		}
+		end := ""
+		if r.Until != 0 {
+			end = ", until " + r.Until.String()
+		}
+		fmt.Fprintf(&b, "%d: %s %s %s%s, used %d times\n", i, verb, r.Tool, r.Words(), end, r.Uses)
+		if why := r.Stale(); why != "" {
+			fmt.Fprintf(&b, "   but %s\n", why)
+		}
+	}
+	return b.String()
+}
+
+// showOffers returns the rules that an approval offers, and its remark on a stale rule.
+func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {
+	m, err := v.States[as].Mail.FindForm(ref)
+	if err != nil {
+		return v.refusal(err)
+	}
+	text := strings.Join(mailbox.OffersOf(m.Form.Fields), "\n") + "\n"
+	if help := m.Form.Fields[0].Help; help != "" {
+		text += help + "\n"
+	}
+	return text
+}
