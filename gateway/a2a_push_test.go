@@ -32,6 +32,7 @@ type pushPlace struct {
 	mu     sync.Mutex
 	status int
 	tries  int
+	ids    map[string]bool // of the tries
 	told   []pushTold
 }
 
@@ -43,7 +44,7 @@ type pushTold struct {
 
 func newPushPlace(t *testing.T) *pushPlace {
 	t.Helper()
-	p := &pushPlace{status: http.StatusOK}
+	p := &pushPlace{status: http.StatusOK, ids: map[string]bool{}}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		var got sdk.StreamResponse
@@ -58,6 +59,7 @@ func newPushPlace(t *testing.T) *pushPlace {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.tries++
+		p.ids[r.Header.Get("Webhook-Id")] = true
 		if p.status == http.StatusOK {
 			p.told = append(p.told, pushTold{task.Status.State, string(body), r.Header})
 		}
@@ -195,6 +197,9 @@ func TestA2APushTellsEachStateOnce(t *testing.T) {
 			if told[0].state == sdk.TaskStateWorking { // it was delivered after the configuration was made
 				told = told[1:]
 			}
+			if len(place.ids) != place.count() {
+				t.Errorf("%d tellings have %d IDs", place.count(), len(place.ids))
+			}
 			if len(told) != 3 {
 				t.Errorf("the receiver was told %d times: %v", len(told), told)
 			}
@@ -228,6 +233,9 @@ func TestA2APushTriesAgainAfterARestart(t *testing.T) {
 	h.open(nil)
 	if told := place.last(t, sdk.TaskStateCompleted); len(told) != 1 {
 		t.Errorf("the receiver was told %v", told)
+	}
+	if len(place.ids) != 1 || place.ids[""] {
+		t.Errorf("the tries of one state have the IDs %v", place.ids)
 	}
 	eventually.Holds(t, "nothing is kept", func() bool { return len(h.keptPushes()) == 0 })
 	tries := place.count()

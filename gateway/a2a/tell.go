@@ -3,6 +3,8 @@ package a2a
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -125,7 +127,7 @@ func (ps *pushes) try(ctx context.Context, u *push, e *exchange.Exchange, mark s
 	if mark != u.Mark {
 		u.Mark, u.Schedule = mark, bridge.Schedule{Since: now}
 	}
-	key := u.path + mark
+	key := u.key()
 	due, more := u.Due(key, now)
 	switch {
 	case !more:
@@ -151,6 +153,12 @@ func (ps *pushes) try(ctx context.Context, u *push, e *exchange.Exchange, mark s
 	return u.After(key, capabilities.At(ps.Now())), nil
 }
 
+// key returns a text that is the same for all tries to tell the same state, and no other.
+func (u *push) key() string {
+	sum := sha256.Sum256([]byte(u.path + "\n" + u.Mark + "\n" + u.Since.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
 // mediaType is that of what a receiver is told.
 const mediaType = "application/a2a+json"
 
@@ -167,6 +175,7 @@ func (ps *pushes) post(ctx context.Context, u *push, e *exchange.Exchange) error
 		return err
 	}
 	r.Header.Set("Content-Type", mediaType)
+	r.Header.Set("Webhook-Id", u.key())
 	r.Header.Set(a2a.SvcParamVersion, string(a2a.Version))
 	if u.Config.Token != "" { // libraries differ in the name
 		r.Header.Set("A2A-Notification-Token", u.Config.Token)
