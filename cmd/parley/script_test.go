@@ -182,8 +182,10 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	for end := time.Now().Add(eventually.Patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(eventually.Patience); ; {
+		began := time.Now()
 		out, errs, exit := runScripted(ts, args[1], args[2:])
+		cost := time.Since(began)
 		if want.MatchString(out) {
 			_, err := io.WriteString(ts.Stdout(), out)
 			ts.Check(err)
@@ -192,6 +194,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(end) {
 			ts.Fatalf("no match for %s within its time (exit code %d)\n%s%s", args[0], exit, out, errs)
 		}
+		time.Sleep(max(20*time.Millisecond, eventually.Rest(cost)))
 	}
 }
 
