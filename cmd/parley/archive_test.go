@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -69,24 +71,27 @@ func (a archiveTest) serve(name string, part func(archiveTest)) {
 	})
 }
 
-// serveS3 runs an S3 server with a bucket, to which the environment leads.
-func serveS3(t *testing.T) {
-	t.Helper()
+// serveS3 runs an S3 server with a bucket, to which the environment leads, as long as the tests run.
+var serveS3 = sync.OnceValue(func() error {
 	memory := s3mem.New()
 	if err := memory.CreateBucket("logs"); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	s := httptest.NewServer(gofakes3.New(memory).Server())
-	t.Cleanup(s.Close)
+	var errs []error
 	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL_S3": s.URL, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "",
 	} {
-		t.Setenv(name, value)
+		errs = append(errs, os.Setenv(name, value))
 	}
-}
+	return errors.Join(errs...)
+})
 
 func TestSegmentsMoveToABucketAndBack(t *testing.T) {
-	serveS3(t)
+	t.Parallel()
+	if err := serveS3(); err != nil {
+		t.Fatal(err)
+	}
 	a := mailedNode(t)
 	a.serve("move", func(a archiveTest) {
 		moved := a.list("--before", "0s", "--to", "s3://logs/parley")
