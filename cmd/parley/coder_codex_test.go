@@ -96,9 +96,9 @@ func TestCodexAsksInTerminal(t *testing.T) {
 func TestCodexWithdrawsWhatItNoLongerAsks(t *testing.T) {
 	t.Parallel()
 	const prompt = "Make a file"
-	for name, end := range map[string]func(t *testing.T, s *terminalTest){
-		"interrupted": func(t *testing.T, s *terminalTest) { s.press(t, "\x1b") },
-		"killed":      func(t *testing.T, s *terminalTest) { s.kill(t) },
+	for name, end := range map[string]func(t *testing.T, s *terminalTest, state string){
+		"interrupted": func(t *testing.T, s *terminalTest, state string) { s.interrupt(t, state) },
+		"killed":      func(t *testing.T, s *terminalTest, _ string) { s.kill(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestCodexWithdrawsWhatItNoLongerAsks(t *testing.T) {
 			attend(t, state)
 			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
 			number := awaitCall(t, state, "touch a.txt")
-			end(t, terminal)
+			end(t, terminal, state)
 			awaitNoCall(t, state)
 			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {
 				t.Errorf("never is answered by %d, %s", exit, errs)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"parley/internal/eventually"
 )
@@ -19,7 +21,8 @@ type terminalTest struct {
 	process *os.Process
 
 	mu   sync.Mutex
-	text strings.Builder // the output without escape sequences and white space
+	text strings.Builder // the output without escape sequences and white space, but for its last line
+	last string
 }
 
 // escapes matches escape sequences, and white space, which programs replace by movements of the cursor.
@@ -55,23 +58,25 @@ func inTerminal(t *testing.T, command *exec.Cmd) *terminalTest {
 
 // read collects output, and answers what a program asks a terminal.
 func (s *terminalTest) read() {
-	var output []byte
+	var unread []byte // output that may end within a sequence: the last line
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := s.file.Read(buf)
 		if err != nil {
 			return
 		}
-		output = append(output, buf[:n]...)
+		unread = append(unread, buf[:n]...)
+		whole := bytes.LastIndexByte(unread, '\n') + 1
 		for query, answer := range map[string]string{"\x1b[6n": "\x1b[1;1R", "\x1b[c": "\x1b[?62c"} {
 			if strings.Contains(string(buf[:n]), query) {
 				_, _ = s.file.WriteString(answer)
 			}
 		}
 		s.mu.Lock()
-		s.text.Reset()
-		s.text.WriteString(escapes.ReplaceAllString(string(output), ""))
+		s.text.Write(escapes.ReplaceAll(unread[:whole], nil))
+		s.last = string(escapes.ReplaceAll(unread[whole:], nil))
 		s.mu.Unlock()
+		unread = append([]byte(nil), unread[whole:]...)
 	}
 }
 
@@ -79,7 +84,7 @@ func (s *terminalTest) read() {
 func (s *terminalTest) shown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.text.String()
+	return s.text.String() + s.last
 }
 
 // expect waits for a text, white space aside.
@@ -96,6 +101,21 @@ func (s *terminalTest) press(t *testing.T, keys string) {
 	if _, err := s.file.WriteString(keys); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// interrupt presses Escape until no approval is open. A program that has just begun to wait may take the first for the
+// beginning of another key.
+func (s *terminalTest) interrupt(t *testing.T, state string) {
+	t.Helper()
+	pressed := time.Time{}
+	eventually.Holds(t, "no approval is open", func() bool {
+		if time.Since(pressed) > 2*time.Second {
+			s.press(t, "\x1b")
+			pressed = time.Now()
+		}
+		out, _, exit := runTest(t.Context(), state, nil, "permit", "ls")
+		return exit == 0 && out == ""
+	})
 }
 
 // kill kills the program.

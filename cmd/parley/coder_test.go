@@ -78,7 +78,8 @@ func newCodex(t *testing.T, scripts ...modeltest.Script) *coderTest {
 	t.Helper()
 	c := newCoderTest(t, "PARLEY_CODEX", scripts...)
 	c.env = append(c.env, "CODEX_HOME="+filepath.Join(c.home, ".codex"), "PARLEY_TEST_KEY=a-key")
-	config := "model = \"gpt-5.4\"\nmodel_provider = \"test\"\ncheck_for_update_on_startup = false\n" +
+	// By default Codex leaves out the tools of a server that takes over a second to start.
+	config := "mcp_optional_startup_grace_ms = 0\nmodel = \"gpt-5.4\"\nmodel_provider = \"test\"\ncheck_for_update_on_startup = false\n" +
 		"[model_providers.test]\nname = \"test\"\nbase_url = \"" + c.model.URL + "/v1\"\nwire_api = \"responses\"\nenv_key = \"PARLEY_TEST_KEY\"\n" +
 		"[projects.\"" + c.project + "\"]\ntrust_level = \"trusted\"\n"
 	c.writeText(t, filepath.Join(c.home, ".codex", "config.toml"), config)
