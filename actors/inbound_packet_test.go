@@ -259,7 +259,7 @@ func TestFloodLeavesOtherAgentsResponsive(t *testing.T) {
 	}
 	body := v.encode(packet)
 	conn := v.connect(v.victim)
-	ctx, stop := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	ctx, stop := context.WithTimeout(t.Context(), eventually.Patience)
 	defer stop()
 	v.checkNoEvents(func() {
 		var floods sync.WaitGroup
@@ -273,19 +273,14 @@ func TestFloodLeavesOtherAgentsResponsive(t *testing.T) {
 		}
 		asking := time.NewTicker(20 * time.Millisecond)
 		defer asking.Stop()
-		for ctx.Err() == nil {
-			at := time.Now()
-			if _, err := v.worker.Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil {
+		for range 60 { // the flood lasts until the worker has responded so often
+			if _, err := v.worker.Mail().Inbox(ctx, view.MessageFilter{}); err != nil {
 				t.Error(err)
+				break
 			}
-			if took := time.Since(at); took > 2*time.Second {
-				t.Errorf("worker did not respond for %v", took)
-			}
-			select {
-			case <-asking.C:
-			case <-ctx.Done():
-			}
+			<-asking.C
 		}
+		stop()
 		floods.Wait()
 	})
 	v.checkResponsive()

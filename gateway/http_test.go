@@ -209,7 +209,7 @@ func TestDrainCutsWaitsAndRemovesSocket(t *testing.T) {
 	if err := s.Drain(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if err := <-cut; err != nil {

@@ -188,7 +188,7 @@ func TestTokenEndEndsWaits(t *testing.T) {
 		t.Errorf("the stream: %v", err)
 	}
 	_ = ws.closeStatus()
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

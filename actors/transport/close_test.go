@@ -54,7 +54,7 @@ func TestCloseEndsCallsAndDials(t *testing.T) {
 			t.Errorf("%s after Close: %v", name, err)
 		}
 	}
-	if b.Connected(a.me) || time.Since(start) > time.Second {
+	if b.Connected(a.me) || time.Since(start) > atOnce {
 		t.Error("the transport is not fully closed")
 	}
 }
@@ -70,7 +70,7 @@ func TestOpenErrors(t *testing.T) {
 	} {
 		start := time.Now()
 		w, err := Open(testContext(t), o)
-		if parley.CodeOf(err) != parley.InvalidArgument || time.Since(start) > time.Second {
+		if parley.CodeOf(err) != parley.InvalidArgument || time.Since(start) > atOnce {
 			t.Errorf("%s: %v", name, err)
 		}
 		if w != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"parley/capabilities"
+	"parley/internal/eventually"
 )
 
 // newIdentity returns a new node's identity.
@@ -64,9 +65,12 @@ func openListening(t testing.TB, o Options) *Transport {
 	return openTransport(t, o)
 }
 
+// atOnce is less than what waits for a response takes, by far, and enough on a machine that does much else.
+const atOnce = 10 * time.Second
+
 // testContext returns a context that bounds the time of a test.
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), eventually.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
