@@ -333,6 +333,11 @@ func (a *Agent) GrantAnswer(ctx context.Context, c mailbox.GrantAnswer) (view.An
 		}
 		c.By = a.by.ref
 	}
+	return a.makeRight(ctx, c)
+}
+
+// makeRight makes a right to answer with a new secret.
+func (a *Agent) makeRight(ctx context.Context, c mailbox.GrantAnswer) (view.AnswerRight, error) {
 	secret := rand.Text()
 	c.Digest = digest(secret)
 	evs, err := call(ctx, a, decide{c})
@@ -358,29 +363,47 @@ type RightUse struct {
 // AnswerWith answers a form by a right. It refuses with UNAUTHENTICATED a secret that is not good. A form that has ended
 // is refused with the error that tells how.
 func (n *Node) AnswerWith(ctx context.Context, u RightUse) (view.Outcome, error) {
-	id, grant, secret, ok := parseToken(n, rightPrefix, u.Secret)
+	agent, r, err := n.rightOf(ctx, u.Secret)
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	return settle(agent, ctx, answerByRight{mailbox.UseAnswer{Grant: r.ID(), Digest: r.Digest, Outcome: u.Outcome}, u})
+}
+
+// NarrowRight makes a right that derives from the one with a secret, for its bearer to hand on. It has no more than that,
+// and ends with it. NarrowRight refuses with UNAUTHENTICATED a secret that is not good.
+func (n *Node) NarrowRight(ctx context.Context, secret string, c mailbox.GrantAnswer) (view.AnswerRight, error) {
+	agent, r, err := n.rightOf(ctx, secret)
+	if err != nil {
+		return view.AnswerRight{}, err
+	}
+	c.Form, c.From, c.By = capabilities.FormID(r.Form()), r.ID(), r.By
+	return agent.makeRight(ctx, c)
+}
+
+// rightOf returns the right with a secret, and the agent that made it. It refuses with UNAUTHENTICATED a secret that is not
+// good, and a right whose maker's token has ended.
+func (n *Node) rightOf(ctx context.Context, text string) (*Agent, right.Right, error) {
+	id, grant, secret, ok := parseToken(n, rightPrefix, text)
 	if ok {
 		_, ok = n.journal.Mailbox(id)
 	}
 	if !ok {
-		return view.Outcome{}, parley.Refuse(parley.Unauthenticated, "the link is not good, or is too old")
+		return nil, right.Right{}, parley.Refuse(parley.Unauthenticated, "the link is not good, or is too old")
 	}
 	agent := &Agent{node: n, id: id}
-	use := mailbox.UseAnswer{Grant: grant, Digest: digest(secret), Outcome: u.Outcome}
-	by, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (events.TokenRef, error) {
-		r, err := s.Grants.Answers.Check(grant, use.Digest)
+	r, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (right.Right, error) {
+		r, err := s.Grants.Answers.Check(grant, digest(secret))
 		if err != nil {
-			return events.TokenRef{}, err
+			return right.Right{}, err
 		}
-		return r.By, nil
+		return *r, nil
 	})
 	if err != nil {
-		return view.Outcome{}, err
+		return nil, r, err
 	}
-	if _, _, err := n.standing(ctx, by); err != nil {
-		return view.Outcome{}, err
-	}
-	return settle(agent, ctx, answerByRight{use, u})
+	_, _, err = n.standing(ctx, r.By)
+	return agent, r, err
 }
 
 // answerByRight checks an answer by a right, records the use, and sends the answer to the form's home. A use that is recorded

@@ -15,6 +15,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
+	"parley/mailbox/form"
 	"parley/mailbox/rule"
 )
 
@@ -222,4 +223,87 @@ func rulesRemoveCommand(env *environment) *cobra.Command {
 			return change(env, c, "remove_rule", api.RemoveRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule}, args[1])
 		},
 	}
+}
+
+func grantAnswerCommand(env *environment) *cobra.Command {
+	var (
+		r        api.GrantAnswerRequest
+		from     string
+		file     string
+		until    moment
+		outcomes []string
+	)
+	c := &cobra.Command{
+		Use:   "grant-answer NUMBER",
+		Short: "Let whoever has a secret answer one form",
+		Long: `Prints a secret, this once. Whoever shows it answers the form in the agent's place, with parley answer-with. The right
+ends with the form. parley grants lists it, and parley revoke ends it, with all that derive from it. Without --outcome it
+denies or allows a call once, or answers or declines a form.
+
+To hand a right on, make a narrower one: with --from, or with the secret alone (--of FILE, and no NUMBER).`,
+		Example: `  parley grant-answer 3 --uses 1 --until 2h --name phone
+  parley grant-answer 3 --outcome deny
+  parley grant-answer --of secret --outcome deny`,
+		Args:              between(0, 1, "[NUMBER]"),
+		ValidArgsFunction: completeArguments(env, api.CompletePending),
+	}
+	c.Flags().StringSliceVar(&outcomes, "outcome", nil, "what it may do: `deny,once,always,never` for a call, answer,decline for a form")
+	c.Flags().Var(&until, "until", "its end: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
+	c.Flags().Uint32Var(&r.Uses, "uses", 0, "it is good for so many `uses` (default: any number)")
+	c.Flags().StringVar(&r.Name, "name", "", "who receives it, in `words`")
+	c.Flags().StringVar(&from, "from", "", "the `grant` that it derives from")
+	c.Flags().StringVar(&file, "of", "", "`file` with the secret of the right that it derives from; - for standard input")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if (len(args) == 0) != (file != "") || file != "" && from != "" {
+			return usage(c, "which form? give a NUMBER, or --of FILE")
+		}
+		r.Acting, r.Outcomes, r.Until = env.acting(), outcomes, capabilities.At(until.at)
+		if file != "" {
+			if r.Secret, err = readToken(env, file); err != nil {
+				return err
+			}
+		} else {
+			r.FormRef = api.RefTo(args[0])
+		}
+		if from != "" {
+			if r.From, err = env.listedIDOf(c.Context(), from); err != nil {
+				return err
+			}
+		}
+		var made view.AnswerRight
+		if err := env.call(c.Context(), "grant_answer", r, &made); err != nil {
+			return err
+		}
+		return env.print(made, func() string { return made.Secret })
+	}
+	return c
+}
+
+func answerWithCommand(env *environment) *cobra.Command {
+	var r api.AnswerWithRequest
+	c := &cobra.Command{
+		Use:   "answer-with FILE OUTCOME [FIELD:VALUE...]",
+		Short: "Answer a form by the secret of a right",
+		Long: `Answers a form in the place of the agent that made the right (parley grant-answer). FILE has the secret; - is standard
+input. OUTCOME is deny, once, always or never for a call, and answer or decline for a form. Sending the same again is safe.`,
+		Example: `  parley answer-with secret once
+  parley answer-with secret answer port:443`,
+		Args: atLeast("FILE", "OUTCOME"),
+	}
+	c.Flags().StringVar(&r.Reason, "reason", "", "why, in `words`")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		r.Acting, r.Outcome = env.acting(), args[1]
+		if r.Secret, err = readToken(env, args[0]); err != nil {
+			return err
+		}
+		for _, a := range args[2:] {
+			t, err := form.SplitText(a)
+			if err != nil {
+				return asUsage(c, err)
+			}
+			r.Texts = append(r.Texts, t)
+		}
+		return settleForm(c.Context(), env, "answer_with", r, "by the right")
+	}
+	return c
 }

@@ -108,7 +108,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		locateCommand(env), storeCommand(env), renameCommand(env), removeCommand(env), copyCommand(env),
 		grantsCommand(env), revokeCommand(env))
 	add(root, groupMail, formCommand(env), awaitCommand(env), inboxCommand(env), watchCommand(env), respondFormCommand(env), answerCommand(env),
-		declineCommand(env), cancelCommand(env), amendCommand(env), forwardCommand(env), withdrawCommand(env), awayCommand(env), groupCommand(env), requestCommand(env), resolveCommand(env),
+		declineCommand(env), cancelCommand(env), amendCommand(env), forwardCommand(env), withdrawCommand(env), grantAnswerCommand(env), answerWithCommand(env), awayCommand(env), groupCommand(env), requestCommand(env), resolveCommand(env),
 		rejectCommand(env), sendCommand(env), replyCommand(env), adoptCommand(env), dismissCommand(env), snoozeCommand(env), logCommand(env))
 	add(root, groupWork, lsCommand(env), inspectCommand(env), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),
 		archiveCommand(env), logsCommand(env), attachCommand(env), policyCommand(env), quotaCommand(env), approveCommand(env), permitCommand(env), allowCommand(env), denyCommand(env), rulesCommand(env),

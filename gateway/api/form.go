@@ -186,15 +186,16 @@ type ResolveRequest struct {
 
 // GrantAnswerRequest makes a right to answer an open form in the agent's place. Without Outcomes it has those of From; without
 // that too, deny and once for an approval, answer and decline for a form. It ends with the form at the latest. list_grants
-// lists it, and revoke ends it.
+// lists it, and revoke ends it. With Secret, the bearer of a right hands on a narrower one, and names no form.
 type GrantAnswerRequest struct {
 	Acting
 	FormRef
 	Outcomes []string          `json:"outcomes,omitempty"`
 	Until    capabilities.Time `json:"until,omitzero"`
-	Uses     uint32            `json:"uses,omitempty"` // default any number
-	From     capabilities.ID   `json:"from,omitzero"`  // the right that it derives from: it has no more than that
-	Name     string            `json:"name,omitempty"` // of the receiver, for people
+	Uses     uint32            `json:"uses,omitempty"`   // default any number
+	From     capabilities.ID   `json:"from,omitzero"`    // the right that it derives from: it has no more than that
+	Secret   string            `json:"secret,omitempty"` // of the right that it derives from
+	Name     string            `json:"name,omitempty"`   // of the receiver, for people
 }
 
 // AnswerWithRequest answers a form by a right, in the place of the agent that made it. Reason is for a decision or a decline,

@@ -75,7 +75,7 @@ func handlers() map[string]handler {
 		"respond_form":    ofAgent(respondForm),
 		"decide_many":     ofAgent(decideMany),
 		"decline_form":    ofAgent(declineForm),
-		"grant_answer":    ofAgent(grantAnswer),
+		"grant_answer":    ofBackend(grantAnswer),
 		"answer_with":     ofBackend(answerWith),
 		"forward_form":    ofAgent(forwardForm),
 		"set_away":        ofAgent(setAway),

@@ -192,14 +192,22 @@ func openLink(ctx context.Context, b *Backend, p *principal, r api.OpenLinkReque
 	return api.OpenLinkResponse{URL: url, Until: capabilities.At(time.Now().Add(linkTime))}, err
 }
 
-func grantAnswer(ctx context.Context, a *actors.Agent, r api.GrantAnswerRequest) (view.AnswerRight, error) {
-	ref, err := r.FormRef.Parse()
+func grantAnswer(ctx context.Context, b *Backend, p *principal, r api.GrantAnswerRequest) (view.AnswerRight, error) {
+	agent, err := b.agent(ctx, p, r.Actor())
 	if err != nil {
 		return view.AnswerRight{}, err
 	}
-	return a.GrantAnswer(ctx, mailbox.GrantAnswer{
-		Form: ref, From: r.From, Outcomes: r.Outcomes, Facet: capabilities.Facet{Until: r.Until, Uses: r.Uses}, Name: r.Name,
-	})
+	c := mailbox.GrantAnswer{From: r.From, Outcomes: r.Outcomes, Facet: capabilities.Facet{Until: r.Until, Uses: r.Uses}, Name: r.Name}
+	if r.Secret != "" {
+		if r.FormRef != (api.FormRef{}) || !r.From.IsZero() {
+			return view.AnswerRight{}, parley.Refuse(parley.InvalidArgument, "a secret is for one form: name no other, and no grant")
+		}
+		return b.node.NarrowRight(ctx, r.Secret, c)
+	}
+	if c.Form, err = r.FormRef.Parse(); err != nil {
+		return view.AnswerRight{}, err
+	}
+	return agent.GrantAnswer(ctx, c)
 }
 
 func answerWith(ctx context.Context, b *Backend, p *principal, r api.AnswerWithRequest) (view.Outcome, error) {

@@ -49,6 +49,8 @@ func TestClientTypesMatchAPI(t *testing.T) {
 		own[same, Sent]("reply"),
 		own[same, Message]("get_message"),
 		own[same, Message]("amend_form"),
+		own[same, Right]("grant_answer"),
+		own[same, Outcome]("answer_with"),
 		own[same, StandIns]("set_away"),
 		own[same, StandIns]("set_member"),
 		own[same, StandIns]("list_stand_ins"),

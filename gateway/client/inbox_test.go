@@ -75,3 +75,44 @@ func TestInboxIsSnoozedMarkedAndDrafted(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+// TestRightIsHandedOn has the bearer of a right hand on a narrower one, which ends with it.
+func TestRightIsHandedOn(t *testing.T) {
+	_, host, fae := openTest(t)
+	ctx := t.Context()
+	ask := func() client.ID {
+		asked, err := fae.Ask(ctx, client.Form{To: "HOST", Description: "which?", Fields: []client.Field{{Name: "port", Type: "number"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return asked.Form
+	}
+	form := ask()
+	right, err := host.GrantAnswer(ctx, form, client.NewRight{Outcomes: []string{"answer"}, Uses: 2, Until: time.Now().Add(time.Hour), Name: "phone"})
+	if err != nil || right.Form != form || right.Uses != 2 || right.Until == nil {
+		t.Fatalf("%+v, %v", right, err)
+	}
+	child, err := fae.NarrowRight(ctx, right.Secret, client.NewRight{Uses: 1})
+	if err != nil || child.Form != form || child.Uses != 1 || child.Until == nil || !child.Until.Equal(*right.Until) || len(child.Outcomes) != 1 {
+		t.Fatalf("%+v, %v", child, err)
+	}
+	if _, err := fae.NarrowRight(ctx, right.Secret, client.NewRight{Outcomes: []string{"decline"}}); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("a wider right: %v", err)
+	}
+	use := client.RightUse{Outcome: "answer", Texts: map[string][]string{"port": {"443"}}}
+	if o, err := host.AnswerWith(ctx, child.Secret, use); err != nil || o.Status != "answered" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if right, err = host.GrantAnswer(ctx, ask(), client.NewRight{}); err != nil || len(right.Outcomes) != 2 {
+		t.Fatalf("%+v, %v", right, err)
+	}
+	if child, err = host.NarrowRight(ctx, right.Secret, client.NewRight{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Call(ctx, "revoke", map[string]any{"grant": right.Grant}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.AnswerWith(ctx, child.Secret, use); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("a right made of a revoked one: %v", err)
+	}
+}

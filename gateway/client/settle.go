@@ -134,6 +134,63 @@ func (c *Client) Withdraw(ctx context.Context, form ID) (queued bool, err error)
 	return w.Queued, err
 }
 
+// NewRight describes a right to answer an open form in the agent's place. Without Outcomes it denies and allows an approval
+// once, or answers and declines a form. It ends with the form at the latest.
+type NewRight struct {
+	Outcomes []string  // among deny, once, always and never for an approval, and answer and decline for a form
+	Until    time.Time // the zero time for the end of the form
+	Uses     uint32    // 0 for any number
+	Name     string    // of the receiver, for people
+}
+
+// Right is a right to answer a form. Whoever shows the secret may use it. Revoking the grant ends it, with all that were made
+// of it.
+type Right struct {
+	Grant    ID         `json:"grant"`
+	Form     ID         `json:"form"`
+	Revision uint64     `json:"revision"` // of the question
+	Outcomes []string   `json:"outcomes"`
+	Until    *time.Time `json:"until,omitempty"` // nil for the end of the form
+	Uses     uint32     `json:"uses,omitempty"`  // 0 for any number
+	Secret   string     `json:"secret"`
+}
+
+func (n NewRight) request() api.GrantAnswerRequest {
+	r := api.GrantAnswerRequest{Outcomes: n.Outcomes, Uses: n.Uses, Name: n.Name}
+	if !n.Until.IsZero() {
+		r.Until = capabilities.At(n.Until)
+	}
+	return r
+}
+
+// GrantAnswer makes a right to answer a form in the agent's place.
+func (c *Client) GrantAnswer(ctx context.Context, form ID, n NewRight) (Right, error) {
+	r := n.request()
+	r.FormRef = refTo(form)
+	return get[Right](ctx, c, "grant_answer", r)
+}
+
+// NarrowRight makes a right of the one with a secret, for its bearer to hand on. It has no more than that, its uses count for
+// both, and it ends with it.
+func (c *Client) NarrowRight(ctx context.Context, secret string, n NewRight) (Right, error) {
+	r := n.request()
+	r.Secret = secret
+	return get[Right](ctx, c, "grant_answer", r)
+}
+
+// RightUse is a use of a right to answer. Reason is for a decision or a decline, Texts for an answer.
+type RightUse struct {
+	Outcome string
+	Reason  string
+	Texts   map[string][]string
+}
+
+// AnswerWith answers a form by the secret of a right. It may be repeated if the response was lost. It refuses with
+// NOT_PERMITTED a right that is spent or revoked, and what the right does not permit.
+func (c *Client) AnswerWith(ctx context.Context, secret string, u RightUse) (Outcome, error) {
+	return get[Outcome](ctx, c, "answer_with", api.AnswerWithRequest{Secret: secret, Outcome: u.Outcome, Reason: u.Reason, Texts: textsOf(u.Texts)})
+}
+
 // Reject declines a request.
 func (c *Client) Reject(ctx context.Context, request ID, reason string) (Outcome, error) {
 	return get[Outcome](ctx, c, "reject", api.DeclineRequest{FormRef: refTo(request), Reason: reason})

@@ -205,6 +205,59 @@ export class Client {
      */
     restore(message: Which, ending?: Ending): Promise<void>;
     /**
+     * Takes back the agent's vote on an open form that needs several. The withdrawal is queued if the form's home cannot be
+     * reached; the vote counts until that has it.
+     *
+     * @param {Which} form
+     * @param {Ending} [ending]
+     */
+    withdraw(form: Which, ending?: Ending): Promise<import("./operations.js").Withdrawn>;
+    /**
+     * Makes a right to answer an open form in the agent's place. Whoever shows its secret may use it. Revoking the grant ends
+     * it, with all that derive from it.
+     *
+     * @param {Which} form
+     * @param {{ outcomes?: string[], until?: string, uses?: number, name?: string, from?: string }} [right]
+     * @param {Ending} [ending]
+     */
+    grantAnswer(form: Which, right?: {
+        outcomes?: string[];
+        until?: string;
+        uses?: number;
+        name?: string;
+        from?: string;
+    }, ending?: Ending): Promise<import("./operations.js").AnswerRight>;
+    /**
+     * Makes a right of the one with a secret, for its bearer to hand on. It has no more than that, its uses count for both,
+     * and it ends with it.
+     *
+     * @param {string} secret
+     * @param {{ outcomes?: string[], until?: string, uses?: number, name?: string }} [right]
+     * @param {Ending} [ending]
+     */
+    narrowRight(secret: string, right?: {
+        outcomes?: string[];
+        until?: string;
+        uses?: number;
+        name?: string;
+    }, ending?: Ending): Promise<import("./operations.js").AnswerRight>;
+    /**
+     * Answers a form by the secret of a right. It may be repeated if the response was lost.
+     *
+     * @param {string} secret
+     * @param {string} outcome a decision of an approval, or answer or decline
+     * @param {{ reason?: string, values?: Record<string, any>, texts?: { name: string, text: string }[] }} [given]
+     * @param {Ending} [ending]
+     */
+    answerWith(secret: string, outcome: string, given?: {
+        reason?: string;
+        values?: Record<string, any>;
+        texts?: {
+            name: string;
+            text: string;
+        }[];
+    }, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    /**
      * Has the forms that come until a time forwarded to another agent, if one is given. Without a time the absence ends.
      *
      * @param {Date | string} [until]

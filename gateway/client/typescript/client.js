@@ -286,6 +286,53 @@ export class Client {
   }
 
   /**
+   * Takes back the agent's vote on an open form that needs several. The withdrawal is queued if the form's home cannot be
+   * reached; the vote counts until that has it.
+   *
+   * @param {Which} form
+   * @param {Ending} [ending]
+   */
+  withdraw(form, ending) {
+    return this.call("withdraw_vote", about(form), ending);
+  }
+
+  /**
+   * Makes a right to answer an open form in the agent's place. Whoever shows its secret may use it. Revoking the grant ends
+   * it, with all that derive from it.
+   *
+   * @param {Which} form
+   * @param {{ outcomes?: string[], until?: string, uses?: number, name?: string, from?: string }} [right]
+   * @param {Ending} [ending]
+   */
+  grantAnswer(form, right = {}, ending) {
+    return this.call("grant_answer", { ...about(form), ...right }, ending);
+  }
+
+  /**
+   * Makes a right of the one with a secret, for its bearer to hand on. It has no more than that, its uses count for both,
+   * and it ends with it.
+   *
+   * @param {string} secret
+   * @param {{ outcomes?: string[], until?: string, uses?: number, name?: string }} [right]
+   * @param {Ending} [ending]
+   */
+  narrowRight(secret, right = {}, ending) {
+    return this.call("grant_answer", { secret, ...right }, ending);
+  }
+
+  /**
+   * Answers a form by the secret of a right. It may be repeated if the response was lost.
+   *
+   * @param {string} secret
+   * @param {string} outcome a decision of an approval, or answer or decline
+   * @param {{ reason?: string, values?: Record<string, any>, texts?: { name: string, text: string }[] }} [given]
+   * @param {Ending} [ending]
+   */
+  answerWith(secret, outcome, given = {}, ending) {
+    return this.call("answer_with", { secret, outcome, ...given }, ending);
+  }
+
+  /**
    * Has the forms that come until a time forwarded to another agent, if one is given. Without a time the absence ends.
    *
    * @param {Date | string} [until]

@@ -271,6 +271,7 @@ export interface GrantAnswerRequest {
   name?: string;
   number?: Ref;
   outcomes?: Array<string>;
+  secret?: string;
   /** A time in UTC, with milliseconds. */
   until?: string;
   uses?: number;

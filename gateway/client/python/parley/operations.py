@@ -295,6 +295,7 @@ _GrantAnswerRequestOptional = TypedDict(
         "name": "str",
         "number": "Ref",
         "outcomes": "List[str]",
+        "secret": "str",
         "until": "str",
         "uses": "int",
     }, total=False,
