@@ -59,7 +59,7 @@ func (f *followingMessages) read(ctx context.Context) error {
 			return f.again.after(ctx, err)
 		}
 	}
-	batch, err := f.client.batch(ctx, f.view, &f.at)
+	batch, err := f.at.batch(ctx, f.client, f.view)
 	for _, m := range batch {
 		if f.stopped = !f.yield(m, nil); f.stopped {
 			break
@@ -107,12 +107,12 @@ func (f *followingMessages) take(ctx context.Context, s *stream) error {
 
 // batch blocks until messages have changed after a position. It returns them, or a page of them, with their cursors, and
 // advances the position.
-func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, error) {
+func (at *position) batch(ctx context.Context, c *Client, v View) ([]Message, error) {
 	switch {
 	case at.seen == 0:
-		return c.page(ctx, v, at)
+		return at.page(ctx, c, v)
 	case at.isWithin():
-		return c.rest(ctx, v, at)
+		return at.rest(ctx, c, v)
 	}
 	page, err := c.changes(ctx, v, at.seen, turnTime)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, er
 
 // page returns the next page, by number, of the messages that changed up to a version: the one at which the first page of
 // the mailbox was read, or the end of a batch.
-func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, error) {
+func (at *position) page(ctx context.Context, c *Client, v View) ([]Message, error) {
 	r := api.ListMessagesRequest{MessageFilter: v, Limit: c.pageSize}
 	if at.isWithin() {
 		r.First = at.number + 1
@@ -147,13 +147,13 @@ func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, err
 }
 
 // rest returns the undelivered messages of a batch that was delivered in part, or the next page of them.
-func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, error) {
+func (at *position) rest(ctx context.Context, c *Client, v View) ([]Message, error) {
 	since, err := c.changes(ctx, v, at.seen, 0) // they changed long ago, or are not to be shown any more
 	if err != nil {
 		return nil, err
 	}
 	if at.seen < since.Cursor && since.Cursor < at.upTo { // not all fit: a cursor has room for a number only
-		return c.page(ctx, v, at)
+		return at.page(ctx, c, v)
 	}
 	rest := slices.DeleteFunc(at.undelivered(since.Messages), func(m Message) bool { return m.Number <= at.number })
 	return at.pass(rest, at.upTo), nil
