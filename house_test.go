@@ -37,10 +37,11 @@ var imports = map[string][]string{
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
+	"actors/outbox":              {"events", "mailbox"},
 	"actors/peers/window":        {"capabilities"},
 	"actors/trace":               {".", "capabilities", "events"},
 	"actors/view":                {".", "capabilities", "events"},
@@ -57,7 +58,7 @@ var imports = map[string][]string{
 	"internal/natsauth":   {"."},
 	"internal/sim/mutate": {},
 	"internal/fuzz":       {},
-	"internal/sim":        {".", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form"},
+	"internal/sim":        {".", "actors/outbox", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form"},
 
 	"gateway":                       {".", "actors", "actors/connlimit", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
 	"gateway/api":                   {".", "actors/view", "capabilities", "events"},
@@ -150,6 +151,7 @@ var pure = map[string][]string{
 		"bytes", "encoding/json", "fmt", "net/url", "path", "slices", "strings", "unicode", "unicode/utf8",
 		"github.com/rogpeppe/go-internal/diff", "mvdan.cc/sh/v3/syntax",
 	},
+	"actors/outbox":       {"slices", "sync/atomic"},
 	"actors/peers/window": {},
 	"mailbox/rule": {
 		"bytes", "crypto/sha256", "encoding/hex", "encoding/json", "fmt", "io", "path", "slices", "strconv", "strings", "unicode", "unicode/utf8",
@@ -266,7 +268,7 @@ func TestImportsRunOneWay(t *testing.T) {
 // isDomain reports whether a package belongs to the domain, or is pure as those are.
 func isDomain(pkg string) bool {
 	room, _, _ := strings.Cut(pkg, "/")
-	return pkg == "gateway/call" || pkg == "actors/peers/window" || room == "capabilities" || room == "events" || room == "mailbox"
+	return pkg == "gateway/call" || pkg == "actors/outbox" || pkg == "actors/peers/window" || room == "capabilities" || room == "events" || room == "mailbox"
 }
 
 func TestDomainPackagesReadNoClock(t *testing.T) {

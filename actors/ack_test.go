@@ -22,9 +22,9 @@ func (endRefused) handle(b *mailboxActor) (none, error) {
 	}
 	form := evs[0].(*events.FormRequested).ID
 	b.reg.acks.take(nil, 1)
-	b.reg.acks.add(ack{item: b.state.Outbox.Items()[0], refused: "QUOTA_EXCEEDED: no room"})
+	b.reg.acks.add(ack{Item: b.state.Outbox.Items()[0], Refused: "QUOTA_EXCEEDED: no room"})
 	for i := range ackBatch {
-		b.reg.acks.add(ack{item: mailbox.OutboxItem{Seq: uint64(1000 + i)}})
+		b.reg.acks.add(ack{Item: mailbox.OutboxItem{Seq: uint64(1000 + i)}})
 	}
 	_, err = b.decide(mailbox.CancelForm{Form: capabilities.FormID(form)})
 	return none{}, err
@@ -54,7 +54,7 @@ func (m collectAfterLoss) handle(b *mailboxActor) (items int, err error) {
 		return 0, err
 	}
 	lost := b.node.journal.AppendSince(0) // decided before the failure
-	b.reg.acks.add(ack{item: mailbox.OutboxItem{Seq: b.state.Outbox.LastSeq(), Kind: events.OutboxCopy, Subject: b.node.newID(), To: b.reg.id}, after: lost})
+	b.reg.acks.add(ack{Item: mailbox.OutboxItem{Seq: b.state.Outbox.LastSeq(), Kind: events.OutboxCopy, Subject: b.node.newID(), To: b.reg.id}, After: lost})
 	skip := func(taken map[uint64]bool) map[uint64]bool { return taken }
 	all, _, err := collectFrom(b, peers.Request{Node: m.other.Node, Skip: skip, Bytes: 1 << 20})
 	if n := countItems(b, m.other.Node); n != len(all) {

@@ -1,13 +1,12 @@
 package actors
 
 import (
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley"
+	"parley/actors/outbox"
 	"parley/actors/peers"
 	"parley/capabilities"
 	"parley/events"
@@ -70,7 +69,7 @@ func recountItems(b *mailboxActor, evs []events.Event) {
 func resumeAfterMint(b *mailboxActor, rs []ack) {
 	minted := false
 	for _, r := range rs {
-		minted = minted || r.item.Kind == events.OutboxMint
+		minted = minted || r.Item.Kind == events.OutboxMint
 	}
 	if !minted {
 		return
@@ -100,21 +99,15 @@ func acknowledge(b *mailboxActor, sender capabilities.ID, p mailbox.OutboxItem, 
 	case err != nil:
 		refused = refusedWith(err)
 	}
-	b.node.registry.leaveAck(sender, ack{item: p, refused: refused, after: b.last})
+	b.node.registry.leaveAck(sender, ack{Item: p, Refused: refused, After: b.last})
 	return nil
 }
 
-// line carries items from one mailbox to another of the same node, in the order of the outbox. When the receiver cannot
-// accept one, it accepts none after it. Then the sender begins another line, with all items for that mailbox. So
-// items arrive in order, whatever fails.
-//
-// A failure of the journal ends all lines, because what the receivers accepted last may be lost.
+// line is a line to a mailbox of the same node.
 type line struct {
-	to       capabilities.ID
-	failures uint64      // of the journal, when the line began
-	tries    int         // how many lines before it broke, one after another
-	refused  atomic.Bool // the receiver has refused a copy
-	broken   atomic.Bool
+	*outbox.Line
+	to    capabilities.ID
+	tries int // how many lines before it broke, one after another
 }
 
 // lineTo returns the line to a mailbox, and begins one if there is none.
@@ -130,14 +123,14 @@ func (b *mailboxActor) beginLine(to capabilities.ID, tries int) *line {
 	if b.lines == nil {
 		b.lines = map[capabilities.ID]*line{}
 	}
-	l := &line{to: to, failures: b.failures, tries: tries}
+	l := &line{Line: outbox.NewLine(b.failures), to: to, tries: tries}
 	b.lines[to] = l
 	return l
 }
 
 // hand sends an item along a line. An item that cannot be sent stays in the outbox, for the next line.
 func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
-	if l.broken.Load() {
+	if l.IsBroken() {
 		return
 	}
 	c, err := recalled(b, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
@@ -158,16 +151,16 @@ type acceptItem struct {
 }
 
 func (m *acceptItem) handle(b *mailboxActor) {
-	if m.line.broken.Load() || m.line.failures != b.failures {
+	if !m.line.Takes(b.failures) {
 		return
 	}
 	c := m.node.accounts.quotaed(m.from, m.command)
 	_, isCopy := c.(mailbox.AcceptDelivery)
 	var err error
-	switch {
-	case !m.line.refused.Load():
+	switch outbox.TurnOf(m.line.HasRefused(), isCopy) {
+	case outbox.Decide:
 		_, err = b.decide(c)
-	case isCopy:
+	case outbox.Refuse:
 		err = b.refuse(c)
 	default:
 		err = peers.ErrDelayed
@@ -177,7 +170,7 @@ func (m *acceptItem) handle(b *mailboxActor) {
 		return
 	}
 	if isCopy && err != nil && !peers.IsTransient(err) {
-		m.line.refused.Store(true)
+		m.line.Refuse()
 	}
 	if parley.CodeOf(err) == parley.QuotaExceeded {
 		m.node.accounts.fill(m.from, m.item.To)
@@ -190,7 +183,7 @@ func (m *acceptItem) handle(b *mailboxActor) {
 // waitForRefusal has the sender begin another line when the refusal is in its log. If a crash lost the refusal, the copy
 // would be delivered again, and might be accepted after this item.
 func (m *acceptItem) waitForRefusal() {
-	if !m.line.broken.Swap(true) {
+	if m.line.Break() {
 		m.node.registry.tell(m.from, 0, retryLine{m.line})
 	}
 }
@@ -200,13 +193,13 @@ func (m *acceptItem) fail(err error) {
 		breakLine(m.node, m.line, m.from, err)
 		return
 	}
-	m.node.registry.leaveAck(m.from, ack{item: m.item, refused: refusedWith(err)}) // the mailbox does not exist
+	m.node.registry.leaveAck(m.from, ack{Item: m.item, Refused: refusedWith(err)}) // the mailbox does not exist
 }
 
 // breakLine breaks a line, and has the sender begin another after a pause. It does not for a quarantined receiver. Nor
 // does it while the journal has failed: resume delivers the items then.
 func breakLine(n *Node, l *line, sender capabilities.ID, why error) {
-	if l.broken.Swap(true) || l.failures != n.journal.Failures() {
+	if !l.Break() || !l.Retries(n.journal.Failures()) {
 		return
 	}
 	n.log.Warn("mail not delivered", "to", l.to.String(), "error", why)
@@ -227,7 +220,7 @@ func (m retryLine) handle(b *mailboxActor) {
 		return
 	}
 	tries := l.tries + 1
-	if l.refused.Load() {
+	if l.HasRefused() {
 		tries = l.tries
 		if b.recordAcks(); b.reg.acks.refused() {
 			b.node.later(retryFirst, func() { b.node.registry.tell(b.reg.id, 0, m) })
@@ -263,20 +256,15 @@ func (b *mailboxActor) redeliverLocal() {
 	}
 }
 
-// acks holds the acknowledgements of a mailbox's items that its log does not have yet. Adding one starts no actor: the
-// mailbox writes them with its next events once there are ackBatch of them, or when the scheduler asks for it. A crash
-// loses them. Then the items are delivered again, which changes nothing.
+// ack acknowledges an item of a mailbox.
+type ack = outbox.Ack[persistence.Position]
+
+// acks holds the acks of a mailbox's items that its log does not have yet. Adding one starts no actor: the mailbox writes
+// them with its next events once there are ackBatch of them, or when the scheduler asks for it. It is safe for concurrent
+// use.
 type acks struct {
 	mu      sync.Mutex
-	pending []ack
-}
-
-// ack acknowledges an item. It counts only if the receiver's append at position after is not lost. Refused is the
-// reason of a refusal; "" means that the item arrived.
-type ack struct {
-	item    mailbox.OutboxItem
-	refused string
-	after   persistence.Position
+	pending outbox.Acks[persistence.Position]
 }
 
 // ackBatch is the number of acks that are worth an event. It also bounds the deliveries that a crash repeats.
@@ -285,50 +273,34 @@ const ackBatch = 32
 func (r *acks) add(rs ...ack) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pending = append(r.pending, rs...)
+	r.pending.Add(rs...)
 }
 
 // take moves the acks to the end of rs if there are as many as at least.
 func (r *acks) take(rs []ack, atLeast int) []ack {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) < atLeast {
-		return rs
-	}
-	rs = append(rs, r.pending...)
-	clear(r.pending)
-	r.pending = r.pending[:0]
-	return rs
+	return r.pending.Take(rs, atLeast)
 }
 
-// items returns the sequence numbers of the acknowledged items. An ack that is lost does not count: its item is lost too,
-// and another may have its number.
+// items returns the sequence numbers of the acknowledged items.
 func (r *acks) items(lost func(persistence.Position) bool) map[uint64]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) == 0 {
-		return nil
-	}
-	seqs := make(map[uint64]bool, len(r.pending))
-	for _, rc := range r.pending {
-		if !lost(rc.after) {
-			seqs[rc.item.Seq] = true
-		}
-	}
-	return seqs
+	return r.pending.Seqs(lost)
 }
 
 // refused reports whether a copy was refused.
 func (r *acks) refused() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.pending, func(rc ack) bool { return rc.refused != "" && rc.item.Kind == events.OutboxCopy })
+	return r.pending.HasRefusedCopy()
 }
 
 func (r *acks) any() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.pending) > 0
+	return r.pending.Len() > 0
 }
 
 // leaveAck adds an ack to a mailbox. It starts the actor only if the mailbox is passive or the ack is urgent.
@@ -340,7 +312,7 @@ func (r *registry) leaveAck(to capabilities.ID, rc ack) {
 		s = r.registration(to)
 	}
 	r.addAcks(s, rc)
-	if !awake || rc.isUrgent() {
+	if !awake || rc.IsUrgent() {
 		r.send(s, delivery{message: recordAcks{}})
 	}
 }
@@ -361,34 +333,27 @@ func (r *registry) returnAcks(s *registration, rs []ack) {
 	r.addAcks(s, rs...)
 }
 
-// putBackRefusals returns the acks that are no refusals, and puts the others back. A refusal may end a form that the events
-// of the same commit end. It is urgent, so a message of its own records it.
+// putBackRefusals returns the acks that are no refusals, and puts the others back. Those are urgent, so a message of its
+// own records them.
 func (b *mailboxActor) putBackRefusals(rs []ack) []ack {
-	isRefusal := func(rc ack) bool { return rc.refused != "" }
-	if !slices.ContainsFunc(rs, isRefusal) {
-		return rs
+	arrived, refused := outbox.Split(rs)
+	if len(refused) > 0 {
+		b.node.registry.returnAcks(b.reg, refused)
 	}
-	arrived := slices.DeleteFunc(slices.Clone(rs), isRefusal)
-	b.node.registry.returnAcks(b.reg, slices.DeleteFunc(rs, func(rc ack) bool { return !isRefusal(rc) }))
 	return arrived
-}
-
-// isUrgent reports whether a caller or another item waits for the ack.
-func (rc ack) isUrgent() bool {
-	return rc.refused != "" || rc.item.Kind == events.OutboxMint || rc.item.Kind == events.OutboxForward
 }
 
 // notifyRemoteWaiters sends the replies of other nodes to the callers that wait for them.
 func notifyRemoteWaiters(b *mailboxActor, rs []ack) {
 	for _, r := range rs {
-		forward := r.item.Kind == events.OutboxForward
-		answer := r.item.Kind == events.OutboxAnswer || r.item.Kind == events.OutboxWithdrawal
-		if !forward && (!answer || r.refused == "") {
+		forward := r.Item.Kind == events.OutboxForward
+		answer := r.Item.Kind == events.OutboxAnswer || r.Item.Kind == events.OutboxWithdrawal
+		if !forward && (!answer || r.Refused == "") {
 			continue
 		}
-		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.item.Subject}) {
+		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.Item.Subject}) {
 			var err error
-			if code, text, ok := strings.Cut(r.refused, ": "); ok {
+			if code, text, ok := strings.Cut(r.Refused, ": "); ok {
 				err = peers.RemoteError(code, text)
 			}
 			b.release(func(lost error) {
@@ -447,27 +412,9 @@ func (r *registry) recordAllAcks() bool {
 	return len(left) > 0
 }
 
-// ackEvents returns the events for some acks: one for all that arrived, and one for each refusal.
-func ackEvents(b *mailboxActor, rs []ack, now capabilities.Time) []events.Event {
-	if len(rs) == 0 {
-		return nil
-	}
-	arrived := mailbox.RecordDelivery{Items: make([]mailbox.OutboxItem, 0, len(rs))}
-	var all []mailbox.RecordDelivery
-	seen := map[uint64]bool{}
-	for _, r := range rs {
-		switch {
-		case seen[r.item.Seq] || b.node.journal.Lost(r.after):
-			continue
-		case r.refused == "":
-			arrived.Items = append(arrived.Items, r.item)
-		default:
-			all = append(all, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{r.item}, Refused: r.refused})
-		}
-		seen[r.item.Seq] = true
-	}
-	var evs []events.Event
-	for _, c := range append(all, arrived) {
+// ackEvents returns the events for some acks.
+func ackEvents(b *mailboxActor, rs []ack, now capabilities.Time) (evs []events.Event) {
+	for _, c := range outbox.Records(rs, b.node.journal.Lost) {
 		e, err := b.state.Decide(c, now, b.node.newID)
 		if err != nil {
 			b.node.log.Warn("delivery not noted", "mailbox", b.reg.id.String(), "error", err)

@@ -239,7 +239,7 @@ func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more b
 		}
 		if err != nil { // it never can be sent
 			b.node.log.Error("an outbox item cannot be sent", "mailbox", b.reg.id.String(), "error", err)
-			b.node.registry.leaveAck(b.reg.id, ack{item: item, refused: refusedWith(err)})
+			b.node.registry.leaveAck(b.reg.id, ack{Item: item, Refused: refusedWith(err)})
 			continue
 		}
 		bytes += len(o.Written.Body)
@@ -288,5 +288,5 @@ func openSettle(b *mailboxActor, c mailbox.SettleForm) (mailbox.SettleForm, erro
 
 // Acknowledge implements peers.Node.
 func (n peerNode) Acknowledge(mailbox capabilities.ID, item mailbox.OutboxItem, refused string) {
-	n.registry.leaveAck(mailbox, ack{item: item, refused: refused})
+	n.registry.leaveAck(mailbox, ack{Item: item, Refused: refused})
 }

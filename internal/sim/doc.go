@@ -1,8 +1,9 @@
 // Package sim runs nodes with their mailboxes, journals and links in one goroutine, in an order that a seed decides, and
 // checks after each step what Parley promises.
 //
-// The mailboxes are those of package mailbox, and the order of packets is that of package window. The journals, the queues
-// of messages and the links are small models of what packages persistence, actors and peers do, in memory: what is
+// The mailboxes are those of package mailbox, the order of packets is that of package window, and the lines and acks
+// within a node are those of package outbox. The journals, the queues of messages and the links are small models of what
+// packages persistence, actors and peers do, in memory: what is
 // appended may be stored, lost or in doubt, what is on its way may be lost, doubled and late, clocks step, disks are
 // full, and mailboxes and nodes crash at any point.
 //

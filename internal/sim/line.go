@@ -2,9 +2,9 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"parley"
+	"parley/actors/outbox"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -12,10 +12,8 @@ import (
 
 // line carries items to another mailbox of the node, in order.
 type line struct {
-	to       *mailboxActor
-	failures uint64
-	refused  bool // the receiver has refused a copy
-	broken   bool
+	*outbox.Line
+	to *mailboxActor
 }
 
 func (b *mailboxActor) lineTo(to capabilities.ID) *line {
@@ -24,7 +22,7 @@ func (b *mailboxActor) lineTo(to capabilities.ID) *line {
 		if b.lines == nil {
 			b.lines = map[capabilities.ID]*line{}
 		}
-		l = &line{to: b.node.world.mailbox(to), failures: b.failures}
+		l = &line{Line: outbox.NewLine(b.failures), to: b.node.world.mailbox(to)}
 		b.lines[to] = l
 	}
 	return l
@@ -32,7 +30,7 @@ func (b *mailboxActor) lineTo(to capabilities.ID) *line {
 
 // hand sends an item along a line.
 func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
-	if l.broken {
+	if l.IsBroken() {
 		return
 	}
 	c, err := recalled(b, b.state, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
@@ -41,23 +39,25 @@ func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 	}
 	from := b
 	l.to.tell(b.last, fmt.Sprintf("item %d of %s: %T", p.Seq, b.name, c), func(b *mailboxActor) {
-		if l.broken || l.failures != b.failures {
+		if !l.Takes(b.failures) {
 			return
 		}
 		_, isCopy := c.(mailbox.AcceptDelivery)
-		err := b.admit(l.refused, isCopy, b.node.world.quotaed(from, b, c))
+		err := b.admit(l.HasRefused(), isCopy, b.node.world.quotaed(from, b, c))
 		b.node.world.noteSettlement(b, c, err)
 		switch {
 		case err == errFollows:
-			l.broken = true
+			l.Break()
 			from.retryLine(l)
 			return
 		case isTransient(err):
 			from.breakLine(l)
 			return
 		}
-		l.refused = l.refused || isCopy && err != nil
-		from.leaveAck(ack{p, refusal(err), b.last})
+		if isCopy && err != nil {
+			l.Refuse()
+		}
+		from.leaveAck(ack{Item: p, Refused: refusal(err), After: b.last})
 	}, func(error) { from.breakLine(l) })
 }
 
@@ -67,11 +67,11 @@ var errFollows error = parley.Refuse(parley.Internal, "it follows a refused copy
 // admit decides on an item of another mailbox. One that follows a refused copy is not accepted before the refusal is in its
 // sender's log.
 func (b *mailboxActor) admit(follows, isCopy bool, c mailbox.Command) error {
-	if !follows {
+	switch outbox.TurnOf(follows, isCopy) {
+	case outbox.Decide:
 		_, err := b.decide(c)
 		return err
-	}
-	if !isCopy {
+	case outbox.Delay:
 		return errFollows
 	}
 	evs, err := recalled(b, b.state, func() ([]events.Event, error) {
@@ -84,24 +84,18 @@ func (b *mailboxActor) admit(follows, isCopy bool, c mailbox.Command) error {
 	return err
 }
 
-// hasRefused reports whether an ack that is not in the log says that a copy was refused.
-func (b *mailboxActor) hasRefused() bool {
-	return slices.ContainsFunc(b.acks, func(a ack) bool { return a.refused != "" && a.item.Kind == events.OutboxCopy })
-}
-
 // commitAcks writes the mailbox's acks.
 func (b *mailboxActor) commitAcks() {
-	if len(b.acks) > 0 && b.node.journal.failure == nil {
+	if b.acks.Len() > 0 && b.node.journal.failure == nil {
 		_ = b.commit(b.node.now(), nil)
 	}
 }
 
 // breakLine ends a line. A later one carries all items for its mailbox.
 func (b *mailboxActor) breakLine(l *line) {
-	if l.broken || l.failures != b.node.journal.times {
+	if !l.Break() || !l.Retries(b.node.journal.times) {
 		return
 	}
-	l.broken = true
 	b.node.world.sometimes(lineBroken)
 	b.node.later("retry line", func() { b.retryLine(l) })
 }
@@ -111,10 +105,10 @@ func (b *mailboxActor) retryLine(l *line) {
 		if b.redeliver || b.lines[l.to.id] != l {
 			return
 		}
-		if b.hasRefused() {
+		if b.acks.HasRefusedCopy() {
 			b.commitAcks()
 		}
-		if b.hasRefused() {
+		if b.acks.HasRefusedCopy() {
 			b.node.later("retry line", func() { b.retryLine(l) })
 			return
 		}
@@ -132,10 +126,10 @@ func (b *mailboxActor) redeliverLocal() {
 	if !b.redeliver || b.node.journal.failure != nil {
 		return
 	}
-	if b.hasRefused() {
+	if b.acks.HasRefusedCopy() {
 		b.commitAcks()
 	}
-	if b.hasRefused() {
+	if b.acks.HasRefusedCopy() {
 		return
 	}
 	b.redeliver, b.lines = false, nil

@@ -133,10 +133,10 @@ func (p *peer) advance() bool {
 	p.ready = p.ready[1:]
 	w.gathering = true
 	from.tell(0, "collect for "+p.to.name, func(from *mailboxActor) {
-		if from.hasRefused() {
+		if from.acks.HasRefusedCopy() {
 			from.commitAcks()
 		}
-		if from.hasRefused() {
+		if from.acks.HasRefusedCopy() {
 			w.gathering = false
 			p.later(from, b)
 			return
@@ -177,12 +177,7 @@ func (p *peer) later(from *mailboxActor, b *batch) {
 
 // collect returns the items of a mailbox that can be sent now, and whether there are more.
 func (p *peer) collect(b *mailboxActor, most int) (all []outgoing, more bool) {
-	taken := map[uint64]bool{}
-	for _, a := range b.acks {
-		if !b.node.journal.lost(a.after) { // or its item is lost too, and another has its number
-			taken[a.item.Seq] = true
-		}
-	}
+	taken := b.acks.Seqs(b.node.journal.lost)
 	sent := map[capabilities.ID]bool{}
 	for o := range b.state.Outgoing(p.to.id) {
 		sent[o.To] = true
@@ -279,6 +274,6 @@ func (p *peer) respond(m *packet) {
 			p.ask(o.mailbox)
 			continue
 		}
-		o.mailbox.leaveAck(ack{item: o.item, refused: r.refused})
+		o.mailbox.leaveAck(ack{Item: o.item, Refused: r.refused})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/actors/outbox"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -28,7 +29,7 @@ type mailboxActor struct {
 	redeliver bool
 	doubtful  bool
 	lines     map[capabilities.ID]*line
-	acks      []ack
+	acks      acks
 	inbox     []delivery
 	deadline  capabilities.Time
 	waiters   map[capabilities.ID][]*wait
@@ -48,11 +49,10 @@ type delivery struct {
 // ackBatch is the number of acks that are worth an event.
 const ackBatch = 4
 
-type ack struct {
-	item    mailbox.OutboxItem
-	refused string
-	after   position
-}
+type (
+	ack  = outbox.Ack[position]
+	acks = outbox.Acks[position]
+)
 
 func (b *mailboxActor) tell(after position, what string, do func(*mailboxActor), fail func(error)) {
 	b.inbox = append(b.inbox, delivery{after, what, do, fail})
@@ -241,17 +241,15 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event) error {
 	if j.failure != nil {
 		return j.failure
 	}
-	var acks []ack
-	if len(b.acks) >= ackBatch || len(evs) == 0 {
-		acks, b.acks = b.acks, nil
+	atLeast := ackBatch
+	if len(evs) == 0 {
+		atLeast = 1
 	}
-	if len(evs) > 0 { // a refusal may end a form that the events end
-		for _, a := range acks {
-			if a.refused != "" {
-				b.acks = append(b.acks, a)
-			}
-		}
-		acks = slices.DeleteFunc(acks, func(a ack) bool { return a.refused != "" })
+	acks := b.acks.Take(nil, atLeast)
+	if len(evs) > 0 {
+		var refused []ack
+		acks, refused = outbox.Split(acks)
+		b.acks.Add(refused...)
 	}
 	noted := b.ackEvents(acks, now)
 	all := append(slices.Clone(noted), evs...)
@@ -292,26 +290,15 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event) error {
 }
 
 // ackEvents returns the events for some acks.
-func (b *mailboxActor) ackEvents(acks []ack, now capabilities.Time) []events.Event {
-	var arrived mailbox.RecordDelivery
-	var all []mailbox.RecordDelivery
-	seen := map[uint64]bool{}
-	for _, a := range acks {
-		switch {
-		case b.node.journal.lost(a.after):
+func (b *mailboxActor) ackEvents(acks []ack, now capabilities.Time) (evs []events.Event) {
+	lost := func(after position) bool {
+		is := b.node.journal.lost(after)
+		if is {
 			b.node.world.sometimes(ackLost)
-			continue
-		case seen[a.item.Seq]:
-			continue
-		case a.refused == "":
-			arrived.Items = append(arrived.Items, a.item)
-		default:
-			all = append(all, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{a.item}, Refused: a.refused})
 		}
-		seen[a.item.Seq] = true
+		return is
 	}
-	var evs []events.Event
-	for _, c := range append(all, arrived) {
+	for _, c := range outbox.Records(acks, lost) {
 		e, err := recalled(b, b.state, func() ([]events.Event, error) { return b.state.Decide(c, now, b.node.newID) })
 		if err != nil {
 			b.node.world.failf("%s: a delivery cannot be noted: %v", b.name, err)
@@ -361,8 +348,8 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 // leaveAck notes the ack of an item. A refusal waits for a tick, as it does if the message that has it written meets a
 // crash of the mailbox.
 func (b *mailboxActor) leaveAck(a ack) {
-	b.acks = append(b.acks, a)
-	if a.item.Kind == events.OutboxMint || a.item.Kind == events.OutboxForward {
+	b.acks.Add(a)
+	if a.Item.Kind == events.OutboxMint || a.Item.Kind == events.OutboxForward {
 		b.recordAcks()
 	}
 }
@@ -374,7 +361,7 @@ func (b *mailboxActor) recordAcks() {
 
 // wakePeers has items sent that waited for the ack of a grant.
 func (b *mailboxActor) wakePeers(acks []ack) {
-	if !slices.ContainsFunc(acks, func(a ack) bool { return a.item.Kind == events.OutboxMint }) {
+	if !slices.ContainsFunc(acks, func(a ack) bool { return a.Item.Kind == events.OutboxMint }) {
 		return
 	}
 	for _, p := range b.state.Outbox.Items() {

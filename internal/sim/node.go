@@ -138,7 +138,7 @@ func (n *node) crash(stored bool) {
 	n.peers = map[*node]*peer{}
 	for _, b := range n.mailboxes {
 		b.state, b.old, b.last, b.failures, b.redeliver, b.doubtful = nil, nil, 0, 0, false, false
-		b.lines, b.acks, b.inbox, b.log = nil, nil, nil, nil
+		b.lines, b.acks, b.inbox, b.log = nil, acks{}, nil, nil
 		if len(b.disk) > 0 {
 			b.deadline = b.disk[len(b.disk)-1].Summary.Deadline
 		}
@@ -172,7 +172,7 @@ func (n *node) tick() {
 				b.deadline = b.state.Summary().Deadline
 			}, func(error) {})
 		}
-		if len(b.acks) > 0 {
+		if b.acks.Len() > 0 {
 			b.recordAcks()
 		}
 	}

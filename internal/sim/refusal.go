@@ -16,7 +16,7 @@ func (w *world) mailBehindRefusal(n *node, d *draw) {
 	b := w.host(n)
 	w.setQuotas(0, quotaInbox)
 	w.run(b, mailbox.RequestForm{To: to.name, Description: "d1", Fields: formFields, Schema: w.schema})
-	for i := 0; i < 8 && !b.hasRefused(); i++ {
+	for i := 0; i < 8 && !b.acks.HasRefusedCopy(); i++ {
 		w.exchange(n, to)
 	}
 	w.setQuotas(quotaPeerForms, quotaInbox)
@@ -66,7 +66,7 @@ func (w *world) exchange(a, b *node) {
 // withRefusal returns a node that would lose the refusal of a copy in a crash, or n if there is none.
 func (w *world) withRefusal(n *node) *node {
 	for _, b := range w.all {
-		if b.hasRefused() {
+		if b.acks.HasRefusedCopy() {
 			return b.node
 		}
 	}
