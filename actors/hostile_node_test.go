@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nkeys"
 	"github.com/oklog/ulid/v2"
@@ -159,7 +158,7 @@ func exchange[T any](m *hostileNode, kind transport.Kind, x any) T {
 	if err != nil {
 		m.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(m.Context(), eventually.Patience)
 	defer cancel()
 	answer, err := m.transport.Call(ctx, m.victim.ID(), kind, body)
 	if err != nil {
@@ -284,7 +283,7 @@ func (m *hostileNode) wantAccepted(r peers.Ack) {
 // checkResponsive checks that the victim's host still sends and receives messages.
 func (m *hostileNode) checkResponsive() {
 	m.Helper()
-	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(m.Context(), eventually.Patience)
 	defer cancel()
 	host := m.victim.Host()
 	sent, err := host.Send(ctx, "SELF", "still there?")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"parley"
 	"parley/actors/view"
@@ -26,7 +25,7 @@ func openNode(tb testing.TB, folder string) *Node {
 
 func closeNode(tb testing.TB, n *Node) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	if err := n.Close(ctx); err != nil {
 		tb.Error(err)

@@ -23,7 +23,7 @@ func startSystem(t *testing.T) string {
 		t.Fatal(err)
 	}
 	srv.Start()
-	if !srv.ReadyForConnections(10 * time.Second) {
+	if !srv.ReadyForConnections(time.Minute) {
 		t.Fatal("the NATS system does not start")
 	}
 	t.Cleanup(func() {

@@ -190,7 +190,7 @@ func (e *edges) session(ctx context.Context, kind, token string, dial func(*webs
 
 // exchange sends a message and reads the answer. A session that the node has ended is opened again once.
 func (e *edges) exchange(ctx context.Context, kind, token string, t websocket.MessageType, message []byte, dial func(*websocket.DialOptions) (*websocket.Conn, *http.Response, error)) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for try := 0; ; try++ {
 		conn, err := e.session(ctx, kind, token, dial)

@@ -94,7 +94,7 @@ func TestLateBodyIsCutOff(t *testing.T) {
 				}
 			}
 		}()
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(eventually.Patience))
 		text, err := io.ReadAll(conn)
 		close(stop)
 		if err != nil && !strings.Contains(err.Error(), "reset") || !strings.Contains(string(text), "did not come within") {

@@ -64,7 +64,7 @@ func (k *muxClient) send(frames ...mux.Frame) {
 func (k *muxClient) receive() (mux.Frame, string) {
 	k.t.Helper()
 	for len(k.received) == 0 {
-		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(k.t.Context(), eventually.Patience)
 		_, message, err := k.conn.Read(ctx)
 		cancel()
 		if err != nil {
@@ -102,7 +102,7 @@ func (k *muxClient) wants(kind mux.Kind, id uint64, parts ...string) string {
 func (k *muxClient) end() websocket.StatusCode {
 	k.t.Helper()
 	for {
-		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(k.t.Context(), eventually.Patience)
 		_, _, err := k.conn.Read(ctx)
 		cancel()
 		if err != nil {

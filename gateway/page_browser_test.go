@@ -224,8 +224,8 @@ func (b *tab) open(path string) {
 }
 
 const (
-	patience = 20 * time.Second // for what a page should do
-	attempt  = 5 * time.Second  // for the browser's response, which a page that has gone may never send
+	patience = eventually.Patience // for what a page should do
+	attempt  = 5 * time.Second     // for the browser's response, which a page that has gone may never send
 )
 
 // becomes waits for a while until an expression holds in the page.

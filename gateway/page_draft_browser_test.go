@@ -113,7 +113,7 @@ func (k *restartingNode) start() {
 
 func (k *restartingNode) stop() {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	if err := k.server.Drain(ctx); err != nil {
 		k.t.Error(err)

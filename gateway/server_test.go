@@ -74,7 +74,7 @@ func (h *testServer) open(change func(*Server)) {
 func (h *testServer) close() {
 	h.t.Helper()
 	h.shut = true
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := h.server.Drain(ctx); err != nil {
 		h.t.Error(err)
@@ -130,7 +130,7 @@ func (k *wsClient) send(frames ...string) {
 // receive returns the next frame.
 func (k *wsClient) receive() string {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, text, err := k.conn.Read(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (k *wsClient) receiveMembers() map[string]any {
 // closeStatus waits for the end of the connection and returns its status code.
 func (k *wsClient) closeStatus() websocket.StatusCode {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		_, _, err := k.conn.Read(ctx)

@@ -144,7 +144,7 @@ func TestServiceLimitsCallsPerAgent(t *testing.T) {
 	want := map[string]string{"hold": "1, 0 ", "panic": "1, 1 INTERNAL", "list_names": "3, 1 RATE_LIMITED"}
 	eventually.Holds(t, fmt.Sprint("the statistics say ", want), func() bool { // a call is counted after its response
 		counted := map[string]string{}
-		m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)
+		m, err := h.conn.Request("$SRV.STATS.parley", nil, eventually.Patience)
 		if err != nil {
 			t.Fatal(err)
 		}

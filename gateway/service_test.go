@@ -70,7 +70,7 @@ func runNATS(t *testing.T, port int, maxPayload int32) (s *natsserver.Server, st
 	s.Start()
 	stop = func() { s.Shutdown(); s.WaitForShutdown() }
 	t.Cleanup(stop)
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(eventually.Patience) {
 		t.Fatal("the NATS server is not ready")
 	}
 	return s, stop
@@ -88,7 +88,7 @@ func (h *natsTestServer) ask(operation, authorization, body string) (*nats.Msg, 
 	if m.Data = []byte(body); authorization != "" {
 		m.Header.Set("Authorization", authorization)
 	}
-	return h.conn.RequestMsg(m, 20*time.Second)
+	return h.conn.RequestMsg(m, eventually.Patience)
 }
 
 // call calls an operation for an agent, and fails the test on an error.
@@ -114,7 +114,7 @@ func TestEveryOperationIsAServiceEndpoint(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
-	m, err := h.conn.Request("$SRV.INFO.parley", nil, 10*time.Second)
+	m, err := h.conn.Request("$SRV.INFO.parley", nil, eventually.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestLostLeaseIsReported(t *testing.T) {
 	}
 	select {
 	case <-l.Lost():
-	case <-time.After(10 * time.Second):
+	case <-time.After(eventually.Patience):
 		t.Fatal("the loss is not reported")
 	}
 	closeLease(t, l)

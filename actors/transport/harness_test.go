@@ -91,7 +91,7 @@ func openHubWith(t testing.TB, o *natsserver.Options) string {
 		srv.Shutdown()
 		srv.WaitForShutdown()
 	})
-	if !srv.ReadyForConnections(10 * time.Second) {
+	if !srv.ReadyForConnections(eventually.Patience) {
 		t.Fatal("the hub does not start")
 	}
 	return srv.ClientURL()

@@ -61,7 +61,7 @@ func (h *modelServer) open() {
 func (h *modelServer) close() {
 	h.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := h.server.Drain(ctx); err != nil {
 		h.t.Error(err)

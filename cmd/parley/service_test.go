@@ -23,7 +23,7 @@ func TestServeUsesNATSOption(t *testing.T) {
 	system.Start()
 	defer system.WaitForShutdown()
 	defer system.Shutdown()
-	if !system.ReadyForConnections(10 * time.Second) {
+	if !system.ReadyForConnections(time.Minute) {
 		t.Fatal("the NATS server is not ready")
 	}
 	where := strings.TrimPrefix(system.ClientURL(), "nats://")
@@ -69,7 +69,7 @@ func TestServeUsesNATSOption(t *testing.T) {
 	defer conn.Close()
 	m := nats.NewMsg("parley.rpc." + status.Node.String() + ".status")
 	m.Header.Set("Authorization", "Bearer "+token.Token)
-	if got, err := conn.RequestMsg(m, 10*time.Second); err != nil || !strings.Contains(string(got.Data), `"name"`) || strings.Contains(string(got.Data), "secret") {
+	if got, err := conn.RequestMsg(m, time.Minute); err != nil || !strings.Contains(string(got.Data), `"name"`) || strings.Contains(string(got.Data), "secret") {
 		t.Errorf("%v %v", got, err)
 	}
 	if _, errs, exit := runTest(t.Context(), state, nil, "restart"); exit != exitUsage || !strings.Contains(errs, "--service") {
