@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { killNodes(t, work) })
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "exits": exits, "called": called, "here": here},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "exits": exits, "called": called, "here": here, "helped": helped},
 		Condition: func(name string) (bool, error) {
 			if name == "root" {
 				return os.Geteuid() == 0, nil
@@ -195,6 +195,19 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("no match for %s within its time (exit code %d)\n%s%s", args[0], exit, out, errs)
 		}
 		time.Sleep(max(20*time.Millisecond, eventually.Rest(cost)))
+	}
+}
+
+// helped checks that each command that a file names, one a line, has help with examples: helped FILE
+func helped(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: helped FILE")
+	}
+	for _, command := range strings.Fields(ts.ReadFile(args[0])) {
+		out, errs, exit := runScripted(ts, "here", []string{command, "--help"})
+		if exit != 0 || !strings.Contains("\n"+out, "\nExamples:") {
+			ts.Fatalf("%s has no example: exit code %d\n%s%s", command, exit, out, errs)
+		}
 	}
 }
 
