@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,7 @@ func TestEdges(t *testing.T) {
 	for _, edge := range []edgetest.Edge{
 		{Name: "tcp", Call: e.overTCP},
 		{Name: "socket", Call: e.overSocket, Local: true, Differs: withoutTokens()},
+		{Name: "local", Call: e.overSocketWithToken},
 		{Name: "mux", Call: e.overMux("unix", mux.AppendJSON[string])},
 		{Name: "binary", Call: e.overMux("tcp", mux.AppendJSON[string])},
 		{Name: "maps", Call: e.overMux("tcp", asMap), Differs: asMaps},
@@ -106,6 +108,11 @@ func (e *edges) overSocket(ctx context.Context, c edgetest.Caller, operation, re
 		request = fmt.Sprintf(`{"as":%q%s%s`, c.As, separator, rest)
 	}
 	return post(ctx, &e.socket, "http://parley"+api.CallPath+operation, "", request)
+}
+
+// overSocketWithToken calls on the node's own socket as the caller. A request without the header would be the host's.
+func (e *edges) overSocketWithToken(ctx context.Context, c edgetest.Caller, operation, request string) ([]byte, error) {
+	return post(ctx, &e.socket, "http://parley"+api.CallPath+operation, cmp.Or(c.Token, " "), request)
 }
 
 func post(ctx context.Context, h *http.Client, address, token, request string) ([]byte, error) {

@@ -14,11 +14,22 @@ import (
 	"parley/gateway/httpd"
 )
 
-// ServeHTTP answers a request on the node's own socket. The caller is the node's host.
+// ServeHTTP answers a request on the node's own socket. The caller is the node's host, or the agent of the token that the
+// request has.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Date"] = nil // no cache on a socket needs it
 	if r.ContentLength == 0 {
 		httpd.SetUse(r, connlimit.Busy)
+	}
+	if token := tokenOf(r); token != "" || r.Header.Get("Authorization") != "" {
+		p, err := s.backend.Identify(r.Context(), token)
+		if err != nil {
+			challenge(w.Header(), token, err)
+			httpd.Refuse(w, err, 0)
+			return
+		}
+		s.serveTo(w, r.WithContext(as(r.Context(), p)))
+		return
 	}
 	name, isCall := strings.CutPrefix(r.URL.Path, api.CallPath)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/actors"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/web"
 )
@@ -113,4 +114,38 @@ func openServer(t *testing.T) (*actors.Node, *Server) {
 	t.Helper()
 	_, s := serveLimited(t, api.Limits{})
 	return s.node, s
+}
+
+// TestTokenOnTheSocketActsForItsAgent calls on the node's own socket with tokens. Without one the caller is the host there.
+func TestTokenOnTheSocketActsForItsAgent(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(method, path, header, value string) (int, string) {
+		r := httptest.NewRequestWithContext(t.Context(), method, "http://parley"+path, strings.NewReader(`{"name":"@self"}`))
+		r.Header.Set(header, value)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	read := makeToken(t, fae, "read")
+	if status, body := call(http.MethodPost, "/rpc/locate", "Authorization", "Bearer "+read); status != 200 || !strings.Contains(body, fae.ID().ULID.String()) {
+		t.Errorf("with fae's token: %d %s", status, body)
+	}
+	if status, body := call(http.MethodPost, "/rpc/locate", "Accept", "*/*"); status != 200 || !strings.Contains(body, node.Host().ID().ULID.String()) {
+		t.Errorf("without a token: %d %s", status, body)
+	}
+	for _, value := range []string{"Bearer ply_none", "Bearer ", "Basic aG9zdDo=", "Bearer " + read + "x"} {
+		if status, body := call(http.MethodPost, "/rpc/locate", "Authorization", value); status != 401 || !strings.Contains(body, "UNAUTHENTICATED") {
+			t.Errorf("with %q: %d %s", value, status, body)
+		}
+	}
+	for _, path := range []string{"/rpc/store_name", "/rpc/backup", TreePath, api.HoldPath} {
+		if status, body := call(http.MethodPost, path, "Authorization", "Bearer "+read); status < 400 {
+			t.Errorf("%s with a token that reads: %d %s", path, status, body)
+		}
+	}
 }
