@@ -230,6 +230,9 @@ TOO_LARGE
 TOO_LARGE
 TOO_LARGE
 not waited for
+True voted False
+2
+voted cancelled
 `; got != want {
 			t.Errorf("over %s:\n%swant\n%s", url, got, want)
 		}

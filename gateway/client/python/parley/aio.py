@@ -16,7 +16,7 @@ from .aio_wire import AsyncWire, Connection
 from .errors import Lost, ParleyError
 from .follow import Batch, Position, next_batch, parse
 from .link import Coming
-from .requests import Shown, Texts, When, Which, about, list_of, new_key, shown
+from .requests import Shown, Steps, Texts, When, Which, about, list_of, new_key, shown
 from .types import Agent, AgentUpdate, Decision, Field, Item, Message, Outcome, OutputPiece
 from .wire import TURN, Presence
 
@@ -95,13 +95,27 @@ class AsyncClient:
         need: int = 1,
         veto: bool = True,
         no_self: bool = False,
+        remind: Sequence[str] = (),
+        escalate: Steps = (),
     ) -> AsyncAsked:
         """Sends a form, once, and returns when it is on the node's disk. The same key is the same form, also in another program.
 
-        need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host.
+        need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host. remind
+        has times as "1h", after which the form is unread again; escalate has pairs as ("4h", "ops") of who may answer then, too.
         """
         form = requests.form(
-            recipient, description, fields, title=title, name=name, key=key, deadline=deadline, need=need, veto=veto, no_self=no_self
+            recipient,
+            description,
+            fields,
+            title=title,
+            name=name,
+            key=key,
+            deadline=deadline,
+            need=need,
+            veto=veto,
+            no_self=no_self,
+            remind=remind,
+            escalate=escalate,
         )
         return AsyncAsked(self._wire, *await self._wire.ask("form", form))
 
@@ -121,10 +135,28 @@ class AsyncClient:
         deadline: When = None,
         attended: bool = False,
         editable: bool = False,
+        need: int = 1,
+        veto: bool = True,
+        remind: Sequence[str] = (),
+        escalate: Steps = (),
     ) -> AsyncPermission:
-        """Asks for permission for a call, which a standing rule or the agent's policy may decide at once."""
+        """Asks for permission for a call, which a standing rule or the agent's policy may decide at once.
+
+        With a need over 1 the host has to agree, and others to whom it was forwarded or escalated; no rule decides then.
+        """
         approval = requests.approval(
-            tool, input, recipient=recipient, folder=folder, key=key, deadline=deadline, attended=attended, editable=editable
+            tool,
+            input,
+            recipient=recipient,
+            folder=folder,
+            key=key,
+            deadline=deadline,
+            attended=attended,
+            editable=editable,
+            need=need,
+            veto=veto,
+            remind=remind,
+            escalate=escalate,
         )
         return AsyncPermission(self._wire, *await self._wire.ask("approve", approval))
 
@@ -161,9 +193,10 @@ class AsyncClient:
         """Says no to a form."""
         return _outcome(await self.call("decline_form", {**shown(form), "reason": reason}))
 
-    async def withdraw(self, form: Which) -> None:
-        """Takes back the agent's vote on a form that needs several answers and is open."""
-        await self.call("withdraw_vote", about(form))
+    async def withdraw(self, form: Which) -> bool:
+        """Takes back the agent's vote on a form that needs several answers and is open. It returns whether that waits for the
+        form's home, which cannot be reached: the vote may still count until then."""
+        return bool((await self.call("withdraw_vote", about(form))).get("queued"))
 
     async def forward(self, form: Which, recipient: str) -> None:
         """Hands a form on: whoever answers first settles it."""

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type
 from . import requests
 from .errors import ParleyError
 from .follow import Batch, Position, next_batch, parse
-from .requests import Shown, Texts, When, Which, about, list_of, new_key, shown
+from .requests import Shown, Steps, Texts, When, Which, about, list_of, new_key, shown
 from .types import Agent, Decision, Field, Item, Message, Outcome, OutputPiece
 from .wire import TURN, Deadline, Wire
 
@@ -73,14 +73,28 @@ class Client:
         need: int = 1,
         veto: bool = True,
         no_self: bool = False,
+        remind: Sequence[str] = (),
+        escalate: Steps = (),
         timeout: Optional[float] = None,
     ) -> Asked:
         """Sends a form, once, and returns when it is on the node's disk. The same key is the same form, also in another program.
 
-        need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host.
+        need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host. remind
+        has times as "1h", after which the form is unread again; escalate has pairs as ("4h", "ops") of who may answer then, too.
         """
         form = requests.form(
-            recipient, description, fields, title=title, name=name, key=key, deadline=deadline, need=need, veto=veto, no_self=no_self
+            recipient,
+            description,
+            fields,
+            title=title,
+            name=name,
+            key=key,
+            deadline=deadline,
+            need=need,
+            veto=veto,
+            no_self=no_self,
+            remind=remind,
+            escalate=escalate,
         )
         return Asked(self._wire, self.call("form", form, timeout=timeout))
 
@@ -102,11 +116,29 @@ class Client:
         deadline: When = None,
         attended: bool = False,
         editable: bool = False,
+        need: int = 1,
+        veto: bool = True,
+        remind: Sequence[str] = (),
+        escalate: Steps = (),
         timeout: Optional[float] = None,
     ) -> Permission:
-        """Asks for permission for a call, which a standing rule or the agent's policy may decide at once."""
+        """Asks for permission for a call, which a standing rule or the agent's policy may decide at once.
+
+        With a need over 1 the host has to agree, and others to whom it was forwarded or escalated; no rule decides then.
+        """
         approval = requests.approval(
-            tool, input, recipient=recipient, folder=folder, key=key, deadline=deadline, attended=attended, editable=editable
+            tool,
+            input,
+            recipient=recipient,
+            folder=folder,
+            key=key,
+            deadline=deadline,
+            attended=attended,
+            editable=editable,
+            need=need,
+            veto=veto,
+            remind=remind,
+            escalate=escalate,
         )
         return Permission(self._wire, self.call("approve", approval, timeout=timeout))
 
@@ -144,9 +176,10 @@ class Client:
         """Says no to a form."""
         return _outcome(self.call("decline_form", {**shown(form), "reason": reason}, timeout=timeout))
 
-    def withdraw(self, form: Which, *, timeout: Optional[float] = None) -> None:
-        """Takes back the agent's vote on a form that needs several answers and is open."""
-        self.call("withdraw_vote", about(form), timeout=timeout)
+    def withdraw(self, form: Which, *, timeout: Optional[float] = None) -> bool:
+        """Takes back the agent's vote on a form that needs several answers and is open. It returns whether that waits for the
+        form's home, which cannot be reached: the vote may still count until then."""
+        return bool(self.call("withdraw_vote", about(form), timeout=timeout).get("queued"))
 
     def forward(self, form: Which, recipient: str, *, timeout: Optional[float] = None) -> None:
         """Hands a form on: whoever answers first settles it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from datetime import datetime, timezone
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .errors import ParleyError
 from .operations import LOOKS
@@ -19,6 +19,9 @@ Shown = Union[int, str, Message]
 
 Texts = Mapping[str, Union[str, Sequence[str]]]
 """Texts by field, which are read by the fields' types; several for several choices."""
+
+Steps = Sequence[Tuple[str, str]]
+"""After which time, as "4h", which other agent may answer too."""
 
 When = Union[datetime, str, None]
 """A time, as a datetime or as text."""
@@ -83,11 +86,20 @@ def form(
     need: int,
     veto: bool,
     no_self: bool,
+    remind: Sequence[str],
+    escalate: Steps,
 ) -> Dict[str, Any]:
     """Returns the request that asks a form."""
     made: Dict[str, Any] = {"recipient": recipient, "description": description, "fields": list(fields), "key": key or new_key()}
     made.update({k: v for k, v in {"title": title, "name": name, "deadline": time_of(deadline), "noSelf": no_self}.items() if v})
-    return {**made, **({"need": need} if need != 1 else {}), **({} if veto else {"veto": False})}
+    return {**made, **route(need, veto, remind, escalate)}
+
+
+def route(need: int, veto: bool, remind: Sequence[str], escalate: Steps) -> Dict[str, Any]:
+    """Returns the members of a request that say how a form is decided, without those that are as by default."""
+    steps = [{"after": after, "to": to} for after, to in escalate]
+    made: Dict[str, Any] = {"need": need} if need != 1 else {}
+    return {**made, **({} if veto else {"veto": False}), **({"remind": list(remind)} if remind else {}), **({"escalate": steps} if steps else {})}
 
 
 def reference(recipient: str, text: str, *, name: str, key: Optional[str]) -> Dict[str, Any]:
@@ -96,12 +108,24 @@ def reference(recipient: str, text: str, *, name: str, key: Optional[str]) -> Di
 
 
 def approval(
-    tool: str, input: Any, *, recipient: str, folder: str, key: Optional[str], deadline: When, attended: bool, editable: bool  # noqa: A002
+    tool: str,
+    input: Any,  # noqa: A002: as the node calls it
+    *,
+    recipient: str,
+    folder: str,
+    key: Optional[str],
+    deadline: When,
+    attended: bool,
+    editable: bool,
+    need: int,
+    veto: bool,
+    remind: Sequence[str],
+    escalate: Steps,
 ) -> Dict[str, Any]:
     """Returns the request that asks for permission for a call."""
     made: Dict[str, Any] = {"tool": tool, "input": input, "key": key or new_key()}
     more = {"recipient": recipient, "folder": folder, "deadline": time_of(deadline), "attended": attended, "editable": editable}
-    return {**made, **{k: v for k, v in more.items() if v}}
+    return {**made, **{k: v for k, v in more.items() if v}, **route(need, veto, remind, escalate)}
 
 
 def answered(outcome: Outcome) -> Any:

@@ -51,6 +51,14 @@ async def main(token: str) -> None:
             await asyncio.wait_for(never.wait(), 0.05)
         except asyncio.TimeoutError:
             print("not waited for")
+        two = await host.ask("fae", "Deploy?", [{"name": "ok"}], need=2, remind=["1h"])
+        assert two.form is not None
+        print("remindsAt" in (await host.message(two.form))["route"], (await fae.answer(two.form, {"ok": "yes"}))["status"], await fae.withdraw(two.form))
+        with parley.connect(os.environ["PARLEY_URL"], token) as blocking:
+            permission = blocking.approve("shell", {"command": "ls"}, need=2, remind=["1h"])
+            assert permission.form is not None
+            print((await host.message(permission.form))["votes"]["need"])
+            print((await host.answer(permission.form, {"decision": "once"}))["status"], blocking.cancel(permission.form)["status"])
 
 
 asyncio.run(main(sys.argv[1]))
