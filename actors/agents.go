@@ -195,9 +195,9 @@ func (w *AgentWatch) Next(ctx context.Context) ([]view.AgentChange, error) {
 // maxOffered is the number of candidates in the error for an ambiguous name.
 const maxOffered = 5
 
-// Find returns an agent of the node by an ID or a locator, by one of the caller's names, by the beginning of an ID if
-// only one agent has it, or by a whole title that only one has. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
-// NOT_PERMITTED for an agent of another node.
+// Find returns an agent of the node by an ID, a locator or one of the caller's names. The prefix of an ID and a whole
+// title are accepted too, if they match one agent. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and NOT_PERMITTED for an
+// agent of another node.
 func (as Agents) Find(ctx context.Context, ref string) (*Agent, error) {
 	id, err := as.find(ctx, ref)
 	if err != nil {

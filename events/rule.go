@@ -56,9 +56,9 @@ type Coverage struct {
 type CommandPattern struct {
 	Words []string `json:"words"`
 
-	// Options lists the options that may follow Words, in any order. "-x" and "--long" match exactly, "-[abc]" matches
-	// any of these letters after one dash, "-N" a dash and digits, "-n N" this option and a word of digits, and
-	// "--count=N" ends with digits.
+	// Options lists the options that may follow Words, in any order. "-x" and "--long" match exactly. "-[abc]" matches
+	// any of these letters after one dash, and "-N" a dash and digits. "-n N" matches this option and a word of
+	// digits, and "--count=N" an option that ends with digits.
 	Options []string `json:"options,omitempty"`
 
 	// Operands is the kind of the other words: "" for none, or names, branches, revisions, paths or text, as package

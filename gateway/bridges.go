@@ -89,7 +89,7 @@ func (s *Server) startBridges(ctx context.Context, path string, running *sync.Wa
 	}
 }
 
-// dropBridges revokes what bridges have told that are no more.
+// dropBridges revokes the rights in the notices of bridges that were removed.
 func (s *Server) dropBridges(ctx context.Context, path string, all []bridge.Config) {
 	files, _ := filepath.Glob(BridgeFile(path, "*")) // the pattern is well formed
 	for _, file := range files {
@@ -114,7 +114,7 @@ func CheckBridge(c bridge.Config) error {
 	return err
 }
 
-// BridgeFile returns the path of what a bridge has told, for the file of settings.
+// BridgeFile returns the path of the file in which a bridge records its notices, beside the file of settings.
 func BridgeFile(settings, name string) string {
 	return filepath.Join(filepath.Dir(settings), "bridge-"+name+".json")
 }
@@ -181,7 +181,7 @@ func mailOf(c bridge.Config, network bridge.Network) (bridge.Receiver, error) {
 	return &mail.Mail{Server: server, From: from, To: to, Login: c.Login, Secret: c.Token, Dial: bridge.Dialer(network).DialContext}, nil
 }
 
-// answerPage asks before it answers, since programs follow links too, and shows how the form ended.
+// answerPage asks for a confirmation, since programs follow links too. It shows how the form ended.
 var answerPage = template.Must(template.New("answer").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title>
 <main><h1>{{.Title}}</h1>{{with .Text}}<p>{{.}}</p>{{end}}{{if .Ask}}<form method="post"><button>{{.Ask}}</button></form>{{end}}</main></html>
@@ -189,8 +189,8 @@ var answerPage = template.Must(template.New("answer").Parse(`<!doctype html>
 
 type answerShown struct{ Title, Text, Ask string }
 
-// serveAnswer answers a form by the right in the path, which is authority enough: the request has no token. Only a POST
-// answers. It reports whether the path is such an address.
+// serveAnswer answers a form by the right in the path. The request needs no token. Only a POST answers. It reports
+// whether the path is such an address.
 func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
 	path, ok := strings.CutPrefix(r.URL.Path, bridge.AnswerPath)
 	if !ok {

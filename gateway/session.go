@@ -20,11 +20,11 @@ import (
 // A browser's session has two halves, a secret and a key. Neither is of use alone. The secret is in a cookie. The key is
 // in the address of every page, /s/KEY/…, and the cookie is for that path alone.
 //
-// A browser sends a cookie to every port of a host. An attacker that gets a person to follow a link to its own server, at
-// another port of 127.0.0.1, would receive a cookie for all paths, and could present it here with any header. It does not
-// receive this one, because it does not know the path. If it had the cookie, it would lack the key: pages do not send
-// their address to other origins (Referrer-Policy), and another port is another origin. The same holds beyond loopback,
-// for a server with a name of its own and behind a proxy. It needs no script.
+// A browser sends a cookie to every port of a host. Suppose that an attacker gets a person to follow a link to its own
+// server, at another port of 127.0.0.1. It would receive a cookie for all paths, and could present it here with any
+// header. It does not receive this cookie, because it does not know the path. If it had the cookie, it would lack the
+// key: pages do not send their address to other origins (Referrer-Policy), and another port is another origin. The same
+// holds beyond loopback, for a server with a name of its own and behind a proxy. It needs no script.
 //
 // A session is good for pages and their calls only. It is refused as a token: as a bearer, in a WebSocket's protocol and
 // over NATS.

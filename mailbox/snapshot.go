@@ -15,10 +15,8 @@ import (
 	"parley/mailbox/vote"
 )
 
-// snapshotFormat is the version of the layout of snapshot, inboxFormat of that of inboxSnapshot, amendedFormat of that of
-// amendedSnapshot, routedFormat of that of routedSnapshot, votedFormat of that of votedSnapshot, rightsFormat of that of
-// rightsSnapshot, draftedFormat of that of draftedSnapshot, and headFormat of that of headSnapshot. A snapshot of another
-// version, but for wholeKeys and wholeNames, is not read: the mailbox is replayed from its log.
+// snapshotFormat is the version of the layout of snapshot. The others are those of inboxSnapshot, amendedSnapshot and
+// so on. Of other versions, only wholeKeys and wholeNames are read. For the rest, the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	inboxFormat    = 12

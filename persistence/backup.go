@@ -16,9 +16,9 @@ import (
 	"parley/persistence/archive"
 )
 
-// A backup is a magic number, the node's key, each frame after its length, and at the end a length of zero, the number
-// of commits and the hash of the last. One of a journal with an archive has the second magic number and the files of the
-// archive before the frames, which follow the archive's last commit.
+// A backup begins with a magic number and the node's key. Each frame follows, after its length. A length of zero, the
+// number of commits and the hash of the last commit end it. The backup of a journal with an archive has the second
+// magic number. It has the files of the archive before the frames, which begin after the archive's last commit.
 const (
 	backupMagic         = "PLYBACK\x01"
 	archivedBackupMagic = "PLYBACK\x02"
@@ -26,8 +26,8 @@ const (
 	backupTrailer       = 8 + 32
 )
 
-// Backup writes and checks the log up to its last commit at the time of the call, with the files of its archive that
-// are here. The journal keeps working. After an error the output is not a backup, and Restore refuses it.
+// Backup writes and checks the log up to its last commit at the time of the call. It includes the files of the archive
+// that are on this disk. The journal keeps working. After an error the output is not a backup, and Restore refuses it.
 func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 	err := j.backup(ctx, w, func(archived bool) []byte {
 		magic := backupMagic
@@ -180,8 +180,8 @@ func notWhole(err error, format string, args ...any) error {
 	return parley.Refuse(parley.CorruptLog, format, args...).WithHint("use another backup")
 }
 
-// The files of an archive in a backup are the manifest behind its length, the checkpoint behind its length, and the
-// segments, each behind its place in the manifest and its length. A place of noSegment ends them.
+// The files of an archive in a backup are the manifest, the checkpoint and the segments, each after its length. Before
+// the length of a segment is its place in the manifest. A place of noSegment ends them.
 const (
 	noSegment   = 1<<32 - 1
 	maxManifest = 64 << 20

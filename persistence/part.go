@@ -20,8 +20,9 @@ import (
 	"parley/events"
 )
 
-// A part of a backup is a magic, the node's ID, the commit that it follows, each frame behind its length, and at the
-// end what a whole backup has there. Parts in one folder follow each other from the first commit on.
+// A part of a backup begins with a magic number, the node's ID and the number of the commit that it follows. Each frame
+// follows, after its length. It ends as a whole backup does. Parts in one folder follow each other from the first
+// commit on.
 const (
 	partMagic  = "PLYPART\x01"
 	baseMagic  = "PLYPART\x02" // a first part with the files of an archive, as backups have them
@@ -201,7 +202,7 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 
 // AddPart writes the next part of a node's backup to a folder, which it makes if there is none. write writes the log
 // behind a mark, as BackupAfter does. The part is there whole, on disk, or not at all. It returns a Part without a Path
-// if there is nothing new, and refuses with ALREADY_RUNNING while another process writes to the folder.
+// if there is nothing new. It refuses with ALREADY_RUNNING while another process writes to the folder.
 func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w io.Writer) error) (p Part, err error) {
 	if err := MakeFolder(folder); err != nil {
 		return Part{}, cannotBackUp(folder, err)

@@ -142,8 +142,8 @@ func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, event
 	return c, hash, len(bytes), err
 }
 
-// hash returns the hash of a commit. One that is older than the start is read from its block, where it takes a tenth of
-// the time that the server needs for its first commit of a block.
+// hash returns the hash of a commit. A commit from before the start is read from its block. That takes a tenth of the
+// time that the server needs to read the first commit of a block.
 func (r *reader) hash(ctx context.Context, number uint64) (events.Hash, error) {
 	l, release := r.hold()
 	if bytes, ok := l.old.frame(l.o.streamName(), number); ok && number >= l.first.Load() {

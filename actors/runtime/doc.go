@@ -11,6 +11,6 @@
 //   - On Linux a program, and all that it has started, ends with its node.
 //   - The environment of a program has no variables of the node but the listed ones.
 //
-// It does not promise that a program follows its prompt, that elsewhere than on Linux a process outside of the
-// program's group is found, or that a program of the node's own user does not act through another process.
+// It does not promise that a program follows its prompt. On systems other than Linux, a process outside of the
+// program's group may not be found. A program of the node's own user may act through another process.
 package runtime

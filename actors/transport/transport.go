@@ -169,8 +169,8 @@ func (t *Transport) ended() []*link {
 	return links
 }
 
-// Unproved returns the number of connections to the listener that have not proved a node's key, the bounds for one
-// address and for all, and the number of connections that were refused or closed.
+// Unproved returns the number of connections to the listener that have not proved a node's key, and its bounds for one
+// address and for all. It also returns how many connections were refused or closed.
 func (t *Transport) Unproved() (now, each, all int, refused uint64) {
 	if t.listener == nil {
 		return 0, 0, 0, 0

@@ -26,9 +26,9 @@
 //
 // # Push
 //
-// A push configuration has each state of a task posted to an address, by the client, schedule and network rules of package
-// bridge. Each is a file and a goroutine. It acts by the token that made it, and ends with that, or once the end of the
-// task was told.
+// A push configuration names an address to which each state of a task is posted. The client, schedule and network rules
+// are those of package bridge. Each configuration is a file and a goroutine. It acts by the token that made it. It ends
+// with the token, or once the receiver has the end of the task.
 //
 // # Promises
 //
@@ -36,9 +36,9 @@
 // has the rights and limits of its token. A repeated answer is applied once, if its node was not restarted meanwhile or
 // the answer names its form. Texts of others have invisible characters escaped.
 //
-// A receiver is told of each state that lasts until it takes it, in order and once, but perhaps again if the node ends
-// meanwhile. A dead one delays nobody.
+// A receiver gets the states in order, each once. A state that is replaced before the receiver accepts it is skipped.
+// One may be sent again if the node ends meanwhile. A dead receiver delays no other.
 //
-// Not promised: a response that waits for the end of a task comes after 50 seconds at the latest, with the task as it is.
-// No history is kept but the first message.
+// A response that waits for the end of a task comes after 50 seconds at the latest, with the present state. No history
+// is kept but the first message.
 package a2a

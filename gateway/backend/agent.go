@@ -15,8 +15,8 @@ import (
 	"parley/gateway/api"
 )
 
-// An agentId in these requests is an ID or a locator, a name of the caller's, a prefix that only one agent's ID has, or a
-// title that only one agent has. It is resolved here, and never by a client.
+// An agentId in these requests is an ID, a locator or one of the caller's names. It may also be a prefix of an ID, or a
+// title, that matches one agent. It is resolved here, and never by a client.
 
 func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest) (api.FetchAgentsResponse, error) {
 	if r.Page != nil {

@@ -1,10 +1,10 @@
-// Package bridge tells people of the open forms of the node's host, where they are: by mail, a webhook or a notification.
+// Package bridge notifies people of the open forms of the node's host, by mail, a webhook or a notification.
 //
-// A Worker follows the open forms and has one Receiver tell of each, and again when a form was amended or has ended. What
-// it has told is in a file, so a restart tells nothing twice that the receiver took, and loses nothing. Each receiver has
-// a worker of its own: a dead one delays nobody else.
+// A Worker follows the open forms and sends each to one Receiver, and again when a form was amended or has ended. It
+// records each notice in a file. So a restart loses nothing, and repeats nothing that the receiver has accepted. Each
+// receiver has a worker of its own, so a dead receiver delays no other.
 //
-// Promised: texts are cut and made safe to show; no value of an answer and no secret of a field leaves the node; a button
-// is a right to answer with one use, which is listed, revocable, and ends with the form. Not promised: that a receiver
-// shows what it took.
+// The package promises that texts are cut and made safe to show. No value of an answer and no secret of a field leaves
+// the node. A button is a right to answer with one use. It is listed, can be revoked, and ends with the form. A
+// receiver may not show a notice that it accepted.
 package bridge

@@ -11,10 +11,10 @@ import (
 	"parley/gateway/api"
 )
 
-// Listener is a receiver that hears itself what people press. It needs no address of the node for that.
+// Listener is a receiver that receives presses of buttons itself. It needs no address of the node for that.
 type Listener interface {
 	Receiver
-	// Listen has host answer what people press, until ctx ends.
+	// Listen passes presses of buttons to host until ctx ends.
 	Listen(ctx context.Context, host Host)
 	// Fits reports whether a form with fields can be answered at the receiver.
 	Fits(Notice) bool
@@ -82,7 +82,7 @@ func (w *Worker) listen(ctx context.Context) (stop func()) {
 	}
 }
 
-// outcomes returns those of the buttons for a form; none where nobody can press them.
+// outcomes returns the outcomes of a form's buttons. It returns none if the receiver cannot answer.
 func (w *Worker) outcomes(m *view.Message, n Notice) []string {
 	l, listens := w.Receiver.(Listener)
 	switch {

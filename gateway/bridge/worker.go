@@ -33,7 +33,7 @@ type Worker struct {
 	told *told
 }
 
-// NewWorker returns a worker with what it had told before.
+// NewWorker returns a worker that continues from its file.
 func NewWorker(o Options) (*Worker, error) {
 	t, err := readTold(o.File)
 	return &Worker{Options: o, told: t}, err
@@ -82,7 +82,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// forget revokes the rights in what was told, and begins anew.
+// forget revokes the rights in all notices, and empties the record of them.
 func (w *Worker) forget(ctx context.Context) error {
 	for _, r := range w.told.Forms {
 		w.revoke(ctx, r)
@@ -91,7 +91,7 @@ func (w *Worker) forget(ctx context.Context) error {
 	return w.told.write()
 }
 
-// Drop revokes the rights in what a bridge has told that is no more, and removes the file.
+// Drop revokes the rights in the notices of a bridge that was removed, and removes its file.
 func Drop(ctx context.Context, o Options) error {
 	w, err := NewWorker(o)
 	if err == nil {
@@ -103,7 +103,7 @@ func Drop(ctx context.Context, o Options) error {
 	return err
 }
 
-// IsGone reports whether the receiver of a bridge wanted no more, by the file of what it was told.
+// IsGone reports whether the receiver of a bridge has ended it, by the file of the bridge's worker.
 func IsGone(file string) (bool, error) {
 	t, err := readTold(file)
 	return t.Gone, err
@@ -111,7 +111,7 @@ func IsGone(file string) (bool, error) {
 
 func (w *Worker) now() capabilities.Time { return capabilities.At(w.Now()) }
 
-// round tells what is due, and returns when something is due next; 0 for nothing.
+// round sends the notices that are due. It returns the time of the next one, or 0.
 func (w *Worker) round(ctx context.Context, agent api.Agent) (wake capabilities.Time, err error) {
 	open := map[string]bool{}
 	for m, err := range agent.Mail().All(ctx, view.MessageFilter{All: true, Pending: true}) {
@@ -154,7 +154,7 @@ func sooner(a, b capabilities.Time) capabilities.Time {
 	return a
 }
 
-// end tells that a form has ended. A form that nobody was told of is forgotten.
+// end sends the notice that a form has ended. A form without an earlier notice is dropped.
 func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record) (capabilities.Time, error) {
 	ref, err := capabilities.ParseFormRef(id)
 	if err != nil {
@@ -187,7 +187,7 @@ func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record)
 	return at, nil
 }
 
-// try tells of a form if that is due, and returns when it is due next. The try is on disk before it is made.
+// try sends a notice if one is due, and returns when the next is due. The try is on disk before it is made.
 func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabilities.Time {
 	if w.told.Gone || ctx.Err() != nil {
 		return 0
@@ -229,7 +229,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 	return 0
 }
 
-// keep writes what was told, and reports whether it could.
+// keep writes the record of notices, and reports whether that succeeded.
 func (w *Worker) keep() bool {
 	err := w.told.write()
 	if err != nil {
@@ -255,8 +255,8 @@ func (w *Worker) send(ctx context.Context, n Notice, r *record) error {
 // labels are those of the buttons, by outcomes.
 var labels = map[string]string{"once": "Allow once", "deny": "Deny", "answer": "Answer…", "decline": "Decline"}
 
-// buttons returns the buttons of a form, with a right that is made for them. A right of an earlier process has a
-// secret that nobody knows any more, and is replaced.
+// buttons returns the buttons of a form, with a right that it makes for them. It replaces a right of an earlier
+// process, whose secret is lost.
 func (w *Worker) buttons(ctx context.Context, m *view.Message, n Notice, r *record) []Button {
 	outcomes := w.outcomes(m, n)
 	if r.right != nil || len(outcomes) == 0 {

@@ -10,14 +10,14 @@
 //	got, err := c.Prompt(ctx, client.Prompt{Agent: "builder", Text: "Make the tests pass."})
 //	status, agent, err := c.WaitForAgent(ctx, string(got.Agent))
 //
-// Promised: each ask, request, approval or prompt has an idempotency key, a new one if none is given. It is repeated after a
-// lost connection until it is known to be accepted, and arrives once. Reads are repeated too. A wait continues through
-// restarts of the node until its context ends. Follow and FollowOutput miss and repeat nothing, also for a program that
-// resumes with its last cursor. FollowAgents yields the latest state of each agent. Every error is or wraps a *parley.Error
-// with a code, a message, a hint and, for a refused answer or form, an error for each field. An error for an ended context
-// wraps the context's error too.
+// Promised: each ask, request, approval or prompt has an idempotency key, a new one if none is given. It is repeated
+// after a lost connection until it is known to be accepted, and arrives once. Reads are repeated too. A wait continues
+// through restarts of the node until its context ends. Follow and FollowOutput miss and repeat nothing, also for a
+// program that resumes with its last cursor. FollowAgents yields the latest state of each agent. Every error is or
+// wraps a *parley.Error with a code, a message and a hint. A refused answer or form also has an error for each field.
+// An error for an ended context wraps the context's error too.
 //
-// A call that was not sent yet waits for a node that was reached before and is not now, until its context or
+// A call that was not yet sent waits while the node, once reached, is unreachable. It waits until its context or
 // Options.Patience ends. Use a context with a deadline where a call must not wait. If there is no node when the client
 // connects, it refuses with NOT_RUNNING at once.
 //

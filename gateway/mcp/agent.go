@@ -13,10 +13,10 @@ type Agent interface {
 	// Identity returns the same text at every call, unique among the agents that the Server serves.
 	Identity() string
 
-	// Call performs an operation with a request of its type in package api, and stores the response, of its type, in what
-	// response points to, unless that is nil. It sets the agent that the request is made for.
-	// Errors are those of the operation. NOT_RUNNING means that the node could not be reached, so that the operation may
-	// have been performed or not.
+	// Call performs an operation with a request of its type in package api. It stores the response in the value that
+	// response points to, unless response is nil. It sets the agent that the request is made for. Errors are those of
+	// the operation. NOT_RUNNING means that the node could not be reached, so that the operation may have been
+	// performed or not.
 	Call(ctx context.Context, operation string, request, response any) error
 
 	// May refuses with NOT_PERMITTED an operation that Call would refuse for every request.

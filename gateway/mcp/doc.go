@@ -2,9 +2,9 @@
 // implements the protocol. This package defines the tools and maps them to operations.
 //
 // Promised: a tool does what its operation does, with no more authority than the agent's. A refusal is a tool's error
-// with a code, a message and a hint, never an error of the protocol. No call waits longer than 50 seconds. A form without
-// an answer by then has a handle, with which another call continues the wait, also after a restart of the node. Texts of
-// others are data within structured content, bounded, with invisible characters escaped.
+// with a code, a message and a hint, never an error of the protocol. No call waits longer than 50 seconds. The result
+// for a form without an answer by then has a handle. Another call continues the wait with it, also after a restart of
+// the node. Texts of others are data within structured content, bounded, with invisible characters escaped.
 //
 // # Handles
 //
@@ -16,10 +16,11 @@
 //
 // # Tasks
 //
-// A question of ask_user to anybody but @me is a task for a client of 2026-07-28 that takes tasks with the request, unless
-// the call has a timeout. The task's ID is the form's, so the task lasts as long as the form. An open form is working, a
-// cancelled one is cancelled, and any other outcome is a result. The methods of the extension fail with errors of the
-// protocol, and serve the agent that asked the form alone. No task asks for input: what a client sends for one is ignored.
+// A client of 2026-07-28 may accept tasks with a request. A question of ask_user to anybody but @me is then a task,
+// unless the call has a timeout. The task's ID is the form's, so the task lasts as long as the form. An open form is
+// working, a cancelled one is cancelled, and any other outcome is a result. The methods of the extension fail with
+// errors of the protocol, and serve the agent that asked the form alone. No task asks for input: what a client sends
+// for one is ignored.
 //
 // # Elicitation
 //

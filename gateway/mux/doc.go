@@ -22,8 +22,8 @@
 // An item of messages is {"cursor":…,"message":…}. An item of agents is {"kind":"upsert" or "remove","agent":…}, or
 // {"kind":"told"} after the agents that there are at first.
 //
-// A body is a map with the members that its JSON has at /rpc, or an extension of type 1 with that JSON as text. The same
-// extension may stand for any value within a map. The node answers a call in the form of its body.
+// A body is a map with the members of its JSON at /rpc. It may also be an extension of type 1 with that JSON as text.
+// The same extension may stand for any value within a map. The node answers a call in the form of its body.
 //
 // The package promises that a frame is read whole or refused: no length in it is believed before the bytes are there, and
 // no body nests deeper than MaxDepth. Of operations it knows what form, respond_form and await take and give: these it reads

@@ -24,8 +24,8 @@ type appended struct {
 
 // journal is the log of a node in memory. Appends wait until begin takes some of them as a commit, and end stores it.
 // What was stored before a crash is in the mailboxes' logs; everything else is gone. The rules are those of
-// persistence.Journal: a failure loses all appends that are not settled, and a commit whose result was unknown may turn
-// up when the journal is opened again.
+// persistence.Journal: a failure loses all appends that are not settled. A commit whose result was unknown may appear
+// when the journal is opened again.
 type journal struct {
 	next    position    // the last of all appends
 	settled position    // all to here are durable or lost

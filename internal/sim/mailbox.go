@@ -11,8 +11,8 @@ import (
 	"parley/mailbox"
 )
 
-// mailboxActor is a mailbox as package actors runs it: a state that includes appends that are not yet durable, a queue of
-// messages, the acks of its items, and the lines to the other mailboxes of its node.
+// mailboxActor is a mailbox as package actors runs it. Its state includes appended events that are not yet durable. It
+// has a queue of messages, the acks of its items, and lines to the other mailboxes of its node.
 type mailboxActor struct {
 	node *node
 	id   capabilities.ID

@@ -126,8 +126,8 @@ func (w *world) noteAmendment(b *mailboxActor, c mailbox.RecordAmendment, err er
 	}
 }
 
-// decided checks that a settlement in the home's log is of the question that the log has then, and that its agent was
-// shown.
+// decided checks that a settlement in the home's log answers the question that the log had then, and that its agent was
+// shown that question.
 func (b *mailboxActor) decided(form, by capabilities.ID, words string) {
 	c := b.shadow.copies[form]
 	if c.from != b || strings.HasPrefix(words, "not accepted: ") { // the copy was refused

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// shrink returns a schedule that breaks an invariant of the same kind with as few steps, and as few events in them, as it
-// can find.
+// shrink returns the smallest schedule that it can find that breaks an invariant of the same kind.
 func shrink(s Schedule, broken string) Schedule {
 	length := func(steps []Step) int { // of the transcript, or 0 if nothing of the kind is broken
 		var seen [states]int

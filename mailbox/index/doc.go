@@ -1,14 +1,14 @@
 // Package index finds and lists the messages of a mailbox without the messages themselves.
 //
-// An Index has an entry of 32 bytes for each message. The entry has the versions of the events that the message is made
-// of, so that the message can be read back from the log. Entries are in pages. A page is open at first: it is in memory,
-// and a hash table finds the IDs in it. A full page without open forms is sealed. Sealed pages are stored, each under its
-// digest, and may go out of memory. What remains of one is where to find it: its digest, the times of its IDs and the
-// versions of its changes, 90 bytes together. The caller reads a page back when Find or a list needs it.
+// An Index has an entry of 32 bytes for each message. The entry has the versions of the message's events, so the
+// message can be read back from the log. Entries are in pages. A page is open at first: it is in memory, and a hash
+// table finds the IDs in it. A full page without open forms is sealed. Sealed pages are stored, each under its digest,
+// and may go out of memory. What remains of one is where to find it: its digest, the times of its IDs and the versions
+// of its changes, 90 bytes together. The caller reads a page back when Find or a list needs it.
 //
-// The IDs in sealed pages are found by the times in them. An ID with a time that is not about that of its message would
-// spread the times of its page, so that many pages had to be read to find others. Such IDs are kept in memory instead, 8
-// bytes each.
+// The IDs in sealed pages are found by the times in them. The time in an ID may be far from that of its message. It
+// would widen the range of its page, and more pages would have to be read to find other IDs. Such IDs are kept in
+// memory instead, 8 bytes each.
 //
 // Changes are the newest changes, for readers that follow a mailbox. Numbers are lists of messages with something in
 // common.

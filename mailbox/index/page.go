@@ -49,8 +49,8 @@ func (s stray) compare(o stray) int {
 	return cmp.Or(cmp.Compare(s.digest, o.digest), cmp.Compare(s.number, o.number))
 }
 
-// maxLate bounds how far from the arrival of a message the times in its IDs may be, in milliseconds, for the message to
-// be found by them. So IDs with invented times do not spread the times of a page.
+// maxLate bounds the difference, in milliseconds, between the arrival of a message and the times in its IDs. The
+// message is found by times within it. So IDs with invented times do not spread the times of a page.
 const maxLate = 2000
 
 func inTime(came uint64, made []uint64) bool {

@@ -23,8 +23,8 @@ type Spill struct {
 	last map[ulid.ULID]int64 // the offset of the last record of each mailbox
 }
 
-// A record of a spill is the offset of the mailbox's record before it, -1 if there is none, its commit, the first version
-// and the count of its events, the length of its body, and the body.
+// A record of a spill has the offset of the mailbox's previous record, or -1, and the number of its commit. The first
+// version and the count of its events follow, then the length of its body, and the body.
 const spillHead = 8 + 8 + 8 + 4 + 4
 
 // CreateSpill creates the file of a spill. The file never has to be on disk.

@@ -1,8 +1,8 @@
-// Package window has the rules by which the packets of a node are admitted in their order.
+// Package window decides which packets of a node are admitted, so that they are admitted in order.
 //
-// It is pure: callers give the time, what is drawn at random and how often the journal has failed, and they lock and wait.
+// It is pure: callers pass the time, random numbers and the count of the journal's failures. They lock and wait.
 // Package peers and the simulation run the same rules.
 //
-// It promises that packets of a window are admitted in the order of their numbers and each once, that none is admitted
-// after one that could not be stored, and that epochs ascend whatever the other node claims.
+// It promises that the packets of a window are admitted in the order of their numbers, each once. None is admitted
+// after a packet that could not be stored. Epochs ascend, whatever the other node claims.
 package window

@@ -1,7 +1,7 @@
 // Package modeltest answers coding agents in place of a language model.
 //
 // A Server speaks Anthropic's Messages API and OpenAI's Responses API, both with streaming. It replays the turns of
-// scripts: text and tool calls. It finds a request's script by the prompt, and the turn by the number of answers that
-// the request already holds, so a repeated request gets the same answer. It keeps what each tool returned, and collects
-// what a request has wrong. It knows no other endpoint, counts no tokens and samples nothing.
+// scripts: text and tool calls. It finds a request's script by the prompt, and the turn by the number of answers in the
+// request. So a repeated request gets the same answer. It keeps what each tool returned, and collects what a request
+// has wrong. It knows no other endpoint, counts no tokens and samples nothing.
 package modeltest
