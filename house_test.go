@@ -182,7 +182,6 @@ var large = map[string]int{
 
 	"actors.mailboxActor":         60,
 	"actors/transport.Transport":  45,
-	"gateway.Server":              55,
 	"gateway/web.page":            50,
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,

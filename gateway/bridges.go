@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/mail"
 	"parley/gateway/bridge/ntfy"
@@ -26,14 +27,23 @@ import (
 // bridgeLook is the time between two looks at the settings of the bridges.
 const bridgeLook = time.Second
 
-// runBridges runs the bridges of a file of settings until ctx ends. When the file changes, it runs those of the new one.
-func (s *Server) runBridges(ctx context.Context, path string) {
+// bridges runs the bridges of a node.
+type bridges struct {
+	settings string // path of the file
+	base     string // the address of the server for receivers; "" if it has none
+	backend  *backend.Backend
+	devices  *devices
+	log      *slog.Logger
+}
+
+// run runs the bridges of the file of settings until ctx ends. When the file changes, it runs those of the new one.
+func (b *bridges) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		mark := markOf(path)
+		mark := markOf(b.settings)
 		these, stop := context.WithCancel(ctx)
 		var running sync.WaitGroup
-		s.startBridges(these, path, &running)
-		awaitChange(ctx, path, mark)
+		b.start(these, &running)
+		awaitChange(ctx, b.settings, mark)
 		stop()
 		running.Wait()
 	}
@@ -61,43 +71,43 @@ func markOf(path string) string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
 }
 
-func (s *Server) startBridges(ctx context.Context, path string, running *sync.WaitGroup) {
-	all, err := bridge.ReadConfigs(path)
+func (b *bridges) start(ctx context.Context, running *sync.WaitGroup) {
+	all, err := bridge.ReadConfigs(b.settings)
 	if err != nil {
-		s.log.Error("the settings of the bridges cannot be read", "error", err)
+		b.log.Error("the settings of the bridges cannot be read", "error", err)
 		return
 	}
-	s.dropBridges(ctx, path, all)
+	b.drop(ctx, all)
 	for _, c := range all {
-		r, err := s.receiverOf(c)
+		r, err := b.receiverOf(c)
 		var w *bridge.Worker
 		if err == nil {
 			w, err = bridge.NewWorker(bridge.Options{
-				Name: c.Name, For: c.Receiver(), Backend: s.backend, Host: s.backend.Local(), Receiver: r, Base: func() string { return s.baseFor(c) },
-				File: BridgeFile(path, c.Name), Log: s.log, Now: time.Now,
+				Name: c.Name, For: c.Receiver(), Backend: b.backend, Host: b.backend.Local(), Receiver: r, Base: func() string { return b.baseFor(c) },
+				File: BridgeFile(b.settings, c.Name), Log: b.log, Now: time.Now,
 			})
 		}
 		if err != nil {
-			s.log.Error("a bridge cannot begin", "bridge", c.Name, "error", err)
+			b.log.Error("a bridge cannot begin", "bridge", c.Name, "error", err)
 			continue
 		}
 		running.Go(func() {
-			if err := w.Run(ctx); err != nil && ctx.Err() == nil {
-				s.log.Error("a bridge has ended", "bridge", c.Name, "error", err)
+			if err := parley.Survive(func() error { return w.Run(ctx) }); err != nil && ctx.Err() == nil {
+				b.log.Error("a bridge has ended", "bridge", c.Name, "error", err)
 			}
 		})
 	}
 }
 
-// dropBridges revokes the rights in the notices of bridges that were removed.
-func (s *Server) dropBridges(ctx context.Context, path string, all []bridge.Config) {
-	files, _ := filepath.Glob(BridgeFile(path, "*")) // the pattern is well formed
+// drop revokes the rights in the notices of bridges that were removed.
+func (b *bridges) drop(ctx context.Context, all []bridge.Config) {
+	files, _ := filepath.Glob(BridgeFile(b.settings, "*")) // the pattern is well formed
 	for _, file := range files {
-		if slices.ContainsFunc(all, func(c bridge.Config) bool { return file == BridgeFile(path, c.Name) }) {
+		if slices.ContainsFunc(all, func(c bridge.Config) bool { return file == BridgeFile(b.settings, c.Name) }) {
 			continue
 		}
-		if err := bridge.Drop(ctx, bridge.Options{Backend: s.backend, Host: s.backend.Local(), File: file, Log: s.log, Now: time.Now}); err != nil {
-			s.log.Error("what a bridge has told cannot be revoked", "file", file, "error", err)
+		if err := bridge.Drop(ctx, bridge.Options{Backend: b.backend, Host: b.backend.Local(), File: file, Log: b.log, Now: time.Now}); err != nil {
+			b.log.Error("what a bridge has told cannot be revoked", "file", file, "error", err)
 		}
 	}
 }
@@ -120,22 +130,19 @@ func BridgeFile(settings, name string) string {
 }
 
 // baseFor returns the address of this server for the receivers of a bridge; "" if it has none.
-func (s *Server) baseFor(c bridge.Config) string {
+func (b *bridges) baseFor(c bridge.Config) string {
 	if c.Address != "" {
 		return strings.TrimSuffix(c.Address, "/")
 	}
-	if s.public == nil {
-		return ""
-	}
-	return s.tls.scheme() + "://" + s.Address()
+	return b.base
 }
 
 // receiverOf returns the receiver of a bridge of this node.
-func (s *Server) receiverOf(c bridge.Config) (bridge.Receiver, error) {
+func (b *bridges) receiverOf(c bridge.Config) (bridge.Receiver, error) {
 	if c.Kind == pushKind {
-		return s.devices.receiver(c)
+		return b.devices.receiver(c)
 	}
-	return receiverOf(c, s.log)
+	return receiverOf(c, b.log)
 }
 
 // receiverOf returns the receiver of a bridge. It refuses with INVALID_ARGUMENT settings that it cannot have.
@@ -209,7 +216,7 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
 	case label == "":
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is no such answer"), http.StatusNotFound)
 	case isRead(r.Method):
-		s.showAnswer(w, http.StatusOK, answerShown{Title: label + "?", Ask: label})
+		showAnswer(w, http.StatusOK, answerShown{Title: label + "?", Ask: label})
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "an answer is posted"), http.StatusMethodNotAllowed)
@@ -233,13 +240,13 @@ func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.Ans
 		w.Header()["Content-Type"] = jsonType
 		_, _ = fmt.Fprintf(w, "{\"answered\":%q}\n", with.Outcome) // the error is that of a client that has gone away
 	case err != nil:
-		s.showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "Not answered", Text: parley.AsError(err).Message})
+		showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "Not answered", Text: parley.AsError(err).Message})
 	default:
-		s.showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
+		showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
 	}
 }
 
-func (s *Server) showAnswer(w http.ResponseWriter, status int, shown answerShown) {
+func showAnswer(w http.ResponseWriter, status int, shown answerShown) {
 	w.WriteHeader(status)
 	_ = answerPage.Execute(w, shown) // the error is that of a client that has gone away
 }

@@ -16,6 +16,8 @@ import (
 // holds are the forms that processes wait for at this moment. They are not stored: a process whose node was restarted
 // holds its form again.
 type holds struct {
+	server *Server
+
 	mu   sync.Mutex
 	open map[*api.Hold]struct{}
 }
@@ -56,47 +58,47 @@ func (h *holds) covered(choice api.Hold) (covered []api.Hold) {
 // withdrawTime bounds the cancellation of a form whose holder has gone.
 const withdrawTime = 10 * time.Second
 
-// serveHold holds a form until its client goes away, or cancels forms that are held.
-func (s *Server) serveHold(w http.ResponseWriter, r *http.Request) {
-	defer httpd.Survive(w, s.monitor, "hold")
+// serve holds a form until its client goes away, or cancels forms that are held.
+func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
+	defer httpd.Survive(w, h.server.monitor, "hold")
 	if _, remote := r.Context().Value(principalKey{}).(api.Principal); remote {
 		httpd.Refuse(w, parley.Refuse(parley.NotPermitted, "forms are held on the node's socket"), http.StatusForbidden)
 		return
 	}
-	account := s.account(r.Context())
+	account := h.server.account(r.Context())
 	if err := account.Take(api.KindWaits, 1); err != nil {
 		httpd.Refuse(w, err, 0)
 		return
 	}
 	defer account.Give(api.KindWaits, 1)
 	var hold api.Hold
-	err := s.readHold(w, r, &hold)
+	err := h.read(w, r, &hold)
 	switch {
 	case err != nil:
 		httpd.Refuse(w, err, 0)
 	case r.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(api.Attendance{Attended: s.node.Attends(s.backend.Local().ID())}) // the client may have gone
+		_ = json.NewEncoder(w).Encode(api.Attendance{Attended: h.server.node.Attends(h.server.backend.Local().ID())}) // the client may have gone
 	case r.Method == http.MethodDelete:
-		for _, held := range s.holds.covered(hold) {
+		for _, held := range h.covered(hold) {
 			held.Reason = hold.Reason
-			s.withdraw(r.Context(), held)
+			h.withdraw(r.Context(), held)
 		}
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPost:
-		s.hold(w, r, hold)
+		h.hold(w, r, hold)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "forms are held with POST"), http.StatusMethodNotAllowed)
 	}
 }
 
-func (s *Server) readHold(w http.ResponseWriter, r *http.Request, hold *api.Hold) error {
-	buf := s.bodies.Get()
-	defer s.bodies.Put(buf)
-	held := api.ChargeOf(s.account(r.Context()))
+func (h *holds) read(w http.ResponseWriter, r *http.Request, hold *api.Hold) error {
+	buf := h.server.bodies.Get()
+	defer h.server.bodies.Put(buf)
+	held := api.ChargeOf(h.server.account(r.Context()))
 	defer held.Release()
-	if err := s.bodies.ReadJSON(w, r, buf, held); err != nil {
+	if err := h.server.bodies.ReadJSON(w, r, buf, held); err != nil {
 		return err
 	}
 	if err := json.NewDecoder(bytes.NewReader(buf.Bytes())).Decode(hold); err != nil {
@@ -106,28 +108,28 @@ func (s *Server) readHold(w http.ResponseWriter, r *http.Request, hold *api.Hold
 }
 
 // hold blocks until the client goes away, and cancels the form then. A node that stops leaves the form open.
-func (s *Server) hold(w http.ResponseWriter, r *http.Request, held api.Hold) {
-	last := s.holds.add(&held)
+func (h *holds) hold(w http.ResponseWriter, r *http.Request, held api.Hold) {
+	last := h.add(&held)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
 	_ = control.SetWriteDeadline(time.Time{})
 	w.WriteHeader(http.StatusOK)
 	_ = control.Flush() // a client that has gone away is noticed below
-	ctx, cancel := api.UntilStopping(r.Context(), s.draining)
+	ctx, cancel := api.UntilStopping(r.Context(), h.server.draining)
 	defer cancel()
 	<-ctx.Done()
-	if last() && s.draining.Err() == nil {
-		s.withdraw(context.WithoutCancel(r.Context()), held)
+	if last() && h.server.draining.Err() == nil {
+		h.withdraw(context.WithoutCancel(r.Context()), held)
 	}
 }
 
 // withdraw cancels a form. One that has ended already stays as it is.
-func (s *Server) withdraw(ctx context.Context, held api.Hold) {
+func (h *holds) withdraw(ctx context.Context, held api.Hold) {
 	ctx, cancel := context.WithTimeout(ctx, withdrawTime)
 	defer cancel()
-	user := &toolUser{s, s.caller(ctx)}
+	user := &toolUser{h.server, h.server.caller(ctx)}
 	end := api.EndRequest{Acting: held.Acting, FormRef: api.RefTo(held.Form.String()), Reason: held.Reason}
 	if err := user.Call(ctx, "cancel_form", end, nil); err != nil && parley.CodeOf(err) == parley.Internal {
-		s.monitor.Failed(ctx, "hold", err)
+		h.server.monitor.Failed(ctx, "hold", err)
 	}
 }

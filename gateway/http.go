@@ -44,7 +44,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !isCall && r.URL.Path == TreePath && r.Method == http.MethodGet:
 		s.serveTree(w)
 	case !isCall && r.URL.Path == api.HoldPath:
-		s.serveHold(w, r)
+		s.holds.serve(w, r)
 	case !isCall:
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
 	case r.Method != http.MethodPost:

@@ -20,7 +20,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	if s.serveAnswer(w, r) {
 		return
 	}
-	if !s.isOwnName(r.Host) {
+	if !isOwnName(r.Host, s.listens) {
 		httpd.Refuse(w, parley.Refuse(parley.NotPermitted, "this is not %.80q", r.Host), http.StatusMisdirectedRequest)
 		return
 	}
@@ -128,13 +128,12 @@ func (s *Server) SignInURL(code string) (string, error) {
 		return "", parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
 			WithHint("parley restart --listen 127.0.0.1:7420")
 	}
-	return s.tls.scheme() + "://" + s.named() + web.SignInPath + "?code=" + code, nil
+	return s.tls.scheme() + "://" + named(s.Address(), s.listens) + web.SignInPath + "?code=" + code, nil
 }
 
-// named returns the TCP address with the name that was given for it, which a certificate may be for.
-func (s *Server) named() string {
-	address := s.Address()
-	name, _, err := net.SplitHostPort(s.listens)
+// named returns a TCP address with the name in the configured address, which a certificate may be for.
+func named(address, configured string) string {
+	name, _, err := net.SplitHostPort(configured)
 	_, port, failed := net.SplitHostPort(address)
 	if err != nil || failed != nil || name == "" || name == "localhost" || net.ParseIP(name) != nil {
 		return address
@@ -150,9 +149,9 @@ func harden(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// isOwnName reports whether a Host header names this server. A page of a name that was pointed at this address, to get
-// around the same-origin policy, has another.
-func (s *Server) isOwnName(host string) bool {
+// isOwnName reports whether a Host header names the server with a configured address. An attacker can point a name of its
+// own at this address, to get around the same-origin policy. A page of that name has another Host header.
+func isOwnName(host, configured string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -161,7 +160,7 @@ func (s *Server) isOwnName(host string) bool {
 	if name == "localhost" {
 		return true
 	}
-	own, _, err := net.SplitHostPort(s.listens)
+	own, _, err := net.SplitHostPort(configured)
 	if err == nil && own != "" && strings.EqualFold(name, own) {
 		return true
 	}

@@ -92,8 +92,10 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	}
 	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime})
 	s.devices.session = s.backend.SessionID
+	s.holds.server = s
 	s.sessions = &sessions{backend: s.backend, devices: &s.devices, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
-	if err := s.newTools(); err != nil {
+	var err error
+	if s.tools, err = newTools(node, o.Version, o.Log); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
 	if err := s.newA2A(o); err != nil {
@@ -103,7 +105,6 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s.monitor = api.Monitor{Log: o.Log, Count: s.metrics.called}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
-	var err error
 	pages := web.Options{Backend: s.backend, Sessions: s.sessions, Bodies: &s.bodies, Monitor: s.monitor, Stopping: s.draining}
 	if o.Bridges != "" {
 		pages.Devices = &s.devices
@@ -165,7 +166,11 @@ func (s *Server) Serve() {
 		}
 	}
 	if s.devices.settings != "" {
-		s.serving.Go(func() { s.runBridges(s.draining, s.devices.settings) })
+		b := bridges{settings: s.devices.settings, backend: s.backend, devices: &s.devices, log: s.log}
+		if s.public != nil {
+			b.base = s.tls.scheme() + "://" + s.Address()
+		}
+		s.serving.Go(func() { b.run(s.draining) })
 	}
 	s.serving.Go(func() { s.a2a.Push(s.draining) })
 	s.serving.Go(func() { s.report(s.socket) })

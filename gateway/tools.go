@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"parley"
+	"parley/actors"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
@@ -61,13 +63,12 @@ func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 }
 
 // newTools creates the server of the protocol.
-func (s *Server) newTools() error {
-	key, err := s.node.DeriveKey("parley mcp request state 1")
+func newTools(node *actors.Node, version string, log *slog.Logger) (*mcp.HTTP, error) {
+	key, err := node.DeriveKey("parley mcp request state 1")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.tools, err = mcp.NewHTTP(mcp.Options{Version: s.version, Key: key, Log: s.log})
-	return err
+	return mcp.NewHTTP(mcp.Options{Version: version, Key: key, Log: log})
 }
 
 // toolUser is the agent of a client of the protocol. It implements mcp.Client.
