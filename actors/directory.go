@@ -14,9 +14,9 @@ import (
 	"parley/persistence"
 )
 
-// directory lists the agents of the node by the notes in the journal's index, so that listing agents reads no mailboxes.
-// Each mailbox writes its note with its events. A note is only unknown for mailboxes that have changed since the index
-// was last stored, before the node was killed, and if the index was lost. Those are read from the log once.
+// directory lists the agents of the node by the notes in the journal's index, so that listing agents reads no
+// mailboxes. Each mailbox writes its note with its events. A note is unknown only if the index was lost, or if the
+// mailbox changed after the index was last stored and the node was killed. Those are read from the log once.
 type directory struct {
 	node *Node
 

@@ -18,8 +18,8 @@
 // and lends them to the state: see old.go. It keeps some of them, at most 2 MiB and those of its latest message.
 //
 // A peer is another node. Items for its mailboxes stay in the sender's outbox until the peer's actor, of package peers,
-// has collected and sent them, and the receiver has replied. The node gives that package its mailboxes: see inbound.go
-// and outbound.go. The receiver checks an item as a stranger's, and accepts it once.
+// has sent them and the receiver has replied. The node gives that package its mailboxes: see inbound.go and
+// outbound.go. The receiver checks an item as a stranger's, and accepts it once.
 //
 // The package promises:
 //   - What a call returned without an error survives a crash at any point.

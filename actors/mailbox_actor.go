@@ -375,8 +375,8 @@ func voteOf(e events.Event) (form, by capabilities.ID) {
 	return form, by
 }
 
-// notifyVoter tells the callers that wait for the home of a form that it has the agent's vote, or took it back, once that
-// is durable here.
+// notifyVoter notifies the callers that wait for the home of a form once it has recorded or withdrawn the agent's vote,
+// and that is durable here.
 func (b *mailboxActor) notifyVoter(form capabilities.ID) {
 	for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, form}) {
 		b.release(func(lost error) { w.put(lost) })

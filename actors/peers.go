@@ -333,6 +333,6 @@ func (n *Node) PeerAddress() string { return n.transport.Address() }
 // PublicAddress returns the address that is announced to other nodes instead, "" if there is none.
 func (n *Node) PublicAddress() string { return n.o.Public }
 
-// Unproved returns how many connections to PeerAddress have not proved a node's key, how many may for one address and
-// altogether, and how many were refused or cut off.
+// Unproved returns the number of connections to PeerAddress that have not proved a node's key, and its bounds for one
+// address and for all. It also returns how many connections were refused or cut off.
 func (n *Node) Unproved() (now, each, all int, refused uint64) { return n.transport.Unproved() }

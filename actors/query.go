@@ -206,8 +206,8 @@ func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limi
 	return call(ctx, m.agent, queryMessages{v, first, limit})
 }
 
-// queryMessages returns the messages of a view from a number on, at most limit, and no more than fit into a list if there
-// is a limit.
+// queryMessages returns the messages of a view from a number on. If there is a limit, it returns at most limit, and no
+// more than fit into a list.
 type queryMessages struct {
 	view  view.MessageFilter
 	first uint64

@@ -79,8 +79,8 @@ func (c *scheduler) pause() time.Duration {
 	return min(max(until, 0), schedulerTick)
 }
 
-// look sends a message to each mailbox whose deadline has passed, records pending acks, gives up idle mailboxes and
-// schemas, and archives what is older than the retention.
+// look sends a message to each mailbox whose deadline has passed, and records pending acks. It passivates idle
+// mailboxes, frees idle schemas, and archives the log beyond the retention.
 func (c *scheduler) look() {
 	for _, id := range c.passed(c.node.now()) {
 		c.node.registry.tell(id, 0, expireForms{c, id})

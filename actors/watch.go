@@ -209,8 +209,8 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 }
 
 // Ask is Agent.Ask, and Agent.Await for what it asks unless ended is nil. It calls asked once, with the result of Ask.
-// Unless that has an outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if
-// forget is called first. Neither function may block. A node that closes calls ended for no form that is open.
+// If that is neither an outcome nor an error, it calls ended once later, with the result of Await. It doesn't call
+// ended after forget. Neither function may block. A node that closes calls ended for no form that is open.
 func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
 	return as.request(ask.command(), asked, ended)
 }

@@ -64,8 +64,8 @@ type MessagesRead struct {
 	Unread  bool     `json:"unread,omitempty"`
 }
 
-// MessageDrafted is the unfinished text of a message to an agent or, with ReplyTo, of a reply to that message, as it was last
-// typed. An empty text removes it.
+// MessageDrafted is the unfinished text of a message to an agent, as last typed. With ReplyTo, it is the text of a
+// reply to that message. An empty text removes it.
 type MessageDrafted struct {
 	To      capabilities.ID   `json:"to"`
 	ReplyTo capabilities.ID   `json:"replyTo,omitzero"`

@@ -161,8 +161,8 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	return FormLink(s.tls.scheme()+"://"+s.Address(), name, form)
 }
 
-// FormLink returns the address of the page on which the host settles a form of the agent that it holds under a name, or
-// with "" a form of its own.
+// FormLink returns the address of the page on which the host settles a form. The form is the host's own, or that of the
+// agent that the host holds under a name.
 func FormLink(base, as, form string) string {
 	link := base + web.FormsPath + url.PathEscape(form)
 	if as != "" {

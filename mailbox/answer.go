@@ -12,10 +12,10 @@ import (
 	"parley/mailbox/form"
 )
 
-// QueueAnswer records an answer, a decline or the withdrawal of a vote in the agent's own log until the form's home, on
-// another node, has decided on it. It is for an answer whose home is unreachable, and for one with references whose grants
-// have to be recorded at their targets first. Secret values are sealed. It has no effect if the form has ended by this
-// very settlement, or if the vote is withdrawn already.
+// QueueAnswer records an answer, a decline or the withdrawal of a vote in the agent's own log. It stays there until the
+// form's home, on another node, has decided on it. It is used while the home is unreachable, and for an answer with
+// references, whose grants must first be recorded at their targets. Secret values are sealed. It has no effect if the
+// form has ended by this very settlement, or if the vote is withdrawn already.
 type QueueAnswer struct{ Answer SettleForm }
 
 func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {

@@ -206,9 +206,9 @@ func DigestCall(tool, input string) string {
 
 func callDigest(tool, input string) events.Hash { return sha256.Sum256([]byte(tool + "\x00" + input)) }
 
-// checkApproval checks the parts of an answer to an approval that depend on each other, and puts a moment in place of the
-// duration after which a rule ends. An input that equals the one shown is left out. A rule never follows from another
-// input: nobody has seen what it would cover.
+// checkApproval checks the parts of an answer to an approval that depend on each other. It replaces the duration after
+// which a rule ends by a time. An input that equals the one shown is left out. A rule never follows from another input:
+// nobody has seen what it would cover.
 func (f *Form) checkApproval(values map[string]capabilities.Value, now capabilities.Time) error {
 	if f.Kind != events.Approval {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"parley/mailbox/right"
 )
 
-// Grants holds the grants that the agent gave, those by which it can be reached from other nodes, and the state of
-// those that it was given.
+// Grants holds the grants that the agent gave, and those by which other nodes reach it. It also holds the state of the
+// grants that it was given.
 //
 // Between nodes, a grant belongs to a node as a whole and is kept in the mailbox of its target: that mailbox decides
 // which nodes may reach the agent. Within a node, grants belong to agents. A node signs for all its agents, so no other

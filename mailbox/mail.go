@@ -54,8 +54,8 @@ func newMail(self capabilities.ID) Mail {
 	}
 }
 
-// SetPageLength sets the number of messages in a page of the index, and of entries in a page of keys, before the first
-// message. It is for tests.
+// SetPageLength sets the number of messages in a page of the index, and of entries in a page of keys. It must be called
+// before the first message. It is for tests.
 func (l *Mail) SetPageLength(n int) {
 	l.index = index.New(l.self.Node, n)
 	l.asked.SetLength(n)

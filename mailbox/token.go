@@ -10,8 +10,8 @@ import (
 	"parley/events"
 )
 
-// Token lets the bearer of its secret act for the agent. For a session, Used is the time of the last recorded use,
-// Renewed the time of its newest secret, and Former the digest of the secret before.
+// Token lets the bearer of its secret act for the agent. For a session, Used is the time of the last recorded use, and
+// Renewed that of its newest secret. Former is the digest of the previous secret.
 type Token struct {
 	events.TokenMade
 	Made    capabilities.Time

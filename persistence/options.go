@@ -23,9 +23,9 @@ type Options struct {
 	Log      *slog.Logger        // nil discards
 	Clock    func() time.Time    // nil is time.Now; commit times never go back even if it does
 
-	// Failpoint, if set, is called before and after each step of the journal, with "before " or "after " and one of the
-	// Step constants. An error makes the step fail as a disk would: before, nothing was written; after, everything was,
-	// and the acknowledgement was lost. It is for tests.
+	// Failpoint, if set, is called before and after each step of the journal. Its argument is "before " or "after "
+	// and one of the Step constants. An error makes the step fail as a disk would: before, nothing was written; after,
+	// everything was, and the acknowledgement was lost. It is for tests.
 	Failpoint func(step string) error
 
 	answerWithin  time.Duration // for the answer to a commit that may still come

@@ -256,8 +256,8 @@ func (o *order) state(pos Position) (state, error) {
 	return pending, nil
 }
 
-// AfterRelease calls fn once when all callbacks have been called that are released together with the present one, or now if
-// none are under way. Fn must not block.
+// AfterRelease calls fn once, after all callbacks that are released together with the present one. If none are under
+// way, it calls fn now. Fn must not block.
 func (o *order) AfterRelease(fn func()) {
 	o.mu.Lock()
 	if o.releasing {

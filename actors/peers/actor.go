@@ -180,7 +180,7 @@ func (a *peerActor) wakeUp() {
 // isResting reports whether the actor waits for something to do.
 func (a *peerActor) isResting() bool { return a.window == nil && !a.announcing && !a.paused }
 
-// advance does what there is to do now.
+// advance performs the steps that are due.
 func (a *peerActor) advance() {
 	for a.life.Err() == nil && !a.announcing && !a.paused && a.step() {
 	}

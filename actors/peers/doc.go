@@ -5,8 +5,8 @@
 // actor of its own.
 //
 // Outbound, a Peer asks the mailboxes that have items for its node, and sends the items in numbered packets, several at
-// once. A mailbox learns of each item whether it was accepted or refused. An item without a reply stays in the mailbox's
-// outbox and is sent again, with all that follow it, in a window of a later epoch.
+// once. A mailbox learns of each item whether it was accepted or refused. An item without a reply stays in the
+// mailbox's outbox. It is sent again, with all items after it, in a window of a later epoch.
 //
 // Inbound, the packets of a node are admitted in the order of their numbers. Each item is checked as a stranger's, and a
 // mailbox decides on it. The sender gets the acks when all that follows from the items is durable.

@@ -1,10 +1,10 @@
-// Package trace makes spans of OpenTelemetry from what happens to forms, and sends them to a collector.
+// Package trace makes OpenTelemetry spans from the events of forms, and sends them to a collector.
 //
-// A form's trace has the ULID of the form as its ID, and the span of the whole form has an ID that is derived from it. So
-// all nodes add to one trace, and neither events nor packets carry anything for it.
+// The ID of a form's trace is the ULID of the form. The ID of the span of the whole form is derived from it. So all
+// nodes add to one trace, and neither events nor packets carry an ID of it.
 //
-// Promised: a span is made once what it shows is durable. It has IDs, times and the kind of an end, and nothing that an
-// agent wrote. Spans never delay or stop a node: they are dropped while the collector does not keep up.
+// The package promises that a span is made once its events are durable. A span has IDs, times and the kind of outcome,
+// and no text of an agent. Spans never delay or stop a node: they are dropped while the collector does not keep up.
 //
-// Not promised: that each span arrives. A node that is killed loses the spans of its last seconds.
+// A span may be lost. A node that is killed loses the spans of its last seconds.
 package trace

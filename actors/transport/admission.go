@@ -11,8 +11,8 @@ import (
 // maxToken bounds the length of a token that a node presents.
 const maxToken = 512
 
-// prove signs a listener's challenge. The signature is valid for that listener's node only, so it is of no use to a
-// node that passes on the challenge of another.
+// prove signs a listener's challenge. The signature is valid for that listener's node only. So it is useless to a node
+// that passes on another node's challenge.
 func (i *Identity) prove(listener capabilities.NodeID, nonce []byte) []byte {
 	return i.sign(forConnection, i.node.Bytes(), listener.Bytes(), nonce)
 }

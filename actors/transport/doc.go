@@ -3,8 +3,8 @@
 // A node is its key. The key that a packet is sealed to is computed from the receiving node's ID, so no second key is
 // exchanged. A packet is signed by its sender, and opens at one receiver only. The package does not look at bodies.
 //
-// Nodes connect at a node's own listener, which is an embedded server without storage, or at a hub, which is any NATS
-// system that both of them reach. A node takes packets from the subject parley.node.{node}.mail, and responses from
+// Nodes connect at a node's own listener or at a hub. A listener is an embedded server without storage. A hub is any
+// NATS system that both nodes reach. A node takes packets from the subject parley.node.{node}.mail, and responses from
 // parley.node.{node}.reply.{packet}.
 //
 // The package promises:

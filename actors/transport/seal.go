@@ -106,8 +106,8 @@ func (s *secrets) open(sealed []byte, from capabilities.NodeID) ([]byte, error) 
 
 var errNoPoint = errors.New("the node's ID is no usable key")
 
-// curveKey returns the public half of a node's curve pair. It refuses an ID that is no point, that is not its canonical
-// encoding, or whose order is so low that anybody could sign as it.
+// curveKey returns the public half of a node's curve pair. It refuses an ID that is not a point, or not its canonical
+// encoding. It also refuses a point of low order, as which anybody could sign.
 func curveKey(node capabilities.NodeID) (*[32]byte, error) {
 	point, err := new(edwards25519.Point).SetBytes(node.Bytes())
 	if err != nil || !bytes.Equal(point.Bytes(), node.Bytes()) {

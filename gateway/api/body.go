@@ -25,8 +25,8 @@ func TooDeep() error {
 	return parley.Refuse(parley.TooLarge, "a request may be nested %d deep at most", MaxDepth)
 }
 
-// CheckBody refuses a request that is not valid UTF-8, for which a decoder would silently put replacement characters,
-// and one that is nested too deeply.
+// CheckBody refuses a request that is nested too deeply or is not valid UTF-8. A decoder would silently replace invalid
+// characters.
 func CheckBody(body []byte) error {
 	if !utf8.Valid(body) {
 		return parley.Refuse(parley.InvalidArgument, "the request is not valid UTF-8")

@@ -137,8 +137,9 @@ type Prompted struct {
 // Prompt sends a message to an agent, once. It returns when the message is on disk and the agent's program runs for it, or when
 // the message is Queued. A message to an agent without a program waits for its client. WaitForAgent waits until the work is done.
 //
-// Prompt refuses with AGENT_NOT_FOUND, AMBIGUOUS and AGENT_ARCHIVED, with RATE_LIMITED where as many programs run as may, and with
-// the reason why a program cannot run. The result has the Agent with an error too, if the agent was found.
+// Prompt refuses with AGENT_NOT_FOUND, AMBIGUOUS and AGENT_ARCHIVED. It refuses with RATE_LIMITED when no more programs
+// may run, and with the reason when a program cannot run. The result has the Agent with an error too, if the agent was
+// found.
 func (c *Client) Prompt(ctx context.Context, p Prompt) (Prompted, error) {
 	if p.MessageID == "" {
 		p.MessageID = NewKey()

@@ -50,8 +50,8 @@ type Permission struct {
 	input json.RawMessage
 }
 
-// Decision reports whether a call may be made. A call whose approval was declined, cancelled or has expired may not be made, nor
-// one that somebody other than the agent's host has decided.
+// Decision reports whether a call may be made. A call may not be made if its approval was declined, cancelled or has
+// expired, or if an agent other than the host decided on it.
 type Decision struct {
 	Allowed bool
 	Input   json.RawMessage // of the call that is allowed: the one that was asked, or for an Editable approval another one

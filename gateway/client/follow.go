@@ -17,9 +17,9 @@ import (
 // Cursor is a position from which to follow. The node's WebSockets have the same cursors. "" is the beginning.
 type Cursor string
 
-// Follow yields the messages of a view that changed after a cursor, and then each that comes or changes, until ctx ends or an
-// error, which comes last. It continues through restarts of the node. Follow from the Cursor of a message yields each later
-// change once, also in another process. From the beginning Follow reads the mailbox page by page.
+// Follow yields the messages of a view that changed after a cursor, and then each new or changed one. It ends with ctx,
+// or with an error as the last item. It continues through restarts of the node. Follow from the Cursor of a message
+// yields each later change once, also in another process. From the beginning Follow reads the mailbox page by page.
 func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		f := followingMessages{client: c, view: v, yield: yield, again: again{client: c, operation: "follow_messages"}}

@@ -11,7 +11,7 @@ import (
 )
 
 // ListenUnix listens on a Unix socket of mode 0600 at path, and replaces a file that is there. The socket is made in a
-// folder that nobody else can enter, and then moved, so that others can open it at no moment.
+// folder that nobody else can enter, and then moved. So others can never open it.
 func ListenUnix(path string) (net.Listener, error) {
 	nest, err := os.MkdirTemp(filepath.Dir(path), ".socket-")
 	if err != nil {

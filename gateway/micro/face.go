@@ -49,8 +49,8 @@ func (f *face) add(o api.Operation) error {
 	return sub.SetPendingLimits(maxPending, maxPendingSize)
 }
 
-// listen begins to answer who is there, what is offered and how much was done, to those who ask all services, all of this
-// name, or this one.
+// listen begins to answer the requests PING, INFO and STATS, to all services, to all of this name, and to this
+// instance.
 func (f *face) listen() error {
 	for verb, tell := range map[micro.Verb]func() any{micro.PingVerb: f.ping, micro.InfoVerb: f.info, micro.StatsVerb: f.stats} {
 		for _, to := range [][2]string{{}, {serviceName}, {serviceName, f.identity.ID}} {

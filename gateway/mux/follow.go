@@ -218,7 +218,7 @@ func (f *follow) stop() {
 	}
 }
 
-// run sends what there is to send.
+// run sends items until it has to wait.
 func (f *follow) run() {
 	for {
 		err := f.call.session.survive("follow", f.send)
@@ -239,7 +239,7 @@ func (f *follow) run() {
 	}
 }
 
-// send sends items until there are none, the client allows no more, or it has much of what was sent before still to take.
+// send sends items until there are none, the client's credit is used up, or many sent items are still in its queue.
 func (f *follow) send() (err error) {
 	c := f.call
 	s, ctx := c.session, c.session.alive

@@ -277,8 +277,8 @@ func (s *Session) signIn(ctx context.Context, body []byte) ([]byte, error) {
 	return pack.AppendUint(pack.AppendString(pack.AppendMap(nil, 1), "agent"), n), nil
 }
 
-// signOut signs an agent out for its client, which gives its number back. The connection's own agent stays. The number of an
-// agent whose token has ended is kept until then, as the client may not know yet that it is nobody's.
+// signOut signs an agent out for its client, which gives its number back. The connection's own agent stays. The number
+// of an agent whose token has ended is kept until then, as the client may still use it.
 func (s *Session) signOut(n uint64) {
 	a := s.agent(n)
 	if n > 0 && a != nil {

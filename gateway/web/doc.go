@@ -6,7 +6,7 @@
 // page has a file here and a template in assets/templates. A Site opens no listener, and knows no cookie: the server that
 // has it finds out the principal of a request, and makes and ends sessions.
 //
-// Promised: the pages work without scripts; nothing that another agent wrote is markup, runs, or hides characters; a
-// secret is masked; a stream taken up again at its last cursor misses nothing; a reader that is too slow is cut off and
-// delays no other. Not promised: that the HTML stays as it is.
+// The package promises: the pages work without scripts; nothing that another agent wrote is markup, runs, or hides
+// characters; a secret is masked; a stream taken up again at its last cursor misses nothing; a reader that is too slow
+// is cut off and delays no other. Not promised: that the HTML stays as it is.
 package web

@@ -28,8 +28,8 @@ type manifestIcon struct {
 	Purpose string `json:"purpose"`
 }
 
-// manifest writes the manifest. The app begins at the address without a session, which leads to the latest one of the
-// browser, so that it outlives the session in which it was installed.
+// manifest writes the manifest. The app begins at the address without a session, which redirects to the browser's
+// latest session. So it outlives the session in which it was installed.
 func (p *page) manifest() error {
 	if err := p.readsOnly(); err != nil {
 		return err

@@ -62,9 +62,9 @@ func (u update) send(out *sse) error {
 	return nil
 }
 
-// watchOutput tells the stream of the output of an agent's program, first and whenever there is more on disk, until ctx
-// ends or an error. It tells at most once in recount, however much there is. The stream ends with it, unless the reader may
-// not act as the agent.
+// watchOutput sends the stream an update at first, and whenever more output of an agent's program is on disk. It ends
+// with ctx or an error. It tells at most once in recount, however much there is. The stream ends with it, unless the
+// reader may not act as the agent.
 func (s *stream) watchOutput(ctx context.Context, name string) {
 	agent, err := s.site.Backend.Agent(ctx, s.principal, name)
 	if err != nil {

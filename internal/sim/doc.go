@@ -1,5 +1,5 @@
-// Package sim runs nodes with their mailboxes, journals and links in one goroutine, in an order that a seed decides, and
-// checks after each step what Parley promises.
+// Package sim runs nodes with their mailboxes, journals and links in one goroutine, in an order that a seed decides.
+// After each step it checks the promises of Parley.
 //
 // The mailboxes are those of package mailbox, the order of packets is that of package window, and the lines and acks
 // within a node are those of package outbox. The journals, the queues of messages and the links are small models of what

@@ -9,8 +9,8 @@ import (
 	"parley/capabilities"
 )
 
-// Entry is the index entry of one message, in 32 bytes. It tells where the message stands in the log and how it is
-// listed, so that the message itself need not be in memory.
+// Entry is the index entry of one message, in 32 bytes. It locates the message in the log and says how it is listed. So
+// the message itself need not be in memory.
 type Entry struct {
 	ID                uint64 // digest of the message's ID
 	Promise, Resolver uint32 // short digests of a form's other IDs

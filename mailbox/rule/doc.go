@@ -1,5 +1,5 @@
-// Package rule reads the calls that agents need permission for, offers standing rules for a call, matches rules against
-// calls, and describes rules in words.
+// Package rule parses the calls that agents need permission for. It offers standing rules for a call, matches rules
+// against calls, and describes rules in words.
 //
 // A rule covers one of three things:
 //

@@ -9,8 +9,9 @@ import (
 )
 
 // Digests is a map from random digests to numbers, to which entries are only added. The newest entries are in memory.
-// Older ones are in runs, which are tables by digest. A filter for each run reports most digests that the run does not
-// have, so that a lookup of a new digest reads no page. The filters are in a table whose pages stay in memory.
+// Older ones are in runs, which are tables by digest. Each run has a filter, which rejects most digests that the run
+// does not have. So a lookup of a new digest seldom reads a page. The filters are in a table whose pages stay in
+// memory.
 //
 // The zero Digests is empty.
 type Digests struct {

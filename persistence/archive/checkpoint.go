@@ -27,9 +27,10 @@ type Mailbox struct {
 	State   []byte
 }
 
-// A checkpoint is a magic, blocks of mailboxes in the order of their IDs, compressed by zstd, a footer, and a tail as
-// segments have. The footer is the node's key, the last archived commit, three counts, and for each block the ID of its
-// first mailbox, its sizes, and the digest of its compressed bytes.
+// A checkpoint begins with a magic number. Blocks of mailboxes follow, in the order of their IDs and compressed by
+// zstd. A footer ends it, and a tail like that of a segment. The footer has the node's key, the last archived commit
+// and three counts. For each block it has the ID of the first mailbox, the sizes, and the digest of the compressed
+// bytes.
 const (
 	checkpointMagic  = "PLYCHKP\x01"
 	checkpointSuffix = ".checkpoint"

@@ -102,8 +102,8 @@ func (r *Receive) Refused() int { return len(r.refused) }
 // Newest returns the newest epoch.
 func (r *Receive) Newest() uint64 { return r.epoch }
 
-// DrawnBits is the number of bits of an epoch that are drawn. A node whose clock was set back while it was down would
-// repeat an epoch without them, and the receiver would admit its packets among those of the earlier window.
+// DrawnBits is the number of bits of an epoch that are drawn. Without them, a node whose clock was set back while it
+// was down would repeat an epoch. The receiver would then admit its packets among those of the earlier window.
 const DrawnBits = 20
 
 // MostEpoch bounds what another node may claim. The epochs of a clock are below it for 100 years.
