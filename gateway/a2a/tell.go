@@ -21,8 +21,8 @@ import (
 // pause is the time after which something that failed on the node itself is tried again.
 const pause = 5 * time.Second
 
-// tell tells a receiver of each change of a task until ctx ends. It reports whether the configuration has ended: the
-// receiver has been told of the end or wants no more, or the token has ended.
+// tell sends each change of a task to a receiver until ctx ends. It reports whether the configuration has ended: the
+// receiver has the end of the task or refuses more, or the token has ended.
 func (ps *pushes) tell(ctx context.Context, u *push) (ended bool) {
 	for ctx.Err() == nil {
 		err := parley.Survive(func() error { return ps.follow(ctx, u) })
@@ -104,8 +104,8 @@ func (ps *pushes) follow(ctx context.Context, u *push) error {
 	}
 }
 
-// look tells of a task as it is now, if the receiver does not know. It returns when it is to look again; 0 for the next
-// change, and less if the end was told.
+// look sends the present state of a task, unless the receiver has it. It returns the time of the next look, 0 for the
+// next change, or a negative time if the receiver has the end.
 func (ps *pushes) look(ctx context.Context, c Client, u *push) (wake capabilities.Time, err error) {
 	e, err := exchange.Find(ctx, c, string(u.Config.TaskID)) // this asks for the token again
 	if err != nil {
@@ -121,7 +121,8 @@ func (ps *pushes) look(ctx context.Context, c Client, u *push) (wake capabilitie
 	return wake, err
 }
 
-// try tells of a task, if a try is due. It returns when the next one is due. The try is on disk before it is made.
+// try sends the state of a task if a try is due. It returns when the next one is due. The try is on disk before it is
+// made.
 func (ps *pushes) try(ctx context.Context, u *push, e *exchange.Exchange, mark string) (capabilities.Time, error) {
 	now := capabilities.At(ps.Now())
 	if mark != u.Mark {
@@ -159,7 +160,7 @@ func (u *push) key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// mediaType is that of what a receiver is told.
+// mediaType is the media type of a pushed task.
 const mediaType = "application/a2a+json"
 
 // post sends a task as it is to the receiver.
