@@ -249,10 +249,17 @@ func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	return err == nil && found
 }
 
-// takenError returns the reason why a commit's number is taken: the log was cut, or another process writes to it.
+// takenError returns the reason why a commit's number is taken: the log was cut, or another process writes to it. A server
+// of a cluster that was just elected leader may refuse a commit because it has not applied the one before: then Reopen finds
+// out.
 func (j *Journal) takenError(ctx context.Context, l *link, f *frame) error {
 	s, err := l.js.Stream(ctx, l.o.streamName())
-	if err == nil && s.CachedInfo().State.LastSeq < f.Number-1 {
+	switch {
+	case err == nil && s.CachedInfo().State.LastSeq >= f.Number:
+		return errFenced
+	case l.server == nil:
+		return unreachable(errors.New("it does not have the end of the journal yet"))
+	case err == nil && s.CachedInfo().State.LastSeq < f.Number-1:
 		return lost(s.CachedInfo().State.LastSeq+1, "is gone, and so are those to %d, which were durable", f.Number-1)
 	}
 	return errFenced

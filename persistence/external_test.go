@@ -224,20 +224,40 @@ func TestSecondProcessOfAFolderIsRefused(t *testing.T) {
 // TestJournalWaitsForItsStream opens a journal on a server that does not have it yet, as a server of a cluster may report
 // while it starts. The journal was durable, so it is not created again, and it is not lost.
 func TestJournalWaitsForItsStream(t *testing.T) {
+	testJournalWaits(t, "the server does not have the journal yet", func(*writer, *externalServer, *Journal) string { return t.TempDir() })
+}
+
+// TestJournalWaitsForTheEndOfItsStream opens a journal on a server that lacks its newest commits, as one that was just
+// elected leader may report, or one that was cut off.
+func TestJournalWaitsForTheEndOfItsStream(t *testing.T) {
+	testJournalWaits(t, "the server does not have the newest commits yet", func(w *writer, e *externalServer, j *Journal) string {
+		earlier := t.TempDir()
+		if err := os.CopyFS(earlier, os.DirFS(e.folder)); err != nil {
+			t.Fatal(err)
+		}
+		w.write(t, j, 1, 5)
+		return earlier
+	})
+}
+
+// testJournalWaits has a server begin with another folder, and get the whole one when the journal has warned. behind returns
+// the other folder.
+func testJournalWaits(t *testing.T, warning string, behind func(*writer, *externalServer, *Journal) string) {
 	e := startExternal(t)
 	o := e.options(t)
 	j := openEventually(t, o)
 	w := make(writer)
 	w.write(t, j, 1, 5)
+	earlier := behind(&w, e, j)
 	closeJournal(t, j)
 	e.kill()
 	whole := e.folder
-	e.folder = t.TempDir()
+	e.folder = earlier
 	e.start(t)
 
 	opened, looks := make(chan error, 1), make(chan struct{}, 1)
 	o.Log = slog.New(warnings{slog.NewTextHandler(t.Output(), nil), func(message string) {
-		if message == "the server does not have the journal yet" {
+		if message == warning {
 			signal(looks)
 		}
 	}})
@@ -248,7 +268,7 @@ func TestJournalWaitsForItsStream(t *testing.T) {
 	}()
 	select {
 	case err := <-opened:
-		t.Fatalf("opened without its stream: %v", err)
+		t.Fatalf("opened without the whole stream: %v", err)
 	case <-looks:
 	}
 	e.kill()

@@ -361,14 +361,15 @@ func lost(number uint64, format string, args ...any) *parley.Error {
 	return e.WithHint("stop the node, keep a copy of its folder, and restore a backup into a new one; parley verify says what is whole")
 }
 
-// awaitEnd returns the state of a stream that has a message which was durable. A server of a cluster that has just been
-// elected leader may report less until it has applied what it has stored. A stream that really lacks the message is returned
-// as it is, after endTime.
+// awaitEnd returns the state of a stream that has a message which was durable. A server of a cluster that was just elected
+// leader may report less until it has applied what it has stored, and one that was cut off reports as the leader for some
+// 10 s more. A stream that really lacks the message is returned as it is, after serverStart.
 func (l *link) awaitEnd(ctx context.Context, state jetstream.StreamState, number uint64) (jetstream.StreamState, error) {
-	if l.server != nil {
+	if l.server != nil || state.LastSeq >= number {
 		return state, nil
 	}
-	for end := time.Now().Add(endTime); state.LastSeq < number && time.Now().Before(end); {
+	l.o.Log.Warn("the server does not have the newest commits yet", "last", state.LastSeq, "durable", number, "within", serverStart)
+	for end := time.Now().Add(serverStart); state.LastSeq < number && time.Now().Before(end); {
 		select {
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
@@ -386,7 +387,6 @@ func (l *link) awaitEnd(ctx context.Context, state jetstream.StreamState, number
 }
 
 const (
-	endTime     = 3 * time.Second
 	serverStart = 30 * time.Second
 	never       = 100 * 365 * 24 * time.Hour
 )
