@@ -185,8 +185,8 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 		s.proxy.setMode(forwarding)
 	}
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
-	redeliver(t, b, a, forward, a.Host())
 	eventually.Holds(t, "all items are delivered", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, fae) })
+	redeliver(t, b, a, forward, a.Host())
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
 		t.Errorf("the forwarder's copy: refused %q, forwarded to %v, %v", e.Refused, e.ForwardedTo, err)

@@ -65,6 +65,7 @@ export class ParleyCommand extends HTMLElement {
     draft.key ??= crypto.randomUUID();
     draft.sent = text;
     this.keep();
+    await this.typed.stop(); // a draft that arrives after the message would come back
     for (const pause of [...retries, 0]) {
       try {
         const answer = await call('send_agent_message', { agentId: this.dataset.to, text, messageId: draft.key });
@@ -105,6 +106,7 @@ export class ParleyCommand extends HTMLElement {
     } catch (e) {
       if (!(e instanceof Misread) && !e.code) throw e;
       this.say(e.message + (e.hint ? '\n' + e.hint : ''), true);
+      this.typed?.save(this.line.value);
     } finally {
       this.busy = false;
       button.disabled = false;

@@ -159,6 +159,13 @@ export class TextDraft extends Draft {
     return this.last;
   }
 
+  /** Drops what is to be sent later, and returns when nothing is under way. */
+  async stop() {
+    clearTimeout(this.timer);
+    this.next = undefined;
+    await this.last;
+  }
+
   /** Removes the draft: its text was sent. */
   clear() {
     this.save('');

@@ -127,6 +127,7 @@ export class ParleyAct extends HTMLElement {
     this.setBusy(true);
     this.fail('');
     try {
+      if (what === 'reply') await this.reply.stop(); // a draft that arrives after the reply would come back
       await call(...make());
     } catch (refused) {
       this.setBusy(false);
