@@ -7,6 +7,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // The hostile node has a grant for fae and none for worker. None of its mail may give fae access to worker.
@@ -93,7 +94,15 @@ func (v *hostileHarness) askHostile(fields []events.Field) (view.Asked, *events.
 		v.Fatal(err)
 	}
 	asked := ask(v, v.fae, Ask{To: "hostile", Fields: fields})
-	return asked, awaitEvent[*events.FormRequested](v.hostileNode)
+	came := awaitEvent[*events.FormRequested](v.hostileNode)
+	v.awaitDelivered()
+	return asked, came
+}
+
+// awaitDelivered blocks until fae's items are acknowledged, which is an event of its own.
+func (v *hostileHarness) awaitDelivered() {
+	v.Helper()
+	eventually.Holds(v, "all items of fae are delivered", func() bool { return hasDelivered(v, v.fae) })
 }
 
 func capabilityField() []events.Field {
@@ -231,6 +240,7 @@ func TestForwardWithForgedGrantIsRefused(t *testing.T) {
 		}
 	})
 	fixed := ask(t, v.fae, Ask{To: "hostile", NoForward: true})
+	v.awaitDelivered()
 	v.runCase(t, "of a form that forbids it", func() {
 		v.checkNoEvents(func() {
 			v.wantRefused(v.deliver(events.OutboxForward, v.fae.id, &events.FormForwarded{Form: fixed.Form, By: v.host, To: v.newID(), Via: v.newID()}), "NOT_PERMITTED")
