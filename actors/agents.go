@@ -337,3 +337,41 @@ type Agents struct{ agent *Agent }
 
 // Agents returns the agents of the node as the agent sees and controls them.
 func (a *Agent) Agents() Agents { return Agents{a} }
+
+// SetAway has the forms that come from one time to another forwarded to a delegate, if there is one. No Until ends the
+// absence.
+func (a *Agent) SetAway(ctx context.Context, c mailbox.SetAway) (view.StandIns, error) {
+	return call(ctx, a, setStandIns{c})
+}
+
+// SetMember adds a member to the agent as a group, or removes it.
+func (a *Agent) SetMember(ctx context.Context, c mailbox.SetMember) (view.StandIns, error) {
+	return call(ctx, a, setStandIns{c})
+}
+
+// StandIns returns the agents to which the agent's forms are forwarded as they come.
+func (a *Agent) StandIns(ctx context.Context) (view.StandIns, error) {
+	return call(ctx, a, setStandIns{})
+}
+
+// setStandIns decides on a command, if there is one, and returns the stand-ins.
+type setStandIns struct{ command mailbox.Command }
+
+func (m setStandIns) handle(b *mailboxActor) (view.StandIns, error) {
+	if m.command != nil {
+		if _, err := b.decide(m.command); err != nil {
+			return view.StandIns{}, err
+		}
+	}
+	v, s := b.viewer(), view.StandIns{Members: []view.Party{}}
+	for _, id := range b.state.StandIns.Members() {
+		s.Members = append(s.Members, view.Party{ID: id, Name: v.nameOf(id)})
+	}
+	if away, ok := b.state.StandIns.Away(b.node.now()); ok {
+		s.Away = &view.Away{From: away.From, Until: away.Until}
+		if !away.Delegate.IsZero() {
+			s.Away.To = &view.Party{ID: away.Delegate, Name: v.nameOf(away.Delegate)}
+		}
+	}
+	return s, v.absent
+}

@@ -265,6 +265,43 @@ func (v *viewer) route(f *mailbox.Form) *view.Route {
 	return r
 }
 
+// steps returns how a form came to the agent; nil if it was put to it.
+func (v *viewer) steps(f *mailbox.Form) []view.ForwardStep {
+	came := f.Steps
+	if came == nil { // all by hand, or in the log of an earlier version of the program
+		for _, by := range f.Chain {
+			came = append(came, events.CopyStep{By: by})
+		}
+	}
+	first, steps := len(came)-len(f.Chain), []view.ForwardStep(nil)
+	for i, c := range came {
+		s := view.ForwardStep{By: c.By, ByName: v.nameOf(c.By), Cause: c.Cause, At: c.Date, Until: c.Until, After: c.After}
+		if next := i + 1 - first; next < len(f.Chain) {
+			s.To, s.ToName = f.Chain[next], v.nameOf(f.Chain[next])
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// forwardedTo returns the agents to which a form was forwarded, with those to which its home has yet to forward it.
+func (v *viewer) forwardedTo(f *mailbox.Form) (all []view.Forwarded) {
+	add := func(by, to capabilities.ID, because events.ForwardCause) {
+		w := view.Forwarded{Party: view.Party{ID: to, Name: v.nameOf(to)}, Cause: because.Cause, Until: because.Until}
+		if by != v.state.ID {
+			w.By, w.ByName = by, v.nameOf(by)
+		}
+		all = append(all, w)
+	}
+	for _, h := range f.QueuedForwards {
+		add(v.state.ID, h.To, h.Because)
+	}
+	for _, h := range f.Forwarded {
+		add(h.By, h.To, h.Because)
+	}
+	return all
+}
+
 // votes returns the votes on a form; nil if it needs one answer.
 func (v *viewer) votes(f *mailbox.Form) *view.Votes {
 	if f.Route == nil || f.Route.Need <= 1 {
@@ -390,44 +427,6 @@ func (m queueForward) handle(b *mailboxActor) (grant capabilities.Grant, err err
 		}
 	}
 	return grant, nil
-}
-
-// SetAway has the forms that come from one time to another forwarded to a delegate, if there is one. No Until ends the
-// absence.
-func (a *Agent) SetAway(ctx context.Context, c mailbox.SetAway) (view.StandIns, error) {
-	return call(ctx, a, setStandIns{c})
-}
-
-// SetMember adds a member to the agent as a group, or removes it.
-func (a *Agent) SetMember(ctx context.Context, c mailbox.SetMember) (view.StandIns, error) {
-	return call(ctx, a, setStandIns{c})
-}
-
-// StandIns returns the agents to which the agent's forms are forwarded as they come.
-func (a *Agent) StandIns(ctx context.Context) (view.StandIns, error) {
-	return call(ctx, a, setStandIns{})
-}
-
-// setStandIns decides on a command, if there is one, and returns the stand-ins.
-type setStandIns struct{ command mailbox.Command }
-
-func (m setStandIns) handle(b *mailboxActor) (view.StandIns, error) {
-	if m.command != nil {
-		if _, err := b.decide(m.command); err != nil {
-			return view.StandIns{}, err
-		}
-	}
-	v, s := b.viewer(), view.StandIns{Members: []view.Party{}}
-	for _, id := range b.state.StandIns.Members() {
-		s.Members = append(s.Members, view.Party{ID: id, Name: v.nameOf(id)})
-	}
-	if away, ok := b.state.StandIns.Away(b.node.now()); ok {
-		s.Away = &view.Away{From: away.From, Until: away.Until}
-		if !away.Delegate.IsZero() {
-			s.Away.To = &view.Party{ID: away.Delegate, Name: v.nameOf(away.Delegate)}
-		}
-	}
-	return s, v.absent
 }
 
 // Resolve answers a request with the agent's value at a path. It refuses other forms with NOT_A_REQUEST.

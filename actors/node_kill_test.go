@@ -162,7 +162,7 @@ func checkAcknowledgedLines(t *testing.T, l *processOutput, a, b, c *clusterNode
 		}
 		checkSameOutcome(t, e, atB[id], "b")
 		_, hasC := atC[id]
-		forwarded := slices.ContainsFunc(e.ForwardedTo, func(p view.Party) bool { return p.ID == c.host })
+		forwarded := slices.ContainsFunc(e.ForwardedTo, func(p view.Forwarded) bool { return p.ID == c.host })
 		switch {
 		case hasC != forwarded && (hasC || e.Outcome == nil): // a form that ended early need not reach c
 			t.Errorf("form %s: forwarded to c: %t; c has it: %t", id, forwarded, hasC)

@@ -420,12 +420,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	for _, id := range f.Chain {
 		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.nameOf(id)})
 	}
-	for _, h := range f.QueuedForwards {
-		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.nameOf(h.To)})
-	}
-	for _, h := range f.Forwarded {
-		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.nameOf(h.To)})
-	}
+	e.Steps, e.ForwardedTo = v.steps(f), v.forwardedTo(f)
 	if f.Draft != nil {
 		e.DraftAt = f.Draft.Date
 	}

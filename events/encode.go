@@ -13,14 +13,14 @@ import (
 // compares their encodings with those of reflection.
 
 // formFields is the number of fields of FormRequested.
-const formFields = 22
+const formFields = 23
 
 // appendPayload appends an event as an array of its fields.
 func appendPayload(b []byte, e Event) ([]byte, error) {
 	switch e := e.(type) {
 	case *FormRequested:
-		if e.Origin == nil && e.Route == nil { // the first versions of the program can decode it
-			return appendForm(b, e, formFields-2), nil
+		if e.Origin == nil && e.Route == nil && e.Steps == nil { // the first versions of the program can decode it
+			return appendForm(b, e, formFields-3), nil
 		}
 		return appendRequested(b, e), nil
 	case *RunEnded:
@@ -43,6 +43,10 @@ func appendPayload(b []byte, e Event) ([]byte, error) {
 				Answer capabilities.ID
 			}{e.Form, e.Reason, e.Note, e.Values, e.Grants, e.Date, e.Answer})
 		}
+	case *FormForwarded:
+		return appendForwarded(b, e), nil
+	case *ForwardQueued:
+		return appendForwardQueued(b, e), nil
 	case *FormAnswered:
 		return appendAnswered(b, e), nil
 	case *FormCancelled:
@@ -88,12 +92,21 @@ func write(enc *msgpack.Encoder, b []byte) error {
 	return err
 }
 
-// appendRequested appends a form. Earlier versions of the program can decode one without a Route.
+// appendRequested appends a form. Earlier versions of the program can decode one without Steps.
 func appendRequested(b []byte, e *FormRequested) []byte {
-	if e.Route == nil {
-		return appendOrigin(appendForm(b, e, formFields-1), e.Origin)
+	switch {
+	case e.Steps != nil:
+		b = appendOrigin(appendForm(b, e, formFields), e.Origin)
+		if e.Route == nil {
+			b = pack.AppendNil(b)
+		} else {
+			b = appendRoute(b, e.Route)
+		}
+		return appendList(b, e.Steps, appendStep)
+	case e.Route != nil:
+		return appendRoute(appendOrigin(appendForm(b, e, formFields-1), e.Origin), e.Route)
 	}
-	return appendRoute(appendOrigin(appendForm(b, e, formFields), e.Origin), e.Route)
+	return appendOrigin(appendForm(b, e, formFields-2), e.Origin)
 }
 
 func appendOrigin(b []byte, o *Origin) []byte {
@@ -104,7 +117,7 @@ func appendOrigin(b []byte, o *Origin) []byte {
 	return pack.AppendBool(pack.AppendUint(b, o.Turn), o.Bare)
 }
 
-// appendForm appends all fields of a form but its Origin and Route, as the first of an array of n.
+// appendForm appends all fields of a form but its Origin, Route and Steps, as the first of an array of n.
 func appendForm(b []byte, e *FormRequested, n int) []byte {
 	b = pack.AppendUint(pack.AppendArray(b, n), e.Number)
 	b = appendIDs(b, &e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)

@@ -182,10 +182,10 @@ type upcast func(payload []byte) ([]byte, error)
 // schemas lists all kinds of events. To change an event, raise its version, add the upcast from the version before, and
 // add a sample to testdata.
 var schemas = map[Kind]schema{
-	kindFormRequested:     {name: "FormRequested", version: 3, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: shorterForm(formFields - 2), 2: shorterForm(formFields - 1)}},
+	kindFormRequested:     {name: "FormRequested", version: 4, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: shorterForm(formFields - 3), 2: shorterForm(formFields - 2), 3: shorterForm(formFields - 1)}},
 	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
 	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: lengthened(5)}},
-	kindFormForwarded:     {name: "FormForwarded", version: 2, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia}},
+	kindFormForwarded:     {name: "FormForwarded", version: 3, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia, 2: lengthened(forwardedFields - 1)}},
 	kindMessagePosted:     {name: "MessagePosted", version: 2, make: func() Event { return new(MessagePosted) }, upcast: map[uint8]upcast{1: postedUnkeyed}},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
 	kindMessageDelivered:  {name: "MessageDelivered", version: 2, make: func() Event { return new(MessageDelivered) }, upcast: map[uint8]upcast{1: deliveredOne}},
@@ -202,7 +202,7 @@ var schemas = map[Kind]schema{
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
 	kindAnswerQueued:      {name: "FormAnswering", version: 3, make: func() Event { return new(AnswerQueued) }, upcast: map[uint8]upcast{1: lengthened(6), 2: lengthened(7)}},
-	kindForwardQueued:     {name: "FormForwarding", version: 1, make: func() Event { return new(ForwardQueued) }},
+	kindForwardQueued:     {name: "FormForwarding", version: 2, make: func() Event { return new(ForwardQueued) }, upcast: map[uint8]upcast{1: lengthened(forwardQueuedFields - 1)}},
 	kindInvitationMade:    {name: "InvitationMade", version: 2, make: func() Event { return new(InvitationMade) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
 	kindNodeMet:           {name: "NodeMet", version: 2, make: func() Event { return new(NodeMet) }, upcast: map[uint8]upcast{1: metAnywhere}},
@@ -252,10 +252,20 @@ func Version(e Event) int {
 	switch e := e.(type) {
 	case *FormRequested:
 		switch {
+		case e.Steps != nil:
 		case e.Route != nil:
+			return 3
 		case e.Origin != nil:
 			return 2
 		default:
+			return 1
+		}
+	case *FormForwarded:
+		if e.Because.IsZero() {
+			return 2
+		}
+	case *ForwardQueued:
+		if e.Because.IsZero() {
 			return 1
 		}
 	case *RunEnded:

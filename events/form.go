@@ -72,7 +72,7 @@ const (
 
 // FormRequested adds a form to a mailbox. The asker's mailbox is the home of its promise; agents that may answer it
 // have copies. Number is the mailbox's own. Only the asker's mailbox has Via, Facet, Key and Result, and the
-// times of Route. Only copies have Forwarder and Chain. The copy of an agent to which the form was escalated has that agent
+// times of Route. Only copies have Forwarder, Chain and Steps. The copy of an agent to which the form was escalated has that agent
 // as To. All other fields are the same in all mailboxes.
 type FormRequested struct {
 	Number      uint64             `json:"number"`
@@ -97,6 +97,7 @@ type FormRequested struct {
 	Chain       []capabilities.ID  `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
 	Origin      *Origin            `json:"origin,omitempty"`     // of a form that was asked in a dialect
 	Route       *Route             `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
+	Steps       []CopyStep         `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
 }
 
 // Origin is the dialect in which a form was asked, with the data that the dialect needs beyond the form itself. It
@@ -162,11 +163,12 @@ type FormCancelled struct {
 // FormForwarded lets another agent answer a form. It is recorded at the home and at the forwarder. Via, if set, is the
 // grant by which the home can reach To.
 type FormForwarded struct {
-	Form capabilities.ID   `json:"form"`
-	By   capabilities.ID   `json:"by"`
-	To   capabilities.ID   `json:"to"`
-	Date capabilities.Time `json:"date"`
-	Via  capabilities.ID   `json:"via,omitzero"`
+	Form    capabilities.ID   `json:"form"`
+	By      capabilities.ID   `json:"by"`
+	To      capabilities.ID   `json:"to"`
+	Date    capabilities.Time `json:"date"`
+	Via     capabilities.ID   `json:"via,omitzero"`
+	Because ForwardCause      `json:"because,omitzero"`
 }
 
 // forwardedVia upcasts version 1, which had no Via.
@@ -200,10 +202,11 @@ type AnswerQueued struct {
 // ForwardQueued is a holder's forward of a form whose home is on another node, kept until the home has decided on it.
 // Via is the grant, made for that, by which the home can reach To.
 type ForwardQueued struct {
-	Form capabilities.ID   `json:"form"`
-	To   capabilities.ID   `json:"to"`
-	Via  capabilities.ID   `json:"via,omitzero"`
-	Date capabilities.Time `json:"date"`
+	Form    capabilities.ID   `json:"form"`
+	To      capabilities.ID   `json:"to"`
+	Via     capabilities.ID   `json:"via,omitzero"`
+	Date    capabilities.Time `json:"date"`
+	Because ForwardCause      `json:"because,omitzero"`
 }
 
 // FormAmended replaces the question of an open form. It is recorded at the form's home and in each copy. The question as

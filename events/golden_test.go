@@ -76,6 +76,14 @@ func goldenRoutedForm() *FormRequested {
 	return f
 }
 
+func goldenCopy() *FormRequested {
+	f := goldenForm()
+	f.Steps = []CopyStep{
+		{By: testID(4), Cause: Escalated, Date: goldenAt, After: 14_400_000}, {By: testID(5), Date: goldenAt + 1}, {By: testID(8), Cause: Absent, Date: goldenAt + 2, Until: goldenAt + 9},
+	}
+	return f
+}
+
 // samples returns the corpus in memory by the names of its files. A type has several samples if one cannot have all fields.
 func samples() map[string]Event {
 	title := "New title"
@@ -83,6 +91,7 @@ func samples() map[string]Event {
 		"FormRequested.v1": goldenForm(),
 		"FormRequested.v2": goldenFormOfDialect(),
 		"FormRequested.v3": goldenRoutedForm(),
+		"FormRequested.v4": goldenCopy(),
 		"VoteCast.v1": &VoteCast{
 			Form: testID(1), By: testID(5), Principal: testID(8), Revision: 2, Outcome: VoteDeclined, Digest: Hash{1, 31: 2}, Note: "not today", Date: goldenAt, Answer: testID(30),
 		},
@@ -97,6 +106,8 @@ func samples() map[string]Event {
 		},
 		"FormCancelled.v2":    &FormCancelled{Form: testID(1), Reason: Declined, By: testID(5), Note: "not today", Date: goldenAt, Answer: testID(30)},
 		"FormForwarded.v2":    &FormForwarded{Form: testID(1), By: testID(5), To: testID(8), Date: goldenAt, Via: testID(20)},
+		"FormForwarded.v3":    &FormForwarded{Form: testID(1), By: testID(5), To: testID(8), Date: goldenAt, Via: testID(20), Because: ForwardCause{Cause: Member}},
+		"FormForwarding.v2":   &ForwardQueued{Form: testID(1), To: testID(8), Via: testID(20), Date: goldenAt, Because: ForwardCause{Cause: Absent, Until: goldenAt + 9}},
 		"FormAnswering.v3":    &AnswerQueued{Form: testID(1), Values: goldenValue(), Date: goldenAt, Answer: testID(30), Revision: 2},
 		"FormAmended.v1":      goldenAmendment(),
 		"FormAnswering.v2":    &AnswerQueued{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt, Answer: testID(30)},

@@ -69,14 +69,32 @@ type FormReminded struct {
 	Date capabilities.Time `json:"date"`
 }
 
-// Cause is the reason why a form was routed to an agent.
+// Cause is the reason why a form was routed or forwarded to an agent.
 type Cause string
 
 // The causes.
 const (
 	Escalated   Cause = "escalated"   // a step of the form's route
 	Unreachable Cause = "unreachable" // such a step to an agent that the asker may not ask any more: it changes nothing
+	Absent      Cause = "away"        // the forwarder is away
+	Member      Cause = "member"      // the forwarder is a group, which forwards to its members
 )
+
+// ForwardCause is why a form was forwarded: Absent or Member, or by hand if it is zero. Until is the end of the absence.
+type ForwardCause struct {
+	Cause Cause             `json:"cause"`
+	Until capabilities.Time `json:"until,omitzero"`
+}
+
+// CopyStep is a step by which a copy of a form came to its agent. By is the forwarder, or for Escalated the agent that was
+// asked first. Until is as in ForwardCause. After is the delay of an escalation.
+type CopyStep struct {
+	By    capabilities.ID   `json:"by"`
+	Cause Cause             `json:"cause,omitempty"` // "" for by hand
+	Date  capabilities.Time `json:"date"`
+	Until capabilities.Time `json:"until,omitzero"`
+	After Delay             `json:"after,omitzero"`
+}
 
 // FormRouted adds an agent that may answer a form, at the form's home. Step is the number of the step of the form's route,
 // which begins at 1.
@@ -139,15 +157,17 @@ type MemberSet struct {
 	Date  capabilities.Time `json:"date"`
 }
 
-// DecodeMsgpack reads the event as an array. Snapshots of earlier versions of the program have it without a Route.
+// DecodeMsgpack reads the event as an array. Snapshots have it without Steps, or without a Route too.
 func (e *FormRequested) DecodeMsgpack(dec *msgpack.Decoder) error {
 	b, err := dec.DecodeRaw()
 	if err != nil {
 		return err
 	}
-	if len(b) > 3 && b[0] == msgpcode.Array16 && b[2] == formFields-1 {
-		if b, err = shorterForm(formFields - 1)(b); err != nil {
-			return err
+	for n := byte(formFields - 2); n < formFields; n++ {
+		if len(b) > 3 && b[0] == msgpcode.Array16 && b[2] == n {
+			if b, err = shorterForm(n)(b); err != nil {
+				return err
+			}
 		}
 	}
 	return msgpack.Unmarshal(b, (*plainForm)(e))
@@ -164,4 +184,84 @@ func appendRoute(b []byte, r *Route) []byte {
 		b = pack.AppendInt(pack.AppendArray(b, 4), int64(e.After))
 		return appendFacet(appendIDs(b, &e.To, &e.Via), e.Facet)
 	})
+}
+
+func appendStep(b []byte, s *CopyStep) []byte {
+	b = appendTexts(s.By.AppendMsgpack(pack.AppendArray(b, 5)), string(s.Cause))
+	return pack.AppendInt(s.Until.AppendMsgpack(s.Date.AppendMsgpack(b)), int64(s.After))
+}
+
+// IsZero reports whether a form was forwarded by hand.
+func (c ForwardCause) IsZero() bool { return c == ForwardCause{} }
+
+func (c ForwardCause) append(b []byte) []byte {
+	return c.Until.AppendMsgpack(appendTexts(pack.AppendArray(b, 2), string(c.Cause)))
+}
+
+// appendForwarded appends a forward. Earlier versions of the program can decode one by hand.
+func appendForwarded(b []byte, e *FormForwarded) []byte {
+	n := forwardedFields
+	if e.Because.IsZero() {
+		n--
+	}
+	b = appendIDs(pack.AppendArray(b, n), &e.Form, &e.By, &e.To)
+	if b = e.Via.AppendMsgpack(e.Date.AppendMsgpack(b)); n < forwardedFields {
+		return b
+	}
+	return e.Because.append(b)
+}
+
+// appendForwardQueued appends a queued forward. Earlier versions of the program can decode one by hand.
+func appendForwardQueued(b []byte, e *ForwardQueued) []byte {
+	n := forwardQueuedFields
+	if e.Because.IsZero() {
+		n--
+	}
+	b = appendIDs(pack.AppendArray(b, n), &e.Form, &e.To, &e.Via)
+	if b = e.Date.AppendMsgpack(b); n < forwardQueuedFields {
+		return b
+	}
+	return e.Because.append(b)
+}
+
+// The numbers of fields of FormForwarded and ForwardQueued.
+const (
+	forwardedFields     = 6
+	forwardQueuedFields = 5
+)
+
+// EncodeMsgpack writes the event as an array.
+func (e *FormForwarded) EncodeMsgpack(enc *msgpack.Encoder) error {
+	return write(enc, appendForwarded(nil, e))
+}
+
+// DecodeMsgpack reads the event as an array. Snapshots have one by hand without a cause.
+func (e *FormForwarded) DecodeMsgpack(dec *msgpack.Decoder) error {
+	type plain FormForwarded
+	return decodeLonger(dec, forwardedFields, (*plain)(e))
+}
+
+// EncodeMsgpack writes the event as an array.
+func (e *ForwardQueued) EncodeMsgpack(enc *msgpack.Encoder) error {
+	return write(enc, appendForwardQueued(nil, e))
+}
+
+// DecodeMsgpack reads the event as an array. Snapshots have one by hand without a cause.
+func (e *ForwardQueued) DecodeMsgpack(dec *msgpack.Decoder) error {
+	type plain ForwardQueued
+	return decodeLonger(dec, forwardQueuedFields, (*plain)(e))
+}
+
+// decodeLonger reads an array of a number of fields, or one that lacks the last.
+func decodeLonger(dec *msgpack.Decoder, fields byte, v any) error {
+	b, err := dec.DecodeRaw()
+	if err != nil {
+		return err
+	}
+	if len(b) > 0 && b[0] == msgpcode.FixedArrayLow|(fields-1) {
+		if b, err = lengthened(fields - 1)(b); err != nil {
+			return err
+		}
+	}
+	return msgpack.Unmarshal(b, v)
 }

@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -47,5 +50,57 @@ func TestAskersPageShowsPermission(t *testing.T) {
 		if _, _, body := h.get("/forms/"+p.Form.String()+"?as=fae", "text/html"); !strings.Contains(body, want) {
 			t.Errorf("asked of %q: the page lacks %q\n%s", to, want, body)
 		}
+	}
+}
+
+// tags are the tags of a page, and the space around them.
+var tags = regexp.MustCompile(`(<[^>]*>|\s)+`)
+
+// TestForwardedFormsSayWhy reads why forms were forwarded and escalated, as the agents at each end and between them see it.
+func TestForwardedFormsSayWhy(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	host, ctx := h.node.Host(), t.Context()
+	joe, ops, amy := h.guest("joe"), h.guest("ops"), h.guest("amy")
+	for to, what := range map[string]string{"fae": "@ops @amy", "ops": "@joe"} {
+		if _, err := host.Send(ctx, to, what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := capabilities.At(time.Date(2099, 1, 2, 15, 4, 0, 0, time.UTC))
+	if _, err := joe.SetAway(ctx, mailbox.SetAway{Until: until, Delegate: "HOST"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the group has its member", func() bool {
+		_, err := ops.SetMember(ctx, mailbox.SetMember{Agent: joe.ID().String(), In: true})
+		return err == nil
+	})
+	ask := func(to *actors.Agent, then ...mailbox.Escalation) string {
+		var form capabilities.ID
+		eventually.Holds(t, "the form is asked", func() bool {
+			asked, err := h.fae.Ask(ctx, actors.Ask{To: to.ID().String(), Description: "Deploy?", Fields: []events.Field{{Name: "ok"}}, Escalate: then, Key: to.ID().String()})
+			form = asked.Form
+			return err == nil
+		})
+		eventually.Holds(t, "the form comes to the host", func() bool {
+			_, err := host.Message(ctx, capabilities.FormID(form))
+			return err == nil
+		})
+		return "/forms/" + form.String()
+	}
+	forwarded, escalated := ask(ops), ask(amy, mailbox.Escalation{After: 1, To: "HOST"})
+	for _, c := range []struct{ path, want string }{
+		{forwarded, " Forwarded to joe as a member of ops Forwarded by joe , who is away until 2 Jan 2099"},
+		{forwarded + "?as=joe", " Forwarded to you as a member of …"},
+		{forwarded + "?as=joe", " Forwarded to HOST , because you are away until 2 Jan 2099"},
+		{forwarded + "?as=ops", " as a member: whoever answers first settles it"},
+		{forwarded + "?as=fae", " as a member of …"},
+		{forwarded + "?as=fae", " is away until 2 Jan 2099"},
+		{escalated, " Escalated from amy after 1ms "},
+	} {
+		eventually.Holds(t, c.path+" reads "+c.want, func() bool {
+			_, _, body := h.get(c.path, "text/html")
+			return strings.Contains(tags.ReplaceAllString(body, " "), c.want)
+		})
 	}
 }

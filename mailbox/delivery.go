@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -92,6 +93,10 @@ func (c RemoteDelivery) acceptForm(s *State, now capabilities.Time, ids IDs) ([]
 		}
 	}
 	e.Fields, e.Date = schema.Fields(), clampDate(e.Date, now)
+	e.Steps = slices.Clone(e.Steps)
+	for i := range e.Steps {
+		e.Steps[i].Date = clampDate(e.Steps[i].Date, now)
+	}
 	return c.enterForm(s, e, via, now, ids)
 }
 
@@ -188,6 +193,29 @@ func checkRoute(s *State, e *events.FormRequested) error {
 	handed := e.To != s.ID && len(e.Chain) > 0 && e.Chain[0] == e.To && e.Chain[len(e.Chain)-1] == e.Forwarder
 	if !direct && !handed {
 		return parley.Refuse(parley.NotPermitted, "the form was neither put to this agent nor handed on to it")
+	}
+	return checkSteps(e)
+}
+
+// checkSteps refuses a form whose steps are not those of its chain, after at most one escalation.
+func checkSteps(e *events.FormRequested) error {
+	steps := e.Steps
+	wrong := parley.Refuse(parley.InvalidArgument, "the form came by steps that cannot be")
+	if len(steps) > 0 && steps[0].Cause == events.Escalated {
+		if s := steps[0]; s.By.IsZero() || s.By == e.To || s.Until != 0 || s.After <= 0 || s.After > maxDelay {
+			return wrong
+		}
+		steps = steps[1:]
+	} else if len(steps) == 0 {
+		return nil
+	}
+	if len(steps) != len(e.Chain) {
+		return wrong
+	}
+	for i, s := range steps {
+		if s.By != e.Chain[i] || s.After != 0 || checkCause(events.ForwardCause{Cause: s.Cause, Until: s.Until}) != nil {
+			return wrong
+		}
 	}
 	return nil
 }
@@ -339,7 +367,7 @@ func Pack(c Command) []events.Event {
 		}
 		return []events.Event{e}
 	case ForwardForm:
-		return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via}}
+		return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Because: c.Because}}
 	}
 	return nil
 }
@@ -395,7 +423,7 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		return unpackVotes(evs, from, kind)
 	case *events.FormForwarded:
 		if kind == events.OutboxForward {
-			return RemoteForward{ForwardForm{Form: e.Form, By: e.By, To: e.To, Via: e.Via}}, e.By, true
+			return RemoteForward{ForwardForm{Form: e.Form, By: e.By, To: e.To, Via: e.Via, Because: e.Because}}, e.By, true
 		}
 		l := RemoteOutcome{RecordOutcome: RecordOutcome{Form: e.Form}, Home: from}
 		for _, h := range evs {

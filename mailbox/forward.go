@@ -33,13 +33,26 @@ func (l *StandIns) Away(now capabilities.Time) (events.AwaySet, bool) {
 // Members returns the members of the group, in the order in which they joined. The slice belongs to the state.
 func (l *StandIns) Members() []capabilities.ID { return l.members }
 
+// standIn is an agent to which a form is forwarded, and why.
+type standIn struct {
+	agent   capabilities.ID
+	because events.ForwardCause
+}
+
 // at returns the agents to which a form is forwarded that comes at a time.
-func (l *StandIns) at(now capabilities.Time) []capabilities.ID {
-	all := slices.Clone(l.members)
+func (l *StandIns) at(now capabilities.Time) []standIn {
+	var all []standIn
+	for _, id := range l.members {
+		all = append(all, memberIn(id))
+	}
 	if a, ok := l.Away(now); ok && now >= a.From && !a.Delegate.IsZero() {
-		all = append(all, a.Delegate)
+		all = append(all, standIn{a.Delegate, events.ForwardCause{Cause: events.Absent, Until: a.Until}})
 	}
 	return all
+}
+
+func memberIn(id capabilities.ID) standIn {
+	return standIn{id, events.ForwardCause{Cause: events.Member}}
 }
 
 func (l *StandIns) setAway(e *events.AwaySet) {
@@ -129,7 +142,7 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 			slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool { return h.To == ref.Target }) {
 			continue
 		}
-		forwarded, err := s.passOn(f.FormRequested, []capabilities.ID{ref.Target}, now, ids)
+		forwarded, err := s.passOn(f.FormRequested, []standIn{memberIn(ref.Target)}, now, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -158,18 +171,18 @@ func (s *State) standIn(to string, now capabilities.Time) (capabilities.Ref, err
 
 // passOn returns the events that forward a form to stand-ins. It leaves out those that had the form before, as in a loop,
 // and those that the agent cannot reach now. It fails with Absent.
-func (s *State) passOn(e *events.FormRequested, to []capabilities.ID, now capabilities.Time, ids IDs) (evs []events.Event, err error) {
+func (s *State) passOn(e *events.FormRequested, to []standIn, now capabilities.Time, ids IDs) (evs []events.Event, err error) {
 	if e.NoForward || e.From == s.ID {
 		return nil, nil
 	}
-	for _, id := range to {
-		if id == e.From || id == e.To || slices.Contains(e.Chain, id) {
+	for _, in := range to {
+		if in.agent == e.From || in.agent == e.To || slices.Contains(e.Chain, in.agent) {
 			continue
 		}
-		ref, err := s.standIn(id.String(), now)
+		ref, err := s.standIn(in.agent.String(), now)
 		if err == nil {
 			var forwarded []events.Event
-			if forwarded, err = s.forwardBy(ref, e.ID, e.From, now, ids); err == nil {
+			if forwarded, err = s.forwardBy(ref, e.ID, e.From, in.because, now, ids); err == nil {
 				evs = append(evs, forwarded...)
 			}
 		}
@@ -181,7 +194,7 @@ func (s *State) passOn(e *events.FormRequested, to []capabilities.ID, now capabi
 }
 
 // forwardBy returns the events that ask a form's home to let another agent answer it.
-func (s *State) forwardBy(ref capabilities.Ref, form, home capabilities.ID, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (s *State) forwardBy(ref capabilities.Ref, form, home capabilities.ID, because events.ForwardCause, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	called, err := s.Names.grantName(ref, "forward")
 	if err != nil {
 		return nil, err
@@ -192,7 +205,7 @@ func (s *State) forwardBy(ref capabilities.Ref, form, home capabilities.ID, now 
 	}
 	return []events.Event{
 		&events.CapabilityGranted{Grant: g},
-		&events.ForwardQueued{Form: form, To: ref.Target, Via: g.ID, Date: now},
+		&events.ForwardQueued{Form: form, To: ref.Target, Via: g.ID, Date: now, Because: because},
 	}, nil
 }
 
@@ -244,7 +257,7 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	if err := s.permit(ref, capabilities.UseGive, now); err != nil {
 		return nil, err
 	}
-	return s.forwardBy(ref, h.Form, home, now, ids)
+	return s.forwardBy(ref, h.Form, home, events.ForwardCause{}, now, ids)
 }
 
 // forwardFacet narrows a facet to asking one form.
@@ -258,6 +271,8 @@ type ForwardForm struct {
 	By   capabilities.ID
 	To   capabilities.ID
 	Via  capabilities.ID // the grant by which the home can reach To; zero if it needs none
+
+	Because events.ForwardCause
 }
 
 // MaxHolders bounds the agents that may answer one form.
@@ -288,6 +303,9 @@ func (s *State) DraftForward(form capabilities.FormRef, to string, now capabilit
 type RemoteForward struct{ ForwardForm }
 
 func (c RemoteForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := checkCause(c.Because); err != nil {
+		return nil, err
+	}
 	evs, err := c.ForwardForm.decide(s, now, ids)
 	if len(evs) > 0 && c.Via.Node != c.By.Node {
 		return nil, parley.Refuse(parley.NotPermitted, "the form is forwarded by a grant that its holder's node has not made")
@@ -319,7 +337,18 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	case len(f.Holders) >= MaxHolders:
 		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
 	}
-	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
+	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now, Because: c.Because}}, nil
+}
+
+// checkCause refuses the cause of a forward that no agent has.
+func checkCause(c events.ForwardCause) error {
+	switch {
+	case c.Cause == events.Absent && c.Until > 0:
+	case c.Cause == events.Member && c.Until == 0, c.IsZero():
+	default:
+		return parley.Refuse(parley.InvalidArgument, "a form is not forwarded for %s until %s", parley.Quoted(string(c.Cause), 40), c.Until)
+	}
+	return nil
 }
 
 // HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. If the home is on

@@ -245,7 +245,13 @@ func (p OutboxItem) ofGrant(s *State) (Command, error) {
 		if !s.isRemote(g.To) && s.isRemote(g.Target) { // nothing holds the copy back until the target knows of the new grant
 			via = s.Grants.presented(g.Parent, g.Target)
 		}
-		return ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: via}, nil
+		c := ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: via}
+		if m, err := s.Mail.form(g.Message); err == nil {
+			if i := m.Form.queuedForward(g.ID); i >= 0 {
+				c.Because = m.Form.QueuedForwards[i].Because
+			}
+		}
+		return c, nil
 	}
 	g.Name = "" // private to the giver
 	return MintCapability{Grant: g, Via: s.Grants.presented(g.Parent, g.Target)}, nil
@@ -279,22 +285,31 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 		}
 	}
 	at := to
+	var steps []events.CopyStep
 	for at != c.To && m.Form.routedTo(at) == nil {
 		i := slices.IndexFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.To == at })
 		if i < 0 {
 			break
 		}
-		at = m.Form.Forwarded[i].By
+		h := m.Form.Forwarded[i]
+		at = h.By
 		if c.Forwarder.IsZero() {
 			c.Forwarder = at
 		}
 		c.Chain = append([]capabilities.ID{at}, c.Chain...)
+		steps = append([]events.CopyStep{{By: at, Cause: h.Because.Cause, Date: h.Date, Until: h.Because.Until}}, steps...)
 	}
 	if r := m.Form.routedTo(at); r != nil { // it was put to that agent, by the route
+		if after := m.Form.delayOf(r); after > 0 {
+			steps = append([]events.CopyStep{{By: c.To, Cause: events.Escalated, Date: r.Date, After: after}}, steps...)
+		}
 		c.To = at
 		if at == to {
 			via = r.Via
 		}
+	}
+	if slices.ContainsFunc(steps, func(s events.CopyStep) bool { return s.Cause != "" }) { // earlier versions of the program take a chain alone
+		c.Steps = steps
 	}
 	c.Via = s.Grants.presented(via, to)
 	return AcceptDelivery{Form: &c}

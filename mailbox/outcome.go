@@ -119,7 +119,7 @@ func checkForwarded(s *State, h events.FormForwarded) error {
 	if own, ok := s.Grants.given.Get(h.Via); !ok || own.Target != h.To || own.Message != h.Form {
 		return parley.Refuse(parley.NotPermitted, "the news of form %s is of a forward that was not wanted", h.Form)
 	}
-	return nil
+	return checkCause(h.Because)
 }
 
 // checkAnswerGrants refuses an answer from another node with grants that the agent did not make. A grant is recorded

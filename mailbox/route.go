@@ -138,6 +138,14 @@ func (f *Form) routedTo(id capabilities.ID) *events.FormRouted {
 	return &f.Routed[i]
 }
 
+// delayOf returns the delay of a step of the form's route; 0 if the route has no such step.
+func (f *Form) delayOf(r *events.FormRouted) events.Delay {
+	if f.Route == nil || r.Step == 0 || int(r.Step) > len(f.Route.Escalate) {
+		return 0
+	}
+	return f.Route.Escalate[r.Step-1].After
+}
+
 // addRoute adds a step to the form, whether in the state or made again.
 func (f *Form) addRoute(e *events.FormRouted) {
 	f.Routed = append(f.Routed, *e)

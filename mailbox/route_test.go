@@ -2,6 +2,7 @@ package mailbox_test
 
 import (
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +171,106 @@ func TestReminderOfAnotherNodeIsChecked(t *testing.T) {
 		evs, err := v.States["host@B"].Decide(c2, v.Now, v.NewID)
 		if parley.CodeOf(err) != c.want || (len(evs) == 1) != c.news {
 			t.Errorf("%s: %v, %v", name, evs, err)
+		}
+	}
+}
+
+// TestCausesOfAnotherNodeAreChecked refuses copies and forwards with causes that no agent has, and news of such forwards.
+func TestCausesOfAnotherNodeAreChecked(t *testing.T) {
+	v := mailboxtest.New(t)
+	for _, name := range []string{"fae@A", "host@B", "bob@B"} {
+		v.Add(name)
+	}
+	v.NameAgents()
+	v.Introduce("fae@A", "host@B")
+	fae, host, bob := v.States["fae@A"].ID, v.States["host@B"].ID, v.States["bob@B"].ID
+	asked := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text})[0].(*events.FormRequested)
+	sent, err := v.States["fae@A"].CommandFor(v.States["fae@A"].Outbox.Items()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Deliver(false)
+	until := v.Now + 1000
+	for name, c := range map[string]struct {
+		because events.ForwardCause
+		want    parley.Code
+	}{
+		"by hand":                    {},
+		"away":                       {because: events.ForwardCause{Cause: events.Absent, Until: until}},
+		"a member":                   {because: events.ForwardCause{Cause: events.Member}},
+		"away for ever":              {because: events.ForwardCause{Cause: events.Absent}, want: parley.InvalidArgument},
+		"away until before all time": {because: events.ForwardCause{Cause: events.Absent, Until: -1}, want: parley.InvalidArgument},
+		"a member for a time":        {because: events.ForwardCause{Cause: events.Member, Until: until}, want: parley.InvalidArgument},
+		"by hand for a time":         {because: events.ForwardCause{Until: until}, want: parley.InvalidArgument},
+		"escalated":                  {because: events.ForwardCause{Cause: events.Escalated}, want: parley.InvalidArgument},
+		"of an unknown cause":        {because: events.ForwardCause{Cause: "\u202e"}, want: parley.InvalidArgument},
+	} {
+		forward := mailbox.ForwardForm{Form: asked.ID, By: host, To: bob, Via: capabilities.ID{ULID: v.NewID().ULID, Node: host.Node}, Because: c.because}
+		evs, err := v.States["fae@A"].Decide(mailbox.RemoteForward{ForwardForm: forward}, v.Now, v.NewID)
+		if parley.CodeOf(err) != c.want || (len(evs) == 1) != (err == nil) || err == nil && evs[0].(*events.FormForwarded).Because != c.because {
+			t.Errorf("a forward %s: %v, %v", name, evs, err)
+		}
+	}
+	queued := v.Must("host@B", mailbox.QueueForward{Form: capabilities.FormNumber(0), To: "bob"})[1].(*events.ForwardQueued)
+	for cause, want := range map[events.Cause]parley.Code{"": "", events.Member: "", "else": parley.InvalidArgument} {
+		f := events.FormForwarded{Form: asked.ID, By: host, To: bob, Via: queued.Via, Date: v.Now, Because: events.ForwardCause{Cause: cause}}
+		c := mailbox.RemoteOutcome{RecordOutcome: mailbox.RecordOutcome{Form: asked.ID, Forwarded: []events.FormForwarded{f}}, Home: fae}
+		if evs, err := v.States["host@B"].Decide(c, v.Now, v.NewID); parley.CodeOf(err) != want {
+			t.Errorf("news of a forward by %q: %v, %v", cause, evs, err)
+		}
+	}
+	escalated := events.CopyStep{By: fae, Cause: events.Escalated, Date: v.Now, After: 1}
+	away := events.CopyStep{By: bob, Cause: events.Absent, Date: 1 << 60, Until: until}
+	change := func(s events.CopyStep, f func(*events.CopyStep)) events.CopyStep {
+		f(&s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		steps  []events.CopyStep
+		direct bool
+		wrong  bool
+	}{
+		"none":                       {},
+		"none of a direct one":       {direct: true},
+		"away":                       {steps: []events.CopyStep{away}},
+		"escalated":                  {steps: []events.CopyStep{escalated}, direct: true},
+		"escalated, then forwarded":  {steps: []events.CopyStep{escalated, away}},
+		"escalated alone":            {steps: []events.CopyStep{escalated}, wrong: true},
+		"escalated last":             {steps: []events.CopyStep{away, escalated}, wrong: true},
+		"escalated twice":            {steps: []events.CopyStep{escalated, escalated}, wrong: true},
+		"forwarded to be put to":     {steps: []events.CopyStep{away}, direct: true, wrong: true},
+		"more than the chain":        {steps: []events.CopyStep{away, away}, wrong: true},
+		"by another":                 {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.By = fae })}, wrong: true},
+		"away for ever":              {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.Until = 0 })}, wrong: true},
+		"away after a delay":         {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.After = 1 })}, wrong: true},
+		"by an unknown cause":        {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.Cause = "else" })}, wrong: true},
+		"escalated at once":          {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.After = 0 })}, direct: true, wrong: true},
+		"escalated after ages":       {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.After = 1 << 50 })}, direct: true, wrong: true},
+		"escalated from nobody":      {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.By = capabilities.ID{} })}, direct: true, wrong: true},
+		"escalated from the same":    {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.By = host })}, direct: true, wrong: true},
+		"escalated for an absence":   {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.Until = until })}, direct: true, wrong: true},
+		"escalated, and again by no": {steps: []events.CopyStep{escalated, change(away, func(s *events.CopyStep) { s.By = host })}, wrong: true},
+	} {
+		e, before := *sent.(mailbox.AcceptDelivery).Form, slices.Clone(c.steps)
+		id := func() capabilities.ID { return capabilities.ID{ULID: v.NewID().ULID, Node: fae.Node} }
+		e.ID, e.Promise, e.Resolver, e.Steps = id(), id(), id(), c.steps
+		if !c.direct {
+			e.To, e.Forwarder, e.Chain = bob, bob, []capabilities.ID{bob}
+		}
+		evs, err := v.States["host@B"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Form: &e}}, v.Now, v.NewID)
+		if !slices.Equal(before, c.steps) {
+			t.Errorf("a copy %s: the delivery was changed", name)
+		}
+		if c.wrong != (parley.CodeOf(err) == parley.InvalidArgument) || !c.wrong && err != nil {
+			t.Errorf("a copy %s: %v, %v", name, evs, err)
+			continue
+		}
+		if err == nil {
+			for _, s := range evs[0].(*events.FormRequested).Steps {
+				if s.Date != v.Now {
+					t.Errorf("a copy %s: the step is of %d", name, s.Date)
+				}
+			}
 		}
 	}
 }

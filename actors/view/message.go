@@ -47,7 +47,8 @@ type Message struct {
 	Forwarder    capabilities.ID   `json:"forwarder,omitzero"` // who forwarded it to the agent
 	ForwardName  string            `json:"forwarderName,omitempty"`
 	Chain        []Party           `json:"chain,omitempty"` // who had it before the agent, first the one asked
-	ForwardedTo  []Party           `json:"forwardedTo,omitempty"`
+	Steps        []ForwardStep     `json:"steps,omitempty"` // how it came to the agent, in order; none if it was put to it
+	ForwardedTo  []Forwarded       `json:"forwardedTo,omitempty"`
 	Outcome      *Outcome          `json:"outcome,omitempty"`   // nil while it is open
 	DraftAt      capabilities.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
 	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
@@ -61,6 +62,29 @@ type Message struct {
 	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. Cause is escalated,
+// away if By was away until Until, or member if By is a group and To its member. By hand it is "", and in logs of earlier
+// versions of the program it always is.
+type ForwardStep struct {
+	By     capabilities.ID   `json:"by"` // the forwarder; of an escalation, the agent that was asked
+	ByName string            `json:"byName,omitempty"`
+	To     capabilities.ID   `json:"to,omitzero"` // zero for the agent itself
+	ToName string            `json:"toName,omitempty"`
+	Cause  events.Cause      `json:"cause,omitempty"`
+	At     capabilities.Time `json:"at,omitzero"`
+	Until  capabilities.Time `json:"until,omitzero"`
+	After  events.Delay      `json:"after,omitzero"` // of an escalation
+}
+
+// Forwarded is an agent to which a form was forwarded, and why, as in ForwardStep.
+type Forwarded struct {
+	Party
+	By     capabilities.ID   `json:"by,omitzero"` // the forwarder, if it is not the agent itself
+	ByName string            `json:"byName,omitempty"`
+	Cause  events.Cause      `json:"cause,omitempty"`
+	Until  capabilities.Time `json:"until,omitzero"`
 }
 
 // Amendment is the last change of a form's question by its asker.

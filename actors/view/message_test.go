@@ -48,3 +48,38 @@ func TestSameAsksAreOneGroup(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+func TestStepsInWords(t *testing.T) {
+	at := capabilities.Time(1_700_000_000_000)
+	id := capabilities.ID{ULID: [16]byte{1}}
+	name := func(_ capabilities.ID, name string) string { return name }
+	when := func(capabilities.Time) string { return "noon" }
+	for want, s := range map[string]view.ForwardStep{
+		"forwarded by bob":                         {ByName: "bob"},
+		"forwarded by bob (away until noon)":       {ByName: "bob", Cause: events.Absent, Until: at},
+		"forwarded to you as a member of ops":      {ByName: "ops", Cause: events.Member},
+		"forwarded to cy as a member of ops":       {ByName: "ops", Cause: events.Member, To: id, ToName: "cy"},
+		"escalated from bob after 4h":              {ByName: "bob", Cause: events.Escalated, After: 14_400_000},
+		"escalated from bob after 1h30m":           {ByName: "bob", Cause: events.Escalated, After: 5_400_000},
+		"escalated from bob after 10m":             {ByName: "bob", Cause: events.Escalated, After: 600_000},
+		"escalated from bob after 10s":             {ByName: "bob", Cause: events.Escalated, After: 10_000},
+		"escalated from bob after 100h0m1s":        {ByName: "bob", Cause: events.Escalated, After: 360_001_000},
+		"forwarded by one of a cause that is none": {ByName: "one of a cause that is none", Cause: "else"},
+	} {
+		if got := s.Words(name, when); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for want, f := range map[string]view.Forwarded{
+		"bob":                           {},
+		"bob (you are away until noon)": {Cause: events.Absent, Until: at},
+		"bob (cy is away until noon)":   {Cause: events.Absent, Until: at, By: id, ByName: "cy"},
+		"bob as a member":               {Cause: events.Member},
+		"bob as a member of ops":        {Cause: events.Member, By: id, ByName: "ops"},
+	} {
+		f.Name = "bob"
+		if got := f.Words(name, when); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

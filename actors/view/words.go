@@ -47,3 +47,50 @@ func ShortID(id capabilities.ID) string {
 	text, _, _ := strings.Cut(id.String(), "@")
 	return "…" + text[max(0, len(text)-8):]
 }
+
+// Words returns the step in words, as in "escalated from ops after 4h". Name returns an agent's name as it is shown, and when
+// a time.
+func (s ForwardStep) Words(name func(capabilities.ID, string) string, when func(capabilities.Time) string) string {
+	by := name(s.By, s.ByName)
+	switch s.Cause {
+	case events.Escalated:
+		return "escalated from " + by + " after " + ShortDelay(s.After)
+	case events.Absent:
+		return "forwarded by " + by + " (away until " + when(s.Until) + ")"
+	case events.Member:
+		to := "you"
+		if !s.To.IsZero() {
+			to = name(s.To, s.ToName)
+		}
+		return "forwarded to " + to + " as a member of " + by
+	}
+	return "forwarded by " + by
+}
+
+// Words returns whom the form was forwarded to in words, as in "bob (you are away until 18:00)".
+func (f Forwarded) Words(name func(capabilities.ID, string) string, when func(capabilities.Time) string) string {
+	to := name(f.ID, f.Name)
+	switch {
+	case f.Cause == events.Absent && f.By.IsZero():
+		return to + " (you are away until " + when(f.Until) + ")"
+	case f.Cause == events.Absent:
+		return to + " (" + name(f.By, f.ByName) + " is away until " + when(f.Until) + ")"
+	case f.Cause == events.Member && f.By.IsZero():
+		return to + " as a member"
+	case f.Cause == events.Member:
+		return to + " as a member of " + name(f.By, f.ByName)
+	}
+	return to
+}
+
+// ShortDelay returns a delay as a person writes it, as in "4h" or "1h30m".
+func ShortDelay(d events.Delay) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

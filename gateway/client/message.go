@@ -8,6 +8,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -39,28 +40,29 @@ type Message struct {
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
 
 	// of a form, request or approval
-	Title        string    `json:"title,omitempty"`
-	Description  string    `json:"description,omitempty"`
-	Fields       []Field   `json:"fields,omitempty"`
-	PromiseID    ID        `json:"promiseId,omitempty"`
-	ResolverID   ID        `json:"resolverId,omitempty"`
-	Deadline     time.Time `json:"deadline,omitzero"`
-	NoForward    bool      `json:"noForward,omitempty"`
-	Forwarder    ID        `json:"forwarder,omitempty"` // who forwarded it to the agent
-	ForwardName  string    `json:"forwarderName,omitempty"`
-	Chain        []Party   `json:"chain,omitempty"` // who had it before the agent, first the one asked
-	ForwardedTo  []Party   `json:"forwardedTo,omitempty"`
-	Outcome      *Outcome  `json:"outcome,omitempty"`   // nil while it is open
-	DraftAt      time.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
-	AnswerNeeded bool      `json:"answerNeeded"`        // it is open and this agent may answer it
-	Answering    bool      `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
-	Refused      string    `json:"refused,omitempty"`   // why the home refused the agent's answer
-	Digest       string    `json:"digest,omitempty"`    // of the call that an approval shows
-	Revision     uint64    `json:"revision,omitempty"`  // of the question, if it was amended; the form as it was asked is 1
+	Title        string      `json:"title,omitempty"`
+	Description  string      `json:"description,omitempty"`
+	Fields       []Field     `json:"fields,omitempty"`
+	PromiseID    ID          `json:"promiseId,omitempty"`
+	ResolverID   ID          `json:"resolverId,omitempty"`
+	Deadline     time.Time   `json:"deadline,omitzero"`
+	NoForward    bool        `json:"noForward,omitempty"`
+	Forwarder    ID          `json:"forwarder,omitempty"` // who forwarded it to the agent
+	ForwardName  string      `json:"forwarderName,omitempty"`
+	Chain        []Party     `json:"chain,omitempty"` // who had it before the agent, first the one asked
+	ForwardedTo  []Forwarded `json:"forwardedTo,omitempty"`
+	Outcome      *Outcome    `json:"outcome,omitempty"`   // nil while it is open
+	DraftAt      time.Time   `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
+	AnswerNeeded bool        `json:"answerNeeded"`        // it is open and this agent may answer it
+	Answering    bool        `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
+	Refused      string      `json:"refused,omitempty"`   // why the home refused the agent's answer
+	Digest       string      `json:"digest,omitempty"`    // of the call that an approval shows
+	Revision     uint64      `json:"revision,omitempty"`  // of the question, if it was amended; the form as it was asked is 1
 
-	Amendment *Amended `json:"amendment,omitempty"` // the last one, if the question was amended
-	Route     *Route   `json:"route,omitempty"`     // of a form that is reminded of or escalated
-	Votes     *Votes   `json:"votes,omitempty"`     // of a form that needs several answers
+	Amendment *Amended      `json:"amendment,omitempty"` // the last one, if the question was amended
+	Steps     []ForwardStep `json:"steps,omitempty"`     // how it came to the agent, in order; none if it was put to it
+	Route     *Route        `json:"route,omitempty"`     // of a form that is reminded of or escalated
+	Votes     *Votes        `json:"votes,omitempty"`     // of a form that needs several answers
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
 
@@ -89,6 +91,27 @@ type Step struct {
 	Name  string    `json:"toName,omitempty"`
 	At    time.Time `json:"at"`              // when it was made, or will be
 	Cause string    `json:"cause,omitempty"` // escalated or unreachable; "" if it is to come
+}
+
+// ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. By hand, its Cause is "".
+type ForwardStep struct {
+	By     ID           `json:"by"` // the forwarder; of an escalation, the agent that was asked
+	ByName string       `json:"byName,omitempty"`
+	To     ID           `json:"to,omitempty"` // "" for the agent itself
+	ToName string       `json:"toName,omitempty"`
+	Cause  string       `json:"cause,omitempty"` // escalated; away, if By was away until Until; or member, if To is one of the group By
+	At     time.Time    `json:"at,omitzero"`
+	Until  time.Time    `json:"until,omitzero"`
+	After  events.Delay `json:"after,omitzero"` // of an escalation
+}
+
+// Forwarded is an agent to which a form was forwarded, and why, as in ForwardStep.
+type Forwarded struct {
+	Party
+	By     ID        `json:"by,omitempty"` // the forwarder, if it is not the agent itself
+	ByName string    `json:"byName,omitempty"`
+	Cause  string    `json:"cause,omitempty"`
+	Until  time.Time `json:"until,omitzero"`
 }
 
 // Votes are the votes on a form that needs several. Have counts those that agree, with the answer that settled the form.

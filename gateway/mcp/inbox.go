@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -31,6 +32,7 @@ type entry struct {
 	Sent         bool              `json:"sent,omitempty"`
 	Date         capabilities.Time `json:"date"`
 	ReplyTo      *uint64           `json:"replyTo,omitempty"`
+	Came         []string          `json:"came,omitempty"` // how a form came to the agent, in order, if it was forwarded or escalated
 	Title        string            `json:"title,omitempty"`
 	Text         string            `json:"text,omitempty"`
 	Carries      values            `json:"carries,omitempty"` // references, by the @edge in the text
@@ -134,6 +136,7 @@ func entryOf(m *view.Message) entry {
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
 	}
+	e.Came = cameBy(m.Steps)
 	if m.Outcome != nil {
 		ended := endingOf(m.Outcome, m.MessageID.String())
 		e.Ended = &ended
@@ -153,6 +156,15 @@ func entryOf(m *view.Message) entry {
 		e.Fields = append(e.Fields, sanitized(f))
 	}
 	return e
+}
+
+// cameBy returns in words how a form came to the agent.
+func cameBy(steps []view.ForwardStep) (came []string) {
+	name := func(id capabilities.ID, name string) string { return cmp.Or(sanitize.Line(name), id.String()) }
+	for _, s := range steps {
+		came = append(came, s.Words(name, capabilities.Time.String))
+	}
+	return came
 }
 
 // sanitized returns the field with invisible characters escaped. Names and values of options stay, because answers use them.

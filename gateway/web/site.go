@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/sanitize"
@@ -44,7 +45,7 @@ func New(o Options) (*Site, error) {
 		return nil, err
 	}
 	funcs := template.FuncMap{
-		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": readable, "party": partyOf,
+		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": readable, "party": partyOf, "delay": view.ShortDelay,
 	}
 	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
 	if err != nil {

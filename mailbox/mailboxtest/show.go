@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox"
 )
 
@@ -39,6 +40,14 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 	if !f.Forwarder.IsZero() {
 		from += " forwarded by " + v.NameOf[f.Forwarder]
 	}
+	for i, s := range f.Steps {
+		from += []string{" by way of ", ", "}[min(i, 1)] + v.NameOf[s.By]
+		if s.After != 0 {
+			from += fmt.Sprintf(" (%s after %s)", s.Cause, s.After)
+			continue
+		}
+		from += because(v.Now, events.ForwardCause{Cause: s.Cause, Until: s.Until})
+	}
 	status := "open" + v.queued(f)
 	gone = v.routed(f) + amended(f) + v.votes(f) + gone
 	if a := f.Answered; a != nil {
@@ -58,9 +67,20 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		}
 	}
 	for _, h := range f.Forwarded {
-		from += ", forwarded to " + v.NameOf[h.To]
+		from += ", forwarded to " + v.NameOf[h.To] + because(v.Now, h.Because)
 	}
 	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
+}
+
+// because returns why a form was forwarded; "" for by hand.
+func because(now capabilities.Time, c events.ForwardCause) string {
+	switch {
+	case c.Cause == "":
+		return ""
+	case c.Until != 0:
+		return fmt.Sprintf(" (%s for %s)", c.Cause, events.Delay(c.Until-now))
+	}
+	return fmt.Sprintf(" (%s)", c.Cause)
 }
 
 // shorten removes the IDs of grants from references.

@@ -45,17 +45,29 @@ func subject(e view.Message, s terminal.Screen) string {
 	default:
 		b.WriteString(Party(e.FromName, e.From) + " " + verb(e, ""))
 	}
-	if !e.Forwarder.IsZero() {
-		b.WriteString(" forwarded by " + Party(e.ForwardName, e.Forwarder))
-	}
-	if len(e.ForwardedTo) > 0 {
-		to := make([]string, len(e.ForwardedTo))
-		for i, f := range e.ForwardedTo {
-			to[i] = Party(f.Name, f.ID)
-		}
-		b.WriteString(" forwarded to " + strings.Join(to, ", "))
-	}
+	b.WriteString(passed(e, s))
 	return b.String()
+}
+
+// passed returns how a form came to the agent, and to whom it was forwarded.
+func passed(e view.Message, s terminal.Screen) string {
+	party := func(id capabilities.ID, name string) string { return Party(name, id) }
+	when := func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) }
+	var came, to []string
+	for _, step := range e.Steps {
+		came = append(came, step.Words(party, when))
+	}
+	for _, f := range e.ForwardedTo {
+		to = append(to, f.Words(party, when))
+	}
+	text := ""
+	if len(came) > 0 {
+		text += " " + strings.Join(came, ", ")
+	}
+	if len(to) > 0 {
+		text += " forwarded to " + strings.Join(to, ", ")
+	}
+	return text
 }
 
 // archived returns what is known of a message whose content is in a segment of the archive that is elsewhere.

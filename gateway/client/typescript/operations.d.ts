@@ -895,7 +895,7 @@ export interface Envelope {
   draftAt?: string;
   edges?: Record<string, unknown>;
   fields?: Array<Field>;
-  forwardedTo?: Array<Party>;
+  forwardedTo?: Array<Forwarded>;
   /** An ID: {ULID}@{node}. */
   forwarder?: string;
   forwarderName?: string;
@@ -923,6 +923,7 @@ export interface Envelope {
   sent: boolean;
   /** A time in UTC, with milliseconds. */
   snoozedUntil?: string;
+  steps?: Array<ForwardStep>;
   text?: string;
   title?: string;
   /** An ID: {ULID}@{node}. */
@@ -942,6 +943,33 @@ export interface Finish {
   error?: string;
   final: Snapshot;
   status: string;
+}
+
+export interface ForwardStep {
+  after?: string;
+  /** A time in UTC, with milliseconds. */
+  at?: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  cause?: string;
+  /** An ID: {ULID}@{node}. */
+  to?: string;
+  toName?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
+export interface Forwarded {
+  /** An ID: {ULID}@{node}. */
+  by?: string;
+  byName?: string;
+  cause?: string;
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  name?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
 }
 
 export interface Granted {

@@ -994,7 +994,7 @@ class Envelope(_Envelope, total=False):
     draftAt: str  # A time in UTC, with milliseconds.
     edges: Dict[str, Any]
     fields: List[Field]
-    forwardedTo: List[Party]
+    forwardedTo: List[Forwarded]
     forwarder: str  # An ID: {ULID}@{node}.
     forwarderName: str
     fromName: str
@@ -1010,6 +1010,7 @@ class Envelope(_Envelope, total=False):
     revision: int
     route: Route
     snoozedUntil: str  # A time in UTC, with milliseconds.
+    steps: List[ForwardStep]
     text: str
     title: str
     toName: str
@@ -1029,6 +1030,32 @@ class _Finish(TypedDict):
 
 class Finish(_Finish, total=False):
     error: str
+
+
+class _ForwardStep(TypedDict):
+    by: str  # An ID: {ULID}@{node}.
+
+
+class ForwardStep(_ForwardStep, total=False):
+    after: str
+    at: str  # A time in UTC, with milliseconds.
+    byName: str
+    cause: str
+    to: str  # An ID: {ULID}@{node}.
+    toName: str
+    until: str  # A time in UTC, with milliseconds.
+
+
+class _Forwarded(TypedDict):
+    id: str  # An ID: {ULID}@{node}.
+
+
+class Forwarded(_Forwarded, total=False):
+    by: str  # An ID: {ULID}@{node}.
+    byName: str
+    cause: str
+    name: str
+    until: str  # A time in UTC, with milliseconds.
 
 
 class _Granted(TypedDict):
