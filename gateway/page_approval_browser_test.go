@@ -241,6 +241,49 @@ func TestNewApprovalIsToldByToast(t *testing.T) {
 	}
 }
 
+// TestRuleButtonsAreHiddenWhereSeveralDecide compares the buttons of an approval that one decides with those of one that needs
+// two. A decision of several makes no rule and allows no other input, so nothing on the page may offer that.
+func TestRuleButtonsAreHiddenWhereSeveralDecide(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	approve := func(command string, need uint32) view.Permission {
+		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: fmt.Sprintf(`{"command":%q}`, command), Folder: "/srv/shop", Editable: true, Need: need})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	several := approve("git push origin next", 2) // it is drawn as it comes
+	b.reads(asking(several)+" .heading", "fae wants to run git push origin next")
+	one := approve("git push origin main", 1)
+	for _, c := range []struct {
+		approval        view.Permission
+		buttons, others string
+		commands        string
+	}{
+		{several, "once,deny", "why", "Allow once,Deny,Deny with a reason"},
+		{one, "once,always,deny,never", "edit,rules,why", "Allow once,Always allow,Deny,Never allow,Deny with a reason,Edit the input"},
+	} {
+		in := asking(c.approval) + " form.ask "
+		b.open("/forms/" + c.approval.Form.String())
+		b.live()
+		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.value).join() === %q`, in+"button.choice:not(.edit *)", c.buttons))
+		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.className.replace('act ', '')).sort().join() === %q`, in+".others > details", c.others))
+		b.press("k", chromedp.ModifierCtrl)
+		b.until(`document.activeElement.matches('.palette input')`)
+		b.until(fmt.Sprintf(`[...document.querySelectorAll('.palette li')].map((e) => e.firstElementChild.textContent).filter((t) => /^(Allow|Always|Deny|Never|Edit)/.test(t)).join() === %q`, c.commands))
+	}
+	b.open("/forms/" + several.Form.String())
+	b.live()
+	b.click(asking(several) + " button[value=once]")
+	b.reads(asking(several)+" .votes", "1 of 2 answered")
+	b.until(fmt.Sprintf(`!document.querySelector(%q)`, asking(several)+" button.choice"))
+	b.checkNoFaults()
+}
+
 // holds waits until the text of an element contains words, be it folded or not.
 func (b *tab) holds(selector, words string) {
 	b.t.Helper()
