@@ -62,6 +62,7 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 		Queued: s.Runs.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
 		Version: s.Version, Host: p.Host, Maker: p.By,
 	}
+	status.AwayFrom, status.AwayUntil = s.StandIns.Absence()
 	if status.Labels == nil {
 		status.Labels = map[string]string{}
 	}
@@ -88,8 +89,9 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 	return status
 }
 
-// markHeld returns a status with the mark whether the node holds the agent's program.
-func markHeld(n *Node, s view.AgentStatus) view.AgentStatus {
+// present returns a status as it is now, with the mark whether the node holds the agent's program.
+func present(n *Node, s view.AgentStatus) view.AgentStatus {
+	s = s.At(n.now())
 	s.Held = s.Runtime != "" && n.supervisor.isHeld()
 	return s
 }
@@ -104,13 +106,15 @@ func (a *Agent) atRest() (persistence.Mailbox, bool) {
 
 // Status returns the durable status of the agent.
 func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
-	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) { return statusOf(s), nil })
+	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) (view.AgentStatus, error) {
+		return statusOf(s).At(now), nil
+	})
 }
 
 // Seen returns the status of another agent as this one may see it.
 func (as Agents) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
 	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.Names.Of(s.ID) })
-	return markHeld(as.agent.node, s).For(as.agent.id, name), err
+	return present(as.agent.node, s).For(as.agent.id, name), err
 }
 
 // MayLookInto refuses with NOT_PERMITTED unless the agent is the other one, its host or its maker.

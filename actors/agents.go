@@ -105,7 +105,7 @@ func (as Agents) Page(ctx context.Context, f view.AgentFilter, after string, lim
 		}
 	}
 	for i, s := range list {
-		list[i] = markHeld(as.agent.node, s).For(as.agent.id, seen.names[s.ID])
+		list[i] = present(as.agent.node, s).For(as.agent.id, seen.names[s.ID])
 	}
 	return list, nil
 }
@@ -187,7 +187,7 @@ func (w *AgentWatch) Next(ctx context.Context) ([]view.AgentChange, error) {
 		if !picked {
 			delete(w.told, s.ID)
 		}
-		changes = append(changes, view.AgentChange{Status: markHeld(n, s).For(w.as.agent.id, seen.names[s.ID]), Gone: !picked})
+		changes = append(changes, view.AgentChange{Status: present(n, s).For(w.as.agent.id, seen.names[s.ID]), Gone: !picked})
 	}
 	return changes, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/actors/view"
 	"parley/capabilities"
@@ -47,6 +48,25 @@ type noteMore struct {
 	User         string
 	Wrap         []string
 	Policy       string
+	AwayFrom     capabilities.Time
+	AwayUntil    capabilities.Time
+}
+
+// earlierMore is the number of fields of noteMore in the notes of earlier versions of the program, which have no absence.
+const earlierMore = 12
+
+// DecodeMsgpack reads the part of a note, also of an earlier version of the program.
+func (m *noteMore) DecodeMsgpack(dec *msgpack.Decoder) error {
+	b, err := dec.DecodeRaw()
+	if err != nil {
+		return err
+	}
+	if len(b) > 0 && b[0] == msgpcode.FixedArrayLow|earlierMore {
+		b = append(bytes.Clone(b), msgpcode.Nil, msgpcode.Nil)
+		b[0] += 2
+	}
+	type plain noteMore
+	return msgpack.Unmarshal(b, (*plain)(m))
 }
 
 // noteOfState encodes the note of a mailbox of a node with a host.
@@ -72,7 +92,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) s
 	if alone && s.ID == host {
 		flags |= noteAlone
 	}
-	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != ""
+	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0
 	switch events.AgentKind(s.Kind) {
 	case events.Host:
 		flags |= noteIsHost
@@ -123,6 +143,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) s
 func appendMore(b []byte, s view.AgentStatus, flags byte) string {
 	more := noteMore{
 		Error: s.Error, Pending: s.Pending, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
+		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil,
 	}
 	if k := events.AgentKind(s.Kind); k != events.Host && k != events.Guest {
 		more.Kind = s.Kind
@@ -215,6 +236,7 @@ func (m *noteMore) fill(s *view.AgentStatus, r noteReader) {
 		s.Pending = m.Pending
 	}
 	s.Error, s.Queued, s.Cut, s.Runtime, s.User, s.Wrap, s.Policy = m.Error, m.Queued, m.Cut, m.Runtime, m.User, m.Wrap, m.Policy
+	s.AwayFrom, s.AwayUntil = m.AwayFrom, m.AwayUntil
 }
 
 // waitingByNote returns the number of forms that wait for an agent, and false if it is unknown.

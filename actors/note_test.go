@@ -1,10 +1,14 @@
 package actors
 
 import (
+	"bytes"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/oklog/ulid/v2"
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/actors/view"
 	"parley/capabilities"
@@ -26,6 +30,7 @@ func TestNoteHasTheStatus(t *testing.T) {
 			Pending: []view.PendingPermission{{Form: id(8), Number: 4, Tool: "Bash", Input: "{}", Asked: 7}},
 			Cut:     []view.CutMessage{{Message: id(7), Number: 1, Text: "text", At: 3}},
 			Queued:  2, Runtime: "exec", User: "fae", Wrap: []string{"nice"}, Policy: "never", Title: "ü"},
+		{ID: id(6), Node: node, Kind: "guest", Status: "idle", Labels: map[string]string{}, Pending: none, Host: host, AwayFrom: 5, AwayUntil: 1 << 41},
 		{ID: id(5), Node: node, Kind: "other", Status: "running", Labels: map[string]string{}, Pending: none, Host: id(5)},
 	} {
 		note := noteOf(want, host, 300, true)
@@ -51,5 +56,35 @@ func TestNoteHasTheStatus(t *testing.T) {
 			}
 		}
 		t.Logf("%d bytes", len(note))
+	}
+}
+
+// TestNoteOfEarlierVersionIsRead reads a note that has no absence.
+func TestNoteOfEarlierVersionIsRead(t *testing.T) {
+	id := capabilities.ID{ULID: ulid.ULID{15: 1}, Node: capabilities.NodeOf([32]byte{31: 1})}
+	want := view.AgentStatus{ID: id, Node: id.Node, Kind: "guest", Status: "idle", Labels: map[string]string{}, Pending: []view.PendingPermission{}, Host: id, Policy: "never"}
+	note := noteOf(want, id, 0, false)
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.UseArrayEncodedStructs(true)
+	more := struct {
+		Kind, Status string
+		Host, Maker  capabilities.ID
+		Error        string
+		Pending      []view.PendingPermission
+		Queued       int
+		Cut          []view.CutMessage
+		Runtime      string
+		User         string
+		Wrap         []string
+		Policy       string
+	}{Pending: want.Pending, Policy: "never"}
+	if err := enc.Encode(more); err != nil {
+		t.Fatal(err)
+	}
+	head := note[:strings.LastIndexByte(note, msgpcode.FixedArrayLow|14)]
+	got, err := statusByNote(id, id, persistence.Mailbox{Note: head + buf.String()})
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }

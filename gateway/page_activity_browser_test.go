@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -17,6 +18,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // gatedProgram is an agent that runs a shell script for each message. The script waits where it reads a line of "gate1", "gate2" or "gate3".
@@ -167,5 +169,41 @@ func TestAgentActivityIsAccessible(t *testing.T) {
 			}
 			b.until(`document.documentElement.scrollWidth <= innerWidth`)
 		}
+	}
+}
+
+// TestAbsenceIsSetOnThePage sets an absence on the reader's own page and ends it, and reads in the left pane that agents are
+// away.
+func TestAbsenceIsSetOnThePage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	joe := h.guest("joe")
+	b := h.openBrowser()
+	b.open("/agents/SELF")
+	b.live()
+	b.click("#agent .absence summary")
+	b.choose("#agent .absence select", "72h")
+	b.fill("#agent .absence input", "nobody")
+	b.click("#agent button[name=away]")
+	b.reads("#agent > .failure", `unknown recipient "nobody"`)
+	b.set("#agent .absence input", "joe")
+	b.click("#agent button[name=away]")
+	b.reads("#agent .absence", "You are away until ")
+	b.reads("#agent .absence", "forms go to joe")
+	b.reads("#left-agents .own-absence", "You are away until ")
+	now, err := h.node.Host().StandIns(t.Context())
+	if err != nil || now.Away == nil || now.Away.To == nil || now.Away.To.ID != joe.ID() || now.Away.Until.Std().Sub(now.Away.From.Std()).Round(time.Hour) != 72*time.Hour {
+		t.Fatalf("%+v, %v", now.Away, err)
+	}
+	if _, err := joe.SetAway(t.Context(), mailbox.SetAway{Until: now.Away.Until}); err != nil {
+		t.Fatal(err)
+	}
+	b.reads(fmt.Sprintf("#left-agents a[data-part=%q] .state", joe.ID().String()), "away")
+	b.click("#agent button[name=back]")
+	b.reads("#agent .absence summary", "Away…")
+	b.until(`!document.querySelector('#left-agents .own-absence')`)
+	b.checkNoFaults()
+	if now, err := h.node.Host().StandIns(t.Context()); err != nil || now.Away != nil {
+		t.Errorf("%+v, %v", now.Away, err)
 	}
 }

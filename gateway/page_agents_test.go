@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // listed returns the names of the agents on a page, and the address of the next.
@@ -85,6 +87,55 @@ func TestAgentListShowsStatus(t *testing.T) {
 	}
 	if _, _, body := h.get("/agents/fae", "text/html"); !strings.Contains(body, "2 asked and open") || !strings.Contains(body, "Configure the project") {
 		t.Errorf("its page: %s", body)
+	}
+}
+
+// TestAbsenceNeedsNoScript sets and ends absences by plain forms, and reads them where agents are listed.
+func TestAbsenceNeedsNoScript(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.guest("joe")
+	for _, c := range []struct {
+		path   string
+		values url.Values
+		status int
+		want   map[string]string
+	}{
+		{"/agents/SELF", url.Values{"away": {"1"}, "for": {"72h"}, "delegate": {"joe"}}, 303, map[string]string{"/agents/SELF": " You are away until ", "/agents": " You are away until "}},
+		{"/agents/SELF", url.Values{"away": {"1"}, "for": {"72h"}, "delegate": {"nobody"}}, 404, map[string]string{"/agents/SELF": ": forms go to joe "}},
+		{"/agents/SELF", url.Values{"away": {"1"}, "for": {"-1h"}}, 400, map[string]string{"/agents/SELF": ": forms go to joe "}},
+		{"/agents/SELF", url.Values{"away": {"1"}, "for": {"99999999h"}}, 400, nil},
+		{"/agents/joe", url.Values{"away": {"1"}, "for": {"4h"}}, 303, map[string]string{"/agents/joe": " Away until ", "/agents": " joe idle · away ", "/agents/SELF": ": forms go to joe "}},
+		{"/agents/joe", url.Values{"back": {"1"}}, 303, map[string]string{"/agents/joe": " Away… "}},
+		{"/agents/SELF", url.Values{"back": {"1"}}, 303, map[string]string{"/agents/SELF": " Away… "}},
+	} {
+		if status, _, body := h.postForm(c.path, c.values); status != c.status {
+			t.Errorf("%s %v: %d %s", c.path, c.values, status, body)
+		}
+		for path, want := range c.want {
+			if _, _, body := h.get(path, "text/html"); !strings.Contains(tags.ReplaceAllString(body, " "), want) {
+				t.Errorf("after %v, %s lacks %q:\n%s", c.values, path, want, tags.ReplaceAllString(body, " "))
+			}
+		}
+	}
+	if _, _, body := h.get("/agents", "text/html"); strings.Contains(strings.ToLower(tags.ReplaceAllString(body, " ")), " away ") {
+		t.Errorf("somebody is away: %s", body)
+	}
+	far := capabilities.At(time.Date(2099, 1, 2, 15, 4, 0, 0, time.UTC))
+	if _, err := h.fae.SetAway(t.Context(), mailbox.SetAway{From: far.Add(-time.Hour), Until: far}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, body := h.get("/agents/fae", "text/html")
+	if text := tags.ReplaceAllString(body, " "); !strings.Contains(text, " Away from 2 Jan 2099, 14:04 UTC until 2 Jan 2099, 15:04 UTC ") || strings.Contains(text, "fae idle · away") {
+		t.Errorf("an absence that is to come: %s", text)
+	}
+	reader := makeToken(t, h.node.Host(), "read")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/agents/fae", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, body := h.send(r, reader); !strings.Contains(body, "Away from") || strings.Contains(body, `name="back"`) {
+		t.Errorf("without the scope to answer: %s", body)
 	}
 }
 

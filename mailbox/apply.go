@@ -117,6 +117,7 @@ func (s *State) Apply(r events.Recorded) error {
 		f.profileChanged()
 		s.Runs.program = *e
 	case *events.AwaySet:
+		f.shownChanged()
 		s.StandIns.setAway(e)
 	case *events.MemberSet:
 		s.StandIns.setMember(e)

@@ -30,6 +30,14 @@ func (l *StandIns) Away(now capabilities.Time) (events.AwaySet, bool) {
 	return *l.away, true
 }
 
+// Absence returns the last absence that the agent has not ended: its beginning and its end. Both are 0 if there is none.
+func (l *StandIns) Absence() (from, until capabilities.Time) {
+	if l.away == nil {
+		return 0, 0
+	}
+	return l.away.From, l.away.Until
+}
+
 // Members returns the members of the group, in the order in which they joined. The slice belongs to the state.
 func (l *StandIns) Members() []capabilities.ID { return l.members }
 

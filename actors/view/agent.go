@@ -29,10 +29,22 @@ type AgentStatus struct {
 	Updated capabilities.Time   `json:"updatedAt"`
 	Node    capabilities.NodeID `json:"node"`
 
-	// The version of the mailbox at that time, and the agent's host and maker. They are not part of the JSON.
-	Version uint64          `json:"-"`
-	Host    capabilities.ID `json:"-"`
-	Maker   capabilities.ID `json:"-"`
+	AwayUntil capabilities.Time `json:"awayUntil,omitzero"` // while it is away: the end of that
+
+	// The version of the mailbox at that time, the agent's host and maker, and the beginning of its absence. They are not
+	// part of the JSON.
+	Version  uint64            `json:"-"`
+	Host     capabilities.ID   `json:"-"`
+	Maker    capabilities.ID   `json:"-"`
+	AwayFrom capabilities.Time `json:"-"`
+}
+
+// At returns the status at a time. Its absence is left out if that is over or yet to come.
+func (s AgentStatus) At(now capabilities.Time) AgentStatus {
+	if now < s.AwayFrom || now >= s.AwayUntil {
+		s.AwayUntil = 0
+	}
+	return s
 }
 
 // statusClosed is the status of an archived agent.

@@ -156,7 +156,7 @@ func labelText(labels map[string]string) string {
 	return strings.Join(words, ",")
 }
 
-// waitingText returns what an agent waits for, and the number of messages that wait for it.
+// waitingText returns what an agent waits for, the number of messages that wait for it, and whether it is away.
 func waitingText(a view.AgentStatus) string {
 	var words []string
 	for _, n := range []struct {
@@ -169,6 +169,9 @@ func waitingText(a view.AgentStatus) string {
 	}
 	if a.Held && a.Queued > 0 {
 		words = append(words, "programs are held")
+	}
+	if a.AwayUntil != 0 {
+		words = append(words, "away")
 	}
 	return strings.Join(words, ", ")
 }
@@ -217,6 +220,9 @@ func agentText(a view.AgentStatus) string {
 	line("title", a.Title)
 	line("status", a.Status)
 	line("error", a.Error)
+	if a.AwayUntil != 0 {
+		line("away", "until "+a.AwayUntil.String())
+	}
 	line("labels", labelText(a.Labels))
 	line("runtime", a.Runtime)
 	line("user", a.User)

@@ -50,6 +50,7 @@ type Agent struct {
 	Policy             string              `json:"policy,omitempty"`  // "" is AskOnMiss
 	CreatedAt          time.Time           `json:"createdAt"`
 	UpdatedAt          time.Time           `json:"updatedAt"`
+	AwayUntil          time.Time           `json:"awayUntil,omitzero"` // while it is away: the end of that
 	Node               string              `json:"node"`
 }
 

@@ -35,6 +35,9 @@ type agentPage struct {
 	MayEnd bool   // the session may end rules too: the reader is the node's host
 	MayAsk bool   // the session may send messages and stop runs
 
+	MayAnswer bool       // the session may set an absence
+	Absence   *view.Away // present or to come; nil for none
+
 	Activity activity
 	Rules    []view.Rule    // oldest first
 	Names    []namedValue   // sorted
@@ -184,7 +187,7 @@ func (p *page) ofAgent() error {
 		return err
 	}
 	may := func(s api.Scope) bool { return p.principal.May(pageOperation(s)) == nil }
-	d := agentPage{Name: name, ID: agent.ID(), Tab: p.r.URL.Query().Get("tab"), Key: rand.Text(), MayAct: may(api.ScopeAdmin), MayAsk: may(api.ScopeAsk)}
+	d := agentPage{Name: name, ID: agent.ID(), Tab: p.r.URL.Query().Get("tab"), Key: rand.Text(), MayAct: may(api.ScopeAdmin), MayAsk: may(api.ScopeAsk), MayAnswer: may(api.ScopeAnswer)}
 	d.MayEnd = d.MayAct && p.principal.IsHost()
 	if d.Tab == "" {
 		d.Tab = activityTab
@@ -236,6 +239,12 @@ func (p *page) actOn(d *agentPage) error {
 			return err
 		}
 		name, request = "limit_rule", limit
+	case sent.Has("away"), sent.Has("back"):
+		away, err := absenceOf(as, sent)
+		if err != nil {
+			return err
+		}
+		name, request = "set_away", away
 	case sent.Has("revoke"):
 		name, request = "revoke", api.RevokeRequest{Acting: as, Grant: sent.Get("revoke")}
 	case sent.Has("remove"):
@@ -275,6 +284,9 @@ func limitOf(agent string, sent url.Values) (r api.LimitRuleRequest, err error) 
 func (p *page) fill(d *agentPage, agent api.Agent) (err error) {
 	ctx := p.ctx()
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
+		return err
+	}
+	if d.Absence, err = absenceNow(p, api.Acting{As: d.Name}); err != nil {
 		return err
 	}
 	before := p.r.URL.Query().Get("before")

@@ -3,8 +3,10 @@ package web
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
 )
 
@@ -14,7 +16,8 @@ type leftPane struct {
 	More   bool   // there are agents that it does not name
 	Text   string // that the list is searched for
 	Counts view.MessageCounts
-	Owner  bool // the reader may see the devices that are told
+	Away   capabilities.Time // the end of the reader's absence; 0 if it is not away
+	Owner  bool              // the reader may see the devices that are told
 }
 
 // leftAgent is an agent as the left pane shows it.
@@ -24,6 +27,7 @@ type leftAgent struct {
 	State   string // running, waiting for you, waiting, idle, error, ...
 	Count   int    // open forms that it asked
 	Current bool   // the page is about it
+	Away    bool   // it is away
 }
 
 // Bounds of the left pane.
@@ -40,6 +44,12 @@ func (p *page) left() (*leftPane, error) {
 		return nil, err
 	}
 	pane.Counts, _ = counts.(view.MessageCounts)
+	switch away, err := absenceNow(p, api.Acting{}); {
+	case err != nil:
+		return nil, err
+	case away != nil && time.Now().After(away.From.Std()):
+		pane.Away = away.Until
+	}
 	if !p.principal.IsHost() {
 		return pane, nil // another agent may not see the pages of those it holds
 	}
@@ -72,7 +82,7 @@ func (p *page) left() (*leftPane, error) {
 			pane.More = true
 			break
 		}
-		a := leftAgent{party: partyOf(s.ID, s.Name), Path: AgentPath(s.Name), State: s.Status, Count: s.Asks}
+		a := leftAgent{party: partyOf(s.ID, s.Name), Path: AgentPath(s.Name), State: s.Status, Count: s.Asks, Away: s.AwayUntil != 0}
 		if len(s.Pending) > 0 {
 			a.State = "waiting for you"
 		}

@@ -1191,6 +1191,8 @@ export interface Sent {
 
 export interface Snapshot {
   /** A time in UTC, with milliseconds. */
+  awayUntil?: string;
+  /** A time in UTC, with milliseconds. */
   createdAt: string;
   error?: string;
   held?: boolean;

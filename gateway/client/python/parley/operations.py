@@ -1291,6 +1291,7 @@ class _Snapshot(TypedDict):
 
 
 class Snapshot(_Snapshot, total=False):
+    awayUntil: str  # A time in UTC, with milliseconds.
     error: str
     held: bool
     interrupted: List[CutMessage]

@@ -11,9 +11,12 @@ const calls = {
   revoke: (agent, grant) => ['revoke', { as: agent, grant }],
   remove: (agent, name) => ['remove_name', { as: agent, name }],
   end: (agent, rule) => ['remove_rule', { agent, rule }],
-  limit: (agent, rule, hours) => ['limit_rule', { agent, rule, until: new Date(Date.now() + parseInt(hours, 10) * 3_600_000).toISOString() }],
+  limit: (agent, rule, panel) => ['limit_rule', { agent, rule, until: after(panel) }],
+  away: (agent, _, panel) => ['set_away', { as: agent, until: after(panel), to: panel.querySelector('input').value.trim() }],
+  back: (agent) => ['set_away', { as: agent }],
 };
-const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', limit: 'The rule has an end' };
+const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', limit: 'The rule has an end', away: 'The absence is set', back: 'The absence has ended' };
+const after = (panel) => new Date(Date.now() + parseInt(panel.querySelector('select').value, 10) * 3_600_000).toISOString();
 const pause = 1000; // between two updates
 const pauseOfOutput = 250;
 const nearEnd = 60; // pixels within which the page follows the end
@@ -146,7 +149,7 @@ async function pressed(button) {
   fail('');
   button.disabled = true;
   try {
-    await call(...calls[button.name](agent, button.value, button.parentElement.querySelector('select')?.value));
+    await call(...calls[button.name](agent, button.value, button.parentElement));
   } catch (refused) {
     button.disabled = false;
     fail(refused.message);
