@@ -125,7 +125,7 @@ func (w permission) full(s terminal.Screen) string {
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
 	whole := s
 	whole.Width = 0 // a line that is cut would hide what it allows
-	b.WriteString(show.Preview(show.CallLines(w.Message), whole, 0, ""))
+	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), whole, 0, ""))
 	if w.Outcome == nil {
 		b.WriteString("\n   always allows: " + strings.Join(numbered(w.offers()), "\n                  "))
 	}
@@ -450,7 +450,7 @@ func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 	clock := s
 	s.Width = 0 // a line that is cut would hide what it allows
 	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title)) +
-		show.Preview(show.CallLines(w.Message), s, 0, "") + w.rulesText()
+		show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, clock)...), s, 0, "") + w.rulesText()
 	chosen, err := w.offer(how.rule)
 	switch {
 	case err != nil:

@@ -90,7 +90,7 @@ func (s *server) ask(ctx context.Context, session acp.SessionId, elicits bool, e
 	if why == "" {
 		why = "the editor shows no forms"
 	}
-	text := fmt.Sprintf("\n**%d. %s** asks:\n\n%s\n\n", e.Number, terminal.Visible(show.Party(e.FromName, e.From)), fenced(show.Lines(e)))
+	text := fmt.Sprintf("\n**%d. %s** asks:\n\n%s\n\n", e.Number, terminal.Visible(show.Party(e.FromName, e.From)), fenced(append(show.Lines(e), show.Passed(e, terminal.Screen{})...)))
 	switch {
 	case e.Type == string(events.Request):
 		text += fmt.Sprintf("Answer with `/resolve %d NAME`, or `/decline %d REASON`.\n", e.Number, e.Number)

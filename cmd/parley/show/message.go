@@ -51,23 +51,39 @@ func subject(e view.Message, s terminal.Screen) string {
 
 // passed returns how a form came to the agent, and to whom it was forwarded.
 func passed(e view.Message, s terminal.Screen) string {
+	all, to := passedBy(e, s)
+	if len(to) > 0 {
+		all = append(all, "forwarded to "+strings.Join(to, ", "))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " " + strings.Join(all, ", ")
+}
+
+func passedBy(e view.Message, s terminal.Screen) (came, to []string) {
 	party := func(id capabilities.ID, name string) string { return Party(name, id) }
 	when := func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) }
-	var came, to []string
 	for _, step := range e.Steps {
 		came = append(came, step.Words(party, when))
 	}
 	for _, f := range e.ForwardedTo {
 		to = append(to, f.Words(party, when))
 	}
-	text := ""
-	if len(came) > 0 {
-		text += " " + strings.Join(came, ", ")
+	return came, to
+}
+
+// Passed returns lines on how a form came to the agent, in order, and to whom it was forwarded. They are in the line of the
+// message too, of which a terminal may show the beginning alone.
+func Passed(e view.Message, s terminal.Screen) (lines []Line) {
+	came, to := passedBy(e, s)
+	for _, words := range came {
+		lines = append(lines, Line{Note, words})
 	}
-	if len(to) > 0 {
-		text += " forwarded to " + strings.Join(to, ", ")
+	for _, words := range to {
+		lines = append(lines, Line{Note, "forwarded to " + words})
 	}
-	return text
+	return lines
 }
 
 // archived returns what is known of a message whose content is in a segment of the archive that is elsewhere.
@@ -278,7 +294,11 @@ func Gist(e view.Message) string {
 func Whole(e view.Message, s terminal.Screen) string {
 	whole := s
 	whole.Width = 0
-	return Message(e, s) + "\n" + Preview(Lines(e), whole, 0, "")
+	lines := Lines(e)
+	if s.Width > 0 {
+		lines = append(Passed(e, s), lines...)
+	}
+	return Message(e, s) + "\n" + Preview(lines, whole, 0, "")
 }
 
 // Lines returns all that a message says: its text, or the fields of a form.

@@ -106,3 +106,23 @@ func TestPreviewSaysWhatIsLeft(t *testing.T) {
 		t.Errorf("%s hides one line", got)
 	}
 }
+
+// TestTerminalSaysHowFormCame checks that a narrow terminal cuts neither a cause nor a step of a chain.
+func TestTerminalSaysHowFormCame(t *testing.T) {
+	now := time.Date(2026, 2, 25, 10, 0, 0, 0, time.UTC)
+	e := view.Message{Type: "form", FromName: "fae", Description: "Which port is it, of all that there are?", Received: true, Date: capabilities.At(now), Steps: []view.ForwardStep{
+		{ByName: "al\u202eice", Cause: events.Escalated, After: 14_400_000}, {ByName: "bob", Cause: events.Absent, Until: capabilities.At(now.Add(48 * time.Hour))}, {ByName: "ops", Cause: events.Member},
+	}, ForwardedTo: []view.Forwarded{{Party: view.Party{Name: "cy"}, Cause: events.Absent, Until: capabilities.At(now.Add(time.Hour))}}}
+	const want = `   escalated from "al\u{202e}ice" after 4h
+   forwarded by "bob" (away until 27 Feb 10:00)
+   forwarded to you as a member of "ops"
+   forwarded to "cy" (you are away until 11:00)
+   Which port is it, of all that there are?`
+	if got := Whole(e, terminal.Screen{Width: 40, Now: now}); !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	const line = ` escalated from "al\u{202e}ice" after 4h, forwarded by "bob" (away until 2026-02-27T10:00:00.000Z), forwarded to you as a member of "ops", forwarded to "cy" (you are away until 2026-02-25T11:00:00.000Z) at `
+	if got := Whole(e, terminal.Screen{}); !strings.Contains(got, line) || strings.Count(got, "escalated") != 1 {
+		t.Errorf("got\n%s\nwant\n%s", got, line)
+	}
+}

@@ -131,6 +131,9 @@ func (m *model) wrapped(e view.Message) []string {
 		}
 		lines = append(lines, m.callLines(e)...)
 	}
+	for _, l := range show.Passed(e, m.screen) {
+		add(l)
+	}
 	if e.Outcome != nil {
 		lines = append(lines, "", m.screen.Fit(show.Settled(e, m.screen)))
 	}
