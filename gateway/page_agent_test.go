@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -153,25 +151,5 @@ func TestAgentPageIsForHostAndAgent(t *testing.T) {
 		if status, _, body := h.send(r, c.token); status != c.want {
 			t.Errorf("%s with token %.8q: %d, want %d\n%s", c.path, c.token, status, c.want, body)
 		}
-	}
-}
-
-func TestGrantIsRevokedOnAgentPage(t *testing.T) {
-	t.Parallel()
-	h := openPageServer(t)
-	h.give()
-	b := h.openBrowser()
-	b.open("/agents")
-	b.click(`a[href$="/agents/fae"]`)
-	b.click(`.tabs a[href$="tab=access"]`)
-	b.do(chromedp.WaitVisible("#grants button[name=revoke]"))
-	b.reads("#grants li", "SELF to HOST")
-	b.click("#grants button[name=revoke]")
-	b.reads("#grants li", "revoked")
-	b.until(`!document.querySelector("#grants button") && document.activeElement.id === "main"`)
-	b.checkNoFaults()
-	grants, err := h.fae.Names().Grants(t.Context())
-	if err != nil || len(grants) != 1 || grants[0].Revoked == 0 {
-		t.Errorf("%+v, %v", grants, err)
 	}
 }

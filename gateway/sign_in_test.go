@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/web"
@@ -163,48 +161,4 @@ func TestInvalidLinkExplainsWhatToDo(t *testing.T) {
 			t.Errorf("%s signs in: %v", name, resp.Cookies())
 		}
 	}
-}
-
-func TestSignInLinkWorksOnce(t *testing.T) {
-	t.Parallel()
-	h := openPageServer(t)
-	code, err := h.server.backend.NewLink(h.node.Host())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.token = "" // the tab begins without a session
-	b := h.openBrowser()
-	b.do(chromedp.Navigate(b.url + "/"))
-	b.reads("main code", "parley open")
-	link := b.url + web.SignInPath + "?code=" + code
-	for _, then := range []string{"html[data-live]", "main:not(:has(button)) code"} {
-		b.do(chromedp.Navigate(link))
-		b.until(`document.querySelector('main button')`)
-		if got := b.text(`getComputedStyle(document.querySelector('main button')).borderRadius`); got != "10px" {
-			t.Errorf("the button is not styled: %s", got)
-		}
-		b.click("main button")
-		b.do(chromedp.WaitReady(chromedp.CSS(then)))
-	}
-	b.reads("h1", "not good any more")
-	b.checkNoFaults()
-}
-
-// A browser says less of whose page sends something where the way is not protected, and the node is beyond its machine.
-func TestSignInWorksWithoutTLS(t *testing.T) {
-	t.Parallel()
-	h := openPageServer(t)
-	const name = "parley.test"
-	_, port, _ := strings.Cut(h.server.Address(), ":")
-	h.server.listens, h.url = name+":"+port, "http://"+name+":"+port // before anybody is there
-	code, err := h.server.backend.NewLink(h.node.Host())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.token = ""
-	b := h.openBrowser(chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"))
-	b.do(chromedp.Navigate(b.url + web.SignInPath + "?code=" + code))
-	b.click("main button")
-	b.do(chromedp.WaitReady("html[data-live]"))
-	b.checkNoFaults()
 }

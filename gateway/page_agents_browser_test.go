@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/events"
+)
+
+func TestAgentListIsLive(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	b.open("/agents")
+	b.live()
+	b.until(`document.querySelectorAll('.agent').length === 2`)
+	b.run(`document.querySelector('.agent .more-of').focus(); window.first = document.querySelector('.agent')`)
+	h.guest("joe")
+	b.reads(".agent h2", "joe")
+	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.more-of')`) // unchanged elements stay
+	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
+	b.reads(".agent", "1 waiting for an answer")
+	b.reads(".agent", "1 asked and open")
+	b.until(`document.activeElement.matches('.more-of')`) // the same link in the new element
+	if err := h.node.Host().Names().Remove(t.Context(), "joe"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`document.querySelectorAll('.agent').length === 2`)
+	b.checkNoFaults()
+}
+
+func TestAgentPageIsLive(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	b.open("/agents/fae")
+	b.live()
+	if _, err := h.fae.Send(t.Context(), "HOST", "I **begin** <b>now</b>"); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#activity .mail strong", "begin")
+	b.reads("#activity .mail", "I begin <b>now</b>")
+	b.open("/agents/fae?tab=access")
+	b.live()
+	if err := h.fae.Names().Store(t.Context(), "note", `"kept"`); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#holds li", "note")
+	b.click(`#holds li[data-part=note] summary`)
+	b.click(`button[name=remove][value=note]`)
+	b.until(`!document.querySelector('#holds li[data-part=note]') && document.activeElement.id === 'main'`)
+	b.open("/agents/fae?tab=rules")
+	b.live()
+	b.reads("#rules-head ~ p", "None")
+	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
+	b.reads("#rules li", "shell")
+	b.open("/agents/fae?tab=events")
+	b.live()
+	b.click("#log details summary")
+	b.until(`document.querySelector('#log details').open`)
+	if err := h.fae.Names().Store(t.Context(), "other", `"kept"`); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#log li:first-child summary", "NameBound")
+	b.until(`document.querySelectorAll('#log details[open]').length === 1 && !document.querySelector('#log details').open`) // the one that was opened
+	b.checkNoFaults()
+	if _, err := h.fae.Names().Show(t.Context(), "note", false); err == nil {
+		t.Error("the name is still there")
+	}
+}
+
+func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
+	t.Parallel()
+	browserPath(t)
+	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k.start()
+	t.Cleanup(func() { k.stop() })
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	b := h.openBrowser()
+	b.open("/agents/fae?tab=access")
+	b.live()
+	k.stop()
+	k.start()
+	fae, err := k.node.ActAs(t.Context(), "fae")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fae.Names().Store(t.Context(), "note", `"kept"`); err != nil { // before or after the page reconnects
+		t.Fatal(err)
+	}
+	b.reads("#holds li", "note")
+	b.checkNoFaults()
+}
+
+func TestGrantIsRevokedOnAgentPage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.give()
+	b := h.openBrowser()
+	b.open("/agents")
+	b.click(`a[href$="/agents/fae"]`)
+	b.click(`.tabs a[href$="tab=access"]`)
+	b.do(chromedp.WaitVisible("#grants button[name=revoke]"))
+	b.reads("#grants li", "SELF to HOST")
+	b.click("#grants button[name=revoke]")
+	b.reads("#grants li", "revoked")
+	b.until(`!document.querySelector("#grants button") && document.activeElement.id === "main"`)
+	b.checkNoFaults()
+	grants, err := h.fae.Names().Grants(t.Context())
+	if err != nil || len(grants) != 1 || grants[0].Revoked == 0 {
+		t.Errorf("%+v, %v", grants, err)
+	}
+}
