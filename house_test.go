@@ -181,14 +181,12 @@ var large = map[string]int{
 	"gateway/client.Client": 80, // a handle of a node
 
 	"actors.mailboxActor":         60,
-	"actors/transport.Transport":  45,
 	"gateway/web.page":            50,
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,
 	"mailbox.Form":                60,
 	"mailbox.Mail":                90,
 	"mailbox.State":               70,
-	"mailbox/index.Index":         45,
 	"mailbox/mailboxtest.Harness": 70,
 }
 

@@ -22,7 +22,7 @@ const (
 	refusalPause = time.Second // between two lines about refused packets
 )
 
-// counts has the counters of a transport.
+// counts has the counters of a transport since Open.
 type counts struct {
 	mu      sync.Mutex
 	all     Traffic
@@ -86,32 +86,32 @@ func (c *counts) refuse(now time.Time) (leftOut uint64, say bool) {
 }
 
 // Traffic returns the traffic with a node since Open. Only the first few thousand nodes have a counter.
-func (t *Transport) Traffic(node capabilities.NodeID) Traffic {
-	t.counts.mu.Lock()
-	defer t.counts.mu.Unlock()
-	if one := t.counts.of[node]; one != nil {
+func (c *counts) Traffic(node capabilities.NodeID) Traffic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if one := c.of[node]; one != nil {
 		return *one
 	}
 	return Traffic{}
 }
 
 // Total returns the traffic with all nodes since Open.
-func (t *Transport) Total() Traffic {
-	t.counts.mu.Lock()
-	defer t.counts.mu.Unlock()
-	return t.counts.all
+func (c *counts) Total() Traffic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all
 }
 
 // Refused returns the number of envelopes that were no genuine packet to this node, or no response to one of its own.
-func (t *Transport) Refused() uint64 {
-	t.counts.mu.Lock()
-	defer t.counts.mu.Unlock()
-	return t.counts.refused
+func (c *counts) Refused() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
 }
 
 // Dropped returns the number of packets for which there was no slot.
-func (t *Transport) Dropped() uint64 {
-	t.counts.mu.Lock()
-	defer t.counts.mu.Unlock()
-	return t.counts.dropped
+func (c *counts) Dropped() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dropped
 }

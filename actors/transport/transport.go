@@ -58,12 +58,12 @@ func (o *Options) check() error {
 
 // Transport connects a node with others. It may be used by many goroutines.
 type Transport struct {
+	*counts
 	o        Options
 	me       capabilities.NodeID
 	ids      *capabilities.Source
 	listener *listener // nil if there is none
 	own, hub *link     // nil if there is none
-	counts   *counts
 	slots    *slots
 	ctx      context.Context // ends with the transport
 	end      context.CancelFunc

@@ -50,8 +50,7 @@ type Index struct {
 	node   capabilities.NodeID
 	length int // of a page
 	pages  []page
-	slots  []uint32            // a hash table of numbers plus one, by the digests of their IDs; 0 is a free slot
-	used   int                 // slots that are not free; some are of pages that are sealed now
+	slots  slots               // of the IDs in open pages; some are of pages that are sealed now
 	other  map[uint64][]uint32 // versions of further events, by number
 	stray  []stray             // IDs in sealed pages that their times do not find, in order
 	cached []int               // sealed pages that are stored and in memory, the oldest first
@@ -124,24 +123,20 @@ func (x *Index) Add(e Entry, came uint64, made ...uint64) {
 
 // enter enters a number in the hash table under each digest of its entry, which the index has.
 func (x *Index) enter(n uint32, e *Entry) {
-	if 4*(x.used+3) > 3*len(x.slots) {
+	if !x.slots.hasRoom(3) {
 		x.rebuild() // enters all
 		return
 	}
-	x.put(uint32(e.ID), n)
+	x.slots.put(uint32(e.ID), n)
 	if e.Is(Form) {
-		x.put(e.Promise, n)
-		x.put(e.Resolver, n)
+		x.slots.put(e.Promise, n)
+		x.slots.put(e.Resolver, n)
 	}
 }
 
 // rebuild makes the hash table anew, from the open pages.
 func (x *Index) rebuild() {
-	ids, size := x.openIDs(), 16
-	for size < 2*ids {
-		size *= 2
-	}
-	x.slots, x.used = make([]uint32, size), 0
+	x.slots = newSlots(x.openIDs())
 	for i := range x.pages {
 		if x.pages[i].sealed {
 			continue
@@ -163,25 +158,10 @@ func (x *Index) openIDs() int {
 	return ids
 }
 
-func (x *Index) put(digest, n uint32) {
-	mask := uint32(len(x.slots) - 1)
-	i := digest & mask
-	for x.slots[i] != 0 {
-		i = (i + 1) & mask
-	}
-	x.slots[i] = n + 1
-	x.used++
-}
-
 // candidates yields the numbers in open pages that the slots have where a digest can be.
 func (x *Index) candidates(digest uint32) iter.Seq2[uint64, *Entry] {
 	return func(yield func(uint64, *Entry) bool) {
-		if len(x.slots) == 0 {
-			return
-		}
-		mask := uint32(len(x.slots) - 1)
-		for i := digest & mask; x.slots[i] != 0; i = (i + 1) & mask {
-			n := uint64(x.slots[i] - 1)
+		for n := range x.slots.find(digest) {
 			if !x.pages[x.PageOf(n)].sealed && !yield(n, x.At(n)) {
 				return
 			}

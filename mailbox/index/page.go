@@ -113,7 +113,7 @@ func (x *Index) Seal(limit int, before uint64, needed map[int]bool) {
 			}
 		}
 	}
-	if len(x.slots) > 16*x.openIDs() {
+	if x.slots.len() > 16*x.openIDs() {
 		x.rebuild()
 	}
 	if len(strays) > 0 {
