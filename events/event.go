@@ -201,7 +201,7 @@ var schemas = map[Kind]schema{
 	kindRuleAdded:         {name: "RuleAdded", version: 2, make: func() Event { return new(RuleAdded) }, upcast: map[uint8]upcast{1: ruleShaped}},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
-	kindAnswerQueued:      {name: "FormAnswering", version: 3, make: func() Event { return new(AnswerQueued) }, upcast: map[uint8]upcast{1: lengthened(6), 2: lengthened(7)}},
+	kindAnswerQueued:      {name: "FormAnswering", version: 3, make: func() Event { return new(AnswerQueued) }, upcast: map[uint8]upcast{1: lengthened(answerQueuedFields - 2), 2: lengthened(answerQueuedFields - 1)}},
 	kindForwardQueued:     {name: "FormForwarding", version: 2, make: func() Event { return new(ForwardQueued) }, upcast: map[uint8]upcast{1: lengthened(forwardQueuedFields - 1)}},
 	kindInvitationMade:    {name: "InvitationMade", version: 2, make: func() Event { return new(InvitationMade) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},

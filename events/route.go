@@ -224,8 +224,9 @@ func appendForwardQueued(b []byte, e *ForwardQueued) []byte {
 	return e.Because.append(b)
 }
 
-// The numbers of fields of FormForwarded and ForwardQueued.
+// The numbers of fields of events that earlier versions of the program wrote without the last.
 const (
+	answerQueuedFields  = 8
 	forwardedFields     = 6
 	forwardQueuedFields = 5
 )
@@ -250,6 +251,12 @@ func (e *ForwardQueued) EncodeMsgpack(enc *msgpack.Encoder) error {
 func (e *ForwardQueued) DecodeMsgpack(dec *msgpack.Decoder) error {
 	type plain ForwardQueued
 	return decodeLonger(dec, forwardQueuedFields, (*plain)(e))
+}
+
+// DecodeMsgpack reads the event as an array. Snapshots have one without a revision.
+func (e *AnswerQueued) DecodeMsgpack(dec *msgpack.Decoder) error {
+	type plain AnswerQueued
+	return decodeLonger(dec, answerQueuedFields, (*plain)(e))
 }
 
 // decodeLonger reads an array of a number of fields, or one that lacks the last.
