@@ -118,6 +118,43 @@ func TestPythonAgentsShareConnection(t *testing.T) {
 	}
 }
 
+// TestPythonThreadsShareConnection counts what the threads of a client that blocks put on the wire.
+func TestPythonThreadsShareConnection(t *testing.T) {
+	h, host, _ := openTest(t)
+	pass := openCuttingProxy(t, h.address, "")
+	const cycles = 20
+	s := startPython(t, "tests/blocking.py", pass.url, tokenOf(t, host), hostToken(t, host), "cycles alone")
+	if got := strings.Count(s.ends(t), "cycle"); got != cycles {
+		t.Errorf("%d cycles, want %d", got, cycles)
+	}
+	t.Log(strings.TrimSpace(s.stderr.String()))
+	for operation, want := range map[string]int{"form": cycles + 1, "respond_form": cycles, "await": 0, "follow": 1} {
+		if got := pass.begunOf(operation); got != want {
+			t.Errorf("%s was called %d times, want %d", operation, got, want)
+		}
+	}
+	if sockets, plain := pass.sockets.Load(), pass.plain.Load(); sockets != 2 || plain != 0 {
+		t.Errorf("two clients opened %d connections and made %d calls by HTTP, want 2 and 0", sockets, plain)
+	}
+}
+
+// TestPythonBlockingClient uses a client that blocks after timeouts, after its end and in a child process.
+func TestPythonBlockingClient(t *testing.T) {
+	slowPython(t)
+	h, host, _ := openTest(t)
+	plain := openCuttingProxy(t, h.address, "")
+	plain.plainOnly = true
+	for _, url := range []string{h.url(), plain.url} {
+		s := startPython(t, "tests/blocking.py", url, tokenOf(t, host), hostToken(t, host))
+		if _, got, _ := strings.Cut(s.ends(t), "TimeoutError\n"); got != "followed []\ncancelled cancelled\nchild True\nexit 0 parent True\nthreads 1\n" {
+			t.Errorf("over %s:\n%s", url, got)
+		}
+		if said := s.stderr.String(); strings.Count(said, "\n") != 1 {
+			t.Errorf("over %s it complains: %s", url, said)
+		}
+	}
+}
+
 // TestPythonCyclesSurviveKill kills the node with SIGKILL in the middle, and later, with PARLEY_PYTHON, stops it in order.
 func TestPythonCyclesSurviveKill(t *testing.T) {
 	h, host, _ := openTest(t)

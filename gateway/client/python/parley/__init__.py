@@ -4,7 +4,7 @@ Promised: an ask, a request, an approval or a prompt arrives once, also through 
 A wait goes on through these. ``follow`` misses nothing and shows nothing twice, also from the cursor of an earlier program.
 Not promised: that any other change is made when its connection breaks before the node has answered. The error says so.
 
-``connect`` gives a client that blocks; ``parley.aio.connect`` one for asyncio, with one connection for all that it does.
+``connect`` gives a client that blocks; ``parley.aio.connect`` one for asyncio. Each has one connection for all that it does.
 """
 
 from .client import Asked, Client, Permission, connect

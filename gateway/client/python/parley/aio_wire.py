@@ -102,6 +102,13 @@ class Connection:
         except ValueError as cause:
             raise ParleyError("INTERNAL", f"the node's answer to {operation} cannot be read") from cause
 
+    def reopen(self) -> None:
+        """Lets calls begin on another event loop, after close or in a forked process."""
+        if self._link is not None:
+            self._link.abandon()
+        self._link = self._opening = None
+        self._is_closed = False
+
     async def close(self) -> None:
         """Closes the connection, for all its agents."""
         self._is_closed = True

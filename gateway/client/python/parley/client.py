@@ -1,4 +1,4 @@
-"""The client of a node."""
+"""The client that blocks: that of asyncio, run by a thread in the background."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ssl
 from types import TracebackType
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type
 
-from . import requests
-from .errors import ParleyError
-from .follow import Batch, Position, next_batch, parse
-from .requests import Shown, Steps, Texts, When, Which, about, list_of, new_key, shown
+from .aio import AsyncAsked, AsyncClient, AsyncPermission
+from .aio_wire import AsyncWire, Connection
+from .background import Background
+from .requests import Shown, Steps, Texts, When, Which
 from .types import Agent, Decision, Field, Item, Message, Outcome, OutputPiece
-from .wire import TURN, Deadline, Wire
+from .wire import Presence
 
 
 def connect(
@@ -29,9 +29,14 @@ def connect(
     the name under which the node's host holds the agent to act for. ``patience`` is for how many seconds a node is waited for
     that was there and is not; the default is without end.
     """
-    wire = Wire(url, token, as_, patience, tls)
-    wire.look(Deadline(timeout))
-    return Client(wire)
+    connection = Connection(url, token, tls, Presence(url, patience))
+    background, client = Background(connection), AsyncClient(AsyncWire(connection, token, as_))
+    try:
+        background.run(client.open(), timeout)
+    except BaseException:
+        background.close()
+        raise
+    return Client(background, client)
 
 
 class Client:
@@ -41,8 +46,8 @@ class Client:
     it a method waits as long as it takes.
     """
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, background: Background, client: AsyncClient) -> None:
+        self._background, self._client = background, client
 
     def __enter__(self) -> Client:
         return self
@@ -51,12 +56,12 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the client's connections. A later call opens one again."""
-        self._wire.close()
+        """Closes the connection, and ends the calls of other threads. A later call opens it again."""
+        self._background.close()
 
     def call(self, operation: str, request: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None) -> Any:
         """Performs any of the node's operations. What has a key, or only looks, is made again after a lost connection."""
-        return self._wire.call(operation, request or {}, Deadline(timeout))
+        return self._background.run(self._client.call(operation, request), timeout)
 
     # What the agent asks.
 
@@ -82,7 +87,7 @@ class Client:
         need hosts have to answer. One decline ends the form, unless veto is False. no_self refuses answers of the own host. remind
         has times as "1h", after which the form is unread again; escalate has pairs as ("4h", "ops") of who may answer then, too.
         """
-        form = requests.form(
+        asked = self._client.ask(
             recipient,
             description,
             fields,
@@ -96,14 +101,14 @@ class Client:
             remind=remind,
             escalate=escalate,
         )
-        return Asked(self._wire, self.call("form", form, timeout=timeout))
+        return Asked(self._background, self._background.run(asked, timeout))
 
     def request(
         self, recipient: str, text: str, *, name: str = "", key: Optional[str] = None, timeout: Optional[float] = None
     ) -> Asked:
         """Asks for a reference. The value of its answer is under "value"."""
-        asked = self.call("request", requests.reference(recipient, text, name=name, key=key), timeout=timeout)
-        return Asked(self._wire, asked)
+        asked = self._client.request(recipient, text, name=name, key=key)
+        return Asked(self._background, self._background.run(asked, timeout))
 
     def approve(
         self,
@@ -126,7 +131,7 @@ class Client:
 
         With a need over 1 the host has to agree, and others to whom it was forwarded or escalated; no rule decides then.
         """
-        approval = requests.approval(
+        asked = self._client.approve(
             tool,
             input,
             recipient=recipient,
@@ -140,89 +145,77 @@ class Client:
             remind=remind,
             escalate=escalate,
         )
-        return Permission(self._wire, self.call("approve", approval, timeout=timeout))
+        return Permission(self._background, self._background.run(asked, timeout))
 
     def wait(self, form: Which, *, timeout: Optional[float] = None) -> Outcome:
         """Waits until a form has ended, at once if it has, also through restarts of the node."""
-        return _await_end(self._wire, form, Deadline(timeout))
+        return self._background.run(self._client.wait(form), timeout)
 
     def cancel(self, form: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Takes back a form that the agent asked."""
-        return _outcome(self.call("cancel_form", {**about(form), "reason": reason}, timeout=timeout))
+        return self._background.run(self._client.cancel(form, reason), timeout)
 
     def amend(self, form: Which, *, timeout: Optional[float] = None, **change: Any) -> Message:
         """Corrects the title, description or fields of an open form that the agent asked; note says why."""
-        amended: Message = self.call("amend_form", {**about(form), **change}, timeout=timeout)
-        return amended
+        return self._background.run(self._client.amend(form, **change), timeout)
 
     # What the agent answers.
 
     def answer(self, form: Shown, values: Mapping[str, Any], *, timeout: Optional[float] = None) -> Outcome:
         """Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open."""
-        return _outcome(self.call("respond_form", {**shown(form), "values": values}, timeout=timeout))
+        return self._background.run(self._client.answer(form, values), timeout)
 
     def answer_text(self, form: Shown, texts: Texts, *, timeout: Optional[float] = None) -> Outcome:
         """Answers a form with texts, which are read by the fields' types, as on a command line."""
-        return _outcome(self.call("respond_form", {**shown(form), "texts": list_of(texts)}, timeout=timeout))
+        return self._background.run(self._client.answer_text(form, texts), timeout)
 
     def decide(self, decisions: Sequence[Mapping[str, Any]], *, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """Decides on approvals, each by its form, the digest of the call that was shown, and the decision."""
-        results: List[Dict[str, Any]] = self.call(
-            "decide_many", {"decisions": list(decisions), "key": new_key()}, timeout=timeout
-        )["results"]
-        return results
+        return self._background.run(self._client.decide(decisions), timeout)
 
     def decline(self, form: Shown, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Says no to a form."""
-        return _outcome(self.call("decline_form", {**shown(form), "reason": reason}, timeout=timeout))
+        return self._background.run(self._client.decline(form, reason), timeout)
 
     def withdraw(self, form: Which, *, timeout: Optional[float] = None) -> bool:
         """Takes back the agent's vote on a form that needs several answers and is open. It returns whether that waits for the
         form's home, which cannot be reached: the vote may still count until then."""
-        return bool(self.call("withdraw_vote", about(form), timeout=timeout).get("queued"))
+        return self._background.run(self._client.withdraw(form), timeout)
 
     def forward(self, form: Which, recipient: str, *, timeout: Optional[float] = None) -> None:
         """Hands a form on: whoever answers first settles it."""
-        self.call("forward_form", {**about(form), "recipient": recipient}, timeout=timeout)
+        self._background.run(self._client.forward(form, recipient), timeout)
 
     def resolve(self, request: Which, name: str, *, timeout: Optional[float] = None) -> Outcome:
         """Gives what was requested: what the agent holds under a name."""
-        return _outcome(self.call("resolve", {**about(request), "name": name}, timeout=timeout))
+        return self._background.run(self._client.resolve(request, name), timeout)
 
     def reject(self, request: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Says no to a request."""
-        return _outcome(self.call("reject", {**about(request), "reason": reason}, timeout=timeout))
+        return self._background.run(self._client.reject(request, reason), timeout)
 
     # Messages.
 
     def send(self, recipient: str, text: str, *, timeout: Optional[float] = None) -> int:
         """Sends words, with references as @edge:name or @name, and returns the number of the message."""
-        return int(self.call("send", {"recipient": recipient, "text": text}, timeout=timeout)["number"])
+        return self._background.run(self._client.send(recipient, text), timeout)
 
     def reply(self, message: Which, text: str, *, timeout: Optional[float] = None) -> int:
         """Answers a message with words, and returns the number of the answer."""
-        return int(self.call("reply", {**about(message), "text": text}, timeout=timeout)["number"])
+        return self._background.run(self._client.reply(message, text), timeout)
 
     def dismiss(self, message: Which, *, timeout: Optional[float] = None) -> None:
         """Drops a message from view."""
-        self.call("dismiss", about(message), timeout=timeout)
+        self._background.run(self._client.dismiss(message), timeout)
 
     def message(self, message: Which, *, timeout: Optional[float] = None) -> Message:
         """Returns one message."""
-        got: Message = self.call("get_message", about(message), timeout=timeout)
-        return got
+        return self._background.run(self._client.message(message), timeout)
 
     def inbox(self, *, timeout: Optional[float] = None, **view: bool) -> List[Message]:
         """Lists the messages of a view by number: all, pending, snoozed, done or unread. Without one that is what was received
         and not dismissed."""
-        messages: List[Message] = []
-        first, deadline = 0, Deadline(timeout)
-        while True:
-            page = self._wire.call("list_messages", {**view, "first": first}, deadline)
-            messages.extend(page["messages"])
-            first = page.get("next") or 0
-            if not first:
-                return messages
+        return self._background.run(self._client.inbox(**view), timeout)
 
     def follow(self, cursor: str = "", *, timeout: Optional[float] = None, **view: bool) -> Iterator[Item]:
         """Yields the messages of a view as they are after a cursor, then each that comes or changes, until the timeout.
@@ -230,71 +223,49 @@ class Client:
         It goes on through restarts of the node. To follow from the cursor of an item yields what came after it, each change
         once, in this program or the next.
         """
-        return _follow(self._wire, view, cursor, Deadline(timeout))
+        items = self._background.each(self._client.follow(cursor, **view), timeout)
+
+        def until_timeout() -> Iterator[Item]:
+            try:
+                yield from items
+            except TimeoutError:
+                return
+
+        return until_timeout()
 
     # Names.
 
     def names(self, path: str = "", *, timeout: Optional[float] = None) -> List[str]:
         """Lists the names that the agent holds, or those within what stands under a path."""
-        names: List[str] = []
-        after, deadline = "", Deadline(timeout)
-        while True:
-            page = self._wire.call("list_names", {"path": path, "after": after}, deadline)
-            names.extend(page["names"])
-            after = page.get("next") or ""
-            if not after:
-                return names
+        return self._background.run(self._client.names(path), timeout)
 
     def lookup(self, name: str, *, reveal: bool = False, timeout: Optional[float] = None) -> Any:
         """Returns the value under a name; a reference is a Ref."""
-        return self.call("lookup", {"name": name, "reveal": reveal}, timeout=timeout).get("value")
+        return self._background.run(self._client.lookup(name, reveal=reveal), timeout)
 
     def store(self, name: str, value: Any, *, timeout: Optional[float] = None) -> None:
         """Puts a value under a name."""
-        self.call("store_name", {"name": name, "value": value}, timeout=timeout)
+        self._background.run(self._client.store(name, value), timeout)
 
     # Agents.
 
     def agents(self, *, timeout: Optional[float] = None, **filter: Any) -> List[Agent]:  # noqa: A002
         """Lists the agents that the client's agent sees, the oldest first; labels and statuses select."""
-        agents: List[Agent] = []
-        after, deadline = "", Deadline(timeout)
-        while True:
-            page = self._wire.call("fetch_agents", {"filter": filter, "after": after}, deadline)
-            agents.extend(page["agents"])
-            after = page.get("next") or ""
-            if not after:
-                return agents
+        return self._background.run(self._client.agents(**filter), timeout)
 
     def prompt(self, agent: str, text: str, *, message_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Sends a message to an agent at work, once, and returns when it is accepted."""
-        got: Dict[str, Any] = self.call(
-            "send_agent_message", {"agentId": agent, "text": text, "messageId": message_id or new_key()}, timeout=timeout
-        )
-        requests.refuse(got)
-        return got
+        return self._background.run(self._client.prompt(agent, text, message_id=message_id), timeout)
 
     def wait_for_agent(self, agent: str, *, timeout: Optional[float] = None) -> str:
         """Waits until an agent has nothing more to do, and returns idle, error, or permission, for which it waits."""
-        deadline = Deadline(timeout)
-        while True:
-            wait = int(1000 * deadline.left(TURN)) + 1
-            status = self._wire.call("wait_for_finish", {"agentId": agent, "timeoutMs": wait}, deadline)["status"]
-            if status != "timeout":
-                return str(status)
+        return self._background.run(self._client.wait_for_agent(agent), timeout)
 
     def output(
         self, agent: str, after: int = 0, *, follow: bool = False, timeout: Optional[float] = None
     ) -> Iterator[OutputPiece]:
         """Yields what an agent's program has put out after a cursor, the oldest first, and with follow what comes."""
-        deadline = Deadline(timeout)
-        while True:
-            wait = {"waitMs": int(1000 * deadline.left(TURN))} if follow else {}
-            page = self._wire.call("read_output", {"agentId": agent, "after": after, **wait}, deadline)
-            yield from page["pieces"]
-            if not page["pieces"] and not follow:
-                return
-            after = page["cursor"]
+        return self._background.each(self._client.output(agent, after, follow=follow), timeout)
 
 
 class Asked:
@@ -304,23 +275,17 @@ class Asked:
     the asker's mailbox. ``unreachable`` says that the recipient's node cannot be reached now; the form goes there when it can.
     """
 
-    def __init__(self, wire: Wire, asked: Mapping[str, Any]) -> None:
-        self._wire = wire
-        self._outcome: Optional[Outcome] = asked.get("outcome")
-        self.form: Optional[str] = asked.get("form")
-        self.promise: Optional[str] = asked.get("promise")
-        self.number: int = asked.get("number", 0)
-        self.unreachable: bool = asked.get("unreachable", False)
+    def __init__(self, background: Background, asked: AsyncAsked) -> None:
+        self._background, self._asked = background, asked
+        self.form, self.promise, self.number, self.unreachable = asked.form, asked.promise, asked.number, asked.unreachable
 
     def wait(self, *, timeout: Optional[float] = None) -> Outcome:
         """Waits until the form has ended, at once if it has, also through restarts of the node."""
-        if self._outcome is None or self._outcome["status"] == "open":
-            self._outcome = _await_end(self._wire, self.form or "", Deadline(timeout))
-        return self._outcome
+        return self._background.run(self._asked.wait(), timeout)
 
     def answer(self, *, timeout: Optional[float] = None) -> Any:
         """Waits for the answer's values. A form that ends otherwise raises DECLINED, CANCELLED or EXPIRED."""
-        return requests.answered(self.wait(timeout=timeout))
+        return self._background.run(self._asked.answer(), timeout)
 
 
 class Permission(Asked):
@@ -329,53 +294,11 @@ class Permission(Asked):
     ``unattended`` says, of an approval that was to be attended, that nobody follows the mail of who would decide.
     """
 
-    def __init__(self, wire: Wire, permission: Mapping[str, Any]) -> None:
-        super().__init__(wire, permission)
-        self.unattended: bool = permission.get("unattended", False)
-        self._decision: Optional[Decision] = None
-        if permission.get("decided"):
-            self._decision = Decision(permission.get("allowed") is True, "", permission.get("rule"))
+    def __init__(self, background: Background, permission: AsyncPermission) -> None:
+        super().__init__(background, permission)
+        self._permission, self.unattended = permission, permission.unattended
 
     def decision(self, *, timeout: Optional[float] = None) -> Decision:
         """Waits for the decision. What was declined, cancelled or has expired is not allowed, nor what another than the host has
         decided. Where nothing was asked, as unattended says, it raises NO_PENDING_PERMISSION."""
-        if self._decision is not None:
-            return self._decision
-        if self.unattended and self.form is None:
-            raise ParleyError("NO_PENDING_PERMISSION", "nobody follows the mail of who would decide, and nothing was asked")
-        return requests.decided(self.wait(timeout=timeout))
-
-
-def _await_end(wire: Wire, form: Which, deadline: Deadline) -> Outcome:
-    while True:
-        outcome = wire.call("await", {**about(form), "waitMs": int(1000 * deadline.left(TURN))}, deadline)
-        if outcome["status"] != "open":
-            return _outcome(outcome)
-
-
-def _outcome(got: Any) -> Outcome:
-    outcome: Outcome = got
-    return outcome
-
-
-def _follow(wire: Wire, view: Mapping[str, bool], cursor: str, deadline: Deadline) -> Iterator[Item]:
-    at = parse(cursor)
-    while True:
-        try:
-            batch = _batch(wire, view, at, deadline)
-        except TimeoutError:
-            return
-        items, at = batch.items(at)
-        yield from items
-
-
-def _batch(wire: Wire, view: Mapping[str, bool], at: Position, deadline: Deadline) -> Batch:
-    steps = next_batch(view, at, max(int(1000 * deadline.left(TURN)), 1))
-    response = None
-    while True:
-        try:
-            operation, request = steps.send(response)
-        except StopIteration as done:
-            batch: Batch = done.value
-            return batch
-        response = wire.call(operation, request, deadline)
+        return self._background.run(self._permission.decision(), timeout)

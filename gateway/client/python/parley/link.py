@@ -158,6 +158,12 @@ class Link:
         self._end(Ended("the client was closed"))
         await asyncio.gather(*self._work, *self._agents.values(), return_exceptions=True)
 
+    def abandon(self) -> None:
+        """Ends the link in a forked process. Nothing is sent: the connection stays the parent's."""
+        if not self._is_ended:
+            self._is_ended = True
+            self._lose(Ended("the process was forked"))
+
     async def _signed_in(self, token: Optional[str]) -> int:
         if token == self._token:
             return 0
@@ -270,12 +276,15 @@ class Link:
         self._flush()
         self._is_ended = True
         self._socket.close()
+        self._lose(why)
+        current = asyncio.current_task()
+        for work in self._work:
+            if work is not current:
+                work.cancel()
+
+    def _lose(self, why: Exception) -> None:
         tasks: List[_Task] = list(self._tasks.values())
         self._tasks.clear()
         self._unclaimed.clear()
         for task in tasks:
             task.end(None, Lost(True, why))
-        current = asyncio.current_task()
-        for work in self._work:
-            if work is not current:
-                work.cancel()
