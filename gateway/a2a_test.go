@@ -3,7 +3,9 @@ package gateway
 import (
 	"errors"
 	"io"
+	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,22 +162,17 @@ func TestA2ATaskRequiresInput(t *testing.T) {
 	}
 }
 
-func TestA2AStreamFollowsATask(t *testing.T) {
-	t.Parallel()
-	h := openTestServer(t)
-	h.guest("fae")
-	c := h.a2aClient("fae", sdk.TransportProtocolJSONRPC)
-	var states []sdk.TaskState
-	var id sdk.TaskID
-	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("Deploy"))
-	for event, err := range c.SendStreamingMessage(t.Context(), &sdk.SendMessageRequest{Message: m}) {
+// a2aStates returns the states of a task that a stream shows until it ends, without SUBMITTED.
+func a2aStates(t *testing.T, stream iter.Seq2[sdk.Event, error], on func(sdk.TaskState, sdk.TaskID)) (states []sdk.TaskState) {
+	t.Helper()
+	for event, err := range stream {
 		if err != nil {
 			t.Fatal(err)
 		}
 		state := sdk.TaskStateUnspecified
 		switch e := event.(type) {
 		case *sdk.Task:
-			id, state = e.ID, e.Status.State
+			state = e.Status.State
 		case *sdk.TaskStatusUpdateEvent:
 			state = e.Status.State
 		case *sdk.TaskArtifactUpdateEvent:
@@ -184,30 +181,55 @@ func TestA2AStreamFollowsATask(t *testing.T) {
 			}
 			continue
 		}
-		states = append(states, state)
-		switch {
-		case state == sdk.TaskStateWorking && len(states) < 3:
-			if _, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Where?", Fields: []events.Field{{Name: "place"}}}); err != nil {
-				t.Fatal(err)
-			}
-		case state == sdk.TaskStateInputRequired:
-			a2aSend(t, c, sdk.NewMessageForTask(sdk.MessageRoleUser, sdk.TaskInfo{TaskID: id}, sdk.NewTextPart("staging")))
-		case state == sdk.TaskStateWorking:
+		if state != sdk.TaskStateSubmitted {
+			states = append(states, state)
+			on(state, event.TaskInfo().TaskID)
+		}
+	}
+	return states
+}
+
+// TestA2AStreamEndsWhereInputIsRequired follows a task by three streams: two end with a question, the last with the task.
+func TestA2AStreamEndsWhereInputIsRequired(t *testing.T) {
+	t.Parallel()
+	h := openTestServer(t)
+	h.guest("fae")
+	c := h.a2aClient("fae", sdk.TransportProtocolJSONRPC)
+	var id sdk.TaskID
+	asks := func(state sdk.TaskState, task sdk.TaskID) {
+		if id = task; state != sdk.TaskStateWorking {
+			return
+		}
+		if _, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Where?", Fields: []events.Field{{Name: "place"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(got []sdk.TaskState, want ...sdk.TaskState) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Fatalf("the states were %v, want %v", got, want)
+		}
+	}
+	reply := func() *sdk.Message {
+		return sdk.NewMessageForTask(sdk.MessageRoleUser, sdk.TaskInfo{TaskID: id}, sdk.NewTextPart("staging"))
+	}
+	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("Deploy"))
+	wants(a2aStates(t, c.SendStreamingMessage(t.Context(), &sdk.SendMessageRequest{Message: m}), asks), sdk.TaskStateWorking, sdk.TaskStateInputRequired)
+
+	subscription := c.SubscribeToTask(t.Context(), &sdk.SubscribeToTaskRequest{ID: id})
+	wants(a2aStates(t, subscription, func(state sdk.TaskState, task sdk.TaskID) {
+		if asks(state, task); state == sdk.TaskStateInputRequired && reply != nil {
+			a2aSend(t, c, reply())
+			reply = nil
+		}
+	}), sdk.TaskStateInputRequired, sdk.TaskStateWorking, sdk.TaskStateInputRequired)
+
+	last := sdk.NewMessageForTask(sdk.MessageRoleUser, sdk.TaskInfo{TaskID: id}, sdk.NewTextPart("production"))
+	wants(a2aStates(t, c.SendStreamingMessage(t.Context(), &sdk.SendMessageRequest{Message: last}), func(state sdk.TaskState, _ sdk.TaskID) {
+		if state == sdk.TaskStateWorking {
 			answerLast(t, h.node.Host(), "answer", "Done.")
 		}
-	}
-	if states[0] == sdk.TaskStateSubmitted {
-		states = states[1:]
-	}
-	want := []sdk.TaskState{sdk.TaskStateWorking, sdk.TaskStateInputRequired, sdk.TaskStateWorking, sdk.TaskStateCompleted}
-	if len(states) != len(want) {
-		t.Fatalf("the states were %v", states)
-	}
-	for i := range want {
-		if states[i] != want[i] {
-			t.Errorf("the states were %v", states)
-		}
-	}
+	}), sdk.TaskStateWorking, sdk.TaskStateCompleted)
 	for _, err := range c.SubscribeToTask(t.Context(), &sdk.SubscribeToTaskRequest{ID: id}) {
 		if !errors.Is(err, sdk.ErrUnsupportedOperation) {
 			t.Errorf("a subscription to a task that has ended: %v", err)

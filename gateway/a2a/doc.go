@@ -39,6 +39,8 @@
 // A receiver gets the states in order, each once. A state that is replaced before the receiver accepts it is skipped.
 // One may be sent again if the node ends meanwhile. A dead receiver delays no other.
 //
+// A stream ends with its task, or once the task requires input. The client answers, and opens the next.
+//
 // A response that waits for the end of a task comes after 50 seconds at the latest, with the present state. No history
 // is kept but the first message.
 package a2a

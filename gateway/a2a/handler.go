@@ -149,7 +149,7 @@ func (h *handler) SendStreamingMessage(ctx context.Context, r *a2a.SendMessageRe
 			yield(taskOf(e, trouble), nil)
 			return
 		}
-		h.follow(ctx, e.ID(), yield)
+		h.follow(ctx, e.ID(), false, yield)
 	}
 }
 
@@ -164,12 +164,15 @@ func (h *handler) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskReq
 			yield(nil, err)
 			return
 		}
-		h.follow(ctx, string(r.ID), yield)
+		h.follow(ctx, string(r.ID), true, yield)
 	}
 }
 
-// follow yields a task as it is, and then its changes until it has ended.
-func (h *handler) follow(ctx context.Context, id string, yield func(a2a.Event, error) bool) {
+// follow yields a task as it is, and then its changes until it has ended or requires input. Section 11.7 of the
+// specification closes a stream at an interrupted state. AUTH_REQUIRED closes none: the permission is given elsewhere,
+// and section 7.6.1 keeps the stream then. A subscriber may also wait for the answer of somebody else: a task that
+// requires input already is followed until it does so again.
+func (h *handler) follow(ctx context.Context, id string, subscribed bool, yield func(a2a.Event, error) bool) {
 	c, err := callerOf(ctx)
 	if err != nil {
 		yield(nil, err)
@@ -182,8 +185,9 @@ func (h *handler) follow(ctx context.Context, id string, yield func(a2a.Event, e
 			return
 		}
 		t := taskOf(e, nil)
+		ends := t.Status.State == a2a.TaskStateInputRequired && !(first && subscribed)
 		if first {
-			if first = false; !yield(t, nil) {
+			if first = false; !yield(t, nil) || ends {
 				return
 			}
 			continue
@@ -193,7 +197,7 @@ func (h *handler) follow(ctx context.Context, id string, yield func(a2a.Event, e
 				return
 			}
 		}
-		if !yield(&a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}, nil) {
+		if !yield(&a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}, nil) || ends {
 			return
 		}
 	}
