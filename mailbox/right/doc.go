@@ -2,6 +2,7 @@
 // answers the form in the agent's place, with one of the outcomes that the right names.
 //
 // A ledger promises that a derived right has no outcome, time or use that its parent lacks; that a use counts for all
-// rights it derives from; that repeating the last use counts once; and that revoking a right ends all derived from it.
+// rights it derives from; that repeating the last use counts once; and that revoking a right ends all derived from it. The rights that derive
+// from one are bounded, so that its bearer leaves room for others.
 // It doesn't know the forms: its owner tells it which have ended.
 package right

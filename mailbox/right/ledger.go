@@ -19,6 +19,7 @@ const (
 const (
 	MaxOpen  = 4096 // rights to answer open forms
 	MaxForm  = 64   // of one form
+	MaxShare = 8    // that derive from one right, at any depth
 	maxEnded = 1024 // rights that are kept to tell late users what happened
 )
 
@@ -113,7 +114,7 @@ func (l *Ledger) Room(form capabilities.ID) error {
 }
 
 // Narrow limits a new right to what its parent permits. It refuses with NOT_PERMITTED an outcome that the parent does
-// not name, and a parent of another form or without a use left.
+// not name, and a parent of another form or without a use left; with QUOTA_EXCEEDED one whose share is used up.
 func (l *Ledger) Narrow(e *events.AnswerGranted, now capabilities.Time) error {
 	if e.Grant.Parent.IsZero() {
 		return nil
@@ -128,6 +129,10 @@ func (l *Ledger) Narrow(e *events.AnswerGranted, now capabilities.Time) error {
 	for _, r := range l.chain(parent) {
 		if err := r.permits(now); err != nil {
 			return err
+		}
+		if l.derived(r) >= MaxShare {
+			return parley.Refuse(parley.QuotaExceeded, "%d rights derive from the right %s", MaxShare, r.ID()).
+				WithHint("whoever made it may end one with parley revoke, or give another right")
 		}
 	}
 	if len(e.Outcomes) == 0 {
@@ -179,6 +184,20 @@ func (l *Ledger) chain(r *Right) (all []*Right) {
 		all = append(all, r)
 	}
 	return all
+}
+
+// derived returns how many rights derive from a right, at any depth. Those that were revoked don't count.
+func (l *Ledger) derived(from *Right) (n int) {
+	below := map[capabilities.ID]bool{from.ID(): true}
+	for _, r := range l.rights { // a right comes after its parent
+		if !r.Grant.Parent.IsZero() && below[r.Grant.Parent] {
+			below[r.ID()] = true
+			if r.Grant.Revoked == 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Revoke marks a right as revoked, with all derived from it. It reports whether there is such a right.

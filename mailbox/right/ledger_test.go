@@ -126,6 +126,45 @@ func TestRightDerivesWithinItsQuestion(t *testing.T) {
 	}
 }
 
+// TestShareBoundsOneBearer has the bearer of a right derive all it can, from the right and from what derives from it.
+func TestShareBoundsOneBearer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var l Ledger
+		l.Set(granted(1, 0, 1, 0, "deny"))
+		l.Set(granted(2, 0, 1, 0, "deny"))
+		derive := func(n, from int) error {
+			e := granted(n, from, 1, 0)
+			err := l.Narrow(e, 1)
+			if err == nil {
+				l.Set(e)
+			}
+			return err
+		}
+		live := []int{1}
+		for n := 3; len(live) <= MaxShare; n++ {
+			if err := derive(n, rapid.SampledFrom(live).Draw(t, "from")); err != nil {
+				t.Fatalf("right %d of the share: %v", len(live), err)
+			}
+			live = append(live, n)
+		}
+		for _, from := range live {
+			if err := derive(99, from); parley.CodeOf(err) != parley.QuotaExceeded || parley.AsError(err).Hint == "" {
+				t.Fatalf("beyond the share, from %d: %v", from, err)
+			}
+		}
+		if err := l.Room(id(1)); err != nil {
+			t.Fatalf("to the form's own agent: %v", err)
+		}
+		if err := derive(98, 2); err != nil {
+			t.Fatalf("to another bearer: %v", err)
+		}
+		l.Revoke(id(live[len(live)-1]), 1)
+		if err := derive(99, 1); err != nil {
+			t.Fatalf("after one was revoked: %v", err)
+		}
+	})
+}
+
 func TestLedgerIsBounded(t *testing.T) {
 	var l Ledger
 	for n := 1; n <= maxEnded+10; n++ {
