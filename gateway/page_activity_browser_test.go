@@ -173,7 +173,7 @@ func TestAgentActivityIsAccessible(t *testing.T) {
 }
 
 // TestAbsenceIsSetOnThePage sets an absence on the reader's own page and ends it, and reads in the left pane that agents are
-// away.
+// away. The page looks again when the time of an absence has come.
 func TestAbsenceIsSetOnThePage(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
@@ -199,6 +199,11 @@ func TestAbsenceIsSetOnThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reads(fmt.Sprintf("#left-agents a[data-part=%q] .state", joe.ID().String()), "away")
+	shows := fmt.Sprintf(`((times) => times.length === 3 && times.every((e) => Date.parse(e.dataset.until) === %d))([...document.querySelectorAll('[data-until]')])`, now.Away.Until)
+	b.until(shows)
+	b.run(`for (const e of document.querySelectorAll('[data-until]')) e.dataset.until = new Date(0).toISOString(); // as if the absences had ended
+		document.dispatchEvent(new Event('visibilitychange'))`)
+	b.until(shows) // it has looked again, and the node knows better
 	b.click("#agent button[name=back]")
 	b.reads("#agent .absence summary", "Away…")
 	b.until(`!document.querySelector('#left-agents .own-absence')`)

@@ -23,11 +23,11 @@ type leftPane struct {
 // leftAgent is an agent as the left pane shows it.
 type leftAgent struct {
 	party
-	Path    string // the address of its page
-	State   string // running, waiting for you, waiting, idle, error, ...
-	Count   int    // open forms that it asked
-	Current bool   // the page is about it
-	Away    bool   // it is away
+	Path    string            // the address of its page
+	State   string            // running, waiting for you, waiting, idle, error, ...
+	Count   int               // open forms that it asked
+	Current bool              // the page is about it
+	Away    capabilities.Time // the end of its absence; 0 if it is not away
 }
 
 // Bounds of the left pane.
@@ -82,7 +82,7 @@ func (p *page) left() (*leftPane, error) {
 			pane.More = true
 			break
 		}
-		a := leftAgent{party: partyOf(s.ID, s.Name), Path: AgentPath(s.Name), State: s.Status, Count: s.Asks, Away: s.AwayUntil != 0}
+		a := leftAgent{party: partyOf(s.ID, s.Name), Path: AgentPath(s.Name), State: s.Status, Count: s.Asks, Away: s.AwayUntil}
 		if len(s.Pending) > 0 {
 			a.State = "waiting for you"
 		}

@@ -33,6 +33,14 @@ export function agentsChanged(what) {
   if (!what || !id || what.many || what.agents.includes(id)) again(pause);
 }
 
+/** Updates the page if the time of an absence that it shows has come. No event tells of that. */
+export function checkAbsences() {
+  const now = Date.now();
+  if (![...document.querySelectorAll('[data-until]')].some((e) => Date.parse(e.dataset.until) <= now)) return;
+  leftChanged();
+  if (shown()) again(pause);
+}
+
 /** Updates the page after output of an agent's program. */
 export function outputChanged(what) {
   if (what.agent === shown().dataset.id) again(pauseOfOutput);

@@ -1,6 +1,6 @@
 // Starts the scripts of the page. Without them it is a plain page with plain forms.
 
-import { agentsChanged, leftChanged, outputChanged, outputOf, startAgents } from './agent.js';
+import { agentsChanged, checkAbsences, leftChanged, outputChanged, outputOf, startAgents } from './agent.js';
 import { isPicking, pick, pickNone, pressBulk, startBulk } from './bulk.js';
 import { refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
@@ -34,7 +34,8 @@ startPalette(document.getElementById('commands'));
 if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard());
 startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), pick, isPicking, pickNone, pressBulk });
-setInterval(() => tellSpans(document), 30_000);
+setInterval(() => { tellSpans(document); checkAbsences(); }, 30_000);
+document.addEventListener('visibilitychange', checkAbsences); // the timer may have stood still
 startNotifying(document.getElementById('notify'));
 renewPush();
 
