@@ -180,7 +180,6 @@ var large = map[string]int{
 	"actors.Node":           60, // a handle of the node
 	"gateway/client.Client": 80, // a handle of a node
 
-	"actors.mailboxActor":         60,
 	"gateway/web.page":            50,
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,

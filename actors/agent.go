@@ -278,7 +278,7 @@ type requestMessage[T any] struct {
 
 func (m *requestMessage[T]) handle(b *mailboxActor) {
 	before := b.commands
-	v, err := recalled(b, func() (T, error) {
+	v, err := recalled(b.old, func() (T, error) {
 		v, err := m.request.handle(b)
 		if b.commands != before {
 			err = unrepeatable(b, err)
@@ -323,7 +323,7 @@ func (r replyTo[T]) put(v T, err error) {
 
 // release sends a result once all that b's state follows from is durable, or the error by which that was lost.
 func (r replyTo[T]) release(b *mailboxActor, v T, err error) {
-	if parley.CodeOf(err) == parley.NoSuchMessage && b.isRecovering() {
+	if parley.CodeOf(err) == parley.NoSuchMessage && b.reg.isRecovering(b.node.journal) {
 		err = errRecovering()
 	}
 	b.release(func(lost error) {

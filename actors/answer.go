@@ -76,7 +76,7 @@ type declineForm struct {
 
 func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 	var home capabilities.ID
-	settle, err := recalled(b, func() (s mailbox.SettleForm, err error) {
+	settle, err := recalled(b.old, func() (s mailbox.SettleForm, err error) {
 		s, home, err = b.state.DraftDecline(m.form, m.revision, m.reason, b.node.newID)
 		return s, err
 	})
@@ -85,14 +85,14 @@ func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // draftAnswer drafts an answer with the node's compiled schema of the form.
 func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
-	m, found := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
+	m, found := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
 	if found == nil && m.Form.IsOpen() {
 		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}
 	}
 	now := b.node.now()
-	settle, err = recalled(b, func() (s mailbox.SettleForm, err error) {
+	settle, err = recalled(b.old, func() (s mailbox.SettleForm, err error) {
 		s, home, err = b.state.DraftAnswer(r, now, b.node.newID)
 		return s, err
 	})
@@ -213,7 +213,7 @@ type withdrawVote struct{ form capabilities.FormRef }
 
 func (m withdrawVote) handle(b *mailboxActor, reply replyTo[*remoteSettlement]) {
 	var home capabilities.ID
-	c, err := recalled(b, func() (c mailbox.WithdrawVote, err error) {
+	c, err := recalled(b.old, func() (c mailbox.WithdrawVote, err error) {
 		c, home, err = b.state.DraftWithdrawal(m.form)
 		return c, err
 	})

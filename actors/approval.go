@@ -264,7 +264,7 @@ type foundHome struct {
 func (m findHomes) handle(b *mailboxActor) ([]foundHome, error) {
 	homes := make([]foundHome, len(m.several))
 	for i, d := range m.several {
-		msg, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(capabilities.FormID(d.Form)) })
+		msg, err := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(capabilities.FormID(d.Form)) })
 		switch {
 		case err != nil:
 			homes[i].err = err
@@ -300,7 +300,7 @@ func (m answerForms) handle(b *mailboxActor, reply replyTo[[]Decided]) {
 
 // endedByReply returns the outcome of a form that this very reply has settled before.
 func endedByReply(b *mailboxActor, r mailbox.Reply) (Decided, bool) {
-	m, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
+	m, err := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
 	if err != nil || !m.Form.EndedBy(r.Answer) {
 		return Decided{}, false
 	}
@@ -321,7 +321,7 @@ type settleTogether struct {
 func (m *settleTogether) handle(b *mailboxActor) {
 	now := b.node.now()
 	refused := make([]error, len(m.commands))
-	evs, err := recalled(b, func() (evs []events.Event, err error) {
+	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
 		evs, refused = b.state.SettleEach(m.commands, now, b.node.newID)
 		for _, err := range refused {
 			if absent, ok := errors.AsType[*mailbox.Absent](err); ok {

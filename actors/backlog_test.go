@@ -106,7 +106,7 @@ func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
 	tb.Helper()
 	list := func(a *Agent) []string {
 		ids, err := inspect(tb.Context(), a, func(b *mailboxActor) (ids []string, err error) {
-			for m, err := range b.list(b.all(0), readAtOnce) {
+			for m, err := range b.old.list(b.old.all(0), readAtOnce) {
 				if err != nil {
 					return nil, err
 				}

@@ -133,7 +133,7 @@ func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 	if l.IsBroken() {
 		return
 	}
-	c, err := recalled(b, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
+	c, err := recalled(b.old, func() (mailbox.Command, error) { return b.state.CommandFor(p) })
 	if err != nil {
 		b.node.log.Error("an outbox item cannot be sent", "mailbox", b.reg.id.String(), "error", err)
 		return
@@ -335,10 +335,10 @@ func (r *registry) returnAcks(s *registration, rs []ack) {
 
 // putBackRefusals returns the acks that are no refusals, and puts the others back. Those are urgent, so a message of its
 // own records them.
-func (b *mailboxActor) putBackRefusals(rs []ack) []ack {
+func (r *registry) putBackRefusals(s *registration, rs []ack) []ack {
 	arrived, refused := outbox.Split(rs)
 	if len(refused) > 0 {
-		b.node.registry.returnAcks(b.reg, refused)
+		r.returnAcks(s, refused)
 	}
 	return arrived
 }

@@ -358,7 +358,7 @@ type forwardForm struct {
 func (m forwardForm) handle(b *mailboxActor, reply replyTo[bool]) {
 	now := b.node.now()
 	var home capabilities.ID
-	forward, err := recalled(b, func() (f mailbox.ForwardForm, err error) {
+	forward, err := recalled(b.old, func() (f mailbox.ForwardForm, err error) {
 		f, home, err = b.state.DraftForward(m.form, m.to, now)
 		return f, err
 	})

@@ -29,9 +29,8 @@ type mailboxActor struct {
 
 	head int // bytes of the head of the newest snapshot; 0 if unknown
 
-	old      map[uint64]*mailbox.Message // lent to the state
-	trimmed  int                         // length of old when it was trimmed last
-	commands uint64                      // commands that had an effect
+	old      *oldMail // of the state
+	commands uint64   // commands that had an effect
 
 	// Doubtful reports that the state was read while the journal had failed. A commit whose result was unknown then may be
 	// stored.
@@ -91,12 +90,11 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.expireForms()
 	d.handle(b)
 	b.startNextRun()
-	b.trimPages()
-	if len(b.old) > b.trimmed+readAtOnce {
-		trimOld(b.old, maxOld)
-		b.trimmed = len(b.old)
+	if b.state != nil {
+		b.old.trimPages()
+		b.old.trim()
+		b.snapshotIfDue()
 	}
-	b.snapshotIfDue()
 }
 
 // expireForms ends the forms whose deadline has passed, reminds of others and escalates them, and brings back the messages
@@ -139,7 +137,7 @@ func (b *mailboxActor) ready(after persistence.Position) error {
 		return b.node.registry.dispatcher.block(b.load)
 	}
 	if b.old == nil {
-		b.lend()
+		b.old = lendTo(b)
 	}
 	return nil
 }
@@ -170,7 +168,7 @@ func (b *mailboxActor) load() error {
 	}
 	b.state, b.saved, b.head = s, saved, 0
 	b.fresh, b.silent, b.noted = true, wasSilent(b.node, s), false
-	b.lend()
+	b.old = lendTo(b)
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	b.reg.doubtful.Store(b.doubtful)
 	if b.reg.id == b.node.host {
@@ -216,7 +214,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	rs := b.reg.acks.take(b.ackBuffer[:0], atLeast)
 	b.ackBuffer = rs
 	if len(evs) > 0 {
-		rs = b.putBackRefusals(rs)
+		rs = b.node.registry.putBackRefusals(b.reg, rs)
 	}
 	noted := ackEvents(b, rs, now)
 	if len(noted)+len(evs) == 0 {
@@ -349,7 +347,11 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 	if len(waiting) == 0 {
 		return
 	}
-	outcome, err := b.outcome(form)
+	var outcome view.Outcome
+	m, err := b.formOf(form)
+	if err == nil {
+		outcome, err = b.outcomeOf(m.Form, true)
+	}
 	began, isHome := b.node.now().Std(), b.isHome(form)
 	b.release(func(lost error) {
 		if lost != nil {
@@ -381,14 +383,6 @@ func (b *mailboxActor) notifyVoter(form capabilities.ID) {
 	for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, form}) {
 		b.release(func(lost error) { w.put(lost) })
 	}
-}
-
-func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
-	m, err := b.formOf(form)
-	if err != nil {
-		return view.Outcome{}, err
-	}
-	return b.outcomeOf(m.Form, true)
 }
 
 func logTo(log *slog.Logger) func(*actor.ActorSystem) *slog.Logger {

@@ -76,7 +76,7 @@ type moveMessages struct{ command mailbox.MoveMessages }
 
 func (m moveMessages) handle(b *mailboxActor) (refused []error, err error) {
 	now := b.node.now()
-	evs, err := recalled(b, func() (evs []events.Event, err error) {
+	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
 		evs, refused = b.state.MoveEach(b.node.accounts.limits(b.reg.id, now), m.command, now, b.node.newID)
 		for _, err := range refused {
 			if absent, ok := errors.AsType[*mailbox.Absent](err); ok {
@@ -183,7 +183,7 @@ func errFull() error {
 
 // postOnce posts a message, or finds one that was posted before.
 func postOnce(b *mailboxActor, p mailbox.PostMessage) (capabilities.ID, error) {
-	known, err := recalled(b, func() (*mailbox.Message, error) {
+	known, err := recalled(b.old, func() (*mailbox.Message, error) {
 		m, _, err := p.FindExisting(b.state)
 		return m, err
 	})
@@ -204,7 +204,7 @@ func promptState(b *mailboxActor, message capabilities.ID) (view.Prompted, *run,
 	if b.state.Profile.Archived { // since it was asked
 		return view.Prompted{}, nil, errArchived()
 	}
-	m, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindID(message) })
+	m, err := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindID(message) })
 	if err != nil {
 		return view.Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")
 	}
@@ -228,7 +228,7 @@ type countMessages struct{}
 
 func (countMessages) handle(b *mailboxActor) (view.MessageCounts, error) {
 	if !b.state.Mail.Counted() {
-		if err := b.state.Mail.Recount(b.all(0)); err != nil {
+		if err := b.state.Mail.Recount(b.old.all(0)); err != nil {
 			return view.MessageCounts{}, err
 		}
 	}
@@ -254,7 +254,7 @@ type markRead struct {
 func (m markRead) handle(b *mailboxActor, reply replyTo[none]) {
 	numbers := m.numbers
 	if len(numbers) == 0 && !m.unread {
-		for l, err := range b.newest(view.MessageFilter{Unread: true}, math.MaxUint64) {
+		for l, err := range b.old.newest(view.MessageFilter{Unread: true}, math.MaxUint64) {
 			if err != nil {
 				reply.release(b, none{}, err)
 				return
@@ -303,7 +303,7 @@ func (m saveDraft) handle(b *mailboxActor, reply replyTo[none]) {
 
 // command returns the command of the draft, with the form's ID and sealed secrets.
 func (m saveDraft) command(b *mailboxActor) (mailbox.SaveDraft, error) {
-	msg, err := recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(m.form) })
+	msg, err := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(m.form) })
 	if err != nil {
 		return mailbox.SaveDraft{}, err
 	}
@@ -338,7 +338,7 @@ func (m draftMessage) handle(b *mailboxActor, reply replyTo[none]) {
 }
 
 func placeOf(b *mailboxActor, draft mailbox.DraftMessage) (draftKey, error) {
-	return recalled(b, func() (key draftKey, err error) {
+	return recalled(b.old, func() (key draftKey, err error) {
 		key.to, key.replyTo, err = b.state.DraftPlace(draft, b.node.now())
 		return key, err
 	})

@@ -25,16 +25,33 @@ const (
 	readAtOnce   = 16      // old messages that are read together for a list
 )
 
+// oldMail reads back what a mailbox's state does not have in memory, and lends it to the state.
+type oldMail struct {
+	node         *Node
+	reg          *registration
+	state        *mailbox.State
+	awaitDurable func() error // blocks until the state is durable
+	lent         map[uint64]*mailbox.Message
+	trimmed      int // length of lent when it was trimmed last
+}
+
+// lendTo returns the old mail of a mailbox whose state is new.
+func lendTo(b *mailboxActor) *oldMail {
+	o := &oldMail{node: b.node, reg: b.reg, state: b.state, awaitDurable: b.awaitDurable, lent: map[uint64]*mailbox.Message{}}
+	o.state.Mail.Lend(o.lent)
+	return o
+}
+
 // recalled calls fn until it has all the old messages that it needs. Fn has to change nothing before it fails with
 // mailbox.Absent.
-func recalled[T any](b *mailboxActor, fn func() (T, error)) (T, error) {
+func recalled[T any](o *oldMail, fn func() (T, error)) (T, error) {
 	for {
 		v, err := fn()
 		absent, ok := errors.AsType[*mailbox.Absent](err)
 		if !ok {
 			return v, err
 		}
-		if err := b.recall(absent); err != nil {
+		if err := o.recall(absent); err != nil {
 			return v, unread{err}
 		}
 	}
@@ -57,21 +74,21 @@ func unrepeatable(b *mailboxActor, err error) error {
 
 // recall reads messages back from the journal, and pages from the snapshot, for the state. It waits for those that are not
 // durable yet, and for nothing else: reads go on while the journal has failed.
-func (b *mailboxActor) recall(absent *mailbox.Absent) error {
-	return b.node.registry.dispatcher.block(func() error {
-		err := recallInto(b.node.life, b.node, b.state, absent, b.old)
+func (o *oldMail) recall(absent *mailbox.Absent) error {
+	return o.node.registry.dispatcher.block(func() error {
+		err := recallInto(o.node.life, o.node, o.state, absent, o.lent)
 		if _, lost := errors.AsType[lostPage](err); lost {
-			if err = b.remake(err); err == nil {
-				err = recallInto(b.node.life, b.node, b.state, absent, b.old)
+			if err = o.remake(err); err == nil {
+				err = recallInto(o.node.life, o.node, o.state, absent, o.lent)
 			}
 		}
 		if parley.CodeOf(err) != parley.InvalidArgument { // the code for a version that is not durable
 			return err
 		}
-		if err := b.awaitDurable(); err != nil {
+		if err := o.awaitDurable(); err != nil {
 			return err
 		}
-		return recallInto(b.node.life, b.node, b.state, absent, b.old)
+		return recallInto(o.node.life, o.node, o.state, absent, o.lent)
 	})
 }
 
@@ -136,10 +153,12 @@ func (n *Node) applyRecalling(ctx context.Context, s *mailbox.State, e events.Re
 	}
 }
 
-// lend begins to lend old messages to a new state.
-func (b *mailboxActor) lend() {
-	b.old, b.trimmed = map[uint64]*mailbox.Message{}, 0
-	b.state.Mail.Lend(b.old)
+// trim drops old messages if some were read since it did so last.
+func (o *oldMail) trim() {
+	if len(o.lent) > o.trimmed+readAtOnce {
+		trimOld(o.lent, maxOld)
+		o.trimmed = len(o.lent)
+	}
 }
 
 // trimOld drops old messages if there are too many, or too many bytes of them. It keeps half as many, the newest.
@@ -164,11 +183,11 @@ func trimOld(old map[uint64]*mailbox.Message, most int) {
 
 // list yields messages as they are shown, in the order of their numbers in the list. It reads old ones back, at most
 // most at once. One that is in a segment of the archive that is elsewhere is yielded as the index knows it.
-func (b *mailboxActor) list(all iter.Seq2[mailbox.Listed, error], most int) iter.Seq2[view.Message, error] {
+func (o *oldMail) list(all iter.Seq2[mailbox.Listed, error], most int) iter.Seq2[view.Message, error] {
 	return func(yield func(view.Message, error) bool) {
 		some := make([]mailbox.Listed, 0, most)
 		flush := func() bool {
-			shown, err := b.listedViews(some)
+			shown, err := o.listedViews(some)
 			for _, e := range shown {
 				if !yield(e, nil) {
 					return false
@@ -178,7 +197,7 @@ func (b *mailboxActor) list(all iter.Seq2[mailbox.Listed, error], most int) iter
 				yield(view.Message{}, err)
 			}
 			some = some[:0]
-			trimOld(b.old, maxOld)
+			trimOld(o.lent, maxOld)
 			return err == nil
 		}
 		for l, err := range all {
@@ -197,21 +216,21 @@ func (b *mailboxActor) list(all iter.Seq2[mailbox.Listed, error], most int) iter
 }
 
 // listedViews returns messages as they are shown, or as the index knows them. An error comes with those before it.
-func (b *mailboxActor) listedViews(some []mailbox.Listed) ([]view.Message, error) {
+func (o *oldMail) listedViews(some []mailbox.Listed) ([]view.Message, error) {
 	numbers := make([]uint64, len(some))
 	for i, l := range some {
 		numbers[i] = l.Number
 	}
-	shown, err := b.views(numbers)
+	shown, err := o.views(numbers)
 	if _, away := errors.AsType[*persistence.Elsewhere](err); !away {
 		return shown, err
 	}
 	shown = shown[:0]
 	for _, l := range some {
-		one, err := b.views([]uint64{l.Number})
+		one, err := o.views([]uint64{l.Number})
 		if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
 			one = make([]view.Message, 1)
-			one[0], err = b.archivedMessage(l.Number, away)
+			one[0], err = o.archivedMessage(l.Number, away)
 		}
 		if err != nil {
 			return shown, err
@@ -222,15 +241,15 @@ func (b *mailboxActor) listedViews(some []mailbox.Listed) ([]view.Message, error
 }
 
 // views returns messages as they are shown. It fails with persistence.Elsewhere if one cannot be read.
-func (b *mailboxActor) views(numbers []uint64) ([]view.Message, error) {
-	messages, err := recalled(b, func() ([]*mailbox.Message, error) { return b.state.Mail.Messages(numbers) })
+func (o *oldMail) views(numbers []uint64) ([]view.Message, error) {
+	messages, err := recalled(o, func() ([]*mailbox.Message, error) { return o.state.Mail.Messages(numbers) })
 	if err != nil {
 		return nil, err
 	}
-	show := b.viewer()
+	show := newViewer(o.state, o.node.secrets)
 	all := make([]view.Message, 0, len(messages))
 	for _, m := range messages {
-		e, err := recalled(b, func() (view.Message, error) { return show.envelope(m) })
+		e, err := recalled(o, func() (view.Message, error) { return show.envelope(m) })
 		if err != nil {
 			return all, err
 		}
@@ -240,11 +259,11 @@ func (b *mailboxActor) views(numbers []uint64) ([]view.Message, error) {
 }
 
 // archivedMessage returns what the index knows of a message that is elsewhere.
-func (b *mailboxActor) archivedMessage(number uint64, e *persistence.Elsewhere) (view.Message, error) {
-	l, err := recalled(b, func() (mailbox.Listed, error) { return b.state.Mail.Listed(number) })
+func (o *oldMail) archivedMessage(number uint64, e *persistence.Elsewhere) (view.Message, error) {
+	l, err := recalled(o, func() (mailbox.Listed, error) { return o.state.Mail.Listed(number) })
 	return view.Message{
 		Number: number, Type: view.TypeArchived, Changed: l.Changed, Date: e.Segment.From,
-		Sent: l.Sent, Received: l.Received, Dismissed: l.Dismissed, Unread: l.Unread, SnoozedUntil: b.state.Mail.SnoozedUntil(number),
+		Sent: l.Sent, Received: l.Received, Dismissed: l.Dismissed, Unread: l.Unread, SnoozedUntil: o.state.Mail.SnoozedUntil(number),
 		Archived: &view.Archived{Form: l.Form, Elsewhere: shownElsewhere(e)},
 	}, err
 }
@@ -268,10 +287,10 @@ func listedBy(f view.MessageFilter, all iter.Seq2[mailbox.Listed, error]) iter.S
 
 // walk yields messages page by page of the index. Next returns the messages of a page that come after one, if there is
 // one.
-func (b *mailboxActor) walk(next func(after *mailbox.Listed) ([]mailbox.Listed, error)) iter.Seq2[mailbox.Listed, error] {
+func (o *oldMail) walk(next func(after *mailbox.Listed) ([]mailbox.Listed, error)) iter.Seq2[mailbox.Listed, error] {
 	return func(yield func(mailbox.Listed, error) bool) {
 		for after := (*mailbox.Listed)(nil); ; {
-			some, err := recalled(b, func() ([]mailbox.Listed, error) { return next(after) })
+			some, err := recalled(o, func() ([]mailbox.Listed, error) { return next(after) })
 			if err != nil {
 				yield(mailbox.Listed{}, err)
 				return
@@ -285,41 +304,41 @@ func (b *mailboxActor) walk(next func(after *mailbox.Listed) ([]mailbox.Listed, 
 				}
 			}
 			after = &some[len(some)-1]
-			b.trimPages()
+			o.trimPages()
 		}
 	}
 }
 
 // all yields all messages from a number on.
-func (b *mailboxActor) all(first uint64) iter.Seq2[mailbox.Listed, error] {
-	return b.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
+func (o *oldMail) all(first uint64) iter.Seq2[mailbox.Listed, error] {
+	return o.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
 		if after == nil {
-			return b.state.Mail.List(first)
+			return o.state.Mail.List(first)
 		}
-		return b.state.Mail.List(after.Number + 1)
+		return o.state.Mail.List(after.Number + 1)
 	})
 }
 
 // back yields the messages before a number, the newest first.
-func (b *mailboxActor) back(before uint64) iter.Seq2[mailbox.Listed, error] {
-	return b.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
+func (o *oldMail) back(before uint64) iter.Seq2[mailbox.Listed, error] {
+	return o.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
 		if after == nil {
-			return b.state.Mail.ListBack(before)
+			return o.state.Mail.ListBack(before)
 		}
-		return b.state.Mail.ListBack(after.Number)
+		return o.state.Mail.ListBack(after.Number)
 	})
 }
 
 // newest yields the messages before a number that a filter may pick, the newest first.
-func (b *mailboxActor) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.Listed, error] {
+func (o *oldMail) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.Listed, error] {
 	var known []mailbox.Listed
 	switch {
 	case f.Pending:
-		known = slices.Collect(b.state.Mail.ListOpen(0))
+		known = slices.Collect(o.state.Mail.ListOpen(0))
 	case f.Snoozed:
-		known = slices.AppendSeq(known, snoozed(b.state.Mail.SnoozedFrom(0)))
+		known = slices.AppendSeq(known, snoozed(o.state.Mail.SnoozedFrom(0)))
 	default:
-		return listedBy(f, b.back(before))
+		return listedBy(f, o.back(before))
 	}
 	known = slices.DeleteFunc(known, func(l mailbox.Listed) bool { return l.Number >= before })
 	slices.Reverse(known)
@@ -366,19 +385,19 @@ func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 }
 
 // listed yields the messages that a filter may pick, from a number on.
-func (b *mailboxActor) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.Listed, error] {
+func (o *oldMail) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.Listed, error] {
 	switch {
 	case f.Pending:
-		return listedBy(f, these(b.state.Mail.ListOpen(first)))
+		return listedBy(f, these(o.state.Mail.ListOpen(first)))
 	case f.Snoozed:
-		return these(snoozed(b.state.Mail.SnoozedFrom(first)))
+		return these(snoozed(o.state.Mail.SnoozedFrom(first)))
 	}
-	return listedBy(f, b.all(first))
+	return listedBy(f, o.all(first))
 }
 
 // formOf returns a form with an ID.
 func (b *mailboxActor) formOf(id capabilities.ID) (*mailbox.Message, error) {
-	return recalled(b, func() (*mailbox.Message, error) { return b.state.Mail.FindFormID(id) })
+	return recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindFormID(id) })
 }
 
 // Log returns events of the agent's mailbox after a version, oldest first, at most limit. It goes on past events that
@@ -417,5 +436,5 @@ func (a *Agent) Log(ctx context.Context, after uint64, limit int) (view.Log, err
 
 // outcomeOf returns the outcome of a form as the agent sees it.
 func (b *mailboxActor) outcomeOf(f *mailbox.Form, reveal bool) (view.Outcome, error) {
-	return recalled(b, func() (view.Outcome, error) { return b.viewer().outcome(f, reveal) })
+	return recalled(b.old, func() (view.Outcome, error) { return b.viewer().outcome(f, reveal) })
 }

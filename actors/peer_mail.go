@@ -93,7 +93,7 @@ func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err
 	from := d.From
 	c := b.node.accounts.quotaed(ofNode(from), d.Command)
 	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil {
-		known, err := recalled(b, func() (bool, error) { return b.state.Mail.Has(r.Form.ID) })
+		known, err := recalled(b.old, func() (bool, error) { return b.state.Mail.Has(r.Form.ID) })
 		if err != nil {
 			return 0, err
 		}
@@ -105,7 +105,7 @@ func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err
 		}
 	}
 	if r, ok := c.(mailbox.RemoteAmendment); ok {
-		news, err := recalled(b, func() (bool, error) { return r.IsNews(b.state) })
+		news, err := recalled(b.old, func() (bool, error) { return r.IsNews(b.state) })
 		if err != nil {
 			return 0, err
 		}
@@ -262,7 +262,7 @@ func countItems(b *mailboxActor, node capabilities.NodeID) int {
 
 // writeItem returns an item as it is sent.
 func writeItem(b *mailboxActor, item mailbox.OutboxItem) (peers.Outgoing, error) {
-	c, err := recalled(b, func() (mailbox.Command, error) { return b.state.CommandFor(item) })
+	c, err := recalled(b.old, func() (mailbox.Command, error) { return b.state.CommandFor(item) })
 	if err != nil {
 		return peers.Outgoing{}, err
 	}

@@ -66,7 +66,7 @@ func (m queryLast) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	size := 0
-	for e, err := range b.list(b.newest(m.view, cmp.Or(m.before, math.MaxUint64)), min(m.limit, readAtOnce)) {
+	for e, err := range b.old.list(b.old.newest(m.view, cmp.Or(m.before, math.MaxUint64)), min(m.limit, readAtOnce)) {
 		if err != nil {
 			return in, err
 		}
@@ -155,13 +155,13 @@ func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	may := func(l mailbox.Listed) bool { return mayShow(m.view, l) }
 	for cursor, more := m.cursor, true; more; {
-		changed, left, err := b.changed(mailbox.NewChangedMessages(cursor, maxChanges, m.view.Pending, may))
+		changed, left, err := b.old.changed(mailbox.NewChangedMessages(cursor, maxChanges, m.view.Pending, may))
 		if err != nil {
 			return in, err
 		}
 		more = left
 		size := 0
-		for e, err := range b.list(these(slices.Values(changed)), min(readAtOnce, max(len(changed), 1))) {
+		for e, err := range b.old.list(these(slices.Values(changed)), min(readAtOnce, max(len(changed), 1))) {
 			if err != nil {
 				return in, err
 			}
@@ -185,10 +185,10 @@ func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 
 // changed returns the messages that changed first, and whether there may be more. It lets pages of the index go out of
 // memory after each.
-func (b *mailboxActor) changed(c *mailbox.ChangedMessages) ([]mailbox.Listed, bool, error) {
-	for again := true; again; b.trimPages() {
+func (o *oldMail) changed(c *mailbox.ChangedMessages) ([]mailbox.Listed, bool, error) {
+	for again := true; again; o.trimPages() {
 		var err error
-		if again, err = recalled(b, func() (bool, error) { return c.Step(&b.state.Mail) }); err != nil {
+		if again, err = recalled(o, func() (bool, error) { return c.Step(&o.state.Mail) }); err != nil {
 			return nil, false, err
 		}
 	}
@@ -222,7 +222,7 @@ func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 	if m.limit < most {
 		most = m.limit + 1
 	}
-	for e, err := range b.list(b.listed(m.view, m.first), most) {
+	for e, err := range b.old.list(b.old.listed(m.view, m.first), most) {
 		if err != nil {
 			return in, err
 		}
@@ -251,12 +251,12 @@ func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Cursor: b.state.Version}
 	for some := range slices.Chunk(b.state.Mail.FormsOf(m.origin), readAtOnce) {
-		shown, err := b.views(some)
+		shown, err := b.old.views(some)
 		if err != nil {
 			return in, err
 		}
 		in.Messages = append(in.Messages, shown...)
-		trimOld(b.old, maxOld)
+		trimOld(b.old.lent, maxOld)
 	}
 	return in, nil
 }
@@ -347,9 +347,11 @@ type viewer struct {
 	absent  error                     // of a name that is not in memory
 }
 
-func (b *mailboxActor) viewer() *viewer {
-	return &viewer{state: b.state, secrets: b.node.secrets}
+func newViewer(s *mailbox.State, secrets *keys.SecretBox) *viewer {
+	return &viewer{state: s, secrets: secrets}
 }
+
+func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node.secrets) }
 
 // nameOf returns the agent's name for another. It notes a name that is not in memory.
 func (v *viewer) nameOf(id capabilities.ID) string {

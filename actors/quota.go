@@ -105,7 +105,7 @@ func (a *accounts) ofPeer(node capabilities.NodeID) view.PeerUse {
 
 // propose has the state decide on a command within the agent's quotas.
 func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]events.Event, error) {
-	evs, err := recalled(b, func() ([]events.Event, error) {
+	evs, err := recalled(b.old, func() ([]events.Event, error) {
 		if !mailbox.Spends(c) {
 			return b.state.Decide(c, now, b.node.newID)
 		}
@@ -161,7 +161,7 @@ func (b *mailboxActor) openAccount() {
 	if !b.node.accounts.put(b.state) {
 		return
 	}
-	family, err := recalled(b, b.state.Names.Made)
+	family, err := recalled(b.old, b.state.Names.Made)
 	if err != nil {
 		b.node.log.Warn("an account is not complete", "mailbox", b.reg.id.String(), "error", err)
 	}

@@ -32,9 +32,6 @@ const sealAfter = 5 * time.Second
 // snapshotIfDue has a snapshot written when enough events follow the last one. That depends on the size of a snapshot
 // without its stored pages, so that the work stays in proportion to the mail.
 func (b *mailboxActor) snapshotIfDue() {
-	if b.state == nil {
-		return
-	}
 	behind := b.state.Version - b.saved
 	if behind < max(snapshotEvents, uint64(b.head/snapshotBytes)) || !b.node.snapshots.claim(b.reg, behind) {
 		return
@@ -125,18 +122,15 @@ func (r *registry) saveLast(ctx context.Context) {
 }
 
 // trimPages lets pages of the index go out of memory that have been stored.
-func (b *mailboxActor) trimPages() {
-	if b.state == nil {
-		return
-	}
+func (o *oldMail) trimPages() {
 	most := maxRestocked
-	if stored := b.reg.stored.Swap(nil); stored != nil {
-		b.state.Mail.Stored(stored.Pages...)
-		b.state.StoredTables(stored.Tables)
+	if stored := o.reg.stored.Swap(nil); stored != nil {
+		o.state.Mail.Stored(stored.Pages...)
+		o.state.StoredTables(stored.Tables)
 		most = maxPages
 	}
-	b.state.Mail.TrimPages(most)
-	b.state.TrimTables(maxTablePages)
+	o.state.Mail.TrimPages(most)
+	o.state.TrimTables(maxTablePages)
 }
 
 // lostPage is the error of a page that cannot be read from the store of snapshots.
@@ -175,20 +169,20 @@ func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Pa
 
 // remake makes the absent pages of the state from the log. It is for pages that the store of snapshots has lost.
 // They are stored again with the next snapshots.
-func (b *mailboxActor) remake(why error) error {
-	if b.node.life.Err() != nil {
+func (o *oldMail) remake(why error) error {
+	if o.node.life.Err() != nil {
 		return why
 	}
-	b.node.log.Warn("pages of a snapshot are lost; replaying", "mailbox", b.reg.id.String(), "error", why)
-	if err := b.awaitDurable(); err != nil {
+	o.node.log.Warn("pages of a snapshot are lost; replaying", "mailbox", o.reg.id.String(), "error", why)
+	if err := o.awaitDurable(); err != nil {
 		return err
 	}
-	whole, err := b.node.replayAll(b.node.life, b.reg.id)
+	whole, err := o.node.replayAll(o.node.life, o.reg.id)
 	if err != nil {
 		return err
 	}
-	b.state.Mail.Remake(&whole.Mail)
-	b.state.RemakeTables(whole)
+	o.state.Mail.Remake(&whole.Mail)
+	o.state.RemakeTables(whole)
 	return nil
 }
 

@@ -28,7 +28,7 @@ func shed(t *testing.T, a *Agent) []mailbox.Page {
 		if err := b.node.snapshots.save(context.Background(), snapshot{b.reg, b.state.Version, parts}); err != nil {
 			return nil, err
 		}
-		b.trimPages()
+		b.old.trimPages()
 		b.state.Mail.TrimPages(0)
 		return b.state.Mail.AbsentPages(), nil
 	})
@@ -90,7 +90,7 @@ func checkShed(t *testing.T, a *Agent, messages int) {
 		return string(encoded), err
 	}
 	same, err := inspect(t.Context(), a, func(b *mailboxActor) (bool, error) {
-		live, err := recalled(b, func() (string, error) { return whole(b.state, nil) })
+		live, err := recalled(b.old, func() (string, error) { return whole(b.state, nil) })
 		if err != nil {
 			return false, err
 		}
@@ -179,7 +179,7 @@ func shedTables(t *testing.T, a *Agent) []table.Sum {
 		if err == nil {
 			err = b.node.snapshots.save(context.Background(), snapshot{b.reg, b.state.Version, parts})
 		}
-		b.trimPages()
+		b.old.trimPages()
 		b.state.TrimTables(0)
 		return b.state.AbsentTables(), err
 	})

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/persistence"
 )
 
 // The names of the node's actors. The actor of a program is below its agent's.
@@ -306,8 +307,8 @@ func (m recovered) fail(error)           { m.reg.recovered.Store(m.count) } // c
 
 // isRecovering reports whether acknowledged mail for the mailbox may be missing, because the node has started or the journal
 // has failed.
-func (b *mailboxActor) isRecovering() bool {
-	return b.node.journal.Failures()+1 != b.reg.recovered.Load() && parley.CodeOf(b.node.journal.Err()) != parley.CorruptLog
+func (s *registration) isRecovering(j *persistence.Journal) bool {
+	return j.Failures()+1 != s.recovered.Load() && parley.CodeOf(j.Err()) != parley.CorruptLog
 }
 
 // errRecovering is the error of a call for an unknown message while the node recovers.

@@ -426,19 +426,19 @@ func (m answerByRight) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // draft returns the settlement for the outcome, and the form's home.
 func (m answerByRight) draft(b *mailboxActor) (settle mailbox.SettleForm, home capabilities.ID, err error) {
-	form, err := recalled(b, func() (*mailbox.Message, error) {
+	form, err := recalled(b.old, func() (*mailbox.Message, error) {
 		_, form, err := b.state.RightTo(m.use.Grant, m.use.Digest)
 		return form, err
 	})
 	if err != nil {
 		return settle, home, err
 	}
-	if _, err := recalled(b, func() ([]events.Event, error) { return b.state.Decide(m.use, b.node.now(), b.node.newID) }); err != nil {
+	if _, err := recalled(b.old, func() ([]events.Event, error) { return b.state.Decide(m.use, b.node.now(), b.node.newID) }); err != nil {
 		return settle, home, err
 	}
 	ref := capabilities.FormID(form.Form.ID)
 	if m.use.Outcome == right.Decline {
-		settle, err = recalled(b, func() (s mailbox.SettleForm, err error) {
+		settle, err = recalled(b.old, func() (s mailbox.SettleForm, err error) {
 			s, home, err = b.state.DraftDecline(ref, form.Form.Revision(), m.given.Reason, b.node.newID)
 			return s, err
 		})
