@@ -177,7 +177,6 @@ const (
 // The methods of the handles stand for operations; those of the others belong to one state, in a file for each noun.
 var large = map[string]int{
 	"actors.Agent":          55, // a handle of an agent
-	"actors.Node":           60, // a handle of the node
 	"gateway/client.Client": 80, // a handle of a node
 
 	"gateway/web.page":            50,

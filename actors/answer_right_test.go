@@ -31,10 +31,10 @@ func TestRightAnswersOnceForItsBearer(t *testing.T) {
 	n := openNode(t, folder)
 	fae := guest(t, n, "fae")
 	_, r := approvalRight(t, n, fae, "shell")
-	if _, err := n.AnswerWith(t.Context(), RightUse{Secret: r.Secret[:len(r.Secret)-1] + "x", Outcome: mailbox.Once}); parley.CodeOf(err) != parley.Unauthenticated {
+	if _, err := n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret[:len(r.Secret)-1] + "x", Outcome: mailbox.Once}); parley.CodeOf(err) != parley.Unauthenticated {
 		t.Fatalf("a guessed secret: %v", err)
 	}
-	if _, err := n.AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Always}); parley.CodeOf(err) != parley.NotPermitted {
+	if _, err := n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Always}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Fatalf("an outcome that the right has not: %v", err)
 	}
 	grants, err := n.Host().Names().Grants(t.Context())
@@ -45,7 +45,7 @@ func TestRightAnswersOnceForItsBearer(t *testing.T) {
 	outcomes := make([]error, 8)
 	for i := range outcomes {
 		wg.Go(func() {
-			_, outcomes[i] = n.AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: []string{mailbox.Once, mailbox.Deny}[i%2]})
+			_, outcomes[i] = n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: []string{mailbox.Once, mailbox.Deny}[i%2]})
 		})
 	}
 	wg.Wait()
@@ -67,7 +67,7 @@ func TestRightAnswersOnceForItsBearer(t *testing.T) {
 	}
 	closeNode(t, n)
 	n = openNode(t, folder)
-	if _, err := n.AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Deny}); parley.CodeOf(err) != parley.AlreadyAnswered || !strings.Contains(err.Error(), "answered by") {
+	if _, err := n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Deny}); parley.CodeOf(err) != parley.AlreadyAnswered || !strings.Contains(err.Error(), "answered by") {
 		t.Errorf("late, after a restart: %v", err)
 	}
 }
@@ -84,12 +84,12 @@ func TestRightEndsWithItsMaker(t *testing.T) {
 	if err := n.Host().Tokens().Revoke(t.Context(), made.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = n.AnswerWith(t.Context(), RightUse{Secret: byToken.Secret, Outcome: mailbox.Once})
+	_, err = n.Credentials().AnswerWith(t.Context(), RightUse{Secret: byToken.Secret, Outcome: mailbox.Once})
 	wantCode(t, "a right of a token that has ended", err, parley.Unauthenticated)
 	if err := n.Host().Names().Revoke(t.Context(), r.Grant); err != nil {
 		t.Fatal(err)
 	}
-	_, err = n.AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Once})
+	_, err = n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Once})
 	wantCode(t, "a revoked right", err, parley.NotPermitted)
 	if o, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(p.Form), Values: text("decision", mailbox.Once)}); err != nil || o.Status != view.StatusAnswered {
 		t.Errorf("its maker can no longer answer: %+v, %v", o, err)
@@ -109,7 +109,7 @@ func TestSpentRightCastsNoVoteAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	use := RightUse{Secret: r.Secret, Outcome: "answer", Texts: []events.FieldText{{Name: "a", Text: "x"}}}
-	if o, err := n.AnswerWith(t.Context(), use); err != nil || o.Status != view.StatusVoted {
+	if o, err := n.Credentials().AnswerWith(t.Context(), use); err != nil || o.Status != view.StatusVoted {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	awaitOwnVote(t, n.Host(), ref, view.VoteStands)
@@ -117,6 +117,6 @@ func TestSpentRightCastsNoVoteAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitOwnVote(t, n.Host(), ref, "")
-	_, err = n.AnswerWith(t.Context(), use)
+	_, err = n.Credentials().AnswerWith(t.Context(), use)
 	wantCode(t, "a spent right", err, parley.NotPermitted)
 }

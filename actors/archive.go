@@ -20,8 +20,8 @@ import (
 	"parley/persistence/archive/store"
 )
 
-// archiver archives the beginning of the journal, one call at a time.
-type archiver struct {
+// Archive has the beginning of the journal. One call at a time changes it.
+type Archive struct {
 	node *Node
 	one  sync.Mutex // held by the call
 	next time.Time  // when the scheduler looks again
@@ -35,17 +35,20 @@ const (
 
 var errArchiving = parley.Refuse(parley.AlreadyRunning, "the journal is being archived already").WithHint("try again when that is done")
 
-// Archive moves the commits before a time from the journal to the archive. It records the archive in the host's mailbox
+// Archive returns the archive of the node's journal.
+func (n *Node) Archive() *Archive { return n.archive }
+
+// MoveBefore moves the commits before a time from the journal to the archive. It records the archive in the host's mailbox
 // before anything leaves the journal. Mail goes on meanwhile. It archives whole files of the journal, so some older
 // commits may stay.
-func (n *Node) Archive(ctx context.Context, before capabilities.Time) (view.Archive, error) {
-	if !n.archiver.one.TryLock() {
+func (a *Archive) MoveBefore(ctx context.Context, before capabilities.Time) (view.Archive, error) {
+	if !a.one.TryLock() {
 		return view.Archive{}, errArchiving
 	}
-	defer n.archiver.one.Unlock()
+	defer a.one.Unlock()
 	archived := uint64(0)
 	for {
-		made, err := n.archiveSome(ctx, before)
+		made, err := a.moveSome(ctx, before)
 		if err != nil {
 			return view.Archive{}, fmt.Errorf("archive: %w", err)
 		}
@@ -54,29 +57,29 @@ func (n *Node) Archive(ctx context.Context, before capabilities.Time) (view.Arch
 		}
 		archived += made
 	}
-	a := n.Archived()
-	a.New = archived
-	return a, nil
+	v := a.List()
+	v.New = archived
+	return v, nil
 }
 
-// archiveSome archives some of the commits before a time, and returns their number. It is 0 if there are no more.
-func (n *Node) archiveSome(ctx context.Context, before capabilities.Time) (uint64, error) {
-	made, err := n.journal.PrepareArchive(ctx, before, n.stateAfter)
+// moveSome archives some of the commits before a time, and returns their number. It is 0 if there are no more.
+func (a *Archive) moveSome(ctx context.Context, before capabilities.Time) (uint64, error) {
+	made, err := a.node.journal.PrepareArchive(ctx, before, a.stateAfter)
 	if err != nil || made.End.Number == 0 {
 		return 0, err
 	}
-	if err := n.Host().do(ctx, mailbox.RecordArchive(made.Record())); err != nil {
+	if err := a.node.Host().do(ctx, mailbox.RecordArchive(made.Record())); err != nil {
 		return 0, err
 	}
-	if err := n.journal.FinishArchive(ctx, made); err != nil {
+	if err := a.node.journal.FinishArchive(ctx, made); err != nil {
 		return 0, err
 	}
-	n.log.Info("archived the beginning of the journal", "last", made.End.Number, "segments", len(made.Segments))
+	a.node.log.Info("archived the beginning of the journal", "last", made.End.Number, "segments", len(made.Segments))
 	return made.End.Number - made.After.Number, nil
 }
 
 // stateAfter implements persistence.Checkpointer.
-func (n *Node) stateAfter(ctx context.Context, id capabilities.ID, before []byte, batches iter.Seq2[[]persistence.Entry, error]) (state []byte, err error) {
+func (a *Archive) stateAfter(ctx context.Context, id capabilities.ID, before []byte, batches iter.Seq2[[]persistence.Entry, error]) (state []byte, err error) {
 	s := mailbox.New(id)
 	if before != nil {
 		if s, err = mailbox.Restore(id, before); err != nil {
@@ -85,7 +88,7 @@ func (n *Node) stateAfter(ctx context.Context, id capabilities.ID, before []byte
 	}
 	for evs, err := range batches {
 		if err == nil {
-			err = n.fold(ctx, s, evs)
+			err = a.node.fold(ctx, s, evs)
 		}
 		if err != nil {
 			return nil, err
@@ -94,54 +97,54 @@ func (n *Node) stateAfter(ctx context.Context, id capabilities.ID, before []byte
 	return s.Snapshot()
 }
 
-// Archived describes the archive.
-func (n *Node) Archived() view.Archive {
-	a := n.journal.Archive()
-	v := view.Archive{Last: a.End.Number, Checkpoint: a.CheckpointBytes, Segments: make([]view.ArchiveSegment, 0, len(a.Segments))}
-	for _, s := range a.Segments {
+// List describes the archive.
+func (a *Archive) List() view.Archive {
+	all := a.node.journal.Archive()
+	v := view.Archive{Last: all.End.Number, Checkpoint: all.CheckpointBytes, Segments: make([]view.ArchiveSegment, 0, len(all.Segments))}
+	for _, s := range all.Segments {
 		v.Bytes += s.Bytes
 		v.Segments = append(v.Segments, view.ArchiveSegment{
-			First: s.First, Last: s.Last, From: s.From, To: s.To, Bytes: s.Bytes, Digest: s.Digest.String(), Here: n.journal.HasSegment(s),
-			Place: n.journal.PlaceOf(s),
+			First: s.First, Last: s.Last, From: s.From, To: s.To, Bytes: s.Bytes, Digest: s.Digest.String(), Here: a.node.journal.HasSegment(s),
+			Place: a.node.journal.PlaceOf(s),
 		})
 	}
 	return v
 }
 
-// MoveSegments copies segments to a store, and removes them here once their copies were read back and are equal.
+// Move copies segments to a store, and removes them here once their copies were read back and are equal.
 // Segments are named by their first commits; none means all that are here.
-func (n *Node) MoveSegments(ctx context.Context, to store.Store, first []uint64) (view.Archive, error) {
-	return n.eachSegment(first, func(s archive.Segment) error {
-		if !n.journal.HasSegment(s) {
+func (a *Archive) Move(ctx context.Context, to store.Store, first []uint64) (view.Archive, error) {
+	return a.each(first, func(s archive.Segment) error {
+		if !a.node.journal.HasSegment(s) {
 			return nil
 		}
-		f, err := n.journal.OpenSegment(s)
+		f, err := a.node.journal.OpenSegment(s)
 		if err != nil {
 			return err
 		}
-		err = store.Copy(ctx, to, n.segmentName(s), f, s.Bytes)
+		err = store.Copy(ctx, to, a.segmentName(s), f, s.Bytes)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		return n.journal.Detach(ctx, s, to.String())
+		return a.node.journal.Detach(ctx, s, to.String())
 	})
 }
 
-// FetchSegments brings segments back from a store, after a check against the record in the journal. A nil store means
+// Fetch brings segments back from a store, after a check against the record in the journal. A nil store means
 // the places that they were moved to. Segments are named by their first commits; none means all that are not here.
-func (n *Node) FetchSegments(ctx context.Context, from store.Store, first []uint64) (view.Archive, error) {
-	return n.eachSegment(first, func(s archive.Segment) error {
-		if n.journal.HasSegment(s) {
+func (a *Archive) Fetch(ctx context.Context, from store.Store, first []uint64) (view.Archive, error) {
+	return a.each(first, func(s archive.Segment) error {
+		if a.node.journal.HasSegment(s) {
 			return nil
 		}
 		from, err := from, error(nil)
 		if from == nil {
-			if from, err = n.placeOf(s); err != nil {
+			if from, err = a.placeOf(s); err != nil {
 				return err
 			}
 		}
-		path := filepath.Join(n.o.Folder, "archive", "fetched.tmp")
-		if err := store.Fetch(ctx, from, n.segmentName(s), path, s.Bytes); err != nil {
+		path := filepath.Join(a.node.o.Folder, "archive", "fetched.tmp")
+		if err := store.Fetch(ctx, from, a.segmentName(s), path, s.Bytes); err != nil {
 			return err
 		}
 		defer os.Remove(path) //nolint:errcheck // the next archiving removes it
@@ -149,13 +152,13 @@ func (n *Node) FetchSegments(ctx context.Context, from store.Store, first []uint
 		if err != nil {
 			return err
 		}
-		return errors.Join(n.journal.Attach(ctx, s, f), f.Close())
+		return errors.Join(a.node.journal.Attach(ctx, s, f), f.Close())
 	})
 }
 
 // placeOf returns the store that a segment was moved to.
-func (n *Node) placeOf(s archive.Segment) (store.Store, error) {
-	place := n.journal.PlaceOf(s)
+func (a *Archive) placeOf(s archive.Segment) (store.Store, error) {
+	place := a.node.journal.PlaceOf(s)
 	if place == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "where the segment is was not recorded").
 			WithHint("parley archive --fetch %d --from PLACE", s.First)
@@ -164,15 +167,15 @@ func (n *Node) placeOf(s archive.Segment) (store.Store, error) {
 }
 
 // segmentName returns the name of a segment in a store, which several nodes may share.
-func (n *Node) segmentName(s archive.Segment) string { return n.id.String() + "/" + s.Name() }
+func (a *Archive) segmentName(s archive.Segment) string { return a.node.id.String() + "/" + s.Name() }
 
-// eachSegment calls fn for segments by their first commits, or for all if there are none.
-func (n *Node) eachSegment(first []uint64, fn func(archive.Segment) error) (view.Archive, error) {
-	if !n.archiver.one.TryLock() {
+// each calls fn for segments by their first commits, or for all if there are none.
+func (a *Archive) each(first []uint64, fn func(archive.Segment) error) (view.Archive, error) {
+	if !a.one.TryLock() {
 		return view.Archive{}, errArchiving
 	}
-	defer n.archiver.one.Unlock()
-	all := n.journal.Archive().Segments
+	defer a.one.Unlock()
+	all := a.node.journal.Archive().Segments
 	for _, number := range first {
 		if !slices.ContainsFunc(all, func(s archive.Segment) bool { return s.First == number }) {
 			return view.Archive{}, parley.Refuse(parley.InvalidArgument, "the archive has no segment %d", number).
@@ -187,11 +190,11 @@ func (n *Node) eachSegment(first []uint64, fn func(archive.Segment) error) (view
 			return view.Archive{}, fmt.Errorf("segment %d: %w", s.First, err)
 		}
 	}
-	return n.Archived(), nil
+	return a.List(), nil
 }
 
 // keepRetention archives what is older than the retention, now and then, if that frees enough.
-func (a *archiver) keepRetention() {
+func (a *Archive) keepRetention() {
 	n := a.node
 	if n.o.Retention <= 0 || n.o.Clock().Before(a.next) {
 		return
@@ -201,7 +204,7 @@ func (a *archiver) keepRetention() {
 		before := n.now().Add(-n.o.Retention)
 		bytes, err := n.journal.Archivable(n.life, before)
 		if err == nil && bytes >= max(minArchived, timesState*n.journal.Archive().CheckpointBytes) {
-			_, err = n.Archive(n.life, before)
+			_, err = a.MoveBefore(n.life, before)
 		}
 		if err != nil && n.life.Err() == nil {
 			n.log.Warn("the journal was not archived", "error", err)

@@ -39,7 +39,7 @@ func runArchiveNode(spec string) {
 	}})
 	if err == nil {
 		archiving = true
-		_, err = n.Archive(context.Background(), n.now().Add(time.Hour))
+		_, err = n.Archive().MoveBefore(context.Background(), n.now().Add(time.Hour))
 	}
 	fmt.Fprintln(os.Stderr, "archived:", err)
 	os.Exit(1)
@@ -79,7 +79,7 @@ func TestKilledWhileItArchives(t *testing.T) {
 			before.check(t, n)
 			archiveAll(t, n)
 			before.check(t, n)
-			if a, s := n.Archived(), n.State().Journal; a.Last == 0 || s.Bytes > bytes/2 {
+			if a, s := n.Archive().List(), n.State().Journal; a.Last == 0 || s.Bytes > bytes/2 {
 				t.Errorf("%d commits are archived, and %d of %d bytes are left", a.Last, s.Bytes, bytes)
 			}
 			closeNode(t, n)

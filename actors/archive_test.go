@@ -35,7 +35,7 @@ func postLong(tb testing.TB, n *Node, to string) {
 // archiveAll archives as much as can be.
 func archiveAll(tb testing.TB, n *Node) view.Archive {
 	tb.Helper()
-	a, err := n.Archive(tb.Context(), n.now().Add(time.Hour))
+	a, err := n.Archive().MoveBefore(tb.Context(), n.now().Add(time.Hour))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestArchiveWhileCallersAskAndAnswer(t *testing.T) {
 		if want := int(cycles.Load()) + len(before); answered != want {
 			t.Errorf("%d forms are answered, want %d", answered, want)
 		}
-		if got := n.Archived(); got.Last != second.Last || got.Bytes != second.Bytes {
+		if got := n.Archive().List(); got.Last != second.Last || got.Bytes != second.Bytes {
 			t.Errorf("the archive is %+v, was %+v", got, second)
 		}
 		if s := n.State().Journal; s.Archived != second.Last || s.ArchiveBytes != uint64(second.Bytes) {
@@ -165,10 +165,10 @@ func TestSegmentsMoveAwayAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.MoveSegments(t.Context(), to, []uint64{a.Last + 1}); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, err := n.Archive().Move(t.Context(), to, []uint64{a.Last + 1}); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Errorf("an unknown segment: %v", err)
 	}
-	moved, err := n.MoveSegments(t.Context(), to, nil)
+	moved, err := n.Archive().Move(t.Context(), to, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,18 +207,18 @@ func TestSegmentsMoveAwayAndBack(t *testing.T) {
 		if err := os.WriteFile(copies[0], wrong, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.FetchSegments(t.Context(), to, nil); err == nil || n.Archived().Segments[0].Here {
+		if _, err := n.Archive().Fetch(t.Context(), to, nil); err == nil || n.Archive().List().Segments[0].Here {
 			t.Errorf("a damaged copy came back: %v", err)
 		}
 	}
 	if err := os.WriteFile(copies[0], whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	back, err := n.FetchSegments(t.Context(), to, []uint64{1})
+	back, err := n.Archive().Fetch(t.Context(), to, []uint64{1})
 	if err != nil || !back.Segments[0].Here {
 		t.Fatalf("brought back: %+v, %v", back, err)
 	}
-	if _, err := n.FetchSegments(t.Context(), nil, nil); err != nil { // from where they were moved to
+	if _, err := n.Archive().Fetch(t.Context(), nil, nil); err != nil { // from where they were moved to
 		t.Fatal(err)
 	}
 	before.check(t, n)
@@ -304,12 +304,12 @@ func TestRetentionArchivesByItself(t *testing.T) {
 	before := settleForms(t, n, guest(t, n, "old"), 3)
 	postLong(t, n, "old")
 	postLong(t, n, "old")
-	a := &archiver{node: n}
+	a := &Archive{node: n}
 	a.keepRetention()
 	if a.next.Before(time.Now()) {
 		t.Error("it looks again at once")
 	}
-	eventually.Holds(t, "the journal is archived", func() bool { return n.Archived().Last > 0 })
+	eventually.Holds(t, "the journal is archived", func() bool { return n.Archive().List().Last > 0 })
 	before.check(t, n)
 }
 
@@ -400,7 +400,7 @@ func TestStateForACheckpointIsTheSameInRounds(t *testing.T) {
 		fold := func(length int) (state []byte) {
 			for some := range slices.Chunk(evs, length) {
 				batch := func(yield func([]persistence.Entry, error) bool) { yield(some, nil) }
-				if state, err = n.stateAfter(t.Context(), a.id, state, batch); err != nil {
+				if state, err = n.archive.stateAfter(t.Context(), a.id, state, batch); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -114,21 +114,21 @@ func nightChores(n *Node, random *rand.Rand, places nightPlaces, archiving *atom
 	if err != nil {
 		return err
 	}
-	_, err = n.Archive(ctx, n.now().Add(-time.Duration(random.IntN(5))*time.Second))
+	_, err = n.Archive().MoveBefore(ctx, n.now().Add(-time.Duration(random.IntN(5))*time.Second))
 	if err == nil && random.IntN(2) == 0 {
 		err = backUp(n, places.backup)
 	}
 	var some []uint64
-	for _, s := range n.Archived().Segments {
+	for _, s := range n.Archive().List().Segments {
 		if random.IntN(2) == 0 {
 			some = append(some, s.First)
 		}
 	}
 	if err == nil && len(some) > 0 && random.IntN(2) == 0 {
-		_, err = n.MoveSegments(ctx, to, some)
+		_, err = n.Archive().Move(ctx, to, some)
 	}
 	if err == nil && random.IntN(2) == 0 {
-		_, err = n.FetchSegments(ctx, nil, nil)
+		_, err = n.Archive().Fetch(ctx, nil, nil)
 	}
 	if err == nil {
 		_, err = n.Host().Mail().Last(ctx, view.MessageFilter{All: true}, 0, 200)
@@ -220,7 +220,7 @@ func checkNight(t *testing.T, folder string, restores bool, answered map[string]
 		return // it was killed before it had made it
 	}
 	n := openNode(t, places.node)
-	if _, err := n.FetchSegments(t.Context(), nil, nil); err != nil {
+	if _, err := n.Archive().Fetch(t.Context(), nil, nil); err != nil {
 		t.Errorf("fetch: %v", err)
 	}
 	if _, err := n.Verify(t.Context()); err != nil {

@@ -58,7 +58,7 @@ type Node struct {
 
 	scheduler *scheduler
 	snapshots *snapshots
-	archiver  *archiver
+	archive   *Archive
 	schemas   *schemaCache
 	accounts  *accounts
 	loading   chan struct{} // has one for each mailbox that is being read
@@ -125,7 +125,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
 	n.scheduler = newScheduler(n)
 	n.snapshots = newSnapshots(n)
-	n.archiver = &archiver{node: n}
+	n.archive = &Archive{node: n}
 	if err := n.start(key); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
@@ -287,7 +287,7 @@ func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Ent
 	old := map[uint64]*mailbox.Message{}
 	s.Mail.Lend(old)
 	for _, e := range evs {
-		err := n.applyRecalling(ctx, s, e.Recorded, old)
+		err := applyRecalling(ctx, n.journal, s, e.Recorded, old)
 		if _, lost := errors.AsType[lostPage](err); lost {
 			return err
 		}

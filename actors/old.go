@@ -76,10 +76,10 @@ func unrepeatable(b *mailboxActor, err error) error {
 // durable yet, and for nothing else: reads go on while the journal has failed.
 func (o *oldMail) recall(absent *mailbox.Absent) error {
 	return o.node.registry.dispatcher.block(func() error {
-		err := recallInto(o.node.life, o.node, o.state, absent, o.lent)
+		err := recallInto(o.node.life, o.node.journal, o.state, absent, o.lent)
 		if _, lost := errors.AsType[lostPage](err); lost {
 			if err = o.remake(err); err == nil {
-				err = recallInto(o.node.life, o.node, o.state, absent, o.lent)
+				err = recallInto(o.node.life, o.node.journal, o.state, absent, o.lent)
 			}
 		}
 		if parley.CodeOf(err) != parley.InvalidArgument { // the code for a version that is not durable
@@ -88,7 +88,7 @@ func (o *oldMail) recall(absent *mailbox.Absent) error {
 		if err := o.awaitDurable(); err != nil {
 			return err
 		}
-		return recallInto(o.node.life, o.node, o.state, absent, o.lent)
+		return recallInto(o.node.life, o.node.journal, o.state, absent, o.lent)
 	})
 }
 
@@ -103,9 +103,9 @@ func (b *mailboxActor) awaitDurable() error {
 }
 
 // recallInto adds old messages of a state to a map, and pages to the state.
-func recallInto(ctx context.Context, n *Node, s *mailbox.State, absent *mailbox.Absent, old map[uint64]*mailbox.Message) error {
+func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, absent *mailbox.Absent, old map[uint64]*mailbox.Message) error {
 	numbers := absent.Numbers
-	if err := n.restock(ctx, s, append(s.Mail.PagesOf(numbers), absent.Pages...), absent.Tables); err != nil {
+	if err := restock(ctx, j, s, append(s.Mail.PagesOf(numbers), absent.Pages...), absent.Tables); err != nil {
 		return err
 	}
 	var versions []uint64
@@ -116,7 +116,7 @@ func recallInto(ctx context.Context, n *Node, s *mailbox.State, absent *mailbox.
 	versions = slices.Compact(versions)
 	read := map[uint64]events.Event{}
 	for some := range slices.Chunk(versions, 4*readAtOnce) {
-		entries, err := n.journal.EventsAt(ctx, s.ID, some)
+		entries, err := j.EventsAt(ctx, s.ID, some)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func recallInto(ctx context.Context, n *Node, s *mailbox.State, absent *mailbox.
 }
 
 // applyRecalling folds an event into a state that is made from the log.
-func (n *Node) applyRecalling(ctx context.Context, s *mailbox.State, e events.Recorded, old map[uint64]*mailbox.Message) error {
+func applyRecalling(ctx context.Context, j *persistence.Journal, s *mailbox.State, e events.Recorded, old map[uint64]*mailbox.Message) error {
 	for {
 		err := s.Apply(e)
 		absent, ok := errors.AsType[*mailbox.Absent](err)
@@ -147,7 +147,7 @@ func (n *Node) applyRecalling(ctx context.Context, s *mailbox.State, e events.Re
 			trimOld(old, maxOldReplay)
 			return err
 		}
-		if err := recallInto(ctx, n, s, absent, old); err != nil {
+		if err := recallInto(ctx, j, s, absent, old); err != nil {
 			return err
 		}
 	}

@@ -136,7 +136,7 @@ func (ps Peers) Invite(ctx context.Context, i NewInvitation) (view.Invitation, e
 	secret := rand.Text()
 	invite := mailbox.MakeInvitation{Name: i.Name, Digest: peers.Digest(secret), Until: i.Until}
 	if by := ps.agent.by; by != nil {
-		if _, _, err := n.standing(ctx, by.ref); err != nil {
+		if _, _, err := n.Credentials().standing(ctx, by.ref); err != nil {
 			return view.Invitation{}, err
 		}
 		invite.Token, invite.Within = by.ID, by.end

@@ -91,7 +91,7 @@ func (c *scheduler) look() {
 	idle := time.Now().Add(-c.node.o.Idle)
 	c.node.registry.passivate(idle)
 	c.node.schemas.expire(idle)
-	c.node.archiver.keepRetention()
+	c.node.archive.keepRetention()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {

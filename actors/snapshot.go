@@ -139,12 +139,12 @@ type lostPage struct{ error }
 func (e lostPage) Unwrap() error { return e.error }
 
 // restock reads pages of a state's index, and of its tables.
-func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Page, tables []table.Sum) error {
+func restock(ctx context.Context, j *persistence.Journal, s *mailbox.State, pages []mailbox.Page, tables []table.Sum) error {
 	for _, sum := range tables {
 		if !s.LacksTable(sum) {
 			continue
 		}
-		b, err := n.journal.SnapshotPart(ctx, s.ID, sum)
+		b, err := j.SnapshotPart(ctx, s.ID, sum)
 		if err == nil {
 			err = s.RestockTable(sum, b)
 		}
@@ -156,7 +156,7 @@ func (n *Node) restock(ctx context.Context, s *mailbox.State, pages []mailbox.Pa
 		if !s.Mail.IsAbsent(p) {
 			continue
 		}
-		b, err := n.journal.SnapshotPart(ctx, s.ID, p.Sum)
+		b, err := j.SnapshotPart(ctx, s.ID, p.Sum)
 		if err == nil {
 			err = s.Mail.Restock(p, b)
 		}

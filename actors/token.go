@@ -66,7 +66,7 @@ func (ts Tokens) make(ctx context.Context, c mailbox.MakeToken, prefix string) (
 			return Token{}, "", parley.Refuse(parley.TooLarge, "the token comes from %d others already", maxTokenDepth).
 				WithHint("make one on the node itself")
 		}
-		if _, _, err := ts.agent.node.standing(ctx, t.ref); err != nil {
+		if _, _, err := ts.agent.node.Credentials().standing(ctx, t.ref); err != nil {
 			return Token{}, "", err
 		}
 		c.By, c.Within = t.ref, mailbox.TokenBounds{Scopes: t.Scopes, Until: t.end}
@@ -111,7 +111,7 @@ func (ts Tokens) List(ctx context.Context) ([]view.Token, error) {
 	good := []view.Token{}
 	for _, t := range all {
 		if !t.by.Token.IsZero() {
-			if _, _, ended := ts.agent.node.standing(ctx, t.by); ended != nil {
+			if _, _, ended := ts.agent.node.Credentials().standing(ctx, t.by); ended != nil {
 				continue
 			}
 		}
@@ -125,58 +125,64 @@ func (ts Tokens) Revoke(ctx context.Context, id capabilities.ID) error {
 	return ts.agent.do(ctx, mailbox.RevokeToken{Token: id})
 }
 
+// Credentials checks the tokens, sessions and rights to answer that are shown to a node.
+type Credentials struct{ node *Node }
+
+// Credentials returns the check of what is shown to the node.
+func (n *Node) Credentials() Credentials { return Credentials{n} }
+
 // Authenticate returns the agent of a token, acting by it, and the token. It refuses with UNAUTHENTICATED. A session is
 // not accepted.
-func (n *Node) Authenticate(ctx context.Context, text string) (*Agent, Token, error) {
-	return authenticate(n, ctx, tokenPrefix, text, nil)
+func (c Credentials) Authenticate(ctx context.Context, text string) (*Agent, Token, error) {
+	return c.authenticate(ctx, tokenPrefix, text, nil)
 }
 
-func authenticate(n *Node, ctx context.Context, prefix, text string, page []byte) (*Agent, Token, error) {
-	agent, token, secret, ok := parseToken(n, prefix, text)
+func (c Credentials) authenticate(ctx context.Context, prefix, text string, page []byte) (*Agent, Token, error) {
+	agent, token, secret, ok := parseToken(c.node, prefix, text)
 	if ok {
-		_, ok = n.journal.Mailbox(agent)
+		_, ok = c.node.journal.Mailbox(agent)
 	}
 	if !ok {
 		return nil, Token{}, parley.Refuse(parley.Unauthenticated, "the token is not good")
 	}
 	shown := digest(secret)
-	known, err := query(ctx, &Agent{node: n, id: agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
+	known, err := query(ctx, &Agent{node: c.node, id: agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
 		return s.Tokens.Check(token, shown, page, now)
 	})
 	if err != nil {
 		return nil, Token{}, err
 	}
-	t := shownToken(agent, known, n.now())
-	if _, t.depth, err = n.standing(ctx, known.By); err != nil {
+	t := shownToken(agent, known, c.node.now())
+	if _, t.depth, err = c.standing(ctx, known.By); err != nil {
 		return nil, Token{}, err
 	}
 	t.shown = shown
-	return &Agent{node: n, id: agent, by: &t}, t, nil
+	return &Agent{node: c.node, id: agent, by: &t}, t, nil
 }
 
 // Resume returns the agent of a token that was shown before, acting by it, and the token. It refuses with UNAUTHENTICATED a
 // token that is no longer valid.
-func (n *Node) Resume(ctx context.Context, of events.TokenRef) (*Agent, Token, error) {
-	known, depth, err := n.standing(ctx, of)
+func (c Credentials) Resume(ctx context.Context, of events.TokenRef) (*Agent, Token, error) {
+	known, depth, err := c.standing(ctx, of)
 	if err == nil && depth == 0 {
 		err = parley.Refuse(parley.Unauthenticated, "the token is not good")
 	}
 	if err != nil {
 		return nil, Token{}, err
 	}
-	t := shownToken(of.Agent, known, n.now())
+	t := shownToken(of.Agent, known, c.node.now())
 	t.depth = depth - 1
-	return &Agent{node: n, id: of.Agent, by: &t}, t, nil
+	return &Agent{node: c.node, id: of.Agent, by: &t}, t, nil
 }
 
 // standing returns a token and the length of its chain, itself included; 0 for no token. It refuses with
 // UNAUTHENTICATED if a token of the chain is not valid.
-func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox.Token, depth int, err error) {
+func (c Credentials) standing(ctx context.Context, ref events.TokenRef) (token mailbox.Token, depth int, err error) {
 	for ; !ref.Token.IsZero(); depth++ {
-		if _, there := n.journal.Mailbox(ref.Agent); !there || depth > maxTokenDepth {
+		if _, there := c.node.journal.Mailbox(ref.Agent); !there || depth > maxTokenDepth {
 			return token, depth, parley.Refuse(parley.Unauthenticated, "the token is not good")
 		}
-		t, err := query(ctx, &Agent{node: n, id: ref.Agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
+		t, err := query(ctx, &Agent{node: c.node, id: ref.Agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
 			return s.Tokens.Get(ref.Token, now)
 		})
 		if err != nil {
@@ -243,18 +249,18 @@ func pageDigest(key string) []byte {
 }
 
 // AuthenticateSession returns the agent of a session, acting by it, and the session. It refuses with UNAUTHENTICATED.
-func (n *Node) AuthenticateSession(ctx context.Context, text, key string) (*Agent, Token, error) {
-	return authenticate(n, ctx, sessionPrefix, text, pageDigest(key))
+func (c Credentials) AuthenticateSession(ctx context.Context, text, key string) (*Agent, Token, error) {
+	return c.authenticate(ctx, sessionPrefix, text, pageDigest(key))
 }
 
 // Renew records that a session is used. If a new secret is due, it returns the session's next text, and the old secret
 // stays valid for a while. Otherwise it returns "".
-func (n *Node) Renew(ctx context.Context, t Token) (text string, err error) {
+func (c Credentials) Renew(ctx context.Context, t Token) (text string, err error) {
 	if !t.due {
 		return "", nil
 	}
 	secret := rand.Text()
-	renewed, err := renewToken(n, ctx, mailbox.RenewToken{Token: t.ID, Digest: digest(secret), Shown: t.shown}, t)
+	renewed, err := c.renew(ctx, mailbox.RenewToken{Token: t.ID, Digest: digest(secret), Shown: t.shown}, t)
 	if err != nil || !renewed {
 		return "", err
 	}
@@ -263,29 +269,29 @@ func (n *Node) Renew(ctx context.Context, t Token) (text string, err error) {
 
 // Keep refuses with UNAUTHENTICATED a token that is no longer valid, even if its secret has changed. It records that a
 // session is used.
-func (n *Node) Keep(ctx context.Context, t Token) error {
-	stands, _, err := n.standing(ctx, t.ref)
-	if err != nil || !stands.IsDue(n.now(), false) {
+func (c Credentials) Keep(ctx context.Context, t Token) error {
+	stands, _, err := c.standing(ctx, t.ref)
+	if err != nil || !stands.IsDue(c.node.now(), false) {
 		return err
 	}
-	_, err = renewToken(n, ctx, mailbox.RenewToken{Token: t.ID}, t)
+	_, err = c.renew(ctx, mailbox.RenewToken{Token: t.ID}, t)
 	return err
 }
 
-// TokenEpoch returns a number that grows whenever a token may have ended other than by its time: before the end is
+// Epoch returns a number that grows whenever a token may have ended other than by its time: before the end is
 // acknowledged, and when the journal fails, after which a mailbox may not be what its actor had in memory.
-func (n *Node) TokenEpoch() uint64 { return n.tokenEpoch.Load() + n.journal.Failures() }
+func (c Credentials) Epoch() uint64 { return c.node.tokenEpoch.Load() + c.node.journal.Failures() }
 
 // IsGood reports whether a token that was valid at some time of an epoch is valid now. It asks no mailbox, and reports
 // false where only that can tell: then Keep does.
-func (n *Node) IsGood(t *Token, epoch uint64) bool {
-	return !t.Session && t.depth == 0 && epoch == n.TokenEpoch() && (t.end == 0 || n.now() < t.end)
+func (c Credentials) IsGood(t *Token, epoch uint64) bool {
+	return !t.Session && t.depth == 0 && epoch == c.Epoch() && (t.end == 0 || c.node.now() < t.end)
 }
 
-// WatchTokens signals a channel, which has room for one, whenever a token may have been revoked. Stop ends that.
-func (n *Node) WatchTokens(ch chan<- struct{}) (stop func()) {
-	watching := n.changed.wait(capabilities.ID{}, ch)
-	return func() { n.changed.drop(watching) }
+// Watch signals a channel, which has room for one, whenever a token may have been revoked. Stop ends that.
+func (c Credentials) Watch(ch chan<- struct{}) (stop func()) {
+	watching := c.node.changed.wait(capabilities.ID{}, ch)
+	return func() { c.node.changed.drop(watching) }
 }
 
 // endsToken reports whether an event may end a token.
@@ -297,8 +303,8 @@ func endsToken(e events.Event) bool {
 	return false
 }
 
-func renewToken(n *Node, ctx context.Context, c mailbox.RenewToken, t Token) (bool, error) {
-	evs, err := call(ctx, &Agent{node: n, id: t.ref.Agent}, decide{c})
+func (c Credentials) renew(ctx context.Context, r mailbox.RenewToken, t Token) (bool, error) {
+	evs, err := call(ctx, &Agent{node: c.node, id: t.ref.Agent}, decide{r})
 	return len(evs) > 0, err
 }
 
@@ -328,7 +334,7 @@ const rightPrefix = "pla_"
 // GrantAnswer makes a right to answer a form in the agent's place. If the agent acts by a token, the right ends with that.
 func (a *Agent) GrantAnswer(ctx context.Context, c mailbox.GrantAnswer) (view.AnswerRight, error) {
 	if a.by != nil {
-		if _, _, err := a.node.standing(ctx, a.by.ref); err != nil {
+		if _, _, err := a.node.Credentials().standing(ctx, a.by.ref); err != nil {
 			return view.AnswerRight{}, err
 		}
 		c.By = a.by.ref
@@ -362,8 +368,8 @@ type RightUse struct {
 
 // AnswerWith answers a form by a right. It refuses with UNAUTHENTICATED a secret that is not good. A form that has ended
 // is refused with the error that tells how.
-func (n *Node) AnswerWith(ctx context.Context, u RightUse) (view.Outcome, error) {
-	agent, r, err := n.rightOf(ctx, u.Secret)
+func (c Credentials) AnswerWith(ctx context.Context, u RightUse) (view.Outcome, error) {
+	agent, r, err := c.rightOf(ctx, u.Secret)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -372,26 +378,26 @@ func (n *Node) AnswerWith(ctx context.Context, u RightUse) (view.Outcome, error)
 
 // NarrowRight makes a right that derives from the one with a secret, for its bearer to hand on. It has no more than that,
 // and ends with it. NarrowRight refuses with UNAUTHENTICATED a secret that is not good.
-func (n *Node) NarrowRight(ctx context.Context, secret string, c mailbox.GrantAnswer) (view.AnswerRight, error) {
-	agent, r, err := n.rightOf(ctx, secret)
+func (c Credentials) NarrowRight(ctx context.Context, secret string, g mailbox.GrantAnswer) (view.AnswerRight, error) {
+	agent, r, err := c.rightOf(ctx, secret)
 	if err != nil {
 		return view.AnswerRight{}, err
 	}
-	c.Form, c.From, c.By = capabilities.FormID(r.Form()), r.ID(), r.By
-	return agent.makeRight(ctx, c)
+	g.Form, g.From, g.By = capabilities.FormID(r.Form()), r.ID(), r.By
+	return agent.makeRight(ctx, g)
 }
 
 // rightOf returns the right with a secret, and the agent that made it. It refuses with UNAUTHENTICATED a secret that is not
 // good, and a right whose maker's token has ended.
-func (n *Node) rightOf(ctx context.Context, text string) (*Agent, right.Right, error) {
-	id, grant, secret, ok := parseToken(n, rightPrefix, text)
+func (c Credentials) rightOf(ctx context.Context, text string) (*Agent, right.Right, error) {
+	id, grant, secret, ok := parseToken(c.node, rightPrefix, text)
 	if ok {
-		_, ok = n.journal.Mailbox(id)
+		_, ok = c.node.journal.Mailbox(id)
 	}
 	if !ok {
 		return nil, right.Right{}, parley.Refuse(parley.Unauthenticated, "the link is not good, or is too old")
 	}
-	agent := &Agent{node: n, id: id}
+	agent := &Agent{node: c.node, id: id}
 	r, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (right.Right, error) {
 		r, err := s.Grants.Answers.Check(grant, digest(secret))
 		if err != nil {
@@ -402,7 +408,7 @@ func (n *Node) rightOf(ctx context.Context, text string) (*Agent, right.Right, e
 	if err != nil {
 		return nil, r, err
 	}
-	_, _, err = n.standing(ctx, r.By)
+	_, _, err = c.standing(ctx, r.By)
 	return agent, r, err
 }
 

@@ -33,7 +33,7 @@ func (c *shiftedClock) open(tb testing.TB, f string) *Node {
 // agentByToken returns the agent that a token acts for.
 func agentByToken(tb testing.TB, n *Node, text string) *Agent {
 	tb.Helper()
-	a, _, err := n.Authenticate(tb.Context(), text)
+	a, _, err := n.Credentials().Authenticate(tb.Context(), text)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -118,17 +118,17 @@ func TestDerivedTokensEndWithTheirParent(t *testing.T) {
 			for _, made := range all {
 				acting = append(acting, agentByToken(t, n, made.Text).by)
 			}
-			if _, _, err := n.AuthenticateSession(t.Context(), session.Text, session.Key); err != nil {
+			if _, _, err := n.Credentials().AuthenticateSession(t.Context(), session.Text, session.Key); err != nil {
 				t.Fatal(err)
 			}
 			end(first)
 			fae, host = &Agent{node: n, id: fae.id}, &Agent{node: n, id: host.id, by: host.by}
 			for i, made := range all {
-				_, _, err := n.Authenticate(t.Context(), made.Text)
+				_, _, err := n.Credentials().Authenticate(t.Context(), made.Text)
 				wantCode(t, "token "+string(rune('0'+i)), err, parley.Unauthenticated)
-				wantCode(t, "continued use", n.Keep(t.Context(), *acting[i]), parley.Unauthenticated)
+				wantCode(t, "continued use", n.Credentials().Keep(t.Context(), *acting[i]), parley.Unauthenticated)
 			}
-			_, _, err = n.AuthenticateSession(t.Context(), session.Text, session.Key)
+			_, _, err = n.Credentials().AuthenticateSession(t.Context(), session.Text, session.Key)
 			wantCode(t, "the session", err, parley.Unauthenticated)
 			_, err = host.Tokens().Make(t.Context(), NewToken{})
 			wantCode(t, "making another by it", err, parley.Unauthenticated)
@@ -185,11 +185,11 @@ func TestSessionExpiresUnlessRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	use := func(text string) (next string, err error) {
-		_, s, err := n.AuthenticateSession(t.Context(), text, in.Key)
+		_, s, err := n.Credentials().AuthenticateSession(t.Context(), text, in.Key)
 		if err != nil {
 			return "", err
 		}
-		return n.Renew(t.Context(), s)
+		return n.Credentials().Renew(t.Context(), s)
 	}
 	version := func() uint64 {
 		v, err := n.Host().Version(t.Context())
@@ -233,27 +233,27 @@ func TestSessionExpiresUnlessRenewed(t *testing.T) {
 	}
 	_, err = use(in.Text)
 	wantCode(t, "an old one", err, parley.Unauthenticated)
-	_, s, err := n.AuthenticateSession(t.Context(), next, in.Key)
+	_, s, err := n.Credentials().AuthenticateSession(t.Context(), next, in.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for spent := 10 * time.Hour; spent < mailbox.SessionTime; spent += 23 * time.Hour { // a page that stays open
-		if err := n.Keep(t.Context(), s); err != nil {
+		if err := n.Credentials().Keep(t.Context(), s); err != nil {
 			t.Fatalf("after %v: %v", spent, err)
 		}
 		clock.forward(23 * time.Hour)
 	}
-	wantCode(t, "after two weeks", n.Keep(t.Context(), s), parley.Unauthenticated)
+	wantCode(t, "after two weeks", n.Credentials().Keep(t.Context(), s), parley.Unauthenticated)
 	idle, err := n.Host().Tokens().MakeSession(t.Context(), "another")
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock.forward(25 * time.Hour)
-	_, _, err = n.AuthenticateSession(t.Context(), idle.Text, idle.Key)
+	_, _, err = n.Credentials().AuthenticateSession(t.Context(), idle.Text, idle.Key)
 	wantCode(t, "after a day without use", err, parley.Unauthenticated)
-	_, _, err = n.AuthenticateSession(t.Context(), idle.Text, "")
+	_, _, err = n.Credentials().AuthenticateSession(t.Context(), idle.Text, "")
 	wantCode(t, "without its key", err, parley.Unauthenticated)
-	_, _, err = n.Authenticate(t.Context(), idle.Text)
+	_, _, err = n.Credentials().Authenticate(t.Context(), idle.Text)
 	wantCode(t, "as a token", err, parley.Unauthenticated)
 	if left, err := n.Host().Tokens().List(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("%+v %v", left, err)
@@ -403,7 +403,7 @@ func TestTokensOfOldLogs(t *testing.T) {
 		"a session":     {n.Host(), "a browser's session", false, parley.Unauthenticated},
 		"a guest's one": {fae, "a browser's session", false, parley.Unauthenticated},
 	} {
-		a, made, err := n.Authenticate(t.Context(), old(c.a, c.note))
+		a, made, err := n.Credentials().Authenticate(t.Context(), old(c.a, c.note))
 		wantCode(t, name, err, c.code)
 		if err == nil && (a.reveals() != c.reveals || slices.Contains(made.Scopes, events.ScopeRevealOfOld)) {
 			t.Errorf("%s has %v", name, made.Scopes)

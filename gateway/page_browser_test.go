@@ -152,7 +152,7 @@ func (h *pageServer) signIn(b *tab) {
 	}
 	in, before := h.in[h.token]
 	if !before {
-		agent, _, err := h.node.Authenticate(h.t.Context(), h.token)
+		agent, _, err := h.node.Credentials().Authenticate(h.t.Context(), h.token)
 		if err == nil {
 			in, err = agent.Tokens().MakeSession(h.t.Context(), "a test")
 		}

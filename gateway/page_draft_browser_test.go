@@ -242,10 +242,10 @@ func (h *pageServer) moveOld() {
 	}
 	to, err := store.Open(h.t.TempDir())
 	if err == nil {
-		_, err = h.node.Archive(ctx, capabilities.At(time.Now().Add(time.Hour)))
+		_, err = h.node.Archive().MoveBefore(ctx, capabilities.At(time.Now().Add(time.Hour)))
 	}
 	if err == nil {
-		_, err = h.node.MoveSegments(ctx, to, nil)
+		_, err = h.node.Archive().Move(ctx, to, nil)
 	}
 	if err != nil {
 		h.t.Fatal(err)

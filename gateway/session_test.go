@@ -99,7 +99,7 @@ func TestLinkFromTokenHasItsScopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, _, err := h.node.Authenticate(t.Context(), made.Text)
+	agent, _, err := h.node.Credentials().Authenticate(t.Context(), made.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,17 +20,17 @@ func archiveJournal(ctx context.Context, b *Backend, _ *principal, r api.Archive
 			return view.Archive{}, err
 		}
 	}
-	archived, err := b.node.Archive(ctx, r.Before)
+	archived, err := b.node.Archive().MoveBefore(ctx, r.Before)
 	if err != nil || to == nil {
 		return archived, err
 	}
-	moved, err := b.node.MoveSegments(ctx, to, nil)
+	moved, err := b.node.Archive().Move(ctx, to, nil)
 	moved.New = archived.New
 	return moved, err
 }
 
 func listArchive(_ context.Context, b *Backend, _ *principal, _ api.NodeRequest) (view.Archive, error) {
-	return b.node.Archived(), nil
+	return b.node.Archive().List(), nil
 }
 
 func moveSegments(ctx context.Context, b *Backend, _ *principal, r api.MoveSegmentsRequest) (view.Archive, error) {
@@ -38,16 +38,16 @@ func moveSegments(ctx context.Context, b *Backend, _ *principal, r api.MoveSegme
 	if err != nil {
 		return view.Archive{}, err
 	}
-	return b.node.MoveSegments(ctx, to, r.Segments)
+	return b.node.Archive().Move(ctx, to, r.Segments)
 }
 
 func fetchSegments(ctx context.Context, b *Backend, _ *principal, r api.MoveSegmentsRequest) (view.Archive, error) {
 	if r.Place == "" {
-		return b.node.FetchSegments(ctx, nil, r.Segments)
+		return b.node.Archive().Fetch(ctx, nil, r.Segments)
 	}
 	from, err := store.Open(r.Place)
 	if err != nil {
 		return view.Archive{}, err
 	}
-	return b.node.FetchSegments(ctx, from, r.Segments)
+	return b.node.Archive().Fetch(ctx, from, r.Segments)
 }

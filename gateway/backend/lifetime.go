@@ -35,7 +35,7 @@ func (b *Backend) WhileGood(p api.Principal, end func()) (stop func()) {
 	b.uses.mu.Lock()
 	b.uses.open[u] = true
 	b.uses.mu.Unlock()
-	if own.epoch != b.node.TokenEpoch() { // a token was revoked before this use was here to be ended
+	if own.epoch != b.node.Credentials().Epoch() { // a token was revoked before this use was here to be ended
 		select {
 		case b.uses.look <- struct{}{}:
 		default:
@@ -79,7 +79,7 @@ func (u *uses) end(token capabilities.ID) {
 // a session with an open page does not expire.
 func (b *Backend) Watch(ctx context.Context) {
 	revoked := make(chan struct{}, 1)
-	defer b.node.WatchTokens(revoked)()
+	defer b.node.Credentials().Watch(revoked)()
 	tick := time.NewTicker(b.look)
 	defer tick.Stop()
 	for {
@@ -109,11 +109,11 @@ func (b *Backend) InUse() int {
 // error of the node.
 func (b *Backend) Check(ctx context.Context, p api.Principal) error {
 	own := p.(*principal)
-	if own.local || b.node.IsGood(&own.token, own.checked.Load()) {
+	if own.local || b.node.Credentials().IsGood(&own.token, own.checked.Load()) {
 		return nil
 	}
-	epoch := b.node.TokenEpoch()
-	err := b.node.Keep(ctx, own.token)
+	epoch := b.node.Credentials().Epoch()
+	err := b.node.Credentials().Keep(ctx, own.token)
 	if err == nil {
 		own.checked.Store(epoch)
 	}

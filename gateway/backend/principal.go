@@ -60,8 +60,8 @@ func (b *Backend) Identify(ctx context.Context, token string) (api.Principal, er
 		return nil, parley.Refuse(parley.Unauthenticated, "nothing but /healthz answers without a token").
 			WithHint("parley token create makes one; parley open signs a browser in")
 	}
-	epoch := b.node.TokenEpoch()
-	agent, t, err := b.node.Authenticate(ctx, token)
+	epoch := b.node.Credentials().Epoch()
+	agent, t, err := b.node.Credentials().Authenticate(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (b *Backend) Resume(ctx context.Context, of events.TokenRef) (api.Principal
 	if of.Token.IsZero() {
 		return b.local, nil
 	}
-	epoch := b.node.TokenEpoch()
-	agent, t, err := b.node.Resume(ctx, of)
+	epoch := b.node.Credentials().Epoch()
+	agent, t, err := b.node.Credentials().Resume(ctx, of)
 	if err != nil {
 		return nil, err
 	}

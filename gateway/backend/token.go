@@ -74,8 +74,8 @@ type Session struct {
 
 // IdentifySession returns the principal of a session by its secret and its key. It refuses with UNAUTHENTICATED.
 func (b *Backend) IdentifySession(ctx context.Context, secret, key string) (api.Principal, error) {
-	epoch := b.node.TokenEpoch()
-	agent, t, err := b.node.AuthenticateSession(ctx, secret, key)
+	epoch := b.node.Credentials().Epoch()
+	agent, t, err := b.node.Credentials().AuthenticateSession(ctx, secret, key)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (b *Backend) IdentifySession(ctx context.Context, secret, key string) (api.
 
 // Renew returns the next secret of a principal's session, or "" if it keeps the one it has.
 func (b *Backend) Renew(ctx context.Context, p api.Principal) (string, error) {
-	return b.node.Renew(ctx, p.(*principal).token)
+	return b.node.Credentials().Renew(ctx, p.(*principal).token)
 }
 
 // EndSession ends the session of a principal, and all other sessions of its agent if that is wanted.
@@ -202,7 +202,7 @@ func grantAnswer(ctx context.Context, b *Backend, p *principal, r api.GrantAnswe
 		if r.FormRef != (api.FormRef{}) || !r.From.IsZero() {
 			return view.AnswerRight{}, parley.Refuse(parley.InvalidArgument, "a secret is for one form: name no other, and no grant")
 		}
-		return b.node.NarrowRight(ctx, r.Secret, c)
+		return b.node.Credentials().NarrowRight(ctx, r.Secret, c)
 	}
 	if c.Form, err = r.FormRef.Parse(); err != nil {
 		return view.AnswerRight{}, err
@@ -219,5 +219,5 @@ func answerWith(ctx context.Context, b *Backend, p *principal, r api.AnswerWithR
 
 // AnswerWith answers a form by a right, for whoever shows its secret.
 func (b *Backend) AnswerWith(ctx context.Context, r api.AnswerWithRequest) (view.Outcome, error) {
-	return b.node.AnswerWith(ctx, actors.RightUse{Secret: r.Secret, Outcome: r.Outcome, Reason: r.Reason, Values: r.Values, Texts: r.Texts})
+	return b.node.Credentials().AnswerWith(ctx, actors.RightUse{Secret: r.Secret, Outcome: r.Outcome, Reason: r.Reason, Values: r.Values, Texts: r.Texts})
 }
