@@ -179,7 +179,6 @@ var large = map[string]int{
 	"actors.Agent":          55, // a handle of an agent
 	"gateway/client.Client": 80, // a handle of a node
 
-	"gateway/web.page":            50,
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,
 	"mailbox.Form":                60,

@@ -173,8 +173,15 @@ const (
 	maxPayload   = 4_000 // characters of an event
 )
 
-// ofAgent shows the page of an agent, or does what its plain HTML form asks for.
-func (p *page) ofAgent() error {
+// agentRequest is a request for the page of an agent.
+type agentRequest struct {
+	*page
+	shown api.Agent // whose page it is
+	data  agentPage
+}
+
+// serve shows the page of an agent, or does what its plain HTML form asks for.
+func (p *agentRequest) serve() error {
 	isPost := p.r.Method == http.MethodPost
 	if !isPost {
 		if err := p.readsOnly(); err != nil {
@@ -187,7 +194,8 @@ func (p *page) ofAgent() error {
 		return err
 	}
 	may := func(s api.Scope) bool { return p.principal.May(pageOperation(s)) == nil }
-	d := agentPage{Name: name, ID: agent.ID(), Tab: p.r.URL.Query().Get("tab"), Key: rand.Text(), MayAct: may(api.ScopeAdmin), MayAsk: may(api.ScopeAsk), MayAnswer: may(api.ScopeAnswer)}
+	p.shown, p.data = agent, agentPage{Name: name, ID: agent.ID(), Tab: p.r.URL.Query().Get("tab"), Key: rand.Text(), MayAct: may(api.ScopeAdmin), MayAsk: may(api.ScopeAsk), MayAnswer: may(api.ScopeAnswer)}
+	d := &p.data
 	d.MayEnd = d.MayAct && p.principal.IsHost()
 	if d.Tab == "" {
 		d.Tab = activityTab
@@ -197,7 +205,7 @@ func (p *page) ofAgent() error {
 	}
 	status := http.StatusOK
 	if isPost {
-		err := p.actOn(&d)
+		err := p.post()
 		if err == nil {
 			http.Redirect(p.w, p.r, p.base+p.r.URL.RequestURI(), http.StatusSeeOther)
 			return nil
@@ -205,18 +213,19 @@ func (p *page) ofAgent() error {
 		shown := api.Shown(err)
 		d.Wrong, status = shown.Message, api.HTTPStatus(shown.Code)
 	}
-	if err := p.fill(&d, agent); err != nil {
+	if err := p.fill(); err != nil {
 		return err
 	}
 	title := "You"
 	if d.Name != "" {
 		title = sanitize.Line(d.Name)
 	}
-	return p.show(status, "agent.html", layout{Title: title, Main: d})
+	return p.show(status, "agent.html", layout{Title: title, Main: *d})
 }
 
-// actOn performs the operation of a plain HTML form on an agent's page.
-func (p *page) actOn(d *agentPage) error {
+// post performs the operation of a plain HTML form on an agent's page.
+func (p *agentRequest) post() error {
+	d := &p.data
 	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, maxPlainForm)
 	if err := p.r.ParseForm(); err != nil {
 		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
@@ -281,24 +290,24 @@ func limitOf(agent string, sent url.Values) (r api.LimitRuleRequest, err error) 
 }
 
 // fill looks up the part of an agent's page that its tab shows.
-func (p *page) fill(d *agentPage, agent api.Agent) (err error) {
-	ctx := p.ctx()
+func (p *agentRequest) fill() (err error) {
+	ctx, d, agent := p.ctx(), &p.data, p.shown
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
 		return err
 	}
-	if d.Absence, err = absenceNow(p, api.Acting{As: d.Name}); err != nil {
+	if d.Absence, err = absenceNow(p.page, api.Acting{As: d.Name}); err != nil {
 		return err
 	}
 	before := p.r.URL.Query().Get("before")
 	switch d.Tab {
 	case activityTab:
 		if d.Activity, err = p.activityOf(local{d.Name, agent}, d.AgentStatus, before); d.MayAsk && d.Wrong == "" {
-			p.fillDraft(d)
+			p.fillDraft()
 		}
 	case rulesTab:
 		d.Rules, err = agent.Rules().List(ctx)
 	case accessTab:
-		err = p.access(d, agent)
+		err = p.access()
 	case eventsTab:
 		d.Log, err = history(ctx, agent, before)
 	default:
@@ -308,7 +317,8 @@ func (p *page) fill(d *agentPage, agent api.Agent) (err error) {
 }
 
 // fillDraft fetches the message to the agent that the reader has begun. Without it the page is shown as well.
-func (p *page) fillDraft(d *agentPage) {
+func (p *agentRequest) fillDraft() {
+	d := &p.data
 	const name = "fetch_draft"
 	if p.principal.May(p.site.Backend.Operations()[name]) != nil {
 		return
@@ -320,8 +330,8 @@ func (p *page) fillDraft(d *agentPage) {
 }
 
 // access looks up what an agent holds, what it gave, and who may write to it.
-func (p *page) access(d *agentPage, agent api.Agent) (err error) {
-	ctx := p.ctx()
+func (p *agentRequest) access() (err error) {
+	ctx, d, agent := p.ctx(), &p.data, p.shown
 	if d.Names, err = namedValues(ctx, agent); err != nil {
 		return err
 	}

@@ -69,8 +69,11 @@ func (p *page) ownsDevices() bool {
 	return p.site.Devices != nil && p.principal.IsHost() && p.principal.SessionKey() != "" && p.principal.May(pageOperation(api.ScopeAdmin)) == nil
 }
 
-// devices shows the devices that are told, or adds or drops one.
-func (p *page) devices() error {
+// deviceSettings is a request for the page of the devices.
+type deviceSettings struct{ *page }
+
+// serve shows the devices that are told, or adds or drops one.
+func (p deviceSettings) serve() error {
 	if !p.ownsDevices() {
 		return parley.Refuse(parley.NotPermitted, "only the node's host, in a signed-in browser, has devices").WithHint("parley open signs a browser in")
 	}
@@ -81,7 +84,7 @@ func (p *page) devices() error {
 		if p.r.PostForm.Has("pair") {
 			return p.pair()
 		}
-		if err := p.changeDevices(); err != nil {
+		if err := p.change(); err != nil {
 			return err
 		}
 		p.w.Header().Set("Location", DevicesPath[1:]) // relative: a proxy may serve the node under a path
@@ -91,10 +94,10 @@ func (p *page) devices() error {
 	if err := p.readsOnly(); err != nil {
 		return err
 	}
-	return p.showDevices(devicesPage{})
+	return p.showAll(devicesPage{})
 }
 
-func (p *page) showDevices(d devicesPage) (err error) {
+func (p deviceSettings) showAll(d devicesPage) (err error) {
 	if d.Key, err = p.site.Devices.Key(); err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func (p *page) showDevices(d devicesPage) (err error) {
 }
 
 // pair shows a link that signs another device in, and its QR code.
-func (p *page) pair() error {
+func (p deviceSettings) pair() error {
 	address, err := p.address(cmp.Or(p.r.PostForm.Get("address"), p.r.Header.Get("Origin")))
 	if err != nil {
 		return err
@@ -128,10 +131,10 @@ func (p *page) pair() error {
 		return err
 	}
 	d.Code = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(image)) //nolint:gosec // of our own making
-	return p.showDevices(d)
+	return p.showAll(d)
 }
 
-func (p *page) changeDevices() error {
+func (p deviceSettings) change() error {
 	sent := p.r.PostForm
 	switch {
 	case sent.Has("drop"):
@@ -150,7 +153,7 @@ func (p *page) changeDevices() error {
 
 // address returns the address at which the browser of a request reaches the node: what its page tells, which has to be of
 // the page's own origin.
-func (p *page) address(told string) (string, error) {
+func (p deviceSettings) address(told string) (string, error) {
 	origin := p.r.Header.Get("Origin")
 	u, err := url.Parse(told)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || origin == "" || u.Scheme+"://"+u.Host != origin {

@@ -72,9 +72,9 @@ func handlerOf(path string) (func(*page) error, bool) {
 	case path == "/agents":
 		return (*page).agents, true
 	case strings.HasPrefix(path, AgentsPath):
-		return (*page).ofAgent, true
+		return func(p *page) error { return (&agentRequest{page: p}).serve() }, true
 	case path == DevicesPath:
-		return (*page).devices, true
+		return func(p *page) error { return deviceSettings{p}.serve() }, true
 	case path == EventsPath:
 		return (*page).events, true
 	case path == ManifestPath:
