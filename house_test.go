@@ -176,7 +176,7 @@ const (
 // large lists the types with more than maxMethods methods, and the most that each may have. A number goes down, not up.
 // The methods of the handles stand for operations; those of the others belong to one state, in a file for each noun.
 var large = map[string]int{
-	"actors.Agent":          55, // a handle of an agent
+	"actors.Agent":          55, // a handle of an agent: its own operations; nouns with several are values (Mail, Names, Rules)
 	"gateway/client.Client": 80, // a handle of a node
 
 	"internal/sim.mailboxActor":   50,
