@@ -143,6 +143,7 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 		t.Errorf("%d wait, want the other call and the later one", n)
 	}
 	b.until(`document.querySelectorAll(".entry").length === 2`)
+	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(later)+"[data-keys]")) // the next card has taken the focus
 	b.run(`document.querySelector(".entry > a").focus()`)
 	b.press("x")
 	b.reads(".bulk .picked", "1 picked")
@@ -154,6 +155,47 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 		t.Error("it is allowed")
 	}
 	b.reads("#empty", "Nothing needs you")
+	b.checkNoFaults()
+}
+
+// TestNextCardLeavesOutDecidedCalls holds the next card, drawn before a decision was sent, until behind it.
+func TestNextCardLeavesOutDecidedCalls(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	const same = `{"command":"make"}`
+	shown := []view.Permission{h.approve("shell", same), h.approve("shell", same)}
+	b := h.openBrowser()
+	b.undoes(2)
+	b.open("/questions")
+	b.live()
+	b.reads(".same", "×2")
+	b.until(`document.activeElement.matches("li.message[data-keys]")`)
+	later := h.approve("shell", same)
+	b.reads(".entry .what", "×3")
+	b.run(`const ask = fetch;
+		window.holds = new Promise((f) => { window.release = f; });
+		window.fetch = async (to, ...more) => {
+			const drawn = await ask(to, ...more);
+			if (/pane=item/.test(to)) { window.drawn = true; await holds; }
+			return drawn;
+		};`)
+	b.press("a")
+	b.until(`window.drawn`)
+	for _, p := range shown {
+		if !h.permitted(p) {
+			t.Error("it is not allowed")
+		}
+	}
+	b.until(`!document.querySelector(".undo")`)
+	b.until(`document.querySelectorAll(".entry[data-waits]").length === 1`)
+	b.run(`window.release()`)
+	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(later)+"[data-keys]"))
+	b.until(`document.querySelector("#alone details.same").hidden && !document.querySelector("#alone [data-many]:not(:empty)")`)
+	b.press("a")
+	b.reads("#news", "✓ Allowed once.")
+	if !h.permitted(later) {
+		t.Error("it is not allowed")
+	}
 	b.checkNoFaults()
 }
 

@@ -71,9 +71,9 @@ func (r *Receive) Fail(epoch uint64) bool {
 }
 
 // HasFailed reports whether part of the window was not stored, or may be lost because the journal has failed since the
-// epoch began.
+// epoch began. The window of an earlier epoch has failed too: its refusals are forgotten, and its items come again.
 func (r *Receive) HasFailed(epoch, failures uint64) bool {
-	return epoch != 0 && epoch == r.epoch && (r.failed || r.failures != failures)
+	return epoch != 0 && (epoch < r.epoch || r.failed || r.failures != failures)
 }
 
 // Refuse records that a copy was refused. A window with too many routes to hold up fails: Refuse reports that.

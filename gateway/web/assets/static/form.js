@@ -181,7 +181,7 @@ export class ParleyForm extends ParleyAct {
   connectedCallback() {
     if (this.card) return;
     super.connectedCallback();
-    const deciding = document.body.dataset.deciding ?? ''; // they are not decided twice
+    const deciding = `${document.body.dataset.deciding} ${this.card.dataset.decided}`; // they are not decided twice
     for (const box of this.querySelectorAll('.same [type=checkbox]')) if (deciding.includes(box.value.split(' ')[0])) box.closest('label').remove();
     this.countSame();
     const { as, id, draft } = this.card.dataset;

@@ -22,6 +22,7 @@ export async function open(address, { focus = true, push = true } = {}) {
   const at = new URL(address, location.href);
   const asked = new URL(at);
   asked.searchParams.set('pane', 'item');
+  const decided = document.body.dataset.deciding ?? ''; // the message may be drawn before they are
   let doc;
   try {
     doc = await page(asked.pathname + asked.search, { base: '' });
@@ -31,6 +32,7 @@ export async function open(address, { focus = true, push = true } = {}) {
   }
   const card = doc.querySelector('#alone > .message');
   if (!card) return;
+  card.dataset.decided = decided;
   alone.replaceChildren(document.adoptNode(card));
   tellTimes(card);
   document.title = (/^\(\d+\) /.exec(document.title)?.[0] ?? '') + doc.title.replace(/^\(\d+\) /, '');
