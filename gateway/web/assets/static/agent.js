@@ -43,7 +43,7 @@ export function checkAbsences() {
 
 /** Updates the page after output of an agent's program. */
 export function outputChanged(what) {
-  if (what.agent === shown().dataset.id) again(pauseOfOutput);
+  if (what.agent === shown()?.dataset.id) again(pauseOfOutput);
 }
 
 let wanted = 0; // the pause after the next update; 0 if none is wanted
