@@ -156,7 +156,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	b.reads("dialog[open]", "Leave this form?")
 	b.press(kb.Escape) // Escape means stay
 	b.until(`!document.querySelector('dialog') && document.activeElement.name === 'f0'`)
-	b.enter() // moves to the next field
+	b.press(kb.Enter) // moves to the next field
 	b.until(`document.activeElement.name === 'f1'`)
 	b.press("y")
 	b.press(kb.Enter, chromedp.ModifierCtrl) // Ctrl

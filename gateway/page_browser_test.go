@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"parley/actors"
 	"parley/actors/view"
@@ -337,23 +339,32 @@ func (b *tab) set(selector, value string) {
 	b.do(chromedp.SetValue(chromedp.CSS(selector), value))
 }
 
-// enter presses Enter without a character after it, as a keyboard does where the page handles the key.
-func (b *tab) enter() {
+// press presses keys at the focused element. The character of a key comes with the press, as from a keyboard: a page that
+// handles the press gets none.
+func (b *tab) press(keys string, modifiers ...chromedp.Modifier) {
 	b.t.Helper()
-	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
-		_, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{
-			Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, NativeVirtualKeyCode: 13,
-		})
-		if err != nil {
-			b.t.Fatal(err)
+	ctx, cancel := context.WithTimeout(b.ctx, eventually.Patience)
+	defer cancel()
+	for _, key := range keys {
+		for _, event := range keyEvents(key, modifiers) {
+			if _, err := chromedp.Call(ctx, input.DispatchKeyEvent, *event); err != nil {
+				b.t.Fatalf("the key %q: %v", key, err)
+			}
 		}
 	}
 }
 
-// press presses keys at the focused element.
-func (b *tab) press(keys string, modifiers ...chromedp.Modifier) {
-	b.t.Helper()
-	b.do(chromedp.KeyEvent(keys, chromedp.KeyModifiers(modifiers...)))
+// keyEvents returns the events of a key. Its character is none while a modifier other than Shift is pressed.
+func keyEvents(key rune, modifiers []chromedp.Modifier) []*input.DispatchKeyEventParams {
+	all := kb.Encode(key)
+	events := slices.DeleteFunc(slices.Clone(all), func(e *input.DispatchKeyEventParams) bool { return e.Type == kb.KeyChar })
+	for _, e := range all {
+		chromedp.KeyModifiers(modifiers...)(e)
+		if e.Type == kb.KeyChar && e.Modifiers&^int64(chromedp.ModifierShift) == 0 {
+			events[0].Text, events[0].UnmodifiedText = e.Text, e.UnmodifiedText
+		}
+	}
+	return events
 }
 
 // fieldAt returns the selector of a field's controls.

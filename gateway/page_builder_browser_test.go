@@ -196,7 +196,7 @@ func TestFormIsBuiltByKeyboard(t *testing.T) {
 	}
 	walk("name")
 	b.press("one")
-	b.enter() // Enter does not send the form
+	b.press(kb.Enter) // Enter does not send the form
 	walk("add")
 	b.press(kb.Enter)
 	b.until(`document.activeElement.name === 'name' && document.querySelectorAll('.parts > li').length === 2`)
@@ -208,7 +208,7 @@ func TestFormIsBuiltByKeyboard(t *testing.T) {
 	b.press("a")
 	walk("value")
 	b.press("b")
-	b.enter()
+	b.press(kb.Enter)
 	b.until(`document.querySelectorAll('.options li .option').length === 3`)
 	b.press("c")
 	walk("up") // the third option goes up

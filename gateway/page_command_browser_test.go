@@ -199,7 +199,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 	b.reads(".suggestions", "Configure the project")
 	b.press(kb.ArrowDown)
 	b.press(kb.ArrowDown)
-	b.enter()
+	b.press(kb.Enter)
 	b.takes("/forward 0 ")
 	b.reads(".suggestions", "joe dee")
 	b.press("jo")
@@ -217,7 +217,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 	b.offers("/adopt 2 ", "me", "you")
 	b.reads(".suggestions", "agent")
 	b.press(kb.ArrowUp)
-	b.enter()
+	b.press(kb.Enter)
 	b.takes("/adopt 2 you ")
 
 	b.offers("/respond-form 0 ", "host name:", "zone:", "tls:", "helper:")
@@ -244,7 +244,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 	b.fill("#line", "/form ")
 	b.reads(".suggestions li:first-child", "build a form …")
 	b.press(kb.ArrowDown)
-	b.enter()
+	b.press(kb.Enter)
 	b.until(`document.querySelector('dialog.builder[open]')`)
 	b.checkNoFaults()
 }

@@ -3,12 +3,15 @@ package gateway
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/input"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/internal/eventually"
@@ -282,4 +285,41 @@ func TestRestoredPageMissesNothing(t *testing.T) {
 	b.until(`window.come.join() === 'meanwhile,then'`)
 	h.streams(1)
 	b.checkNoFaults()
+}
+
+// TestPressedButtonStaysUntilReleased has a message change elsewhere between the press and the release of one of its buttons.
+func TestPressedButtonStaysUntilReleased(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	sent, err := h.fae.Send(t.Context(), "HOST", "The build is green")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := h.openBrowser()
+	b.open("/forms/" + sent.Message.String())
+	b.live()
+	b.run(`const ask = fetch;
+		window.fetch = async (to, ...more) => { const got = await ask(to, ...more); if (String(to).includes('pane=item')) window.drawn = true; return got; };`)
+	at := b.place(".tools button[value=dismiss]")
+	b.mouse(input.DispatchMouseEventTypeMousePressed, at)
+	if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(sent.Message), capabilities.At(time.Now().Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`window.drawn`)
+	b.mouse(input.DispatchMouseEventTypeMouseReleased, at)
+	eventually.Holds(t, "the message is done", func() bool {
+		counts, err := h.node.Host().Mail().Counts(t.Context())
+		return err == nil && counts.Done == 1
+	})
+	b.reads("#alone .message", "Done")
+	b.checkNoFaults()
+}
+
+// mouse presses or releases the button of the mouse at a place.
+func (b *tab) mouse(what input.DispatchMouseEventType, at []float64) {
+	b.t.Helper()
+	p := input.DispatchMouseEventParams{Type: what, X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1}
+	if _, err := chromedp.Call(b.ctx, input.DispatchMouseEvent, p); err != nil {
+		b.t.Fatal(err)
+	}
 }

@@ -67,14 +67,14 @@ function pressed(event, more) {
     return;
   }
   if (event.ctrlKey || event.metaKey) return;
-  const at = document.activeElement;
-  const card = at?.closest('.message[data-type=approval][data-waits]');
+  const [at] = event.composedPath(); // within an element's shadow, too
+  const card = at.closest?.('.message[data-type=approval][data-waits]');
   const takesKeys = card?.hasAttribute('data-keys') && !event.repeat;
   if (takesKeys && at.matches('.why textarea') && event.key === 'Enter' && !event.shiftKey) {
     event.preventDefault();
     card.querySelector('button[value=deny]')?.click();
   }
-  if (at?.matches(ofWriting)) return;
+  if (at.matches?.(ofWriting)) return;
   if (takesKeys) decide(card, key, event);
   if (event.defaultPrevented || event.repeat && !'jk'.includes(key)) return;
   if (!card && more.isPicking()) {

@@ -1,5 +1,7 @@
 // Calls the operations of the node that served the page, or of a node behind a proxy's path.
 
+import { released } from './pointer.js';
+
 export class Refused extends Error {
   constructor(error, status) {
     super(error.message);
@@ -57,12 +59,13 @@ export async function call(operation, body, endpoint = {}, read = JSON.parse) {
 }
 
 /**
- * Fetches a page of a node as a document. It throws Refused.
+ * Fetches a page of a node as a document, to be drawn at once: no button of a pointer is down then. It throws Refused.
  * @param {Endpoint} endpoint
  */
 export async function page(address, endpoint = {}) {
   const answer = await ask(address, {}, endpoint); // refusals are JSON, because the request accepts any type
   if (!answer.response.ok) throw refusal(answer);
+  await released();
   return new DOMParser().parseFromString(answer.text, 'text/html');
 }
 
