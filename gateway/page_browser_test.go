@@ -222,7 +222,14 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // open opens a page and waits until it is live.
 func (b *tab) open(path string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.url+path), chromedp.WaitReady("html[data-live]"))
+	b.run(`window.isLeft = true`)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	got, err := chromedp.Call(ctx, cdppage.Navigate, cdppage.NavigateParams{URL: b.url + path})
+	if err != nil || got.ErrorText != "" {
+		b.t.Fatalf("open %s: %v %s", path, err, got.ErrorText)
+	}
+	b.until(`!window.isLeft && document.documentElement.dataset.live`)
 }
 
 const (
