@@ -48,6 +48,7 @@ func runArchiveNode(spec string) {
 // TestKilledWhileItArchives kills a process with SIGKILL at steps of archiving, at night at each. The node that is opened
 // afterwards has all of its log, and archives. Package persistence kills its archiver at four steps.
 func TestKilledWhileItArchives(t *testing.T) {
+	t.Parallel()
 	whole := t.TempDir()
 	n := openNode(t, whole)
 	before := settleForms(t, n, guest(t, n, "old"), 3)

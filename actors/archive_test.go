@@ -84,6 +84,7 @@ func (before askedBefore) check(tb testing.TB, n *Node) {
 }
 
 func TestArchiveWhileCallersAskAndAnswer(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	old := guest(t, n, "old")
@@ -156,6 +157,7 @@ func TestArchiveWhileCallersAskAndAnswer(t *testing.T) {
 }
 
 func TestSegmentsMoveAwayAndBack(t *testing.T) {
+	t.Parallel()
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	n := openNode(t, folder)
 	before := settleForms(t, n, guest(t, n, "old"), 3)
@@ -296,6 +298,7 @@ func checkListsElsewhere(t *testing.T, a *Agent, place string, forms uint64) {
 }
 
 func TestRetentionArchivesByItself(t *testing.T) {
+	t.Parallel()
 	n, err := Open(t.Context(), Options{Folder: t.TempDir(), Retention: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,7 @@ func (s *messageSender) acknowledged() int {
 // TestMessageOrderSurvivesDiskFailures has agents send while the disk fails and recovers repeatedly. At the end all
 // acknowledged messages have arrived once, in the order sent, and no outbox has items.
 func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
+	t.Parallel()
 	for name, fails := range map[string]func(d *disktest.Disk) (heal func()){
 		"full": func(d *disktest.Disk) func() {
 			d.OnFlush(func(string) error { // a little space is freed at times, and used at once
@@ -144,6 +145,7 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 // TestAcknowledgedFormIsNeverReportedMissing has agents ask while flushes fail. The host declines each form as soon as its
 // asker has the form's ID. The host may have to retry, but the form is never unknown.
 func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
+	t.Parallel()
 	d := disktest.Mount(t)
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
 	ctx, stop := context.WithCancel(t.Context())

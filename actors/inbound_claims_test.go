@@ -14,6 +14,7 @@ import (
 
 // TestFormWithForgedForwarderIsRefused sends copies whose chain names agents that did not forward the form.
 func TestFormWithForgedForwarderIsRefused(t *testing.T) {
+	t.Parallel()
 	v := newHostileHarness(t)
 	remote, missing := v.newID(), capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	for what, chain := range map[string][]capabilities.ID{

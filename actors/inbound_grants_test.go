@@ -51,6 +51,7 @@ func (m *hostileNode) runCase(t *testing.T, what string, attack func()) {
 }
 
 func TestItemsWithoutValidGrantAreRefused(t *testing.T) {
+	t.Parallel()
 	v := newHostileHarness(t)
 	host, none := v.victim.host, capabilities.ID{}
 	unknown := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestForgedOutcomeIsRefused(t *testing.T) {
+	t.Parallel()
 	v := newHostileHarness(t)
 	form := v.form(v.fae.id, v.faeGrant)
 	form.Fields = capabilityField()

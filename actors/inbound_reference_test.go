@@ -110,6 +110,7 @@ func capabilityField() []events.Field {
 }
 
 func TestForgedLocalReferenceGivesNoAccess(t *testing.T) {
+	t.Parallel()
 	v := newHostileHarness(t)
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	rooted := agentRef(v.worker.id, v.newID())
@@ -142,6 +143,7 @@ func TestForgedLocalReferenceGivesNoAccess(t *testing.T) {
 }
 
 func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
+	t.Parallel()
 	v := newHostileHarness(t)
 	asked, _ := v.askHostile(capabilityField())
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}

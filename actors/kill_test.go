@@ -72,6 +72,7 @@ func askAndAnswerForever(ctx context.Context, n *Node, name string) error {
 // TestKilledNodeKeepsAcknowledgedAnswers kills a process with SIGKILL repeatedly. Every acknowledged operation is there
 // afterwards once, and both mailboxes agree on it.
 func TestKilledNodeKeepsAcknowledgedAnswers(t *testing.T) {
+	t.Parallel()
 	rounds := 3
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		rounds = 200

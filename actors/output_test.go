@@ -22,6 +22,7 @@ const maxOutputPieces = 2048
 // TestOutputKeepsNewestPieces writes more output than a node keeps. The newest pieces remain in order, can be read in pages,
 // and survive a restart.
 func TestOutputKeepsNewestPieces(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	loud, quiet := guest(t, n, "loud"), guest(t, n, "quiet")

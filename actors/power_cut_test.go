@@ -223,6 +223,7 @@ func (p *cutRun) check(t *testing.T, at int, left string) {
 // TestPowerCutsOfANode runs a node on a disk that records each operation. Each disk that a power failure may leave opens as
 // the same node, which has all that it had acknowledged.
 func TestPowerCutsOfANode(t *testing.T) {
+	t.Parallel()
 	p := &cutRun{t: t, disk: disktest.Mount(t)}
 	p.disk.Record()
 	p.run()
@@ -249,6 +250,7 @@ func TestPowerCutsOfANode(t *testing.T) {
 // TestNodeSurvivesReadAndRenameErrors has a disk refuse reads, or renames, while a node closes, opens, works and makes a
 // backup. What was acknowledged is there when the disk works again.
 func TestNodeSurvivesReadAndRenameErrors(t *testing.T) {
+	t.Parallel()
 	p := &cutRun{t: t, disk: disktest.Mount(t)}
 	p.disk.Record()
 	o := Options{Folder: filepath.Join(p.disk.Path(), "state")}

@@ -74,6 +74,7 @@ func startWork(ctx context.Context, n *Node, name string) error {
 // TestProgramsContinueAfterNodeIsKilled kills a node with SIGKILL. Its runs end and are shown as interrupted. Open forms
 // stay open, the next run gets their answers, and no form is asked twice. Queued messages get runs.
 func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}

@@ -60,6 +60,7 @@ func readSince(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (num
 }
 
 func TestSinceReturnsEachChangeOnce(t *testing.T) {
+	t.Parallel()
 	const messages = 2*maxChanges + 50
 	host, fae := hostWithMessages(t, messages, 0)
 	numbers, pages, end := readSince(t, host, view.MessageFilter{All: true}, 0)

@@ -68,6 +68,7 @@ send(type="done")
 // TestNextRunGetsAnswerOfKilledProgram kills a program that waits for an answer. The next run gets the answer and asks
 // nothing again.
 func TestNextRunGetsAnswerOfKilledProgram(t *testing.T) {
+	t.Parallel()
 	n := openNode(t, t.TempDir())
 	a := newPythonAgent(t, n, "w", askingScript)
 	prompt(t, a, "deploy")

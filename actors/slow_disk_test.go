@@ -16,6 +16,7 @@ import (
 // TestSlowDiskAllowsReading blocks one flush. Meanwhile every mailbox without appended events can be read: one in memory, one
 // with acks to record, and one that is loaded from the log. When the flush ends, the node continues without a failure.
 func TestSlowDiskAllowsReading(t *testing.T) {
+	t.Parallel()
 	d := disktest.Mount(t)
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Idle: 50 * time.Millisecond})
 	fae, carl, cold, host := guest(t, n, "fae"), guest(t, n, "carl"), guest(t, n, "cold"), n.Host()

@@ -108,6 +108,7 @@ func checkShed(t *testing.T, a *Agent, messages int) {
 // TestLostPagesOnlyCostTime removes parts of a mailbox's snapshot while the mailbox is in use, and while the node is
 // closed.
 func TestLostPagesOnlyCostTime(t *testing.T) {
+	t.Parallel()
 	const messages = 2100
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -141,6 +142,7 @@ func TestLostPagesOnlyCostTime(t *testing.T) {
 // TestPartsLeftBehindAreRemoved stores parts to which no snapshot refers, as a process does that is killed before it
 // stores the snapshot. The first snapshot after a start removes them, and no others.
 func TestPartsLeftBehindAreRemoved(t *testing.T) {
+	t.Parallel()
 	const messages = 2100
 	folder := t.TempDir()
 	n := openNode(t, folder)

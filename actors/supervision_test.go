@@ -147,6 +147,7 @@ func actorOf(tb testing.TB, n *Node, name string) *actor.PID {
 }
 
 func TestPeerCrashLeavesOthersAtWork(t *testing.T) {
+	t.Parallel()
 	a, b, c := openThreeNodes(t)
 	a.registry.system.Root.Send(actorOf(t, a.Node, peerName(b.id)), "no message of a peer's actor")
 	eventually.Holds(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
