@@ -78,6 +78,7 @@ const (
 	Unreachable Cause = "unreachable" // such a step to an agent that the asker may not ask any more: it changes nothing
 	Absent      Cause = "away"        // the forwarder is away
 	Member      Cause = "member"      // the forwarder is a group, which forwards to its members
+	Revoked     Cause = "revoked"     // a forward to the agent was taken back
 )
 
 // ForwardCause is why a form was forwarded: Absent or Member, or by hand if it is zero. Until is the end of the absence.
@@ -97,7 +98,7 @@ type CopyStep struct {
 }
 
 // FormRouted adds an agent that may answer a form, at the form's home. Step is the number of the step of the form's route,
-// which begins at 1.
+// which begins at 1. If the cause is Revoked, it takes a forward back instead, and Step is the number of that forward.
 type FormRouted struct {
 	Form  capabilities.ID   `json:"form"`
 	To    capabilities.ID   `json:"to"`

@@ -280,14 +280,17 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 		return nil, err
 	}
 	f := m.Form
-	if f.From != s.ID || !f.mayAnswer(c.By) {
-		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
+	if err := checkHolder(f, s.ID, c.By); err != nil {
+		return nil, err
 	}
 	if f.Took(c) {
 		return nil, nil // its acknowledgement was lost
 	}
 	if err := f.checkOpen(c.By, now); err != nil {
 		return nil, err
+	}
+	if f.isCut(c.By) {
+		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from %s", c.By)
 	}
 	if err := c.checkVoter(s, f); err != nil {
 		return nil, err

@@ -42,12 +42,22 @@ func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
 
 // mayAnswer reports whether an agent may settle the form. It is known at the form's home alone.
 func (f *Form) mayAnswer(by capabilities.ID) bool {
-	for _, h := range f.Holders {
-		if h == by {
-			return true
-		}
+	return slices.Contains(f.Holders, by) && !f.isCut(by)
+}
+
+// checkHolder refuses an agent that did not receive the form, at its home.
+func checkHolder(f *Form, home, by capabilities.ID) error {
+	if f.From != home || !slices.Contains(f.Holders, by) {
+		return parley.Refuse(parley.NotPermitted, "form %s was not put to %s", f.ID, by)
 	}
-	return false
+	return nil
+}
+
+// addHolder adds an agent that may answer the form. One from which it was taken back may have it again.
+func addHolder(f *Form, id capabilities.ID) {
+	if !slices.Contains(f.Holders, id) {
+		f.Holders = append(f.Holders, id)
+	}
 }
 
 // Schema compiles the form's fields. It fails only if the log is damaged: all fields compiled when the form was

@@ -114,8 +114,8 @@ func (c SetAway) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	return []events.Event{e}, nil
 }
 
-// SetMember adds an agent to the group or removes it. A new member gets the open forms of the group. What a member was
-// forwarded before stays its to answer. Agent is a path, ID or locator.
+// SetMember adds an agent to the group or removes it. A new member gets the open forms of the group. One that leaves may not
+// answer them any more, unless it has them otherwise. Agent is a path, ID or locator.
 type SetMember struct {
 	Agent string
 	In    bool
@@ -130,7 +130,7 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		if err != nil || !slices.Contains(s.StandIns.members, id) {
 			return nil, err
 		}
-		return []events.Event{&events.MemberSet{Agent: id, Date: now}}, nil
+		return append([]events.Event{&events.MemberSet{Agent: id, Date: now}}, s.takeBack(id, now)...), nil
 	}
 	ref, err := s.standIn(c.Agent, now)
 	if err != nil || slices.Contains(s.StandIns.members, ref.Target) {
@@ -146,8 +146,7 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		if passed >= maxPassed {
 			break
 		}
-		if f.QueuedAnswer != nil || slices.ContainsFunc(f.QueuedForwards, func(q events.ForwardQueued) bool { return q.To == ref.Target }) ||
-			slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool { return h.To == ref.Target }) {
+		if f.QueuedAnswer != nil || s.hasPassedOn(f, ref.Target) {
 			continue
 		}
 		forwarded, err := s.passOn(f.FormRequested, []standIn{memberIn(ref.Target)}, now, ids)
@@ -158,6 +157,84 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		passed++
 	}
 	return evs, nil
+}
+
+// hasPassedOn reports whether the agent has forwarded a form to another, and has not taken that back.
+func (s *State) hasPassedOn(f *Form, to capabilities.ID) bool {
+	takenBack := false
+	for _, g := range s.Grants.forwardsTo(to, map[capabilities.ID]bool{f.ID: true}) {
+		if g.Revoked == 0 {
+			return true
+		}
+		takenBack = true
+	}
+	return !takenBack && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool { return h.To == to })
+}
+
+// forwardsTo returns the grants that were made to forward forms to an agent.
+func (l *Grants) forwardsTo(to capabilities.ID, forms map[capabilities.ID]bool) (all []capabilities.Grant) {
+	for _, g := range l.given.All() {
+		if g.Target == to && forms[g.Message] && g.Kind == capabilities.KindAgent && g.Facet == forwardFacet(g.Facet) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// takeBack returns the events that revoke the forwards of open forms to a member that leaves. They stay those of the
+// agent's delegate.
+func (s *State) takeBack(member capabilities.ID, now capabilities.Time) (evs []events.Event) {
+	if a, ok := s.StandIns.Away(now); ok && a.Delegate == member {
+		return nil
+	}
+	open := map[capabilities.ID]bool{}
+	for n := range s.Mail.waiting.From(0) {
+		open[s.Mail.live[n].Form.ID] = true
+	}
+	for _, g := range s.Grants.forwardsTo(member, open) {
+		if g.Revoked == 0 {
+			evs = append(evs, &events.CapabilityRevoked{Grant: g.ID, By: s.ID, Date: now})
+		}
+	}
+	return evs
+}
+
+// isTakenBack reports whether a forward was taken back, by its place among the form's forwards.
+func isTakenBack(f *Form, i int) bool {
+	return slices.ContainsFunc(f.Routed, func(r events.FormRouted) bool { return r.Cause == events.Revoked && r.Step == uint32(i+1) })
+}
+
+// isCut reports whether an agent to which the form was forwarded may not answer it any more: each forward to it was taken
+// back, or was made by one that had the form by such a forward.
+func (f *Form) isCut(id capabilities.ID) bool {
+	if hasByRoute(f, id) {
+		return false
+	}
+	var stands []capabilities.ID
+	for i, h := range f.Forwarded { // each by one that had the form by then
+		if isTakenBack(f, i) || !hasByRoute(f, h.By) && !slices.Contains(stands, h.By) {
+			continue
+		}
+		if h.To == id {
+			return false
+		}
+		stands = append(stands, h.To)
+	}
+	return true
+}
+
+// hasByRoute reports whether the form was put to an agent, or escalated to it.
+func hasByRoute(f *Form, id capabilities.ID) bool { return id == f.To || f.routedTo(id) != nil }
+
+// takesBack returns the event that takes back the forward of a form that was made by the grant; nil if there is none. A forward to
+// another node from this one has another grant, and is found by its agents.
+func (c RecordRevocation) takesBack(f *Form, now capabilities.Time) *events.FormRouted {
+	for i, h := range slices.Backward(f.Forwarded) {
+		if h.By == c.By && (h.Via == c.Grant || f.ID == c.Form && h.To == c.To) && !isTakenBack(f, i) {
+			return &events.FormRouted{Form: f.ID, To: h.To, Via: c.Grant, Cause: events.Revoked, Step: uint32(i + 1), Date: now}
+		}
+	}
+	return nil
 }
 
 // standIn returns the reference to an agent to which forms can be forwarded.
@@ -241,9 +318,12 @@ func (f *Form) dropQueuedForward(via capabilities.ID) {
 
 // wasForwarded reports whether the same forward was recorded before. Each forward from another node has its own grant.
 func (f *Form) wasForwarded(c ForwardForm) bool {
-	return !c.Via.IsZero() && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool {
-		return h.By == c.By && h.To == c.To && h.Via == c.Via
-	})
+	for i, h := range f.Forwarded {
+		if h.By == c.By && h.To == c.To && h.Via == c.Via && !isTakenBack(f, i) {
+			return !c.Via.IsZero()
+		}
+	}
+	return false
 }
 
 // QueueForward records a forward in the forwarder's own log until the form's home, on another node, has decided on it.
@@ -342,7 +422,9 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
 	case f.mayAnswer(c.To):
 		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
-	case len(f.Holders) >= MaxHolders:
+	case s.Grants.isRevoked(c.Via):
+		return nil, parley.Refuse(parley.NotPermitted, "the forward was taken back")
+	case len(f.Holders) >= MaxHolders || len(f.Forwarded) >= MaxHolders:
 		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
 	}
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now, Because: c.Because}}, nil

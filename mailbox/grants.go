@@ -122,6 +122,12 @@ func (l *Grants) addMinted(g capabilities.Grant) {
 	}
 }
 
+// isRevoked reports whether a grant was revoked that the agent was given, or gave.
+func (l *Grants) isRevoked(id capabilities.ID) bool {
+	_, gone := l.revoked[id]
+	return gone
+}
+
 // admit returns the grant by which a node may reach the agent: the one that it presents, or its reply grant. It refuses
 // with NOT_PERMITTED a node that has neither, and a use that the grant does not permit.
 func (l *Grants) admit(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.Grant, error) {
@@ -240,11 +246,14 @@ func (c RevokeCapability) decide(s *State, now capabilities.Time, _ IDs) ([]even
 	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: s.ID, Date: now}}, nil
 }
 
-// RecordRevocation records that a grant which the agent was given is revoked. It comes from a mailbox of this node.
+// RecordRevocation records that a grant which the agent was given is revoked. It comes from a mailbox of this node. If it was
+// made to forward a form of the agent's, the forward is taken back.
 type RecordRevocation struct {
 	Grant capabilities.ID
 	By    capabilities.ID
 	Date  capabilities.Time
+
+	Form, To capabilities.ID // what it was made for, if that is known: the form, and to whom
 }
 
 // RemoteRevocation is a RecordRevocation from another node. A grant that never concerned the agent is ignored.
@@ -254,14 +263,40 @@ func (c RecordRevocation) decide(s *State, _ capabilities.Time, _ IDs) ([]events
 	if known, err := c.isRecorded(s); known || err != nil {
 		return nil, err
 	}
-	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}, nil
+	return c.revoked(s, c.Date), nil
+}
+
+// revoked returns the events of the revocation.
+func (c RecordRevocation) revoked(s *State, at capabilities.Time) []events.Event {
+	evs := []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: at}}
+	if e := c.takenBack(s, at); e != nil {
+		evs = append(evs, e)
+	}
+	return evs
+}
+
+// takenBack returns the event that takes back the forward of an open form that was made by the grant; nil if there is none.
+func (c RecordRevocation) takenBack(s *State, at capabilities.Time) *events.FormRouted {
+	if !c.Form.IsZero() {
+		m, err := s.Mail.openForm(c.Form)
+		if err != nil || m.Form.From != s.ID {
+			return nil
+		}
+		return c.takesBack(m.Form, at)
+	}
+	for n := range s.Mail.asks.From(0) {
+		if e := c.takesBack(s.Mail.live[n].Form, at); e != nil {
+			return e
+		}
+	}
+	return nil
 }
 
 func (c RemoteRevocation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if known, err := c.isRecorded(s); known || err != nil || !c.concerns(s) {
 		return nil, err
 	}
-	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: clampDate(c.Date, now)}}, nil
+	return c.revoked(s, clampDate(c.Date, now)), nil
 }
 
 // isRecorded reports whether the grant is revoked already. It refuses a grant that is not the sender's to revoke.
@@ -290,7 +325,7 @@ func (c RecordRevocation) concerns(s *State) bool {
 			return true
 		}
 	}
-	return s.Mail.refs.concern(c.Grant, c.By)
+	return s.Mail.refs.concern(c.Grant, c.By) || c.takenBack(s, c.Date) != nil
 }
 
 // granted applies a new grant of the agent's own. Other nodes can use it once its target knows of it. An answerer

@@ -199,7 +199,7 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 func (f *Form) addForward(e *events.FormForwarded, self capabilities.ID) {
 	f.Forwarded = append(f.Forwarded, *e)
 	if f.From == self {
-		f.Holders = append(f.Holders, e.To)
+		addHolder(f, e.To)
 	}
 }
 

@@ -345,8 +345,8 @@ func (c WithdrawVote) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 		return nil, err
 	}
 	f := m.Form
-	if f.From != s.ID || !f.mayAnswer(c.By) {
-		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
+	if err := checkHolder(f, s.ID, c.By); err != nil {
+		return nil, err
 	}
 	if f.IsWithdrawn(c.By, c.Answer) {
 		return nil, nil // its acknowledgement was lost

@@ -105,7 +105,9 @@ func (f *Form) reminded() uint32 {
 // steps returns the number of escalations that were made.
 func (f *Form) steps() (n uint32) {
 	for _, r := range f.Routed {
-		n = max(n, r.Step)
+		if r.Cause != events.Revoked {
+			n = max(n, r.Step)
+		}
 	}
 	return n
 }
@@ -150,7 +152,7 @@ func (f *Form) delayOf(r *events.FormRouted) events.Delay {
 func (f *Form) addRoute(e *events.FormRouted) {
 	f.Routed = append(f.Routed, *e)
 	if e.Cause == events.Escalated {
-		f.Holders = append(f.Holders, e.To)
+		addHolder(f, e.To)
 	}
 }
 
@@ -279,7 +281,11 @@ func (f fold) formRouted(e *events.FormRouted) error {
 	if err != nil {
 		return err
 	}
-	if m.Form.From != f.ID || e.Step <= m.Form.steps() {
+	known := e.Step <= m.Form.steps()
+	if e.Cause == events.Revoked {
+		known = e.Step == 0 || int(e.Step) > len(m.Form.Forwarded) || isTakenBack(m.Form, int(e.Step)-1)
+	}
+	if m.Form.From != f.ID || known {
 		return fmt.Errorf("%w: step %d of form %s after %d", ErrNonsense, e.Step, e.Form, m.Form.steps())
 	}
 	m.Form.addRoute(e)
@@ -454,7 +460,7 @@ func (f *Form) Waiting() []capabilities.ID {
 	return slices.DeleteFunc(slices.Clone(f.Holders), func(h capabilities.ID) bool {
 		voted := func(v events.VoteCast) bool { return isRemote(h, f.From.Node) && v.By.Node == h.Node }
 		handedOn := func(e events.FormForwarded) bool { return e.By == h && (f.Kind != events.Approval || h != f.To) }
-		return h == f.From || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || slices.ContainsFunc(f.Forwarded, handedOn)
+		return h == f.From || f.isCut(h) || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || slices.ContainsFunc(f.Forwarded, handedOn)
 	})
 }
 

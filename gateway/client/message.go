@@ -90,7 +90,7 @@ type Step struct {
 	To    ID        `json:"to"`
 	Name  string    `json:"toName,omitempty"`
 	At    time.Time `json:"at"`              // when it was made, or will be
-	Cause string    `json:"cause,omitempty"` // escalated or unreachable; "" if it is to come
+	Cause string    `json:"cause,omitempty"` // escalated, unreachable, or revoked if a forward was taken back; "" if it is to come
 }
 
 // ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. By hand, its Cause is "".

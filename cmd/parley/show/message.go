@@ -161,6 +161,8 @@ func routed(e view.Message, s terminal.Screen) string {
 		switch step.Cause {
 		case events.Escalated:
 			at("escalated to "+to, step.At)
+		case events.Revoked:
+			at("taken back from "+to, step.At)
 		case events.Unreachable:
 			at("could not be escalated to "+to, step.At)
 		default:
