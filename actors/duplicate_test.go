@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,7 +143,7 @@ func TestRedeliveredMailChangesNothing(t *testing.T) {
 }
 
 // TestRedeliveredForwardsAndGrantsChangeNothing redelivers the items of three nodes: a minted grant, a forward, the copy
-// that follows, and the revocation.
+// that follows, and the revocation, which takes the form back.
 func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
@@ -183,6 +184,13 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	}
 	for _, s := range []*clusterNode{b, c} {
 		s.proxy.setMode(forwarding)
+	}
+	eventually.Holds(t, "the answer is refused", func() bool {
+		e, err := fae.Message(t.Context(), capabilities.FormID(asked.Form))
+		return err == nil && strings.Contains(e.Refused, "taken back")
+	})
+	if _, err := answerWith(b.Host(), asked.Form, "my own"); err != nil {
+		t.Fatal(err)
 	}
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
 	eventually.Holds(t, "all items are delivered", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, fae) })

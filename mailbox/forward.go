@@ -316,10 +316,11 @@ func (f *Form) dropQueuedForward(via capabilities.ID) {
 	}
 }
 
-// wasForwarded reports whether the same forward was recorded before. Each forward from another node has its own grant.
-func (f *Form) wasForwarded(c ForwardForm) bool {
+// wasForwarded reports whether the same forward was recorded before. Each forward from another node has its own grant, which
+// may be revoked since. One within the node may have been taken back and made again.
+func (f *Form) wasForwarded(c ForwardForm, revoked bool) bool {
 	for i, h := range f.Forwarded {
-		if h.By == c.By && h.To == c.To && h.Via == c.Via && !isTakenBack(f, i) {
+		if h.By == c.By && h.To == c.To && h.Via == c.Via && (revoked || !isTakenBack(f, i)) {
 			return !c.Via.IsZero()
 		}
 	}
@@ -410,7 +411,7 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	switch {
 	case f.From != s.ID || !f.mayAnswer(c.By):
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
-	case f.wasForwarded(c):
+	case f.wasForwarded(c, s.Grants.isRevoked(c.Via)):
 		return nil, nil // its acknowledgement was lost
 	case !f.IsOpen():
 		return nil, f.endedForOthers()

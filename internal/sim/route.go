@@ -171,6 +171,11 @@ func (b *mailboxActor) routed(e *events.FormRouted) {
 	switch {
 	case c == nil || !c.open || c.from != b:
 		w.failf("%s: a step of form %s, which was not open or not its own", b.name, e.Form.ULID)
+	case e.Cause == events.Revoked: // a forward was taken back
+		if !slices.Contains(c.holders, e.To) {
+			w.failf("%s: form %s was taken back from %s, which never had it", b.name, e.Form.ULID, w.mailbox(e.To).name)
+		}
+		return
 	case e.Step != c.step+1:
 		w.failf("%s: step %d of form %s after %d", b.name, e.Step, e.Form.ULID, c.step)
 	case int(e.Step) > len(c.route.Escalate) || c.route.Escalate[e.Step-1].After.After(c.date) > e.Date:
