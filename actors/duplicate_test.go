@@ -178,6 +178,9 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	revocation := writtenItems(t, b.Host(), c)
 	deliverItems(t, b, c, revocation...)
 	redeliver(t, b, c, append(mint, revocation...), fae, c.Host())
+	taken := writtenItems(t, b.Host(), a)
+	deliverItems(t, b, a, taken...)
+	redeliver(t, b, a, append(taken, forward...), a.Host())
 	redeliver(t, a, c, copies, fae)
 	if o, err := answerWith(fae, asked.Form, "all the same"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)

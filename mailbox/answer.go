@@ -289,7 +289,7 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	if err := f.checkOpen(c.By, now); err != nil {
 		return nil, err
 	}
-	if f.isCut(c.By) {
+	if isCut(f, c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from %s", c.By)
 	}
 	if err := c.checkVoter(s, f); err != nil {

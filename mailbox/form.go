@@ -42,7 +42,7 @@ func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
 
 // mayAnswer reports whether an agent may settle the form. It is known at the form's home alone.
 func (f *Form) mayAnswer(by capabilities.ID) bool {
-	return slices.Contains(f.Holders, by) && !f.isCut(by)
+	return slices.Contains(f.Holders, by) && !isCut(f, by)
 }
 
 // checkHolder refuses an agent that did not receive the form, at its home.

@@ -140,13 +140,13 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		return nil, parley.Refuse(parley.TooLarge, "a group has %d members at most", maxMembers)
 	}
 	evs := []events.Event{&events.MemberSet{Agent: ref.Target, In: true, Date: now}}
-	passed := 0
+	passed, stands := 0, passedOn(s, ref.Target)
 	for n := range s.Mail.waiting.From(0) {
 		f := s.Mail.live[n].Form
 		if passed >= maxPassed {
 			break
 		}
-		if f.QueuedAnswer != nil || s.hasPassedOn(f, ref.Target) {
+		if f.QueuedAnswer != nil || stands(f) {
 			continue
 		}
 		forwarded, err := s.passOn(f.FormRequested, []standIn{memberIn(ref.Target)}, now, ids)
@@ -159,16 +159,28 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	return evs, nil
 }
 
-// hasPassedOn reports whether the agent has forwarded a form to another, and has not taken that back.
-func (s *State) hasPassedOn(f *Form, to capabilities.ID) bool {
-	takenBack := false
-	for _, g := range s.Grants.forwardsTo(to, map[capabilities.ID]bool{f.ID: true}) {
-		if g.Revoked == 0 {
-			return true
-		}
-		takenBack = true
+// passedOn returns a function that reports whether the agent has forwarded an open form to another, and has not taken that
+// back.
+func passedOn(s *State, to capabilities.ID) func(*Form) bool {
+	stands := map[capabilities.ID]bool{} // false if all was taken back
+	for _, g := range s.Grants.forwardsTo(to, openForms(s)) {
+		stands[g.Message] = stands[g.Message] || g.Revoked == 0
 	}
-	return !takenBack && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool { return h.To == to })
+	return func(f *Form) bool {
+		if standing, granted := stands[f.ID]; granted {
+			return standing
+		}
+		return slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool { return h.To == to })
+	}
+}
+
+// openForms returns the forms that wait for the agent's answer.
+func openForms(s *State) map[capabilities.ID]bool {
+	open := map[capabilities.ID]bool{}
+	for n := range s.Mail.waiting.From(0) {
+		open[s.Mail.live[n].Form.ID] = true
+	}
+	return open
 }
 
 // forwardsTo returns the grants that were made to forward forms to an agent.
@@ -187,11 +199,7 @@ func (s *State) takeBack(member capabilities.ID, now capabilities.Time) (evs []e
 	if a, ok := s.StandIns.Away(now); ok && a.Delegate == member {
 		return nil
 	}
-	open := map[capabilities.ID]bool{}
-	for n := range s.Mail.waiting.From(0) {
-		open[s.Mail.live[n].Form.ID] = true
-	}
-	for _, g := range s.Grants.forwardsTo(member, open) {
+	for _, g := range s.Grants.forwardsTo(member, openForms(s)) {
 		if g.Revoked == 0 {
 			evs = append(evs, &events.CapabilityRevoked{Grant: g.ID, By: s.ID, Date: now})
 		}
@@ -206,7 +214,7 @@ func isTakenBack(f *Form, i int) bool {
 
 // isCut reports whether an agent to which the form was forwarded may not answer it any more: each forward to it was taken
 // back, or was made by one that had the form by such a forward.
-func (f *Form) isCut(id capabilities.ID) bool {
+func isCut(f *Form, id capabilities.ID) bool {
 	if hasByRoute(f, id) {
 		return false
 	}
@@ -226,11 +234,29 @@ func (f *Form) isCut(id capabilities.ID) bool {
 // hasByRoute reports whether the form was put to an agent, or escalated to it.
 func hasByRoute(f *Form, id capabilities.ID) bool { return id == f.To || f.routedTo(id) != nil }
 
-// takesBack returns the event that takes back the forward of a form that was made by the grant; nil if there is none. A forward to
-// another node from this one has another grant, and is found by its agents.
+// revocationOf returns the command that tells of the revocation of a grant. A forward from a home on this node to another node is
+// made by another grant, and is found by its agents. It stays while an earlier grant for it stands: the later one was refused.
+func revocationOf(s *State, g capabilities.Grant) RecordRevocation {
+	c := RecordRevocation{Grant: g.ID, By: s.ID, Date: g.Revoked, Form: g.Message}
+	if s.isRemote(g.To) || !s.isRemote(g.Target) || g.Message.IsZero() {
+		return c
+	}
+	for _, other := range s.Grants.forwardsTo(g.Target, map[capabilities.ID]bool{g.Message: true}) {
+		switch {
+		case other.ID == g.ID:
+			c.To = g.Target
+			return c
+		case other.Revoked == 0:
+			return c
+		}
+	}
+	return c
+}
+
+// takesBack returns the event that takes back the forward of a form that was made by the grant; nil if there is none.
 func (c RecordRevocation) takesBack(f *Form, now capabilities.Time) *events.FormRouted {
 	for i, h := range slices.Backward(f.Forwarded) {
-		if h.By == c.By && (h.Via == c.Grant || f.ID == c.Form && h.To == c.To) && !isTakenBack(f, i) {
+		if h.By == c.By && (h.Via == c.Grant || f.ID == c.Form && !c.To.IsZero() && h.To == c.To) && !isTakenBack(f, i) {
 			return &events.FormRouted{Form: f.ID, To: h.To, Via: c.Grant, Cause: events.Revoked, Step: uint32(i + 1), Date: now}
 		}
 	}
@@ -409,10 +435,10 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	}
 	f := m.Form
 	switch {
+	case f.From == s.ID && f.wasForwarded(c, s.Grants.isRevoked(c.Via)):
+		return nil, nil // its acknowledgement was lost
 	case f.From != s.ID || !f.mayAnswer(c.By):
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
-	case f.wasForwarded(c, s.Grants.isRevoked(c.Via)):
-		return nil, nil // its acknowledgement was lost
 	case !f.IsOpen():
 		return nil, f.endedForOthers()
 	case f.NoForward:

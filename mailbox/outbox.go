@@ -163,7 +163,7 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 		if !ok {
 			return nil, parley.Refuse(parley.Internal, "outbox item of grant %s, which was not given", p.Subject)
 		}
-		return RecordRevocation{Grant: g.ID, By: s.ID, Date: g.Revoked, Form: g.Message, To: g.Target}, nil
+		return revocationOf(s, g), nil
 	}
 	if p.Kind == events.OutboxMint || p.Kind == events.OutboxForward {
 		return p.ofGrant(s)

@@ -459,9 +459,22 @@ func (f *Form) questionDigest() events.Hash {
 func (f *Form) Waiting() []capabilities.ID {
 	return slices.DeleteFunc(slices.Clone(f.Holders), func(h capabilities.ID) bool {
 		voted := func(v events.VoteCast) bool { return isRemote(h, f.From.Node) && v.By.Node == h.Node }
-		handedOn := func(e events.FormForwarded) bool { return e.By == h && (f.Kind != events.Approval || h != f.To) }
-		return h == f.From || f.isCut(h) || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || slices.ContainsFunc(f.Forwarded, handedOn)
+		return h == f.From || isCut(f, h) || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || hasHandedOn(f, h)
 	})
+}
+
+// hasHandedOn reports whether an agent leaves the form to those to whom it forwarded it. Forwards that were taken back are
+// none, and an approval stays with the agent that was asked.
+func hasHandedOn(f *Form, id capabilities.ID) bool {
+	if f.Kind == events.Approval && id == f.To {
+		return false
+	}
+	for i, e := range f.Forwarded {
+		if e.By == id && !isTakenBack(f, i) {
+			return true
+		}
+	}
+	return false
 }
 
 // left returns the number of principals whose votes may still come beside one, with those of steps to come. Agents of this
