@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // answerResult is the result of one call that answers or declines a form.
@@ -120,4 +123,40 @@ func TestConcurrentAnswersGetTheirOwnResults(t *testing.T) {
 		}
 		t.Logf("unreachable for %v: %d of %d calls had a wrong result; %v", absence, wrong, 4*forms, counts)
 	}
+}
+
+// TestMemberOnAnotherNodeLeaves has a member of a group answer while its node is cut off, and leave meanwhile. The answer
+// is refused, and the member that joins again may give another.
+func TestMemberOnAnotherNodeLeaves(t *testing.T) {
+	t.Parallel()
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
+	set := func(in bool) {
+		t.Helper()
+		if _, err := a.Host().SetMember(t.Context(), mailbox.SetMember{Agent: "b", In: in}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(true)
+	asked := ask(t, guest(t, a.Node, "fae"), Ask{To: "HOST"})
+	awaitMessage(t, b.Host(), asked.Form)
+	setMode(disconnected, a, b)
+	awaitUnreachable(t, a, b)
+	awaitUnreachable(t, b, a)
+	if o, err := answerWith(b.Host(), asked.Form, "late"); err != nil || o.Status != view.StatusAnswering {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	set(false)
+	setMode(forwarding, a, b)
+	eventually.Holds(t, "the answer is refused", func() bool {
+		m, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
+		return err == nil && strings.Contains(m.Refused, "taken back")
+	})
+	set(true)
+	eventually.Holds(t, "another answer is taken", func() bool {
+		_, _ = answerWith(b.Host(), asked.Form, "again") // it is refused until the form's home has the new forward
+		m, err := a.Host().Message(t.Context(), capabilities.FormID(asked.Form))
+		return err == nil && m.Outcome != nil
+	})
+	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
 }

@@ -249,6 +249,9 @@ func (f fold) formForwarded(e *events.FormForwarded) error {
 	m.Form.addForward(e, f.ID)
 	if m.Form.From == f.ID {
 		f.Grants.addReply(e.To, e.Form, e.Date)
+		if m.Form.IsOpen() {
+			f.Mail.indexForwards(m, *e)
+		}
 		f.enqueueCopy(m.Form, e.To)
 		f.Outbox.enqueue(events.OutboxForwarded, e.Form, e.By)
 	}

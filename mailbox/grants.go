@@ -284,10 +284,8 @@ func (c RecordRevocation) takenBack(s *State, at capabilities.Time) *events.Form
 		}
 		return c.takesBack(m.Form, at)
 	}
-	for n := range s.Mail.asks.From(0) {
-		if e := c.takesBack(s.Mail.live[n].Form, at); e != nil {
-			return e
-		}
+	if n, ok := s.Mail.forwards[handedOn{c.By, c.Grant}]; ok {
+		return c.takesBack(s.Mail.live[n].Form, at)
 	}
 	return nil
 }

@@ -28,10 +28,11 @@ type Mail struct {
 	origins   originIndex
 	refs      heldRefs
 	recent    index.Changes
-	waiting   index.Numbers // forms that the agent received, until they end
-	asks      index.Numbers // forms that the agent asked, until they end
-	open      int           // open forms that the agent asked
-	approvals []uint64      // open approvals that the agent asked, oldest first
+	waiting   index.Numbers       // forms that the agent received, until they end
+	asks      index.Numbers       // forms that the agent asked, until they end
+	forwards  map[handedOn]uint64 // open forms that the agent asked, by their forwards
+	open      int                 // open forms that the agent asked
+	approvals []uint64            // open approvals that the agent asked, oldest first
 	due       due.Queue[timer]
 	snoozed   map[uint64]capabilities.Time // until when, by number
 	drafts    int                          // forms with a draft
@@ -48,9 +49,9 @@ func newMail(self capabilities.ID) Mail {
 		self:    self,
 		index:   index.New(self.Node, pageLength),
 		live:    map[uint64]*Message{},
-		results: map[string]uint64{},
-		refs:    newHeldRefs(),
-		tally:   &tally{},
+		results: map[string]uint64{}, forwards: map[handedOn]uint64{},
+		refs:  newHeldRefs(),
+		tally: &tally{},
 	}
 }
 
@@ -406,6 +407,7 @@ func (l *Mail) indexOpen(m *Message) {
 	if f.Result != "" {
 		l.results[f.Result] = m.Number
 	}
+	l.indexForwards(m, f.Forwarded...)
 	l.addTimers(m)
 }
 
@@ -424,6 +426,9 @@ func (l *Mail) unindexAsked(m *Message) {
 	}
 	if r := m.Form.Result; r != "" && l.results[r] == m.Number {
 		delete(l.results, r)
+	}
+	for _, h := range m.Form.Forwarded {
+		delete(l.forwards, handedOn{h.By, h.Via})
 	}
 }
 

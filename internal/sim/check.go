@@ -12,9 +12,9 @@ import (
 // facts is what the logs of all nodes say together.
 type facts struct {
 	settled  map[capabilities.ID]*settlement
-	sent     map[[2]*mailboxActor][]capabilities.ID       // copies for each pair of mailboxes, in the order of the sender's log
-	place    map[[2]*mailboxActor]map[capabilities.ID]int // of each in sent
-	received map[[2]*mailboxActor]int                     // how many of sent have passed
+	sent     map[[2]*mailboxActor][]capabilities.ID         // copies for each pair of mailboxes, in the order of the sender's log
+	places   map[[2]*mailboxActor]map[capabilities.ID][]int // of each in sent: a form is sent again if it was taken back meanwhile
+	received map[[2]*mailboxActor]int                       // how many of sent have passed
 	skipped  map[[2]*mailboxActor][]capabilities.ID
 	refused  map[capabilities.ID]map[*mailboxActor]bool // copies that their mailbox refused for good
 	mayReach map[reach]bool
@@ -46,7 +46,7 @@ type settlement struct{ text string }
 
 func newFacts() facts {
 	return facts{
-		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*mailboxActor][]capabilities.ID{}, place: map[[2]*mailboxActor]map[capabilities.ID]int{},
+		settled: map[capabilities.ID]*settlement{}, sent: map[[2]*mailboxActor][]capabilities.ID{}, places: map[[2]*mailboxActor]map[capabilities.ID][]int{},
 		received: map[[2]*mailboxActor]int{}, skipped: map[[2]*mailboxActor][]capabilities.ID{}, refused: map[capabilities.ID]map[*mailboxActor]bool{}, mayReach: map[reach]bool{},
 		forged: map[capabilities.ID]bool{}, amended: map[amendment]string{}, reminded: map[capabilities.ID]uint32{},
 		amendmentRefused: map[capabilities.ID]bool{}, ballots: map[ballot]bool{},
@@ -212,10 +212,10 @@ func (b *mailboxActor) sends(id capabilities.ID, to *mailboxActor) {
 	}
 	f := &b.node.world.facts
 	pair := [2]*mailboxActor{b, to}
-	if f.place[pair] == nil {
-		f.place[pair] = map[capabilities.ID]int{}
+	if f.places[pair] == nil {
+		f.places[pair] = map[capabilities.ID][]int{}
 	}
-	f.place[pair][id] = len(f.sent[pair])
+	f.places[pair][id] = append(f.places[pair][id], len(f.sent[pair]))
 	f.sent[pair] = append(f.sent[pair], id)
 	f.mayReach[reach{b, to.node}] = true
 }
@@ -223,9 +223,15 @@ func (b *mailboxActor) sends(id capabilities.ID, to *mailboxActor) {
 // receives checks that a copy was sent, and comes after those that were sent before it.
 func (w *world) receives(from, to *mailboxActor, id capabilities.ID) {
 	f, pair := &w.facts, [2]*mailboxActor{from, to}
-	at, sent := f.place[pair][id]
-	if !sent {
+	places := f.places[pair][id]
+	if len(places) == 0 {
 		w.failf("%s has %s from %s, which never sent it", to.name, id.ULID, from.name)
+	}
+	at := places[0]
+	for _, again := range places[1:] { // the earlier ones were refused
+		if at < f.received[pair] {
+			at = again
+		}
 	}
 	if at < f.received[pair] {
 		w.failf("%s has message %d of %s after message %d", to.name, at, from.name, f.received[pair]-1)
@@ -304,7 +310,7 @@ func (w *world) checkEnd() {
 	for pair, ids := range f.sent {
 		missing := append(slices.Clone(f.skipped[pair]), ids[f.received[pair]:]...)
 		for _, id := range missing {
-			if !f.refused[id][pair[1]] {
+			if pair[1].shadow.copies[id] == nil && !f.refused[id][pair[1]] {
 				w.failf("%s never got %s of %s", pair[1].name, id.ULID, pair[0].name)
 			}
 		}
