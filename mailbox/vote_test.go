@@ -1,6 +1,7 @@
 package mailbox_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestVoteLaws(t *testing.T) {
 			}
 			return m.Form
 		}
-		agents := rapid.SampledFrom([]string{"host@A", "bob@A", "host@B", "cy@B", "host@C"})
+		agents := rapid.SampledFrom([]string{"host@A", "fae@A", "bob@A", "host@B", "cy@B", "host@C"})
 		settle := func(name string, c mailbox.SettleForm, home capabilities.ID, err error) {
 			switch {
 			case err != nil:
@@ -63,7 +64,14 @@ func TestVoteLaws(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"": func(t *rapid.T) { checkVotes(t, asked, v.States["host@A"].ID, v.Logs["fae@A"]) },
+			"": func(t *rapid.T) {
+				counted := checkVotes(t, asked, v.States["host@A"].ID, v.Logs["fae@A"])
+				for _, h := range find("fae@A").Holders {
+					if got := find("fae@A").Counted(h); got != slices.Contains(counted, h) {
+						t.Fatalf("the vote of %s counted: %v; those of %v did", v.NameOf[h], got, counted)
+					}
+				}
+			},
 			"answer": func(t *rapid.T) {
 				name := agents.Draw(t, "agent")
 				c, home, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(name))
@@ -124,10 +132,13 @@ func voters(f *mailbox.Form) (all []string) {
 	return all
 }
 
-// checkVotes checks the votes on a form and its end, in the log of its home, against a count of its own.
-func checkVotes(t *rapid.T, asked *events.FormRequested, host capabilities.ID, log []events.Recorded) {
+// checkVotes checks the votes on a form and its end, in the log of its home, against a count of its own. It returns the
+// agents whose votes made the end.
+func checkVotes(t *rapid.T, asked *events.FormRequested, host capabilities.ID, log []events.Recorded) (counted []capabilities.ID) {
 	revision, ended := uint64(1), false
 	standing := map[capabilities.ID]events.VoteOutcome{} // by principal
+	stood := map[capabilities.ID]events.VoteOutcome{}    // by agent; the last vote of a principal replaces its earlier ones, unless it makes the end
+	cast := map[capabilities.ID]bool{}                   // answers
 	principal := func(by capabilities.ID) capabilities.ID {
 		if by.Node != asked.From.Node {
 			return capabilities.ID{Node: by.Node}
@@ -138,7 +149,7 @@ func checkVotes(t *rapid.T, asked *events.FormRequested, host capabilities.ID, l
 		if by == asked.From || asked.Route.NoSelf && principal(by) == host || ended {
 			t.Fatalf("the vote of %s counts", by)
 		}
-		standing[principal(by)] = o
+		standing[principal(by)], stood[by] = o, o
 	}
 	alike := func(o events.VoteOutcome) (n int) {
 		for _, w := range standing {
@@ -148,14 +159,20 @@ func checkVotes(t *rapid.T, asked *events.FormRequested, host capabilities.ID, l
 		}
 		return n
 	}
-	need := int(asked.Route.Need)
+	need, end := int(asked.Route.Need), events.VoteOutcome("")
 	for _, r := range log {
 		switch e := r.Event.(type) {
 		case *events.FormAmended:
 			revision = e.Revision
 			clear(standing)
+			clear(stood)
 		case *events.VoteCast:
+			maps.DeleteFunc(stood, func(by capabilities.ID, _ events.VoteOutcome) bool { return principal(by) == principal(e.By) })
 			count(e.Outcome, e.By)
+			if cast[e.Answer] && !e.Answer.IsZero() { // those of the node have none
+				t.Fatalf("the vote %+v was cast before", e)
+			}
+			cast[e.Answer] = true
 			if e.Revision != revision || e.Principal != principal(e.By) || alike(events.VoteAnswered) >= need || !asked.Route.NoVeto && e.Outcome == events.VoteDeclined {
 				t.Fatalf("the vote %+v settles nothing at revision %d", e, revision)
 			}
@@ -164,17 +181,24 @@ func checkVotes(t *rapid.T, asked *events.FormRequested, host capabilities.ID, l
 				t.Fatalf("no vote of %s to withdraw", e.By)
 			}
 			delete(standing, principal(e.By))
+			maps.DeleteFunc(stood, func(by capabilities.ID, _ events.VoteOutcome) bool { return principal(by) == principal(e.By) })
 		case *events.FormAnswered:
 			count(events.VoteAnswered, e.By)
 			if alike(events.VoteAnswered) != need {
 				t.Fatalf("answered by %v", standing)
 			}
-			ended = true
+			ended, end = true, events.VoteAnswered
 		case *events.FormCancelled:
 			count(events.VoteDeclined, e.By)
-			ended = true
+			ended, end = true, events.VoteDeclined
 		}
 	}
+	for by, o := range stood {
+		if ended && o == end {
+			counted = append(counted, by)
+		}
+	}
+	return counted
 }
 
 // TestVotesOfAnotherNodeAreChecked refuses votes that the home of a form cannot have sent.
