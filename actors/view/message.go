@@ -325,6 +325,9 @@ type Granted struct {
 	Used     uint32   `json:"used,omitempty"`
 }
 
+// IsForBearer reports whether it is a right to answer a form, which whoever shows its secret may use.
+func (g Granted) IsForBearer() bool { return len(g.Outcomes) > 0 && g.To == g.By }
+
 // AnswerRight is a new right to answer a form. Whoever shows the secret may use it.
 type AnswerRight struct {
 	Grant    capabilities.ID   `json:"grant"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -315,9 +316,9 @@ func grantsCommand(env *environment) *cobra.Command {
 func grantTable(grants []view.Granted, s terminal.Screen) string {
 	rows := make([][]string, len(grants))
 	for i, g := range grants {
-		to := g.ToName
-		if to == "" {
-			to = g.To.String()
+		to := cmp.Or(g.ToName, g.To.String())
+		if g.IsForBearer() {
+			to = "whoever has its secret"
 		}
 		revoked := terminal.Empty
 		if g.Revoked != 0 {
