@@ -20,7 +20,7 @@ const (
 	MaxOpen  = 4096 // rights to answer open forms
 	MaxForm  = 64   // of one form
 	MaxShare = 8    // that derive from one right, at any depth
-	maxEnded = 1024 // rights that are kept to tell late users what happened
+	maxOver  = 1024 // rights that are revoked, or to answer forms that have ended: kept to tell late users what happened
 )
 
 // Right is a right to answer a form. Ended reports that the form has ended.
@@ -37,6 +37,9 @@ func (r *Right) Form() capabilities.ID { return r.Grant.Message }
 
 // May reports whether the right names an outcome.
 func (r *Right) May(outcome string) bool { return slices.Contains(r.Outcomes, outcome) }
+
+// isOver reports whether the right can never be used again: it was revoked, or the form has ended.
+func (r *Right) isOver() bool { return r.Ended || r.Grant.Revoked != 0 }
 
 // isSpent reports whether all uses of the right were made.
 func (r *Right) isSpent() bool { return r.Grant.Facet.Uses != 0 && r.Used >= r.Grant.Facet.Uses }
@@ -99,7 +102,7 @@ func (l *Ledger) Open() []Right {
 func (l *Ledger) Room(form capabilities.ID) error {
 	open, same := 0, 0
 	for _, r := range l.rights {
-		if r.Ended || r.Grant.Revoked != 0 {
+		if r.isOver() {
 			continue
 		}
 		open++
@@ -200,7 +203,8 @@ func (l *Ledger) derived(from *Right) (n int) {
 	return n
 }
 
-// Revoke marks a right as revoked, with all derived from it. It reports whether there is such a right.
+// Revoke marks a right as revoked, with all derived from it. It reports whether there is such a right. The oldest rights
+// that are over are dropped when there are many.
 func (l *Ledger) Revoke(id capabilities.ID, at capabilities.Time) bool {
 	if l.byID[id] == nil {
 		return false
@@ -214,6 +218,7 @@ func (l *Ledger) Revoke(id capabilities.ID, at capabilities.Time) bool {
 			}
 		}
 	}
+	l.trim()
 	return true
 }
 
@@ -226,23 +231,30 @@ func (l *Ledger) Count(form capabilities.ID) {
 	}
 }
 
-// End notes that a form has ended. The oldest rights of forms that have ended are dropped when there are many.
+// End notes that a form has ended. The oldest rights that are over are dropped when there are many.
 func (l *Ledger) End(form capabilities.ID) {
-	if len(l.rights) == 0 {
-		return
-	}
-	ended := 0
 	for _, r := range l.rights {
 		r.Ended = r.Ended || r.Form() == form
-		if r.Ended {
-			ended++
+	}
+	l.trim()
+}
+
+// trim drops the oldest rights that are over, beyond maxOver. What derives from a right is over when the right is.
+func (l *Ledger) trim() {
+	over := 0
+	for _, r := range l.rights {
+		if r.isOver() {
+			over++
 		}
 	}
+	if over <= maxOver {
+		return
+	}
 	l.rights = slices.DeleteFunc(l.rights, func(r *Right) bool {
-		if !r.Ended || ended <= maxEnded {
+		if over <= maxOver || !r.isOver() {
 			return false
 		}
-		ended--
+		over--
 		delete(l.byID, r.ID())
 		return true
 	})

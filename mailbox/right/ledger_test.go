@@ -167,11 +167,15 @@ func TestShareBoundsOneBearer(t *testing.T) {
 
 func TestLedgerIsBounded(t *testing.T) {
 	var l Ledger
-	for n := 1; n <= maxEnded+10; n++ {
-		l.Set(granted(n, 0, n, 1, "deny"))
-		l.End(id(n))
+	for n := 1; n <= maxOver+10; n++ {
+		l.Set(granted(n, 0, n%4*8000+n, 1, "deny"))
+		if n%4 != 0 {
+			l.Revoke(id(n), 1) // the form stays open
+		} else {
+			l.End(id(n))
+		}
 	}
-	if len(l.rights) != maxEnded || len(l.byID) != maxEnded {
+	if len(l.rights) != maxOver || len(l.byID) != maxOver {
 		t.Fatalf("%d rights are kept, %d by ID", len(l.rights), len(l.byID))
 	}
 	if _, err := l.Get(id(10)); err == nil {
