@@ -244,7 +244,8 @@ func TestGoneReceiverEndsBridge(t *testing.T) {
 	p.status, p.refuse = http.StatusGone, true
 	p.mu.Unlock()
 	first := n.Approve(`{"command":"ls"}`)
-	eventually.Holds(t, "the receiver says that it is gone", func() bool { return p.Refused() == 1 })
+	file := BridgeFile(filepath.Join(n.folder, "bridges.json"), "hook")
+	eventually.Holds(t, "the bridge has ended", func() bool { gone, err := bridge.IsGone(file); return err == nil && gone })
 	n.Restart()
 	p.Refuse(false)
 	n.Approve(`{"command":"rm"}`)
