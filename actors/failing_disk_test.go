@@ -314,7 +314,7 @@ func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
 	d := disktest.Mount(t)
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
 	fae := guest(t, n, "fae")
-	const forms = 3 * maxOld
+	const forms = 3 * maxOld // more than are kept
 	for i := range forms {
 		asked := ask(t, fae, Ask{To: "HOST", Description: strconv.Itoa(i), Fields: textField("a")})
 		if _, err := n.Host().Decline(t.Context(), capabilities.FormID(asked.Form), 0, "no"); err != nil {
