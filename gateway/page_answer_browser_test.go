@@ -171,6 +171,39 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	}
 }
 
+// TestHeldEnterSendsNothing holds Enter down in the palette, which opens a form, and in the form.
+func TestHeldEnterSendsNothing(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	for _, fields := range [][]events.Field{{{Name: "port"}}, {{Name: "zone"}, {Name: "why"}}} {
+		asked := h.ask(actors.Ask{Title: "Which " + fields[0].Name, Fields: fields})
+		h.ask(actors.Ask{Title: "Something else", Fields: fields})
+		b.open("/")
+		b.live()
+		b.run(`globalThis.sent = 0; document.addEventListener('submit', (e) => { if (!e.target.matches('[method=dialog]')) sent++; }, true)`)
+		b.press("k", chromedp.ModifierCtrl)
+		b.until(`document.activeElement.matches('.palette input')`)
+		b.press("Which " + fields[0].Name)
+		b.until(`document.querySelectorAll('.palette li').length === 1`)
+		places := []string{`document.activeElement.name === 'f0'`}
+		if len(fields) > 1 {
+			places = append(places, `document.activeElement.name === 'f1'`, `document.activeElement.matches('`+answerButton+`')`)
+		}
+		for _, place := range places {
+			b.press(kb.Enter)
+			b.until(place)
+			b.repeat('\r', 3)
+			if got := b.text(`String(` + place + ` && sent === 0)`); got != "true" {
+				t.Errorf("Enter held at %s: %s", place, b.text("sent + ' forms were sent from ' + document.activeElement.outerHTML"))
+			}
+		}
+		b.press(kb.Enter)
+		b.reads(".state", "Answered by")
+		h.outcome(asked)
+	}
+}
+
 func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)

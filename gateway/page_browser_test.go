@@ -361,6 +361,20 @@ func (b *tab) press(keys string, modifiers ...chromedp.Modifier) {
 	}
 }
 
+// repeat repeats a key that is held down.
+func (b *tab) repeat(key rune, times int) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, eventually.Patience)
+	defer cancel()
+	press := *keyEvents(key, nil)[0]
+	press.AutoRepeat = new(true)
+	for range times {
+		if _, err := chromedp.Call(ctx, input.DispatchKeyEvent, press); err != nil {
+			b.t.Fatalf("the key %q: %v", key, err)
+		}
+	}
+}
+
 // keyEvents returns the events of a key. Its character is none while a modifier other than Shift is pressed.
 func keyEvents(key rune, modifiers []chromedp.Modifier) []*input.DispatchKeyEventParams {
 	all := kb.Encode(key)

@@ -127,6 +127,10 @@ export class Filling {
 
   pressed(event) {
     if (event.isComposing || event.key !== 'Enter' || event.target.form !== this.form) return;
+    if (event.repeat && !event.target.matches('textarea')) {
+      event.preventDefault(); // a key that is held was pressed for what had the focus before
+      return;
+    }
     const button = this.form.querySelector('button.primary[name=do]');
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
