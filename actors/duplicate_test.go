@@ -68,6 +68,11 @@ func redeliver(tb testing.TB, from, to *clusterNode, items []peers.Item, agents 
 	}
 	if after := mailboxVersions(tb, agents); !slices.Equal(before, after) {
 		tb.Errorf("after redelivery, mailboxes changed from %v to %v", before, after)
+		for i, a := range agents {
+			if l, err := a.Log(tb.Context(), before[i], 10); err != nil || len(l.Entries) > 0 {
+				tb.Logf("%s: %+v, %v", a.ID(), l.Entries, err)
+			}
+		}
 	}
 }
 
@@ -151,7 +156,9 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	adoptReference(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
-	eventually.Holds(t, "all items of b are delivered", func() bool { return hasDelivered(t, b.Host()) })
+	eventually.Holds(t, "all items are delivered, and their acks recorded", func() bool {
+		return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, c.Host())
+	})
 	for _, s := range []*clusterNode{b, c} {
 		s.proxy.setMode(disconnected)
 	}
