@@ -358,10 +358,11 @@ func groupCommand(env *environment) *cobra.Command {
 		Use:   "group [MEMBER]",
 		Short: "Make an agent a group",
 		Long: `Adds a member to the agent, which makes it a group: its forms are forwarded to all members as they come, and the first
-answer settles each. A new member gets the open ones too. The group has to hold its members: send it a message with them.
-With --remove, the member leaves: nothing more goes to it, and it may not answer what is open. Without MEMBER, it lists
-the members, one a line.`,
+answer settles each. A new member gets the open ones too. The group has to hold its members: send it a message with them,
+and it adopts them. With --remove, the member leaves: nothing more goes to it, and it may not answer what is open. Without
+MEMBER, it lists the members, one a line.`,
 		Example: `  parley send ops 'your members: @bob and @eve'
+  parley adopt 0 bob --as ops
   parley group bob --as ops
   parley group bob --as ops --remove
   parley group --as ops`,
