@@ -54,8 +54,8 @@ func newAccounts(n *Node) (*accounts, error) {
 // ofNode returns the ID under which another node has an account.
 func ofNode(node capabilities.NodeID) capabilities.ID { return capabilities.ID{Node: node} }
 
-// put records the use of an agent. It reports whether the mailboxes of its maker, and of the agents that it has made, are
-// needed to complete the account.
+// put records the use of an agent. It reports whether other mailboxes are needed to complete the account: that of its
+// maker, and those of agents that it has made.
 func (a *accounts) put(s *mailbox.State) (incomplete bool) {
 	use := s.Account.Usage()
 	a.mu.Lock()

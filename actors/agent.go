@@ -321,7 +321,7 @@ func (r replyTo[T]) put(v T, err error) {
 	r.ch <- result[T]{v, err}
 }
 
-// release sends a result once all that b's state follows from is durable, or the error by which that was lost.
+// release sends a result once all that b's state follows from is durable. If that was lost, it sends the error.
 func (r replyTo[T]) release(b *mailboxActor, v T, err error) {
 	if parley.CodeOf(err) == parley.NoSuchMessage && b.reg.isRecovering(b.node.journal) {
 		err = errRecovering()

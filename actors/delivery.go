@@ -39,7 +39,8 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 	}
 }
 
-// announceOutbox tells the peers how many items the mailbox has for their nodes, after the state was made from the log.
+// announceOutbox tells the peers how many items the mailbox has for their nodes. It is called after the state was made
+// from the log.
 func announceOutbox(b *mailboxActor) {
 	waiting := map[capabilities.NodeID]int{}
 	for _, p := range b.state.Outbox.Items() {
@@ -237,8 +238,9 @@ func (m retryLine) handle(b *mailboxActor) {
 
 func (retryLine) fail(error) {}
 
-// redeliverLocal delivers all items for mailboxes of this node, after the state was made from the log or the journal has
-// failed. While the journal is failed it does nothing, since no mailbox could accept items: resume calls it again.
+// redeliverLocal delivers all items for mailboxes of this node. It is called after the state was made from the log, and
+// after the journal has failed. While the journal is failed it does nothing, since no mailbox could accept items:
+// resume calls it again.
 func (b *mailboxActor) redeliverLocal() {
 	if !b.redeliver || b.node.journal.Err() != nil {
 		return
@@ -259,9 +261,9 @@ func (b *mailboxActor) redeliverLocal() {
 // ack acknowledges an item of a mailbox.
 type ack = outbox.Ack[persistence.Position]
 
-// acks holds the acks of a mailbox's items that its log does not have yet. Adding one starts no actor: the mailbox writes
-// them with its next events once there are ackBatch of them, or when the scheduler asks for it. It is safe for concurrent
-// use.
+// acks holds the acks of a mailbox's items that its log does not have yet. Adding one starts no actor: the mailbox
+// writes them with its next events. It does so once there are ackBatch of them, or when the scheduler asks for it. It
+// is safe for concurrent use.
 type acks struct {
 	mu      sync.Mutex
 	pending outbox.Acks[persistence.Position]

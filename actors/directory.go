@@ -14,9 +14,9 @@ import (
 	"parley/persistence"
 )
 
-// directory lists the agents of the node by the notes in the journal's index, so that listing agents reads no
-// mailboxes. Each mailbox writes its note with its events. A note is unknown only if the index was lost, or if the
-// mailbox changed after the index was last stored and the node was killed. Those are read from the log once.
+// directory lists the agents of the node by the notes in the journal's index. So listing agents reads no mailboxes.
+// Each mailbox writes its note with its events. A note is unknown if the index was lost. It is also unknown if the
+// mailbox changed after the index was last stored, and the node was killed. Those are read from the log once.
 type directory struct {
 	node *Node
 
@@ -152,7 +152,7 @@ func (d *directory) status(ctx context.Context, id capabilities.ID, m persistenc
 }
 
 // confirm returns a status that is still right. That a program runs is only what the log says until the mailbox has
-// looked, since the node may have ended meanwhile.
+// looked. The node may have ended meanwhile.
 func (d *directory) confirm(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
 	if !isAtWork(s) {
 		return s, nil

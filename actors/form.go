@@ -284,7 +284,8 @@ func (v *viewer) steps(f *mailbox.Form) []view.ForwardStep {
 	return steps
 }
 
-// forwardedTo returns the agents to which a form was forwarded, with those to which its home has yet to forward it.
+// forwardedTo returns the agents to which a form was forwarded. Those to which its home has yet to forward it are among
+// them.
 func (v *viewer) forwardedTo(f *mailbox.Form) (all []view.Forwarded) {
 	add := func(by, to capabilities.ID, because events.ForwardCause) {
 		w := view.Forwarded{Party: view.Party{ID: to, Name: v.nameOf(to)}, Cause: because.Cause, Until: because.Until}

@@ -97,9 +97,9 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	}
 }
 
-// expireForms ends the forms whose deadline has passed, reminds of others and escalates them, and brings back the messages
-// whose snooze has ended. It runs
-// before every message, so no message finds such a form open. The scheduler only makes sure that a message comes.
+// expireForms ends the forms whose deadline has passed, reminds of others and escalates them. It brings back the
+// messages whose snooze has ended. It runs before every message, so no message finds such a form open. The scheduler
+// only makes sure that a message comes.
 func (b *mailboxActor) expireForms() {
 	at := b.state.Summary().Deadline
 	if at == 0 || at > b.node.now() {
@@ -377,8 +377,8 @@ func voteOf(e events.Event) (form, by capabilities.ID) {
 	return form, by
 }
 
-// notifyVoter notifies the callers that wait for the home of a form once it has recorded or withdrawn the agent's vote,
-// and that is durable here.
+// notifyVoter notifies the callers that wait for the home of a form. The home has recorded or withdrawn the agent's
+// vote, and that is durable here.
 func (b *mailboxActor) notifyVoter(form capabilities.ID) {
 	for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, form}) {
 		b.release(func(lost error) { w.put(lost) })

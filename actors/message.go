@@ -16,8 +16,8 @@ import (
 	"parley/mailbox/form"
 )
 
-// Send sends a message in which @name and @edge:name carry what the agent has under those names, and \@ is
-// a plain @. To is as in Ask.
+// Send sends a message in which @name and @edge:name carry what the agent has under those names. \@ is a plain @. To is
+// as in Ask.
 func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
 	return post(a, ctx, mailbox.PostMessage{To: to, Text: text})
 }

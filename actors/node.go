@@ -76,10 +76,10 @@ type Node struct {
 	closed sync.Once
 }
 
-// Open starts the node of a state folder, and makes a node if there is none. It returns when
-// the node is ready to answer. It fails with CORRUPT_LOG if the log is not whole, READ_ONLY if the folder
-// cannot be written, ALREADY_RUNNING if another process has it open. A node whose journal is elsewhere waits, as
-// a standby, as long as another process runs it. The caller closes the node.
+// Open starts the node of a state folder, and makes a node if there is none. It returns when the node is ready to
+// answer. It fails with CORRUPT_LOG if the log is not whole, and with READ_ONLY if the folder cannot be written. It
+// fails with ALREADY_RUNNING if another process has it open. A node whose journal is elsewhere waits, as a standby, as
+// long as another process runs it. The caller closes the node.
 func Open(ctx context.Context, o Options) (*Node, error) {
 	o = o.withDefaults()
 	key, err := keys.LoadOrCreate(o.Folder)

@@ -52,7 +52,7 @@ type noteMore struct {
 	AwayUntil    capabilities.Time
 }
 
-// earlierMore is the number of fields of noteMore in the notes of earlier versions of the program, which have no absence.
+// earlierMore is the number of fields of noteMore in the notes of earlier versions, which have no absence.
 const earlierMore = 12
 
 // DecodeMsgpack reads the part of a note, also of an earlier version of the program.

@@ -61,8 +61,8 @@ type unread struct{ error }
 
 func (e unread) Unwrap() error { return e.error }
 
-// unrepeatable returns the error of a request that has had an effect, and must not be handled again for an old message.
-// Requests find what they need before they change anything, so there is none.
+// unrepeatable returns the error of a request that has had an effect. Such a request must not be handled again for an
+// old message. Requests find what they need before they change anything, so there is none.
 func unrepeatable(b *mailboxActor, err error) error {
 	if _, absent := errors.AsType[*mailbox.Absent](err); absent {
 		b.node.log.Error("a request needs an old message too late", "mailbox", b.reg.id.String(), "error", err)

@@ -86,9 +86,9 @@ func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
 	return b.state.HasForwarded(m.form, m.to)
 }
 
-// acceptWithin has the mailbox decide on a command of another node, within the node's quotas and share of the processor.
-// An effort that is too much for now is put off, and so is a copy that follows a refused one and would be accepted. It
-// returns when a form was settled by the command.
+// acceptWithin has the mailbox decide on a command of another node, within the node's quotas and share of the
+// processor. An effort that is too much for now is put off. So is a copy that follows a refused one and would be
+// accepted. It returns when a form was settled by the command.
 func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err error) {
 	from := d.From
 	c := b.node.accounts.quotaed(ofNode(from), d.Command)

@@ -167,7 +167,7 @@ func (ps Peers) Invitations(ctx context.Context) ([]view.Invitation, error) {
 }
 
 // Accept accepts an invitation. Afterwards each node's host holds the other's, this one under name. It refuses with
-// INVITATION_USED if the invitation is not open any more, and with NODE_UNREACHABLE if it can be tried again.
+// INVITATION_USED if the invitation is not open any more. It refuses with NODE_UNREACHABLE if it can be tried again.
 func (ps Peers) Accept(ctx context.Context, name, locator string) (view.Accepted, error) {
 	n := ps.agent.node
 	if !ps.agent.IsHost() {
@@ -333,6 +333,6 @@ func (n *Node) PeerAddress() string { return n.transport.Address() }
 // PublicAddress returns the address that is announced to other nodes instead, "" if there is none.
 func (n *Node) PublicAddress() string { return n.o.Public }
 
-// Unproved returns the number of connections to PeerAddress that have not proved a node's key, and its bounds for one
-// address and for all. It also returns how many connections were refused or cut off.
+// Unproved returns the number of connections to PeerAddress that have not proved a node's key. It also returns the
+// bounds for one address and for all, and how many connections were refused or cut off.
 func (n *Node) Unproved() (now, each, all int, refused uint64) { return n.transport.Unproved() }

@@ -118,9 +118,9 @@ func fitting(messages []view.Message) (int, error) {
 	return len(messages), nil
 }
 
-// Since returns messages of a view that changed after a cursor, as they are now, by number, with the next cursor. It
-// does not block. If there are more messages than fit, those that changed first come first, and the next cursor leads
-// to the others.
+// Since returns messages of a view that changed after a cursor, as they are now. They are in the order of their
+// numbers, and come with the next cursor. It does not block. If there are more messages than fit, those that changed
+// first come first. The next cursor leads to the others.
 func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	in, err := call(ctx, m.agent, queryChanges{v, cursor})
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 )
 
 // registry holds the active mailboxes. All messages to a mailbox go through it. That makes passivation safe: a stopped
-// actor drops its queue, so the registry stops only an actor whose queue is empty, and starts another for later messages.
+// actor drops its queue. So the registry stops only an actor whose queue is empty, and starts another for later
+// messages.
 type registry struct {
 	node       *Node
 	system     *actor.ActorSystem
@@ -261,8 +262,8 @@ func (r *registry) drain(ctx context.Context) error {
 	return nil
 }
 
-// dispatcher runs actors on a fixed set of goroutines, one per processor. The library starts a goroutine for each turn. Then
-// each step of a commit waits behind all of them, and growing their stacks takes a tenth of the node's time.
+// dispatcher runs actors on a fixed set of goroutines, one per processor. The library starts a goroutine for each turn.
+// Then each step of a commit waits behind all of them. Growing their stacks takes a tenth of the node's time.
 type dispatcher struct {
 	turns   chan func() // nil ends a goroutine
 	workers int
@@ -367,12 +368,12 @@ func notifyMissed(b *mailboxActor) {
 	b.publishStatus(0)
 }
 
-// passivate stops the actors of mailboxes that have empty queues, were not used since a time, and whose appends are all
-// durable. It stops none while the journal has failed, because each has to recover lost appends first. It looks only at
-// mailboxes that were not used since that time when it last looked at them.
+// passivate stops the actors of mailboxes that were not used since a time. Their queues are empty, and their appends
+// are all durable. It stops none while the journal has failed, because each has to recover lost appends first. It looks
+// only at mailboxes that were not used since that time when it last looked at them.
 //
-// The scheduler calls it. The actor library's receive timeout is not used: its timer changes the actor's context without
-// a lock, and cannot see whether a message is on its way to the queue.
+// The scheduler calls it. The actor library's receive timeout is not used: its timer changes the actor's context
+// without a lock. It cannot see whether a message is on its way to the queue.
 func (r *registry) passivate(before time.Time) {
 	if r.node.journal.Err() != nil {
 		return

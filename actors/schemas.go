@@ -17,8 +17,8 @@ import (
 const schemaCacheSize = 32 << 20
 
 // schemaCache shares fields and their compiled schemas between all forms with equal fields, in whichever mailbox they
-// are. A slot counts for the account that added it. When there is no room, the account with the most bytes loses the
-// slot that it has not used for the longest. So no account can take the room of another that has less.
+// are. A slot counts for the account that added it. When there is no room, the account with the most bytes loses a
+// slot. It is the one that it has not used for the longest. So no account can take the room of another that has less.
 //
 // The cache saves memory and time, and nothing depends on it. An open form keeps its fields when their slot goes.
 type schemaCache struct {

@@ -30,7 +30,7 @@ const (
 const sealAfter = 5 * time.Second
 
 // snapshotIfDue has a snapshot written when enough events follow the last one. That depends on the size of a snapshot
-// without its stored pages, so that the work stays in proportion to the mail.
+// without its stored pages. So the work stays in proportion to the mail.
 func (b *mailboxActor) snapshotIfDue() {
 	behind := b.state.Version - b.saved
 	if behind < max(snapshotEvents, uint64(b.head/snapshotBytes)) || !b.node.snapshots.claim(b.reg, behind) {

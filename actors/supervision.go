@@ -265,8 +265,8 @@ func (c *recovery) done() {
 	}
 }
 
-// recheckAll makes every mailbox in memory compare its state with the log, and redeliver items that a failure of the journal
-// has lost.
+// recheckAll makes every mailbox in memory compare its state with the log. They redeliver items that a failure of the
+// journal has lost.
 func (r *registry) recheckAll(c *recovery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -305,8 +305,8 @@ type recovered struct {
 func (m recovered) handle(*mailboxActor) { m.reg.recovered.Store(m.count) }
 func (m recovered) fail(error)           { m.reg.recovered.Store(m.count) } // calls to an unreadable mailbox return its own error
 
-// isRecovering reports whether acknowledged mail for the mailbox may be missing, because the node has started or the journal
-// has failed.
+// isRecovering reports whether acknowledged mail for the mailbox may be missing. That may be so after the node has
+// started, or the journal has failed.
 func (s *registration) isRecovering(j *persistence.Journal) bool {
 	return j.Failures()+1 != s.recovered.Load() && parley.CodeOf(j.Err()) != parley.CorruptLog
 }

@@ -70,7 +70,7 @@ func newSupervisor(n *Node) *supervisor {
 	return c
 }
 
-// reserveSlot reserves a slot for a run that an agent's mailbox is about to begin, and reports whether one was free. If
+// reserveSlot reserves a slot for a run that an agent's mailbox is about to begin. It reports whether one was free. If
 // not, the mailbox is notified when one is.
 func (c *supervisor) reserveSlot(agent capabilities.ID) bool {
 	c.mu.Lock()

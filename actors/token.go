@@ -53,8 +53,8 @@ const maxSecret = 255
 // maxTokenDepth is the longest chain of tokens that were made by tokens.
 const maxTokenDepth = 4
 
-// Make makes a token for the agent. If the agent acts by a token, the new one has no more scopes, lasts no longer, and
-// ends with that token.
+// Make makes a token for the agent. If the agent acts by a token, the new one has no more scopes and lasts no longer.
+// It ends with that token.
 func (ts Tokens) Make(ctx context.Context, t NewToken) (view.Token, error) {
 	made, _, err := ts.make(ctx, mailbox.MakeToken{Scopes: t.Scopes, Until: t.Until, Note: t.Note}, tokenPrefix)
 	return made.Token, err
@@ -219,7 +219,7 @@ type Session struct {
 }
 
 // MakeSession makes a session for the agent. It opens no secrets. It ends after a day without use, and after two weeks
-// at the latest. If the agent acts by a token, the session has no more scopes, lasts no longer, and ends with that
+// at the latest. If the agent acts by a token, the session has no more scopes and lasts no longer. It ends with that
 // token.
 func (ts Tokens) MakeSession(ctx context.Context, note string) (Session, error) {
 	scopes := []string{mailbox.ScopeRead, mailbox.ScopeAsk, mailbox.ScopeAnswer, mailbox.ScopeAdmin}
@@ -253,7 +253,7 @@ func (c Credentials) AuthenticateSession(ctx context.Context, text, key string) 
 	return c.authenticate(ctx, sessionPrefix, text, pageDigest(key))
 }
 
-// Renew records that a session is used. If a new secret is due, it returns the session's next text, and the old secret
+// Renew records that a session is used. If a new secret is due, it returns the session's next text. The old secret
 // stays valid for a while. Otherwise it returns "".
 func (c Credentials) Renew(ctx context.Context, t Token) (text string, err error) {
 	if !t.due {
@@ -279,7 +279,7 @@ func (c Credentials) Keep(ctx context.Context, t Token) error {
 }
 
 // Epoch returns a number that grows whenever a token may have ended other than by its time: before the end is
-// acknowledged, and when the journal fails, after which a mailbox may not be what its actor had in memory.
+// acknowledged, and when the journal fails. After a failure a mailbox may not be what its actor had in memory.
 func (c Credentials) Epoch() uint64 { return c.node.tokenEpoch.Load() + c.node.journal.Failures() }
 
 // IsGood reports whether a token that was valid at some time of an epoch is valid now. It asks no mailbox, and reports

@@ -331,8 +331,8 @@ func (as Async) Await(ref capabilities.FormRef, ended func(view.Outcome, error))
 	return forget
 }
 
-// AfterRelease calls fn once after the functions of all results that become known together with the present one, or now if
-// none do. Fn must not block.
+// AfterRelease calls fn once, after the functions of all results that become known together with the present one. It
+// calls fn now if none do. Fn must not block.
 func (n *Node) AfterRelease(fn func()) { n.journal.AfterRelease(fn) }
 
 // outcomeWaiter returns a waiter that calls ended with an outcome as the agent may see it.

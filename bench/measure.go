@@ -122,8 +122,8 @@ func takeTurn(ctx context.Context, s running, callers int, long time.Duration) (
 // tick is the unit of the times in /proc.
 const tick = 10 * time.Millisecond
 
-// processorTimeOf returns the processor time of a process and of all that it has started, or 0 where the system does not
-// tell.
+// processorTimeOf returns the processor time of a process and of all that it has started. It returns 0 where the system
+// does not tell.
 func processorTimeOf(pid int) (total time.Duration) {
 	if pid == 0 {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"parley/internal/pack"
 )
 
-// Locator is an ID for use outside a node, with the kind of its target and hints where its node may be reached. Hints
-// are not part of identity: locators with equal IDs locate the same thing.
+// Locator is an ID for use outside a node. It has the kind of its target, and hints where its node may be reached.
+// Hints are not part of identity: locators with equal IDs locate the same thing.
 //
 // Its text is parley://{node}/{ulid}?type=promise&at=nats://host:port, with one "at" for each hint. The locator of an
 // invitation also holds a secret. No other locator has to be kept from others.

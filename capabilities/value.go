@@ -17,9 +17,9 @@ const (
 	MaxValueDepth = 32        // lists and records within each other
 )
 
-// Value is data that one agent can pass to another: null, bool, int64, float64, string, bytes, a list, a record, a Ref,
-// or a sealed value that only its node can open. The zero Value is null. A Value is immutable. It keeps the slices and
-// maps that it is made of.
+// Value is data that one agent can pass to another: null, bool, int64, float64, string, bytes, a list, a record, or a
+// Ref. A sealed value can be opened by its node alone. The zero Value is null. A Value is immutable. It keeps the
+// slices and maps that it is made of.
 type Value struct{ v any }
 
 type (

@@ -91,8 +91,8 @@ const (
 var ErrDamaged = errors.New("damaged frame")
 
 // Encode encodes the commit as a frame, and returns the frame and its hash. A frame is a magic number, the msgpack
-// sequence of format, number, previous hash, time, node, table of contents and bodies, and the hash of all these. The
-// frame overwrites room, if that is large enough.
+// sequence that follows, and the hash of both. The sequence is format, number, previous hash, time, node, table of
+// contents and bodies. The frame overwrites room, if that is large enough.
 func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	if len(c.Sections) > maxSections {
 		return nil, Hash{}, fmt.Errorf("encode commit %d: %d sections", c.Number, len(c.Sections))

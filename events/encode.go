@@ -9,8 +9,8 @@ import (
 	"parley/internal/pack"
 )
 
-// Reflection takes ten times as long as these functions. So the events of the life of a form or message have some, and a test
-// compares their encodings with those of reflection.
+// Reflection takes ten times as long as these functions. So the events of the life of a form or message have some. A
+// test compares their encodings with those of reflection.
 
 // formFields is the number of fields of FormRequested.
 const formFields = 23
@@ -117,7 +117,7 @@ func appendOrigin(b []byte, o *Origin) []byte {
 	return pack.AppendBool(pack.AppendUint(b, o.Turn), o.Bare)
 }
 
-// appendForm appends all fields of a form but its Origin, Route and Steps, as the first of an array of n.
+// appendForm appends all fields of a form but its Origin, Route and Steps. They are the first of an array of n.
 func appendForm(b []byte, e *FormRequested, n int) []byte {
 	b = pack.AppendUint(pack.AppendArray(b, n), e.Number)
 	b = appendIDs(b, &e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)

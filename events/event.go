@@ -11,7 +11,7 @@ import (
 )
 
 // Event is a fact about one mailbox. Its concrete types are pointers to the structs of this package. A struct is
-// encoded as an array of its fields, so each change, even an added field, is a new version with an upcast.
+// encoded as an array of its fields. So each change, even an added field, is a new version with an upcast.
 type Event interface{ kind() Kind }
 
 // Kind is the number of an event's type in the log. A number is never used for another type.

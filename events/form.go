@@ -100,7 +100,7 @@ type FormRequested struct {
 	Steps       []CopyStep         `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
 }
 
-// Origin is the dialect in which a form was asked, with the data that the dialect needs beyond the form itself. It
+// Origin is the dialect in which a form was asked. It has the data that the dialect needs beyond the form itself. It
 // gives no authority: an asker may write any.
 type Origin struct {
 	Dialect string `json:"dialect"`
@@ -184,7 +184,7 @@ func forwardedVia(payload []byte) ([]byte, error) {
 	return encodeLifted(&FormForwarded{Form: old.Form, By: old.By, To: old.To, Date: old.Date})
 }
 
-// AnswerQueued is a holder's answer or decline of a form whose home is on another node, kept until the home has
+// AnswerQueued is a holder's answer or decline of a form whose home is on another node. It is kept until the home has
 // decided on it. Reason is "" for an answer. Secret values are sealed. Answer is the settlement's own ID. Revision is
 // that of the question that was answered; 0 for the question as it was asked. With the Reason Withdrawn, it is the
 // withdrawal of the vote with that Answer.
@@ -199,8 +199,8 @@ type AnswerQueued struct {
 	Revision uint64               `json:"revision,omitempty"`
 }
 
-// ForwardQueued is a holder's forward of a form whose home is on another node, kept until the home has decided on it.
-// Via is the grant, made for that, by which the home can reach To.
+// ForwardQueued is a holder's forward of a form whose home is on another node. It is kept until the home has decided on
+// it. Via is the grant, made for that, by which the home can reach To.
 type ForwardQueued struct {
 	Form    capabilities.ID   `json:"form"`
 	To      capabilities.ID   `json:"to"`

@@ -36,9 +36,9 @@ type CapabilityRevoked struct {
 	Date  capabilities.Time `json:"date"`
 }
 
-// AnswerGranted adds a right to answer a form in the agent's place, or records a use of one, with the same grant. The
-// grant's target is the form's resolver, its message the form, and its facet limits time and uses. The bearer of the
-// secret with this SHA-256 digest may use it. It ends with By, the token by which it was made.
+// AnswerGranted adds a right to answer a form in the agent's place. With the same grant again, it records a use of the
+// right. The grant's target is the form's resolver, its message the form, and its facet limits time and uses. The
+// bearer of the secret with this SHA-256 digest may use it. It ends with By, the token by which it was made.
 type AnswerGranted struct {
 	Grant    capabilities.Grant `json:"grant"`
 	Outcomes []string           `json:"outcomes"` // decisions of an approval, or answer and decline
@@ -51,7 +51,7 @@ type AnswerGranted struct {
 
 // TokenMade adds a token. The bearer of the secret with this SHA-256 digest acts for the agent, within the scopes,
 // until the time; zero is without end. A Session is for a browser: it is valid only in a cookie, with the key that has
-// the digest Page, and it ends if it is not used. The token ends with By, the token by which it was made.
+// the digest Page. It ends if it is not used. The token ends with By, the token by which it was made.
 type TokenMade struct {
 	Token   capabilities.ID   `json:"token"`
 	Digest  []byte            `json:"digest"`

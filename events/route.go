@@ -118,9 +118,9 @@ const (
 )
 
 // VoteCast is a valid answer or decline that does not settle its form yet. It is recorded at the home and in each copy.
-// Principal is the host of By, or an ID with the node alone if By is of another node than the home. A principal's vote
-// replaces its earlier one. Revision and Digest are those of the question, or of the call. Note is a comment on a decline.
-// Answer is as in FormAnswered, and only the home and the copy of By have it.
+// Principal is the host of By. If By is of another node than the home, it is an ID with the node alone. A principal's
+// vote replaces its earlier one. Revision and Digest are those of the question, or of the call. Note is a comment on a
+// decline. Answer is as in FormAnswered, and only the home and the copy of By have it.
 type VoteCast struct {
 	Form      capabilities.ID   `json:"form"`
 	By        capabilities.ID   `json:"by"`

@@ -17,8 +17,9 @@ const (
 	collectTime    = 5 * time.Second
 )
 
-// collector reads the metrics of a node when they are asked for. It is not a prometheus.GaugeFunc for each metric: one look
-// at the node serves all metrics of a kind, which so belong to one moment, and metrics with labels need readings anyway.
+// collector reads the metrics of a node when they are asked for. It is not a prometheus.GaugeFunc for each metric: one
+// look at the node serves all metrics of a kind, so they belong to one moment. Metrics with labels need readings
+// anyway.
 type collector struct {
 	server *Server
 	state  []reading[view.NodeState]

@@ -33,8 +33,9 @@ type TLS struct {
 	Plain bool   // allows HTTP in the clear, also beyond loopback: something else protects the connection
 }
 
-// config returns the configuration of TLS for an address, or nil for HTTP in the clear. It refuses with INVALID_ARGUMENT a
-// certificate that cannot be used, and HTTP in the clear beyond loopback that is not wanted.
+// config returns the configuration of TLS for an address, or nil for HTTP in the clear. It refuses with
+// INVALID_ARGUMENT a certificate that cannot be used. HTTP in the clear beyond loopback is refused too, unless it is
+// wanted.
 func (t TLS) config(address string) (*tls.Config, error) {
 	if t.Cert != "" || t.Key != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
@@ -106,8 +107,8 @@ func (s *Server) report(h *httpd.Server) {
 	}
 }
 
-// admit refuses a connection to the node's own socket that a program of the node, or a descendant of one, has opened: its
-// calls would be the host's. It looks at the process once, when the connection is accepted.
+// admit refuses a connection to the node's own socket by a program of the node. Descendants of programs are refused
+// too: their calls would be the host's. It looks at the process once, when the connection is accepted.
 func (s *Server) admit(conn net.Conn) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -42,8 +42,8 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// authenticate returns the principal of a request by its token, or else by the session whose key was in its address. It
-// refuses with UNAUTHENTICATED.
+// authenticate returns the principal of a request by its token. Without one, it is that of the session whose key was in
+// its address. It refuses with UNAUTHENTICATED.
 func (s *Server) authenticate(r *http.Request, key string) (api.Principal, error) {
 	if token := tokenOf(r); token != "" || key == "" {
 		return s.backend.Identify(r.Context(), token)

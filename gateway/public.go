@@ -69,8 +69,8 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	s.serveTo(w, r)
 }
 
-// checkSite refuses with NOT_PERMITTED a request of another origin's page that may change something, or whose response that
-// page could read or embed. It accepts a link that a person follows.
+// checkSite refuses with NOT_PERMITTED some requests of another origin's page. They may change something, or that page
+// could read or embed their response. It accepts a link that a person follows.
 func (s *Server) checkSite(r *http.Request) error {
 	if s.crossOrigin.Check(r) != nil {
 		return httpd.ErrOtherSite

@@ -109,8 +109,8 @@ func (s *sessions) Begin(w http.ResponseWriter, r *http.Request, code string) (b
 	return base, nil
 }
 
-// End implements web.Sessions. With all of the host's sessions, all browsers are told of nothing more, also those whose
-// sessions have ended by themselves.
+// End implements web.Sessions. With all of the host's sessions, all browsers are told of nothing more. That goes for
+// those whose sessions have ended by themselves, too.
 func (s *sessions) End(w http.ResponseWriter, r *http.Request, p api.Principal, all bool) error {
 	if all && p.IsHost() {
 		if err := s.devices.leave(func(bridge.Config) bool { return true }); err != nil {

@@ -301,7 +301,7 @@ func isHeld(s *State, m *Message) bool {
 }
 
 // namesMade reports whether a value is an agent that this one made. No other reference to an agent of this node is
-// without a grant, but for those to the agent itself, its host and its maker.
+// without a grant. Exceptions are those to the agent itself, its host and its maker.
 func namesMade(s *State, v capabilities.Value) bool {
 	ref, ok := v.AsRef()
 	if !ok || ref.Kind != capabilities.KindAgent || !ref.Grant.IsZero() || !ref.Root.IsZero() || s.isRemote(ref.Target) {

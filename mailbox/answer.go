@@ -13,9 +13,9 @@ import (
 )
 
 // QueueAnswer records an answer, a decline or the withdrawal of a vote in the agent's own log. It stays there until the
-// form's home, on another node, has decided on it. It is used while the home is unreachable, and for an answer with
-// references, whose grants must first be recorded at their targets. Secret values are sealed. It has no effect if the
-// form has ended by this very settlement, or if the vote is withdrawn already.
+// form's home, on another node, has decided on it. It is used while the home is unreachable. It is also used for an
+// answer with references, whose grants must first be recorded at their targets. Secret values are sealed. It has no
+// effect if the form has ended by this very settlement, or if the vote is withdrawn already.
 type QueueAnswer struct{ Answer SettleForm }
 
 func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -59,7 +59,8 @@ func mayDraft(s *State, m *Message) error {
 	return nil
 }
 
-// MaySettle refuses a form that has ended, and with ANSWER_PENDING one that has an answer of this agent on its way.
+// MaySettle refuses a form that has ended. It refuses with ANSWER_PENDING one that has an answer of this agent on its
+// way.
 func (s *State) MaySettle(form capabilities.ID) error {
 	m, err := s.Mail.FindFormID(form)
 	if err != nil {
@@ -108,8 +109,9 @@ func (c SettleForm) Delivery() (events.OutboxKind, Command) {
 	return events.OutboxAnswer, c
 }
 
-// SettleEach decides on several settlements at the forms' home, each as Decide does. It returns the events of those that
-// are accepted, for one commit, and the error of each, nil for an accepted one. A form is settled once.
+// SettleEach decides on several settlements at the forms' home, each as Decide does. It returns the events of those
+// that are accepted, for one commit. It also returns the error of each, nil for an accepted one. A form is settled
+// once.
 func (s *State) SettleEach(several []SettleForm, now capabilities.Time, ids IDs) (evs []events.Event, refused []error) {
 	refused = make([]error, len(several))
 	seen := make(map[capabilities.ID]bool, len(several))
@@ -443,7 +445,7 @@ func (c SaveDraft) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 }
 
 // DraftValues returns the texts of each field as lists, by name. It refuses with INVALID_ARGUMENT a text that no draft
-// can have, and one of a field that the form has not.
+// can have. So it does for a text of a field that the form lacks.
 func (f *Form) DraftValues(texts []events.FieldText) (map[string]capabilities.Value, error) {
 	lists := map[string][]string{}
 	for _, t := range texts {

@@ -69,8 +69,8 @@ func MayEnd(fields []events.Field) bool {
 }
 
 // RequestApproval asks whether a tool may be called with an input, a JSON document. If standing rules cover the call,
-// their use follows at once and no form is sent. The host may allow an Editable call with another input, which is then
-// the one that the asker has to use.
+// their use follows at once and no form is sent. The host may allow an Editable call with another input. That input is
+// then the one that the asker has to use.
 type RequestApproval struct {
 	To       string // default: the agent's host
 	Tool     string
@@ -249,7 +249,8 @@ func (f *Form) refuseEdit(r Reply) error {
 	return nil
 }
 
-// checkEdit refuses an input that could not have been asked about, and one that is no object where the input shown is.
+// checkEdit refuses an input that could not have been asked about. It also refuses one that is no object where the
+// input shown is.
 func checkEdit(f *Form, input string) error {
 	err := checkInput(f.Title, input)
 	if err == nil && strings.HasPrefix(strings.TrimSpace(f.Description), "{") && !strings.HasPrefix(strings.TrimSpace(input), "{") {

@@ -25,7 +25,7 @@ func (s *State) holder(use capabilities.Use, now capabilities.Time) holder {
 }
 
 // reach returns the agent at a path, or with an ID or locator that the agent holds. It refuses with UNKNOWN_RECIPIENT a
-// path that leads to no agent, and with NOT_PERMITTED an agent that may not be used.
+// path that leads to no agent. It refuses with NOT_PERMITTED an agent that may not be used.
 func (h holder) reach(to string) (capabilities.Ref, error) {
 	ref, err := h.recipient(to)
 	if err != nil {

@@ -250,8 +250,8 @@ func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time) ([]events
 	return c.enterMessage(s, &e, via, now)
 }
 
-// checkMessage refuses a message that its sender cannot have sent to this agent, and reports whether the message is
-// here already.
+// checkMessage refuses a message that its sender cannot have sent to this agent. It reports whether the message is here
+// already.
 func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	if err := checkSender(s, e.From, e.Message); err != nil {
 		return false, err

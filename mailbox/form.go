@@ -215,7 +215,8 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	return keyConflict(m, what, name, differs)
 }
 
-// differences returns the parts in which a request to an agent differs from a form, as that was asked or is now.
+// differences returns the parts in which a request to an agent differs from a form. It compares with the form as it was
+// asked, or is now.
 func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to capabilities.ID) (differs []string) {
 	note := func(part string, same bool) {
 		if !same {

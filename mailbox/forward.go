@@ -159,8 +159,7 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	return evs, nil
 }
 
-// passedOn returns a function that reports whether the agent has forwarded an open form to another, and has not taken that
-// back.
+// passedOn returns a function that reports whether an open form was forwarded to another agent, and not taken back.
 func passedOn(s *State, to capabilities.ID) func(*Form) bool {
 	stands := map[capabilities.ID]bool{} // false if all was taken back
 	for _, g := range s.Grants.forwardsTo(to, openForms(s)) {
@@ -234,8 +233,9 @@ func isCut(f *Form, id capabilities.ID) bool {
 // hasByRoute reports whether the form was put to an agent, or escalated to it.
 func hasByRoute(f *Form, id capabilities.ID) bool { return id == f.To || f.routedTo(id) != nil }
 
-// revocationOf returns the command that tells of the revocation of a grant. A forward from a home on this node to another node is
-// made by another grant, and is found by its agents. It stays while an earlier grant for it stands: the later one was refused.
+// revocationOf returns the command that tells of the revocation of a grant. A forward from a home on this node to
+// another node is made by another grant. It is found by its agents. It stays while an earlier grant for it stands: the
+// later one was refused.
 func revocationOf(s *State, g capabilities.Grant) RecordRevocation {
 	c := RecordRevocation{Grant: g.ID, By: s.ID, Date: g.Revoked, Form: g.Message}
 	if s.isRemote(g.To) || !s.isRemote(g.Target) || g.Message.IsZero() {
@@ -292,8 +292,8 @@ func (s *State) standIn(to string, now capabilities.Time) (capabilities.Ref, err
 	return ref, nil
 }
 
-// passOn returns the events that forward a form to stand-ins. It leaves out those that had the form before, as in a loop,
-// and those that the agent cannot reach now. It fails with Absent.
+// passOn returns the events that forward a form to stand-ins. It leaves out those that had the form before, as in a
+// loop, and those it cannot reach now. It fails with Absent.
 func (s *State) passOn(e *events.FormRequested, to []standIn, now capabilities.Time, ids IDs) (evs []events.Event, err error) {
 	if e.NoForward || e.From == s.ID {
 		return nil, nil

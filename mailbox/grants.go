@@ -386,9 +386,9 @@ func (f fold) revokeUnused(grants []capabilities.Grant, at capabilities.Time) {
 // maxReceiver bounds the name of a right's receiver, in bytes.
 const maxReceiver = 255
 
-// GrantAnswer makes a right to answer an open form in the agent's place, for whoever shows the secret with the digest.
-// Without Outcomes it has those of From, the right that it derives from. Without that too, it denies and allows an
-// approval once, or answers and declines a form. It ends with the form at the latest.
+// GrantAnswer makes a right to answer an open form in the agent's place. It is for whoever shows the secret with the
+// digest. Without Outcomes it has those of From, the right that it derives from. Without that too, it denies and allows
+// an approval once, or answers and declines a form. It ends with the form at the latest.
 type GrantAnswer struct {
 	Form     capabilities.FormRef
 	From     capabilities.ID
@@ -465,7 +465,7 @@ func (c UseAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 }
 
 // RightTo returns the right to answer whose secret has a digest, and its form. It refuses with UNAUTHENTICATED a secret
-// that is not good, and a form that has ended with the error that tells how.
+// that is not good. It refuses a form that has ended with the error that tells how.
 func (s *State) RightTo(grant capabilities.ID, digest []byte) (*right.Right, *Message, error) {
 	r, err := s.Grants.Answers.Check(grant, digest)
 	if err != nil {

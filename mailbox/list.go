@@ -88,8 +88,8 @@ func (l *Mail) ListOpen(first uint64) iter.Seq[Listed] {
 	}
 }
 
-// ChangedMessages gathers the messages that changed first after a version, and that fit. It takes the messages of one page
-// of the index at each step, so that few pages are in memory at once.
+// ChangedMessages gathers the messages that changed first after a version, and that fit. It takes the messages of one
+// page of the index at each step. So few pages are in memory at once.
 type ChangedMessages struct {
 	version uint64
 	open    bool
@@ -105,8 +105,8 @@ type changedPage struct {
 	least  uint32 // the version of its first change
 }
 
-// NewChangedMessages returns a ChangedMessages for the first limit messages, with all that changed at the same version as
-// the last one. If open, only open forms that the agent received fit.
+// NewChangedMessages returns a ChangedMessages for the first limit messages. All that changed at the same version as
+// the last one are included. If open, only open forms that the agent received fit.
 func NewChangedMessages(version uint64, limit int, open bool, fits func(Listed) bool) *ChangedMessages {
 	return &ChangedMessages{version: version, open: open, fits: fits, changes: changes{limit: limit, until: index.MaxVersion, room: 4 * limit}}
 }

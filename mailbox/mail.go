@@ -432,8 +432,8 @@ func (l *Mail) unindexAsked(m *Message) {
 	}
 }
 
-// cancelOpen returns the events that cancel the open forms which the agent asked since a message number, and those in
-// also.
+// cancelOpen returns the events that cancel the open forms which the agent asked since a message number. It includes
+// those in also.
 func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now capabilities.Time) []events.Event {
 	var evs []events.Event
 	for n := range l.asks.From(0) {
@@ -480,7 +480,8 @@ func (l *Mail) nextDeadline() capabilities.Time {
 	}
 }
 
-// passed returns the numbers of the messages with a timer of a kind whose time has come, the earliest first, each once.
+// passed returns the numbers of the messages with a timer of a kind whose time has come. The earliest is first, and
+// each is there once.
 func (l *Mail) passed(kind timerKind, now capabilities.Time) []uint64 {
 	past := slices.DeleteFunc(l.due.Until(now), func(t due.Item[timer]) bool { return t.Key.kind != kind || !l.isStanding(t) })
 	slices.SortFunc(past, func(a, b due.Item[timer]) int { // their order in the queue is arbitrary

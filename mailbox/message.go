@@ -127,8 +127,8 @@ const (
 	maxTextDrafts = 32
 )
 
-// DraftMessage keeps the unfinished text of a message to an agent, or of a reply, in place of the one before. An empty text
-// removes it. When too many are kept, the oldest goes. To and Reply are as in PostMessage.
+// DraftMessage keeps the unfinished text of a message to an agent, or of a reply. It replaces the one before. An empty
+// text removes it. When too many are kept, the oldest goes. To and Reply are as in PostMessage.
 type DraftMessage struct {
 	To    string
 	Reply capabilities.FormRef

@@ -203,7 +203,7 @@ func (f *Form) addForward(e *events.FormForwarded, self capabilities.ID) {
 	}
 }
 
-// needs fails with Absent if an event cannot be folded in without a message or a page that is not in memory.
+// needs fails with Absent if an event cannot be folded in yet. A message or a page is missing in memory then.
 func (s *State) needs(e events.Event) error {
 	l := &s.Mail
 	var err error
@@ -276,7 +276,7 @@ func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 	return l.at(n)
 }
 
-// retire lets go of a message that the mailbox need not hold any more, and holds one that it has to hold.
+// retire lets go of a message that the mailbox need not hold any more. It holds one that it has to hold.
 func (f fold) retire(m *Message) {
 	l := &f.Mail
 	if f.holds(m) {
@@ -294,8 +294,8 @@ func (f fold) retire(m *Message) {
 	}
 }
 
-// holds reports whether a message has to be in memory: a form that is open, a message that is still to be delivered,
-// or one that a run is for or may be for.
+// holds reports whether a message has to be in memory: an open form, a message still to be delivered, or one that a run
+// is or may be for.
 func (s *State) holds(m *Message) bool {
 	switch {
 	case s.Outbox.bySubject[m.ID()] > 0:
@@ -425,7 +425,7 @@ func (l *Mail) otherSnapshots(open bool) (all []otherSnapshot) {
 	return all
 }
 
-// Part encodes the state without the pages that are stored. It seals at most some pages of the index, which have no
+// Part encodes the state without the pages that are stored. It seals at most some pages of the index. They have no
 // messages that were made at a time or later. It seals all pages of tables that are full enough.
 func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 	l := &s.Mail

@@ -191,9 +191,9 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	return m.Form.outcomeFor(p.To), nil
 }
 
-// Outgoing yields the items for another node that can be sent now, in the order in which they have to arrive. An item
-// that gives a reference waits until the reference's target knows of the grant. All later items for the same mailbox
-// wait with it.
+// Outgoing yields the items for another node that can be sent now. They are in the order in which they have to arrive.
+// An item that gives a reference waits until the reference's target knows of the grant. All later items for the same
+// mailbox wait with it.
 func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[OutboxItem] {
 	return func(yield func(OutboxItem) bool) {
 		unknown := s.Outbox.unminted(&s.Grants)

@@ -473,8 +473,8 @@ func (f fold) votedForm(id capabilities.ID) (*Message, error) {
 	return m, nil
 }
 
-// answerAccepted drops the queued answer to a form that needs several, or the withdrawal of it, once its home has
-// recorded it.
+// answerAccepted drops the queued answer to a form that needs several, or the withdrawal of it. Its home has recorded
+// that.
 func (f fold) answerAccepted(p OutboxItem) {
 	m, err := f.Mail.form(p.Subject)
 	if err == nil && m.Form.IsOpen() && m.Form.QueuedAnswer != nil && vote.Needs(m.Form.Route) > 1 {

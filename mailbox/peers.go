@@ -79,8 +79,8 @@ func (r *PeerDirectory) wasDropped(node capabilities.NodeID) bool {
 	return slices.ContainsFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == node })
 }
 
-// RevokePeerGrants revokes the grants that agents of another node got before it was dropped, and the grants by which
-// they reach this agent.
+// RevokePeerGrants revokes the grants that agents of another node got before it was dropped. It also revokes the grants
+// by which they reach this agent.
 type RevokePeerGrants struct{ DroppedPeer }
 
 func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {

@@ -103,7 +103,8 @@ func (l *Rules) countUse(e *events.RuleUsed, at capabilities.Time) {
 
 func (l *Rules) remove(rule capabilities.ID) { delete(l.byID, rule) }
 
-// isFull reports whether there are as many valid rules as an agent may have, with some more that are about to be added.
+// isFull reports whether there are as many valid rules as an agent may have. Those that are about to be added count
+// too.
 func (l *Rules) isFull(now capabilities.Time, more int) bool {
 	return len(l.byID)+more >= maxRules && len(l.Valid(now))+more >= maxRules
 }
@@ -191,7 +192,7 @@ func offeredField(o *events.RulesOffered) events.Field {
 }
 
 // isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
-// may also offer rules and an end of them, take another input, and explain why an old rule does not apply.
+// may also offer rules and an end of them, and take another input. It may explain why an old rule does not apply.
 func isApproval(fields []events.Field, here bool) bool {
 	want := approvalFields(len(fields) > 0 && len(fields[0].Options) == 2)
 	if !here || len(fields) < len(want) {

@@ -238,8 +238,8 @@ func mayRunAgain(s *State) (bool, error) {
 	}
 }
 
-// InterruptRun ends the run that is under way, on behalf of the agent By. It cancels the forms that the agent asked since
-// the run began, and those in Also, which the run took over from an earlier one.
+// InterruptRun ends the run that is under way, on behalf of the agent By. It cancels the forms that the agent asked
+// since the run began. It also cancels those in Also, which the run took over from an earlier one.
 type InterruptRun struct {
 	By   capabilities.ID
 	Note string
@@ -255,8 +255,8 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 }
 
 // CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
-// if its answer was not read, it is not taken and it is about the same folder. An answer that a run has read was for
-// one call. It fails with Absent.
+// if its answer was not read and it is not taken. It has to be about the same folder. An answer that a run has read was
+// for one call. It fails with Absent.
 func (s *State) CallKey(call, folder string, taken func(key string) bool) (string, error) {
 	for n := 0; ; n++ {
 		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))

@@ -104,8 +104,8 @@ func (s *State) RestockTable(page table.Sum, encoded []byte) error {
 	return nil
 }
 
-// RemakeTables takes the tables with absent pages from a state with the same events, all of whose pages are in memory. The
-// other state must not be used any more.
+// RemakeTables takes the tables with absent pages from a state with the same events. All pages of that state are in
+// memory. The other state must not be used any more.
 func (s *State) RemakeTables(whole *State) {
 	if len(s.Names.agents.Absent())+len(s.Names.byULID.Absent()) > 0 {
 		s.Names.agents.Replace(&whole.Names.agents)

@@ -155,10 +155,10 @@ func (r *records) read(number uint64, frame []byte) error {
 	return err
 }
 
-// manifest returns the manifest of the archive that ends before a commit with which the journal begins. If the cut at its
-// end was interrupted, the archive has later commits too, and its files have to be here. The segments of an archive
-// before it are those of its own record, which may be in a later segment, or a file whose last commit is the one that
-// follows.
+// manifest returns the manifest of the archive that ends before a commit with which the journal begins. If the cut at
+// its end was interrupted, the archive has later commits too. Its files have to be here then. The segments of an
+// archive before it are those of its own record, which may be in a later segment. Otherwise they are in a file whose
+// last commit is the one that follows.
 func (r *records) manifest(ctx context.Context, node capabilities.NodeID, begin uint64) (*archive.Manifest, error) {
 	var last *events.JournalArchived
 	for _, record := range r.by {
@@ -399,8 +399,8 @@ func indexFrom(node capabilities.NodeID, c *archive.Checkpoint) (*index, error) 
 	return x, err
 }
 
-// index returns the index after the last commit that has left the stream, which begins with a commit, and the number of
-// that last commit. It is read from the checkpoint or, if that is damaged, from the segments.
+// index returns the index after the last commit that has left the stream, and the number of that commit. The stream
+// begins with the commit begin. The index is read from the checkpoint or, if that is damaged, from the segments.
 func (a *archived) index(ctx context.Context, begin uint64) (x *index, at uint64, err error) {
 	if begin <= 1 {
 		return newIndex(a.o.Node), 0, nil

@@ -89,8 +89,8 @@ func (a *archiver) Archivable(ctx context.Context, before capabilities.Time) (in
 	return bytes, err
 }
 
-// archivable returns the last commit before a time that ends a file of the journal, 0 if there is none, and the bytes of
-// the files up to it. It stops after the file that reaches most bytes.
+// archivable returns the last commit before a time that ends a file of the journal, 0 if there is none. It also returns
+// the bytes of the files up to it. It stops after the file that reaches most bytes.
 func (a *archiver) archivable(ctx context.Context, before capabilities.Time, most int64) (end uint64, bytes int64, err error) {
 	if a.o.URL != "" {
 		return 0, 0, parley.Refuse(parley.NotPermitted, "a journal on a NATS server cannot be archived").

@@ -186,7 +186,7 @@ func eachRecordOf(f *os.File, fn func(at int64, length int, number uint64) error
 	return true, nil
 }
 
-// In a stream that drops old records, numbers may be missing, and a record may stand for one that was removed.
+// In a stream that drops old records, numbers may be missing. A record may stand for one that was removed.
 const (
 	farthestJump  = 1 << 20
 	removedRecord = 1<<63 | 1<<62
@@ -229,9 +229,9 @@ const (
 
 var errNoState = errors.New("the state of the journal cannot be derived from its blocks")
 
-// deriveState returns the server's index of the journal, made from the heads of the blocks and the whole of the newest.
-// It takes the place of the one that a killed process has not written, since the server would read all blocks. It fails
-// if the newest blocks are not whole, which the server repairs.
+// deriveState returns the server's index of the journal. It is made from the heads of the blocks and the whole of the
+// newest. It takes the place of the one that a killed process has not written. Without it the server would read all
+// blocks. It fails if the newest blocks are not whole, which the server repairs.
 func (in *inspector) deriveState(stream, subject string) ([]byte, error) {
 	n := len(in.blocks)
 	if n == 0 || in.blocks[0].first == 0 || in.blocks[0].first > in.begin {
@@ -417,9 +417,9 @@ func blockKey(stream, path string) string {
 	return stream + "-" + strings.TrimSuffix(filepath.Base(path), blockSuffix)
 }
 
-// readFrames calls fn with the frames of commits from first on, read from the blocks without the server, which takes
-// several times as long. It stops at the first that is missing or not whole, and leaves that to the server. It fails
-// with fn's error.
+// readFrames calls fn with the frames of commits from first on. It reads them from the blocks without the server, which
+// takes several times as long. It stops at the first that is missing or not whole, and leaves that to the server. It
+// fails with fn's error.
 func readFrames(o *Options, first, last uint64, fn func(number uint64, bytes []byte) error) error {
 	in, err := inspect(blockFolder(o))
 	if err != nil {

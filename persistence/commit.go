@@ -249,9 +249,9 @@ func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	return err == nil && found
 }
 
-// takenError returns the reason why a commit's number is taken: the log was cut, or another process writes to it. A server
-// of a cluster that was just elected leader may refuse a commit because it has not applied the one before: then Reopen finds
-// out.
+// takenError returns the reason why a commit's number is taken: the log was cut, or another process writes to it. A
+// server of a cluster that was just elected leader may not have applied the commit before. It refuses the next one, and
+// Reopen finds out.
 func (j *Journal) takenError(ctx context.Context, l *link, f *frame) error {
 	s, err := l.js.Stream(ctx, l.o.streamName())
 	switch {

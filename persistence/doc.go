@@ -4,7 +4,7 @@
 // package events. The number of a commit is the sequence of its message. Append adds sections to the order and returns
 // at once. While one commit is written, the next one gathers, so one flush serves all callers that wait. The server is
 // embedded in the process, or external at a URL. The embedded server only writes: the journal flushes its files,
-// outside the server's locks, and checks the heads of its records before the server reads them.
+// outside the server's locks. It checks the heads of its records before the server reads them.
 //
 // The package promises:
 //   - A position that Release reports as durable is on disk, and so are all appends before it. An external server must

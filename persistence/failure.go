@@ -113,9 +113,9 @@ func readOnly(doing string, err error) error {
 }
 
 // Reopen repairs a failed journal. It starts the server or connects again, and compares the end of the log with the
-// durable part. It keeps the commit in doubt if the log has it, and stores an empty commit as a test of the disk.
-// An error means that the journal is still failed. Damage, a fence and a close are permanent. Reopen has no effect if
-// the journal works.
+// durable part. It keeps the commit in doubt if the log has it. It stores an empty commit as a test of the disk. An
+// error means that the journal is still failed. Damage, a fence and a close are permanent. Reopen has no effect if the
+// journal works.
 func (j *Journal) Reopen(ctx context.Context) error {
 	j.busy.Lock()
 	defer j.busy.Unlock()

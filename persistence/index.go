@@ -258,8 +258,8 @@ func (x *index) equal(y *index) bool {
 		})
 }
 
-// from returns the commits of a mailbox, oldest first, from a step that is not behind the one with a version. Few steps
-// come before that one.
+// from returns the commits of a mailbox, oldest first. They begin with a step that is not behind the one with a
+// version. Few steps come before that one.
 func (t trail) from(version uint64) iter.Seq[step] {
 	start := milestone{first: 1}
 	if n := sort.Search(len(t.marks), func(i int) bool { return t.marks[i].first > version }); n > 0 {

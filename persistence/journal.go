@@ -63,8 +63,8 @@ type frame struct {
 }
 
 // Open opens the node's journal, and creates it if there never was one. It returns after it has built the index and
-// checked the newest part of the log. It refuses with ALREADY_RUNNING if another process has the folder, with
-// CORRUPT_LOG if the log was changed or damaged, and with READ_ONLY if the server cannot be reached.
+// checked the newest part of the log. It refuses with ALREADY_RUNNING if another process has the folder, and with
+// CORRUPT_LOG if the log was changed or damaged. It refuses with READ_ONLY if the server cannot be reached.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -361,9 +361,9 @@ func lost(number uint64, format string, args ...any) *parley.Error {
 	return e.WithHint("stop the node, keep a copy of its folder, and restore a backup into a new one; parley verify says what is whole")
 }
 
-// awaitEnd returns the state of a stream that has a message which was durable. A server of a cluster that was just elected
-// leader may report less until it has applied what it has stored, and one that was cut off reports as the leader for some
-// 10 s more. A stream that really lacks the message is returned as it is, after serverStart.
+// awaitEnd returns the state of a stream that has a message which was durable. A server of a cluster that was just
+// elected leader may report less. It does until it has applied what it has stored. One that was cut off reports as the
+// leader for some 10 s more. A stream that really lacks the message is returned as it is, after serverStart.
 func (l *link) awaitEnd(ctx context.Context, state jetstream.StreamState, number uint64) (jetstream.StreamState, error) {
 	if l.server != nil || state.LastSeq >= number {
 		return state, nil

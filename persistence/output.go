@@ -110,8 +110,8 @@ func (u *outputs) Output(ctx context.Context, agent capabilities.ID, after uint6
 	return t.after(ctx, after, limit)
 }
 
-// LatestOutput returns the newest pieces of an agent that are on disk, oldest first and at most limit, and the
-// cursor of the last one: 0 if the agent never had output. With limit 0 it reads no pieces.
+// LatestOutput returns the newest pieces of an agent that are on disk, oldest first and at most limit. It also returns
+// the cursor of the last one: 0 if the agent never had output. With limit 0 it reads no pieces.
 func (u *outputs) LatestOutput(ctx context.Context, agent capabilities.ID, limit int) ([]OutputPiece, uint64, error) {
 	l, release := u.hold()
 	defer release()
@@ -201,7 +201,7 @@ func (t *agentOutput) after(ctx context.Context, cursor uint64, limit int) ([]Ou
 }
 
 // before returns the last pieces up to a cursor. The stream can only be read forwards, and has the pieces of all
-// agents. So before starts as many pieces back as it wants, and then four times as far back until it has enough.
+// agents. So before starts as many pieces back as it wants. It goes four times as far back until it has enough.
 func (t *agentOutput) before(ctx context.Context, newest uint64, limit int) ([]OutputPiece, error) {
 	if limit <= 0 {
 		return nil, nil

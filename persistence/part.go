@@ -20,9 +20,9 @@ import (
 	"parley/events"
 )
 
-// A part of a backup begins with a magic number, the node's ID and the number of the commit that it follows. Each frame
-// follows, after its length. It ends as a whole backup does. Parts in one folder follow each other from the first
-// commit on.
+// A part of a backup begins with a magic number and the node's ID. The number of the commit that it follows comes next.
+// Each frame follows, after its length. It ends as a whole backup does. Parts in one folder follow each other from the
+// first commit on.
 const (
 	partMagic  = "PLYPART\x01"
 	baseMagic  = "PLYPART\x02" // a first part with the files of an archive, as backups have them

@@ -9,7 +9,7 @@ import (
 	"parley/events"
 )
 
-// Bounds of the part of the log that is checked before a journal opens, even if the index snapshot covers it.
+// Bounds of the part of the log that is checked before a journal opens. They hold even if the index snapshot covers it.
 const (
 	freshBytes   = 32 << 20
 	defaultFresh = 50_000 // commits

@@ -241,8 +241,8 @@ func (l *link) finish(ctx context.Context, a *archived, end Mark, high *highWate
 	return l.o.flushBeside()
 }
 
-// discard removes an unfinished journal and closes the link. It stops the embedded server first, which would remove
-// files in the background, even those of the next server in that folder.
+// discard removes an unfinished journal and closes the link. It stops the embedded server first. The server would
+// remove files in the background, even those of the next server in that folder.
 func (l *link) discard(ctx context.Context) error {
 	var err error
 	if l.server != nil {

@@ -212,9 +212,10 @@ func (s *snapshots) RemoveSnapshotPart(ctx context.Context, mailbox capabilities
 	l.deleteObject(ctx, partName(mailbox.ULID, sum))
 }
 
-// FoundParts returns some of the parts of a mailbox's snapshots that were stored when the journal was opened, and no part
-// twice. A caller that knows which of them are in use removes the others: parts are left over if the process ends
-// between storing them and the snapshot, or before it has removed those of the snapshot before.
+// FoundParts returns some of the parts of a mailbox's snapshots that were stored when the journal was opened. It
+// returns no part twice. A caller that knows which of them are in use removes the others: parts are left over if the
+// process ends between storing them and the snapshot. So are those of the snapshot before, if it ends before it has
+// removed them.
 func (s *snapshots) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size]byte {
 	s.directory.mu.Lock()
 	defer s.directory.mu.Unlock()
@@ -318,8 +319,8 @@ func descriptionOf(bucket, name string) string {
 
 func piecesOf(bucket string, o *jetstream.ObjectInfo) string { return piecesIn(bucket) + o.NUID }
 
-// describe returns the stream of the bucket, and the description of an object in it, which may be that of an object that
-// the client has removed.
+// describe returns the stream of the bucket, and the description of an object in it. The client may have removed that
+// object.
 func (l *link) describe(ctx context.Context, name string) (jetstream.Stream, *jetstream.ObjectInfo, error) {
 	bucket := l.o.bucketName()
 	s, err := l.js.Stream(ctx, streamOf(bucket))
@@ -467,8 +468,8 @@ type objects struct {
 	pieces []string // subjects of their pieces
 }
 
-// sweepObjects removes pieces without a description: the process ended between storing the one and the other, or before
-// it had removed the pieces of an older object. It removes nothing if it cannot read all descriptions.
+// sweepObjects removes pieces without a description: the process ended between storing the one and the other. Or it
+// ended before it had removed the pieces of an older object. It removes nothing if it cannot read all descriptions.
 func (s *snapshots) sweepObjects(ctx context.Context) {
 	if s.objects == nil {
 		return

@@ -33,9 +33,9 @@ type verifier struct {
 	damaged   func(error) // fails the journal
 }
 
-// Verify reads the log up to its last commit at the time of the call, from the archive and from the journal. It checks
-// each frame, its place in the chain and its events, compares the index, the checkpoint of the archive and its record.
-// It fails with CORRUPT_LOG, naming the first wrong commit. The journal keeps working.
+// Verify reads the log up to its last commit at the time of the call. It reads the archive and the journal. It checks
+// each frame, its place in the chain and its events. It compares the index, the checkpoint of the archive and its
+// record. It fails with CORRUPT_LOG, naming the first wrong commit. The journal keeps working.
 func (v *verifier) Verify(ctx context.Context) (Report, error) {
 	r, err := v.verify(ctx)
 	_, archived := errors.AsType[*archiveDamage](err)

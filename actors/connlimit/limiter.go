@@ -129,8 +129,8 @@ func (l *Limiter) Know(address string) {
 	l.known = append(l.known, address)
 }
 
-// State returns the number of taken places, the bounds for one address and for all, and the number of refused or evicted
-// connections.
+// State returns the number of taken places, and the number of refused or evicted connections. It also returns the
+// bounds for one address and for all.
 func (l *Limiter) State() (now, each, all int, refused uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

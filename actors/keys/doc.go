@@ -9,6 +9,6 @@
 //   - A sealed value shows nothing without the key but its length. The keys that Derive returns for two purposes are
 //     independent.
 //
-// It does not promise to hide the seed from programs of the same user, nor to protect against a copied folder: who has
-// the seed is the node.
+// It does not promise to hide the seed from programs of the same user. Nor does it protect against a copied folder: who
+// has the seed is the node.
 package keys

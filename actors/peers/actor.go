@@ -375,8 +375,8 @@ func (d *Directory) run(fn func()) bool {
 }
 
 // sendWindow is packets of mail on their way to a node, several at once. The receiver admits them in the order of their
-// numbers. So the items from one mailbox to another arrive in order. When a packet fails, the receiver admits none after
-// it, and all items without an ack go into another window, of a later epoch. So do those that follow a refused copy:
+// numbers. So the items from one mailbox to another arrive in order. When a packet fails, the receiver admits none
+// after it. All items without an ack go into another window, of a later epoch. So do those that follow a refused copy:
 // the receiver accepts them when the refusal is in the sender's log.
 type sendWindow struct {
 	epoch   uint64

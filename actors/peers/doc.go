@@ -4,7 +4,7 @@
 // introduced. The host's log says which they are; Remember and Note take that over. Each known node has a Peer, with an
 // actor of its own.
 //
-// Outbound, a Peer asks the mailboxes that have items for its node, and sends the items in numbered packets, several at
+// Outbound, a Peer asks the mailboxes that have items for its node. It sends the items in numbered packets, several at
 // once. A mailbox learns of each item whether it was accepted or refused. An item without a reply stays in the
 // mailbox's outbox. It is sent again, with all items after it, in a window of a later epoch.
 //

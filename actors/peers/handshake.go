@@ -116,7 +116,7 @@ func (d *Directory) show(ctx context.Context, l capabilities.Locator) (w Welcome
 }
 
 // notAccepted returns the error of an invitation that could not be shown. A maker's listener refuses a node whose
-// invitation is not open, which is another error than a maker that cannot be reached.
+// invitation is not open. That is another error than a maker that cannot be reached.
 func notAccepted(err error) error {
 	if parley.CodeOf(err) == parley.NotPermitted {
 		return parley.Refuse(parley.InvitationUsed, "the other node takes this invitation no more: it was used, was revoked, or has ended").

@@ -193,7 +193,7 @@ func (d *Delivery) Done(at capabilities.Time, err error) {
 	}
 }
 
-// fail accepts nothing more for a mailbox, nor of the window, so that all of it is sent again in order. A quarantined
+// fail accepts nothing more for a mailbox, nor of the window. So all of it is sent again in order. A quarantined
 // mailbox holds up only itself.
 func (in *intake) fail(to capabilities.ID, why error) {
 	in.mu.Lock()

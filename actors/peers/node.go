@@ -45,7 +45,7 @@ type Node interface {
 	// reaches the host.
 	Redeem(ctx context.Context, c mailbox.RedeemInvitation, node capabilities.NodeID) (grant capabilities.ID, err error)
 
-	// CheckAccept refuses to take up an invitation for which the host has no free name, or that it has taken up.
+	// CheckAccept refuses to take up an invitation that the host has taken up, or has no free name for.
 	CheckAccept(ctx context.Context, name string, invitation capabilities.ID) error
 
 	// Spawn starts the actor of a peer under supervision. The function that it returns sends the actor a message.

@@ -37,7 +37,7 @@ const (
 	MaxIntroduced = 64
 )
 
-// MailPacket is items in the order in which they are to arrive, with the addresses of the nodes that they mention.
+// MailPacket is items in the order in which they are to arrive. It has the addresses of the nodes that they mention.
 // Epoch and Number are its place among the sender's packets.
 type MailPacket struct {
 	Epoch      uint64
@@ -99,7 +99,7 @@ type AcceptPacket struct {
 	Stamp      capabilities.Time
 }
 
-// WelcomePacket is the inviting node's host and the grant by which it can be reached, or the reason of a refusal.
+// WelcomePacket is the inviting node's host and the grant by which it can be reached. In a refusal it is the reason.
 type WelcomePacket struct {
 	Code  string
 	Text  string
@@ -228,7 +228,7 @@ var (
 	itemLimits   = decodeLimits{deep: 40, wide: 16 << 10, parts: 128 << 10}
 )
 
-// outerLists is the depth of the lists that belong to an event or packet rather than to a value in it.
+// outerLists is the depth of the lists that belong to an event or packet. Those of a value in it come on top.
 const outerLists = 2
 
 // allows reports whether body is one msgpack value within the bounds.

@@ -39,8 +39,8 @@ func NewLauncher(d Defaults) *Launcher {
 	return &Launcher{defaults: d, cgroups: findCgroups(), running: map[int]*started{}}
 }
 
-// Check refuses a program that cannot be started as configured: the user does not exist or is not permitted, the
-// wrapping command does not exist, or the program is given access to files that its user may not have.
+// Check refuses a program that cannot be started as configured. Its user may not exist or not be permitted, and its
+// wrapping command may not exist. Or it is given access to files that its user may not have.
 func (l *Launcher) Check(s Spec) error {
 	if _, err := l.identity(s); err != nil {
 		return err

@@ -18,7 +18,8 @@ const (
 	leftSize = 1 << 20
 )
 
-// Piece is a line of a program's output in UTF-8, with its newline if it has one, or the error that ended the output.
+// Piece is a line of a program's output in UTF-8, with its newline if it has one. Or it is the error that ended the
+// output.
 type Piece struct {
 	Text string
 	Err  error

@@ -12,8 +12,8 @@ import (
 )
 
 // tree is a program on Linux with its descendants. A supervisor, which is a process of the node, starts the program and
-// adopts its orphans, so that processes which change their group or session stay below it. The supervisor kills all of
-// them when the program has ended, on an order, and when the node is gone.
+// adopts its orphans. So processes that change their group or session stay below it. The supervisor kills all of them
+// when the program has ended, on an order, and when the node is gone.
 type tree struct {
 	cmd      *exec.Cmd // the supervisor
 	launcher *Launcher

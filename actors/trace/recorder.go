@@ -102,7 +102,7 @@ func within(form capabilities.ID) context.Context {
 	}))
 }
 
-// arrive notes when a form has come to an agent, or with a zero time that the agent has decided on it.
+// arrive notes when a form has come to an agent. A zero time says that the agent has decided on it.
 func (r *Recorder) arrive(p place, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +112,8 @@ func (r *Recorder) arrive(p place, at time.Time) {
 	r.arrived[p] = at
 }
 
-// since returns when a form came to an agent, or when it was asked if that is not known any more. It reports whether no
-// decision of the agent is known.
+// since returns when a form came to an agent. If that is not known any more, it returns when the form was asked. It
+// reports whether no decision of the agent is known.
 func (r *Recorder) since(p place) (at time.Time, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

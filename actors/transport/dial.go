@@ -85,7 +85,8 @@ func (t *Transport) dialingEnds(node capabilities.NodeID, mine chan struct{}) {
 // headStart is the time for which an address is tried alone, before the next one is tried too.
 const headStart = 250 * time.Millisecond
 
-// target has the addresses of a node, the token that it is shown, and the nearest network in which it is tried.
+// target has the addresses of a node and the token that it is shown. It also has the nearest network in which it is
+// tried.
 type target struct {
 	addresses []string
 	token     string

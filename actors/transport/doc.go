@@ -1,6 +1,6 @@
 // Package transport carries sealed packets between nodes, as requests and responses over NATS.
 //
-// A node is its key. The key that a packet is sealed to is computed from the receiving node's ID, so no second key is
+// A node is its key. The key that a packet is sealed to is computed from the receiving node's ID. So no second key is
 // exchanged. A packet is signed by its sender, and opens at one receiver only. The package does not look at bodies.
 //
 // Nodes connect at a node's own listener or at a hub. A listener is an embedded server without storage. A hub is any

@@ -102,7 +102,8 @@ func (c *counts) Total() Traffic {
 	return c.all
 }
 
-// Refused returns the number of envelopes that were no genuine packet to this node, or no response to one of its own.
+// Refused returns the number of envelopes that were no genuine packet to this node. Those that were no response to one
+// of its own count too.
 func (c *counts) Refused() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

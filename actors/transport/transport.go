@@ -22,8 +22,8 @@ type Options struct {
 	Access   natsauth.Access // to that system
 	Log      *slog.Logger
 
-	// Admit reports whether a node that has proved its key may connect to the listener with a token, which is mostly
-	// "". Nil admits nobody. Admit must not block.
+	// Admit reports whether a node that has proved its key may connect to the listener. The token is mostly "". Nil
+	// admits nobody. Admit must not block.
 	Admit func(node capabilities.NodeID, token string) bool
 
 	// Receive handles a packet. It returns the kind and body of the response, and false if there is none. It is called
@@ -169,8 +169,8 @@ func (t *Transport) ended() []*link {
 	return links
 }
 
-// Unproved returns the number of connections to the listener that have not proved a node's key, and its bounds for one
-// address and for all. It also returns how many connections were refused or closed.
+// Unproved returns the number of connections to the listener that have not proved a node's key. It also returns the
+// bounds for one address and for all, and how many connections were refused or closed.
 func (t *Transport) Unproved() (now, each, all int, refused uint64) {
 	if t.listener == nil {
 		return 0, 0, 0, 0

@@ -50,8 +50,8 @@ func (s AgentStatus) At(now capabilities.Time) AgentStatus {
 // statusClosed is the status of an archived agent.
 const statusClosed = "closed"
 
-// For returns the status as a reader may see it, with the reader's name for the agent. Calls that wait for permission,
-// the error and the program's user are for the agent itself, its host and its maker.
+// For returns the status as a reader may see it, with the reader's name for the agent. Some fields are for the agent
+// itself, its host and its maker: calls that wait for permission, the error and the program's user.
 func (s AgentStatus) For(reader capabilities.ID, name string) AgentStatus {
 	s.Name = name
 	if reader == s.ID || reader == s.Host || reader == s.Maker {

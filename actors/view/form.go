@@ -44,7 +44,7 @@ const (
 	StatusExpired    FormStatus = "expired"
 	StatusSuperseded FormStatus = "superseded"
 
-	// StatusAnswering is the status of an answer that is stored, and on its way to a home that cannot be reached. The
+	// StatusAnswering is the status of an answer that is stored. It is on its way to a home that cannot be reached. The
 	// form is open until it arrives.
 	StatusAnswering FormStatus = "answering"
 

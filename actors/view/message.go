@@ -64,9 +64,9 @@ type Message struct {
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
 }
 
-// ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. Cause is escalated,
-// away if By was away until Until, or member if By is a group and To its member. By hand it is "", and in logs of earlier
-// versions of the program it always is.
+// ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. Cause is
+// escalated, or away if By was away until Until. It is member if By is a group and To its member. By hand it is "", and
+// in logs of earlier versions of the program it always is.
 type ForwardStep struct {
 	By     capabilities.ID   `json:"by"` // the forwarder; of an escalation, the agent that was asked
 	ByName string            `json:"byName,omitempty"`
@@ -159,7 +159,7 @@ type Away struct {
 // revision 1.
 func (m *Message) AnswerRevision() uint64 { return max(m.Revision, 1) }
 
-// TypeArchived is the type of a message in a list whose content is in a segment of the archive that is elsewhere. It has
+// TypeArchived is the type of a message in a list. Its content is in a segment of the archive that is elsewhere. It has
 // its number, the flags by which it is listed, and the date of the segment's first commit.
 const TypeArchived = "archived"
 
@@ -207,8 +207,8 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// AsksSame reports whether two messages are open approvals by which one agent asks one recipient about the same call, in
-// the same folder. They may be decided as one.
+// AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent has to ask
+// one recipient in both. They may be decided as one.
 func (m *Message) AsksSame(o *Message) bool {
 	return m.AnswerNeeded && o.AnswerNeeded && m.Digest != "" && m.Digest == o.Digest && m.From == o.From && m.To == o.To &&
 		slices.EqualFunc(m.Fields, o.Fields, func(a, b events.Field) bool { return a.Name == b.Name && slices.Equal(a.Options, b.Options) })
@@ -292,8 +292,8 @@ type Sent struct {
 	Message capabilities.ID `json:"message"`
 	Number  uint64          `json:"number"`
 
-	// Unreachable reports that the node of the recipient, or of something that the message or one before it gives,
-	// cannot be reached now. The message goes there when it can.
+	// Unreachable reports that a node cannot be reached now. It is that of the recipient, or of something that the
+	// message or one before it gives. The message goes there when it can.
 	Unreachable bool `json:"unreachable,omitempty"`
 }
 

@@ -80,8 +80,8 @@ func anyMessage(view.Message) bool   { return true }
 func anApproval(e view.Message) bool { return e.Type == approvalType }
 func aForm(e view.Message) bool      { return e.Type == "form" }
 
-// completeWaiting completes the first argument with the numbers of messages that wait for the agent's answer, each with
-// what it asks, and with other subjects. Further arguments are free text.
+// completeWaiting completes the first argument with the numbers of messages that wait for the agent's answer. Each has
+// what it asks. It offers other subjects too. Further arguments are free text.
 func completeWaiting(env *environment, wanted func(view.Message) bool, others ...string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {

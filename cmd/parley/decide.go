@@ -475,8 +475,8 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 	return cmp.Or(err, ruleErr)
 }
 
-// fetchRule returns the rule that a decision has made, after it has set the rule's end where the decision could not. The rules of another node's
-// agent are not known here.
+// fetchRule returns the rule that a decision has made. It first sets the rule's end, where the decision could not. The
+// rules of another node's agent are not known here.
 func fetchRule(ctx context.Context, env *environment, which permission, how decision) (*view.Rule, error) {
 	agent := which.From.String()
 	if how.until.text != "" && !mailbox.MayEnd(which.Fields) {

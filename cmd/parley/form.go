@@ -278,8 +278,8 @@ func formFields(env *environment, c *cobra.Command, args []string, file string) 
 	return fields, nil
 }
 
-// awaitAsked waits for the answer of an accepted form and prints it, unless the options or an earlier answer make
-// that unnecessary.
+// awaitAsked waits for the answer of an accepted form and prints it. It does neither if the options or an earlier
+// answer make that unnecessary.
 func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, o askOptions, text func(view.Outcome) string) error {
 	settled := a.Outcome
 	env.noteUnreachable(a.Unreachable && settled == nil, terminal.Quoted(to))

@@ -153,7 +153,7 @@ func (p *program) begin(c *cobra.Command, _ []string) error {
 }
 
 // The collector begins when as much has become garbage as lives, but at least collectorFloor bytes. A small node is
-// collected as seldom as at 300 % before, and a large one is resident with twice what lives in place of four times.
+// collected as seldom as at 300 % before. A large one is resident with twice what lives in place of four times.
 //
 // Measured with 64 callers on the socket and some 35 MiB that live, two interleaved runs each: the processor time of the
 // collector, and the resident MiB. See docs/benchmarks.md.

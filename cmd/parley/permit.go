@@ -445,7 +445,8 @@ func (w permission) rulesText() string {
 	return text
 }
 
-// shownFor returns a call in full as a terminal is asked about it, with the rule that a decision would make.
+// shownFor returns a call in full, as a terminal is asked about it. It also returns the rule that a decision would
+// make.
 func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 	clock := s
 	s.Width = 0 // a line that is cut would hide what it allows

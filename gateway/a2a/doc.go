@@ -20,9 +20,10 @@
 // answer, and CANCELED if the caller declines it. The agent is named by the tenant of the request, as a name that the
 // caller holds or an ID; without one it is the caller's host.
 //
-// The next message with the task's ID answers its question: an object in a data part has the values by field, and a text
-// answers a form with one field. A refused answer leaves the task INPUT_REQUIRED, with the reasons in the status. Metadata
-// under the key Extension may name the form and revision that were shown, so that an answer meets no other question.
+// The next message with the task's ID answers its question: an object in a data part has the values by field, and a
+// text answers a form with one field. A refused answer leaves the task INPUT_REQUIRED, with the reasons in the status.
+// Metadata under the key Extension may name the form and revision that were shown. So an answer meets no other
+// question.
 //
 // # Push
 //
@@ -41,6 +42,6 @@
 //
 // A stream ends with its task, or once the task requires input. The client answers, and opens the next.
 //
-// A response that waits for the end of a task comes after 50 seconds at the latest, with the present state. No history
-// is kept but the first message.
+// A response that waits for the end of a task comes after 50 seconds at the latest. It has the present state then. No
+// history is kept but the first message.
 package a2a

@@ -27,7 +27,7 @@ const (
 	CardPath = a2asrv.WellKnownAgentCardPath // needs no token
 )
 
-// Extension is the URI under which metadata of an answer names its form, and the schema of a form is sent.
+// Extension is the URI of two things: metadata of an answer that names its form, and the schema of a form.
 const Extension = "urn:parley:a2a:form:1"
 
 const (

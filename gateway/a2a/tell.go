@@ -104,8 +104,8 @@ func (ps *pushes) follow(ctx context.Context, u *push) error {
 	}
 }
 
-// look sends the present state of a task, unless the receiver has it. It returns the time of the next look, 0 for the
-// next change, or a negative time if the receiver has the end.
+// look sends the present state of a task, unless the receiver has it. It returns the time of the next look, or 0 for
+// the next change. A negative time says that the receiver has the end.
 func (ps *pushes) look(ctx context.Context, c Client, u *push) (wake capabilities.Time, err error) {
 	e, err := exchange.Find(ctx, c, string(u.Config.TaskID)) // this asks for the token again
 	if err != nil {

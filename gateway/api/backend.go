@@ -196,7 +196,7 @@ type Chronicle interface {
 
 // Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin names the dialect.
 type Dialects interface {
-	// Ask asks a form of an origin of the agent's host, or takes up one that was asked with the same key.
+	// Ask asks a form of an origin of the agent's host. One that was asked with the same key is taken up.
 	Ask(ctx context.Context, o events.Origin, r FormRequest) (view.Asked, error)
 	// Approve asks the agent's host to approve a call. A standing rule may decide it at once.
 	Approve(ctx context.Context, o events.Origin, r ApproveRequest) (view.Permission, error)

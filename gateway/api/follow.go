@@ -33,9 +33,9 @@ func (b Batch) After(i int) Position {
 	return Position{seen: b.From, upTo: b.UpTo, number: b.Messages[i].Number}
 }
 
-// Follow delivers the messages that a filter picks, batch by batch, from a position on, until ctx ends or an error. It
-// reads the next batch only when the last was delivered: a slow reader gets larger batches, and delays nobody else. It
-// returns nil when ctx has ended.
+// Follow delivers the messages that a filter picks, batch by batch, from a position on. It ends with ctx or an error.
+// It reads the next batch only when the last was delivered: a slow reader gets larger batches, and delays nobody else.
+// It returns nil when ctx has ended.
 func Follow(ctx context.Context, m Mail, f view.MessageFilter, at Position, deliver func(Batch) error) error {
 	r := NewFollower(m, f, at)
 	for ctx.Err() == nil {
@@ -106,9 +106,9 @@ func (r *Follower) rest(ctx context.Context) (Batch, error) {
 	return b, nil
 }
 
-// FollowAgents tells of the agents that an agent sees and a filter picks, or only of which if that is not "": first all
-// there are, then each that changes, until ctx ends or tell returns an error. It calls all once, after the first. It
-// returns nil when ctx has ended.
+// FollowAgents tells of the agents that an agent sees and a filter picks. If which is not "", it tells of that agent
+// only. It tells of all there are first, then of each that changes, until ctx ends or tell returns an error. It calls
+// all once, after the first. It returns nil when ctx has ended.
 func FollowAgents(ctx context.Context, a Agent, f view.AgentFilter, which string, tell func(view.AgentChange) error, all func()) error {
 	changed := make(chan struct{}, 1)
 	w, err := a.WatchAgents(ctx, f, which, func() {
@@ -157,8 +157,8 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Position is the progress of a subscription: it has delivered all changes up to seen, and, of the changes from there to
-// upTo, the messages up to a number.
+// Position is the progress of a subscription: it has delivered all changes up to seen. Of the changes from there to
+// upTo, it has delivered the messages up to a number.
 //
 // Messages that changed together are delivered by number, each with the cursor of its own position. A client that comes
 // back with the cursor of any of them goes on with the next one.

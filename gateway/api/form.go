@@ -127,7 +127,8 @@ type SaveDraftRequest struct {
 	Text  *string            `json:"text,omitempty"`
 }
 
-// FetchDraftRequest names the form, or with To the agent that a message is for, or with Reply the message replied to.
+// FetchDraftRequest names the form. With To it names the agent that a message is for, and with Reply the message
+// replied to.
 type FetchDraftRequest struct {
 	Acting
 	FormRef
@@ -159,8 +160,8 @@ type SetAwayRequest struct {
 	To    string            `json:"to,omitempty"`
 }
 
-// SetMemberRequest adds a member to the agent, which makes it a group, or removes one. The forms of a group are forwarded to
-// its members as they come, and a new member gets the open ones.
+// SetMemberRequest adds a member to the agent, which makes it a group, or removes one. The forms of a group are
+// forwarded to its members as they come. A new member gets the open ones too.
 type SetMemberRequest struct {
 	Acting
 	Agent  string `json:"agent"`

@@ -13,7 +13,7 @@ type Load struct {
 	room         int64 // for those
 }
 
-// NewLoad returns the load of a connection that may have so many calls and waits under way, and so many bytes of them.
+// NewLoad returns the load of a connection. It may have so many calls and waits under way, and so many bytes of them.
 func NewLoad(calls, waits, room int64) *Load {
 	return &Load{calls: admission{limit: calls}, waits: admission{limit: waits}, room: room}
 }

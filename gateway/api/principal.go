@@ -7,8 +7,8 @@ import (
 	"parley/capabilities"
 )
 
-// Principal is the caller of an operation: an agent that acts by a token or a session of its own, or the node's host on
-// the node's own socket. A Backend makes principals, and takes only its own.
+// Principal is the caller of an operation: an agent that acts by a token or a session of its own. On the node's own
+// socket it is the node's host. A Backend makes principals, and takes only its own.
 type Principal interface {
 	// ID returns the ID of the agent.
 	ID() capabilities.ID

@@ -142,8 +142,8 @@ func invitationCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate
 	return found, nil
 }
 
-// fieldCandidates returns the fields of a form or, once a field's name and a colon are typed, the values that it may have.
-// A field for free text has none.
+// fieldCandidates returns the fields of a form. Once a field's name and a colon are typed, it returns the values that
+// the field may have. A field for free text has none.
 func fieldCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]api.Candidate, error) {
 	e, err := chosen(ctx, a, r)
 	if err != nil {

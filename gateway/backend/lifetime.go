@@ -12,7 +12,7 @@ import (
 )
 
 // uses holds what lasts as long as a credential is good: WebSocket sessions, streams and calls that wait. One goroutine
-// checks all of them, whenever a token was revoked, and from time to time for those that have expired.
+// checks all of them whenever a token was revoked. From time to time it looks for those that have expired.
 type uses struct {
 	mu   sync.Mutex
 	open map[*use]bool

@@ -11,8 +11,8 @@ import (
 	"parley/gateway/api"
 )
 
-// principal is a caller: the agent that its token or session is for, acting by that, or the node's host on the node's own
-// socket, which needs neither.
+// principal is a caller: the agent that its token or session is for, acting by that. On the node's own socket it is the
+// node's host, which needs neither.
 type principal struct {
 	agent   *actors.Agent
 	token   actors.Token // none for a local one
@@ -82,7 +82,8 @@ func (b *Backend) Resume(ctx context.Context, of events.TokenRef) (api.Principal
 	return b.principal(agent, t, "", epoch), nil
 }
 
-// principal returns the principal of a token that was found good in an epoch, or of a session with a key.
+// principal returns the principal of a token that was found good in an epoch. It also returns that of a session with a
+// key.
 func (b *Backend) principal(agent *actors.Agent, t actors.Token, key string, epoch uint64) *principal {
 	p := &principal{agent: agent, token: t, account: b.ledger.of(agent), key: key, epoch: epoch}
 	p.checked.Store(epoch)

@@ -21,8 +21,8 @@ type member struct {
 // object is an object in the order of its text.
 type object []member
 
-// membersOf returns the members of an object. It reports false for any other text, and for an object that is too long,
-// too deep or has a key twice.
+// membersOf returns the members of an object. It reports false for any other text. So it does for an object that is too
+// long, too deep or has a key twice.
 func membersOf(doc string) (all object, ok bool) {
 	if len(doc) > maxInput || capabilities.Nesting([]byte(doc)) > maxNesting || !json.Valid([]byte(doc)) {
 		return nil, false

@@ -135,8 +135,9 @@ type Prompted struct {
 	Queued  bool // the agent's program was running already: it runs for this message after those before it
 }
 
-// Prompt sends a message to an agent, once. It returns when the message is on disk and the agent's program runs for it, or when
-// the message is Queued. A message to an agent without a program waits for its client. WaitForAgent waits until the work is done.
+// Prompt sends a message to an agent, once. It returns when the message is on disk and the agent's program runs for it.
+// It also returns when the message is Queued. A message to an agent without a program waits for its client.
+// WaitForAgent waits until the work is done.
 //
 // Prompt refuses with AGENT_NOT_FOUND, AMBIGUOUS and AGENT_ARCHIVED. It refuses with RATE_LIMITED when no more programs
 // may run, and with the reason when a program cannot run. The result has the Agent with an error too, if the agent was

@@ -8,8 +8,9 @@ import (
 	"parley"
 )
 
-// Approval asks whether a tool may be called with an input, any JSON value, which is shown unchanged. With Attended it is asked
-// only if a page, a client or a command follows the mail of the agent that would decide. See Permission.Unattended.
+// Approval asks whether a tool may be called with an input, any JSON value, which is shown unchanged. With Attended it
+// is asked only if somebody follows the mail of the agent that would decide: a page, a client or a command. See
+// Permission.Unattended.
 type Approval struct {
 	To       string          `json:"recipient,omitempty"` // default: the agent's host
 	Tool     string          `json:"tool"`
@@ -40,10 +41,11 @@ type permitted struct {
 type Permission struct {
 	Asked
 
-	// Unattended reports, for an Approval with Attended, that nobody follows the mail of the recipient at this moment. The call is
-	// then better decided elsewhere. If Form is "", nothing was asked, and Approve with the same Key looks again. Otherwise the
-	// approval was asked before, and Cancel cancels it. A client that was just sent a message counts as a follower only when it
-	// asks for more, so look more than once. Unattended is never set for a recipient on another node.
+	// Unattended reports, for an Approval with Attended, that nobody follows the mail of the recipient at this moment.
+	// The call is then better decided elsewhere. If Form is "", nothing was asked, and Approve with the same Key looks
+	// again. Otherwise the approval was asked before, and Cancel cancels it. A client that was just sent a message
+	// counts as a follower only when it asks for more. So look more than once. Unattended is never set for a recipient
+	// on another node.
 	Unattended bool
 
 	rule  *Decision
@@ -51,7 +53,7 @@ type Permission struct {
 }
 
 // Decision reports whether a call may be made. A call may not be made if its approval was declined, cancelled or has
-// expired, or if an agent other than the host decided on it.
+// expired. Nor may it if an agent other than the host decided on it.
 type Decision struct {
 	Allowed bool
 	Input   json.RawMessage // of the call that is allowed: the one that was asked, or for an Editable approval another one

@@ -25,6 +25,6 @@
 // is not repeated. The error has the code NOT_RUNNING and says that the result is unknown; a read finds it out. An answer
 // can safely be given again: if it was accepted, the node refuses with ALREADY_ANSWERED and the answerer.
 //
-// A Client acts for one agent: that of its token or, on the node's own socket, the host or the agent that the host holds
-// under Options.As. All texts from a node may be written by others: escape them wherever they are shown.
+// A Client acts for one agent: that of its token. On the node's own socket it is the host, or the agent that the host
+// holds under Options.As. All texts from a node may be written by others: escape them wherever they are shown.
 package client

@@ -43,8 +43,8 @@ type followingMessages struct {
 	again   again
 }
 
-// read reads what follows the position: a page of the mailbox, what comes on one connection until that is lost, or over HTTP
-// what changes within one waiting call.
+// read reads what follows the position: a page of the mailbox, or what comes on one connection until that is lost. Over
+// HTTP it is what changes within one waiting call.
 func (f *followingMessages) read(ctx context.Context) error {
 	if f.at.seen > 0 {
 		s, err := f.open(ctx)
@@ -165,8 +165,8 @@ func (c *Client) changes(ctx context.Context, v View, after uint64, long time.Du
 	return get[messagePage](ctx, c, "follow_messages", api.FollowMessagesRequest{MessageFilter: v, Cursor: after, WaitMs: &ms})
 }
 
-// position is the progress of Follow: it has delivered all changes up to seen, and, of the changes from there to upTo, the
-// messages up to a number.
+// position is the progress of Follow: it has delivered all changes up to seen. Of the changes from there to upTo, it
+// has delivered the messages up to a number.
 type position struct{ seen, upTo, number uint64 }
 
 // isWithin reports whether a part of the changes before upTo was not delivered.

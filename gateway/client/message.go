@@ -297,8 +297,8 @@ func (c *Client) SaveDraft(ctx context.Context, form ID, texts map[string][]stri
 	return c.Call(ctx, "save_draft", api.SaveDraftRequest{FormRef: refTo(form), Texts: textsOf(texts)}, nil)
 }
 
-// SaveMessageDraft keeps the unfinished text of a message to an agent, or of a reply to a message, until it is sent. Either to
-// or reply is given. An empty text removes it.
+// SaveMessageDraft keeps an unfinished text until it is sent: of a message to an agent, or of a reply to a message.
+// Either to or reply is given. An empty text removes it.
 func (c *Client) SaveMessageDraft(ctx context.Context, to string, reply ID, text string) error {
 	return c.Call(ctx, "save_draft", api.SaveDraftRequest{FormRef: replyRef(reply), To: to, Text: &text}, nil)
 }

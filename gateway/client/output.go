@@ -60,8 +60,8 @@ func (c *Client) output(ctx context.Context, agent string, after uint64, follow 
 	}
 }
 
-// OutputTail returns the newest pieces of an agent's output, oldest first and at most 500, and the cursor after them, from which
-// FollowOutput continues. For 0 pieces it returns the cursor alone.
+// OutputTail returns the newest pieces of an agent's output, oldest first and at most 500. It also returns the cursor
+// after them, from which FollowOutput continues. For 0 pieces it returns the cursor alone.
 func (c *Client) OutputTail(ctx context.Context, agent string, pieces int) ([]Output, uint64, error) {
 	page, err := get[outputPage](ctx, c, "read_output", api.ReadOutputRequest{AgentID: agent, Tail: &pieces})
 	return page.Pieces, page.Cursor, err

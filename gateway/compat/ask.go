@@ -177,8 +177,8 @@ func endedByID(m events.Origin, o view.Outcome) any {
 // choiceSeparator separates the choices of a checkbox.
 const choiceSeparator = ", "
 
-// answerTo returns an answer as the values of fields. It is for the first widget that accepts it. If none does, it is for
-// the first that takes other words, and else for the first of all, to be refused later.
+// answerTo returns an answer as the values of fields. It is for the first widget that accepts it. If none does, it is
+// for the first that takes other words. Else it is for the first of all, to be refused later.
 func answerTo(fields []events.Field, answer capabilities.Value) map[string]capabilities.Value {
 	values := map[string]capabilities.Value{}
 	field, accepted := widgetFor(fields, answer)

@@ -55,7 +55,7 @@ func keyOf(o events.Origin) string {
 	return key
 }
 
-// idOfKey returns the asker's ID in a key of a dialect, or "" if the key has none or was too long.
+// idOfKey returns the asker's ID in a key of a dialect. It is "" if the key has none or was too long.
 func idOfKey(dialect, key string) string {
 	rest, ok := strings.CutPrefix(key, keyPrefix+dialect+"/")
 	if parts := strings.Split(rest, "/"); ok && len(parts) > 1 {

@@ -172,7 +172,7 @@ func (r *Relay) approve(o events.Origin, tool, input string) error {
 	return nil
 }
 
-// expect records that the client waits for the outcome of a form, and sends the outcome at once if there is one.
+// expect records that the client waits for the outcome of a form. If there is one, it sends the outcome at once.
 func (r *Relay) expect(m events.Origin, asked view.Asked) {
 	if asked.Outcome == nil {
 		r.await[asked.Form] = m.ID

@@ -29,7 +29,7 @@ var changing = []struct {
 
 var anID = regexp.MustCompile(`N[A-Z2-7]{55}|[0-9A-HJKMNP-TV-Z]{26}(@N[A-Z2-7]{55})?`)
 
-// plain returns the JSON of a response with its IDs numbered, and without the parts that are others in each run.
+// plain returns the JSON of a response with its IDs numbered. It leaves out the parts that differ in each run.
 func (p *play) plain(response []byte) string {
 	p.t.Helper()
 	var v any

@@ -15,7 +15,7 @@ import (
 
 // Client performs the operations of the caller on its node, within the caller's rights and limits.
 type Client interface {
-	// Call performs an operation with a request of its type in package api, and stores the response in what response
+	// Call performs an operation with a request of its type in package api. It stores the response in what response
 	// points to.
 	Call(ctx context.Context, operation string, request, response any) error
 }
@@ -153,8 +153,8 @@ func (e *Exchange) look(ctx context.Context, c Client) error {
 	return nil
 }
 
-// List returns the exchanges among the caller's messages before a number, newest first, and the number before which there
-// are more; 0 if there are none. Before 0 is the end. At most so many messages are looked at.
+// List returns the exchanges among the caller's messages before a number, newest first. It also returns the number
+// before which there are more; 0 if there are none. Before 0 is the end. At most so many messages are looked at.
 func List(ctx context.Context, c Client, before uint64, limit int, picks func(*view.Message) bool) (list []*Exchange, next uint64, err error) {
 	for searched := 0; searched < maxSearched && len(list) < limit; searched += pageSize {
 		var page view.Inbox

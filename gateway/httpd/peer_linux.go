@@ -28,7 +28,7 @@ func Process(conn net.Conn) string {
 }
 
 // Opener returns the process that opened a connection to a Unix socket, and a check that it still runs. pid is 0 for a
-// process that cannot be seen from here, and that is no child of this one therefore.
+// process that cannot be seen from here. Such a process is no child of this one.
 func Opener(conn *net.UnixConn) (pid int, runs func() error, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -96,7 +96,7 @@ func (s *Server) Serve() error {
 	return err
 }
 
-// Drain accepts no more connections, closes those that are idle, and returns when the others have been answered or
+// Drain accepts no more connections and closes those that are idle. It returns when the others have been answered or
 // when ctx ends. It closes the rest then, without an answer, and ends the contexts of their calls.
 func (s *Server) Drain(ctx context.Context) error {
 	err := s.listener.Close()

@@ -128,7 +128,7 @@ func (c *call) awaitShown(ctx context.Context, handle string, wait time.Duration
 	return e, err
 }
 
-// onThePage returns the ending of an open form that the client does not show, with the reason and the form's page.
+// onThePage returns the ending of an open form that the client does not show. It has the reason and the form's page.
 func (c *call) onThePage(ctx context.Context, handle, why string) ending {
 	e := pending(handle)
 	if len(why) > maxWhy {

@@ -25,8 +25,8 @@
 // # Elicitation
 //
 // A form addressed to @me is for the person at the client. It is mail from the agent to itself, never to the host. The
-// client acts for the agent, so an answer through it is the agent's own and must not count as the host's. A client never
-// shows an approval, which is addressed to the host. Of forms to others the tools only await the outcome.
+// client acts for the agent. So an answer through it is the agent's own, and must not count as the host's. A client
+// never shows an approval, which is addressed to the host. Of forms to others the tools only await the outcome.
 //
 // A client of 2026-07-28 gets the form in a result, and calls again with the person's response. The state between the two
 // calls passes through the client, so it is sealed: bound to the agent and the form, good once and for a day. An older

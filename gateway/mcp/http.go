@@ -144,8 +144,8 @@ type owned struct {
 // unnamed is the prefix of the name of a place whose session has no ID yet.
 const unnamed = "new "
 
-// begin takes a place for a session. It may return a session to end: the agent's oldest if the agent has its maximum, or,
-// if all places are taken, the oldest of the agent with most. The host's sessions take no place of others.
+// begin takes a place for a session. It may return a session to end: the agent's oldest if the agent has its maximum.
+// If all places are taken, it is the oldest of the agent with most. The host's sessions take no place of others.
 func (s *sessions) begin(a Client, live map[string]*sdk.ServerSession) (place string, ends *sdk.ServerSession, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

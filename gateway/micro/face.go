@@ -49,7 +49,7 @@ func (f *face) add(o api.Operation) error {
 	return sub.SetPendingLimits(maxPending, maxPendingSize)
 }
 
-// listen begins to answer the requests PING, INFO and STATS, to all services, to all of this name, and to this
+// listen begins to answer the requests PING, INFO and STATS. They are for all services, all of this name, or this
 // instance.
 func (f *face) listen() error {
 	for verb, tell := range map[micro.Verb]func() any{micro.PingVerb: f.ping, micro.InfoVerb: f.info, micro.StatsVerb: f.stats} {

@@ -182,7 +182,7 @@ func (c *call) release() {
 	}
 }
 
-// ask asks a form, request or approval, and then waits for its outcome if there is a place for a wait.
+// ask asks a form, request or approval. It then waits for its outcome if there is a place for a wait.
 func (c *call) ask() error {
 	if !asking[c.operation.Name] {
 		return parley.Refuse(parley.InvalidArgument, "the operation %s asks nothing", c.operation.Name)

@@ -239,7 +239,8 @@ func (f *follow) run() {
 	}
 }
 
-// send sends items until there are none, the client's credit is used up, or many sent items are still in its queue.
+// send sends items until there are none or the client's credit is used up. It also ends while many sent items are in
+// its queue.
 func (f *follow) send() (err error) {
 	c := f.call
 	s, ctx := c.session, c.session.alive

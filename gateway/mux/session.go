@@ -52,7 +52,8 @@ type Options struct {
 }
 
 // Session serves one connection. One goroutine reads, one writes. A call that only waits for the disk or for somebody's
-// answer holds none, nor does a follow that has nothing to send. Each agent has its own places, and its own queue of frames, of which the writer takes turns.
+// answer holds none. Nor does a follow that has nothing to send. Each agent has its own places, and its own queue of
+// frames, of which the writer takes turns.
 type Session struct {
 	o    Options
 	conn Conn
@@ -87,9 +88,9 @@ type task struct {
 	follow *follow // nil for a call
 }
 
-// Serve serves a connection for a principal, until the client goes away, ctx ends, or the principal is good no more. When
-// ctx ends, waits end with NOT_RUNNING, and calls under way are answered. They have the context calls, and go on when the
-// client goes away. It returns why the session has ended: ErrStopping after ctx.
+// Serve serves a connection for a principal. It ends when the client goes away, ctx ends, or the principal is good no
+// more. When ctx ends, waits end with NOT_RUNNING, and calls under way are answered. They have the context calls, and
+// go on when the client goes away. It returns why the session has ended: ErrStopping after ctx.
 func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) error {
 	s := &Session{o: o, conn: conn, calls: calls, under: map[uint64]*task{}, out: outbox{wake: make(chan struct{}, 1), later: o.Backend.AfterRelease}}
 	s.alive, s.die = context.WithCancelCause(calls)
@@ -114,8 +115,8 @@ func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) er
 // errEnded refuses what comes after the end of a connection.
 var errEnded = parley.Refuse(parley.NotRunning, "the connection has ended")
 
-// admit signs an agent in, and returns its number. When the principal of the first is good no more, the session ends, and
-// when another's is, that one has signed out.
+// admit signs an agent in, and returns its number. When the principal of the first is good no more, the session ends.
+// When another's is, that one has signed out.
 func (s *Session) admit(p api.Principal) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

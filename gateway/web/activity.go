@@ -159,7 +159,7 @@ func merge(pieces []view.OutputPiece, mail []view.Message, moreOutput, moreMail 
 	return all, at
 }
 
-// withEnds adds the ends of runs that were stopped or failed, as far as the end of the log has them.
+// withEnds adds the ends of runs that were stopped or failed. It adds those that the end of the log has.
 func withEnds(ctx context.Context, a api.Agent, all []source, newest bool) ([]source, error) {
 	end, err := a.Version(ctx)
 	if err != nil {

@@ -50,8 +50,8 @@ type Devices interface {
 	Add(r *http.Request, by api.Principal, s Subscription) error
 	// Drop removes a browser. It refuses with UNKNOWN_NAME.
 	Drop(name string) error
-	// Pair returns a link that signs in as another device can use it, for the address of the page that shows it. It refuses
-	// with INVALID_ARGUMENT if no other device reaches the node.
+	// Pair returns a link that signs another device in. It is for the address of the page that shows it, as that device
+	// can use it. It refuses with INVALID_ARGUMENT if no other device reaches the node.
 	Pair(link, address string) (string, error)
 }
 
@@ -162,8 +162,8 @@ func (p deviceSettings) address(told string) (string, error) {
 	return strings.TrimSuffix(told, "/"), nil
 }
 
-// allowPushScope has a browser run the script of push at its scope, which is not below the address of the script. That is
-// relative: a proxy may serve the node under a path.
+// allowPushScope has a browser run the script of push at its scope. That scope is not below the address of the script.
+// That is relative: a proxy may serve the node under a path.
 func (p *page) allowPushScope() {
 	up := strings.Count(p.base+p.r.URL.Path, "/") - 1
 	p.w.Header().Set("Service-Worker-Allowed", strings.Repeat("../", up)+pushScope)

@@ -123,7 +123,7 @@ func (s *stream) follow(ctx context.Context, number int, f feed) {
 	}
 }
 
-// draw returns the event of a batch. If the messages are too many or too large for one event, it has none of them and
+// draw returns the event of a batch. If the messages are too many or too large for one event, it has none of them. It
 // asks for a reload.
 func (s *stream) draw(b feedBatch) (changed, error) {
 	c := changed{Feed: b.number, Cursor: b.Seen(), Messages: []drawn{}, Reload: len(b.Messages) > maxBatch}

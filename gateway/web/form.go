@@ -69,7 +69,7 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 	return p.show(status, "mail.html", f)
 }
 
-// archived returns a message whose content is in a segment of the archive that is elsewhere, as a list has it. That list
+// archived returns a message as a list has it. Its content is in a segment of the archive that is elsewhere. That list
 // knows it by its number alone; for another reference it returns the error.
 func (p *page) archived(ref capabilities.FormRef, refused error) (view.Message, error) {
 	number, err := strconv.ParseUint(ref.String(), 10, 64)

@@ -91,8 +91,8 @@ func (s *stream) watchOutput(ctx context.Context, name string) {
 	}
 }
 
-// watchQuestions passes the keys of the questions that wait to the stream, first and whenever they change, until ctx ends
-// or an error. With agentsToo it also passes the agents that change. The stream ends with it.
+// watchQuestions passes the keys of the questions that wait to the stream, first and whenever they change. It ends with
+// ctx or an error. With agentsToo it also passes the agents that change. The stream ends with it.
 func (s *stream) watchQuestions(ctx context.Context, agentsToo bool) {
 	defer s.end()
 	var listening sync.WaitGroup

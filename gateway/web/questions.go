@@ -19,7 +19,7 @@ type question struct {
 }
 
 // questionsOf caches the questions that wait for each of several agents, by ID. Most of many agents have not changed
-// since the last look, and a look would wake an agent that is at rest.
+// since the last look. A look would wake an agent that is at rest.
 type questionsOf map[string][]question
 
 // look returns the questions that wait for agents, oldest first. It looks again only at agents in changed. A form that

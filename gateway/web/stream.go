@@ -28,8 +28,9 @@ type stream struct {
 	updates chan update
 }
 
-// events streams changes: the changed messages of mailboxes, the questions that wait, the output of programs of the agents
-// that "output" names and, if the request has "agents", the agents that change. The stream ends with the node and with the session, and when its reader is too slow.
+// events streams changes: the changed messages of mailboxes, the questions that wait, and the output of programs of the
+// agents that "output" names. If the request has "agents", it also carries the agents that change. The stream ends with
+// the node and with the session, and when its reader is too slow.
 func (p *page) events() error {
 	if err := p.readsOnly(); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// terminalText renders text that a program wrote for a terminal as HTML. It keeps colours and weights, as classes, and
-// lets a line that was returned to with \r replace the line before. It drops other control sequences, and shows the
-// remaining control characters as escapes. No sequence hides text: an unfinished one is shown.
+// terminalText renders text that a program wrote for a terminal as HTML. It keeps colours and weights, as classes. A
+// line that was returned to with \r replaces the line before. It drops other control sequences, and shows the remaining
+// control characters as escapes. No sequence hides text: an unfinished one is shown.
 func terminalText(s string) template.HTML {
 	t := &terminalReader{}
 	s = strings.ToValidUTF8(s, "\uFFFD")
@@ -96,8 +96,8 @@ const (
 	maxCommand = 2048 // bytes of a command to the terminal, such as the address of a link
 )
 
-// sequence returns the length of the control sequence at the beginning of a text, and its parameters if it selects a
-// style. The length is 0 if there is no whole sequence.
+// sequence returns the length of the control sequence at the beginning of a text. If it selects a style, it also
+// returns its parameters. The length is 0 if there is no whole sequence.
 func sequence(s string) (length int, params string) {
 	if len(s) < 2 {
 		return 0, ""

@@ -35,8 +35,8 @@ type Options struct {
 
 // Server serves WebSockets.
 type Server struct {
-	// FrameTime bounds how long a client takes to receive a frame, to send one that it has begun, and to answer a ping.
-	// KeepAlive is the time between pings. Both may be changed before the first session.
+	// FrameTime bounds how long a client takes to receive a frame, and to send one that it has begun. It also bounds
+	// the answer to a ping. KeepAlive is the time between pings. Both may be changed before the first session.
 	FrameTime, KeepAlive time.Duration
 
 	backend  mux.Backend

@@ -11,7 +11,7 @@ const Patience = 60 * time.Second
 // longestPause is the longest time between two attempts that cost little.
 const longestPause = 20 * time.Millisecond
 
-// An attempt that costs much, such as a command, takes at most a quarter of the time, so that what it waits for gets on.
+// An attempt that costs much, such as a command, takes at most a quarter of the time. So what it waits for gets on.
 const (
 	pauseForCost  = 3
 	longestForOne = 500 * time.Millisecond

@@ -95,8 +95,8 @@ func AppendExt(b []byte, kind int8, n int) []byte {
 	return append(b, byte(kind))
 }
 
-// appendHead appends a code and a length: in the code itself below fixed, and behind the codes for lengths of 8, 16 and
-// 32 bits, which follow each other. A code8 of 0 is none.
+// appendHead appends a code and a length: in the code itself below fixed. Otherwise it stands behind the codes for
+// lengths of 8, 16 and 32 bits, which follow each other. A code8 of 0 is none.
 func appendHead(b []byte, n int, low byte, fixed int, code8, code16 byte) []byte {
 	switch {
 	case n < fixed:

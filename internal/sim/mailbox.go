@@ -345,7 +345,7 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 	}
 }
 
-// leaveAck notes the ack of an item. A refusal waits for a tick, as it does if the message that has it written meets a
+// leaveAck notes the ack of an item. A refusal waits for a tick. So it does if the message that has it written meets a
 // crash of the mailbox.
 func (b *mailboxActor) leaveAck(a ack) {
 	b.acks.Add(a)

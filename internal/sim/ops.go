@@ -234,8 +234,8 @@ func (w *world) revoke(b *mailboxActor, nth int) {
 	}, nil)
 }
 
-// forge has a node send a message that its agent did not, to a mailbox that it may hold no grant for. It claims to hold
-// some grant.
+// forge has a node send a message that its agent did not. The agent may hold no grant for the mailbox that it is sent
+// to. It claims to hold some grant.
 func (w *world) forge(b, to *mailboxActor, via capabilities.ID) {
 	if to.node == b.node {
 		return

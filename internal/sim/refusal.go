@@ -6,8 +6,8 @@ import (
 	"parley/mailbox"
 )
 
-// mailBehindRefusal has a quota of another node refuse a form of a host, which then sends more mail the same way. The
-// node may crash before the refusal is in its log.
+// mailBehindRefusal has a quota of another node refuse a form of a host. The host then sends more mail the same way.
+// The node may crash before the refusal is in its log.
 func (w *world) mailBehindRefusal(n *node, d *draw) {
 	to := w.neighbour(n, d)
 	if n.down || to.down {
@@ -63,7 +63,7 @@ func (w *world) exchange(a, b *node) {
 	}
 }
 
-// withRefusal returns a node that would lose the refusal of a copy in a crash, or n if there is none.
+// withRefusal returns a node that would lose the refusal of a copy in a crash. It returns n if there is none.
 func (w *world) withRefusal(n *node) *node {
 	for _, b := range w.all {
 		if b.acks.HasRefusedCopy() {

@@ -126,8 +126,8 @@ func (w *world) noteAmendment(b *mailboxActor, c mailbox.RecordAmendment, err er
 	}
 }
 
-// decided checks that a settlement in the home's log answers the question that the log had then, and that its agent was
-// shown that question.
+// decided checks that a settlement in the home's log answers the question that the log had then. Its agent has to have
+// been shown that question.
 func (b *mailboxActor) decided(form, by capabilities.ID, words string) {
 	c := b.shadow.copies[form]
 	if c.from != b || strings.HasPrefix(words, "not accepted: ") { // the copy was refused
@@ -213,7 +213,8 @@ func (b *mailboxActor) expires(e *events.FormCancelled) {
 	}
 }
 
-// checkCopy checks that a copy of a form has the amendments and reminders of its home, when the world is at rest.
+// checkCopy checks that a copy of a form has the amendments and reminders of its home. It does so when the world is at
+// rest.
 func (w *world) checkCopy(b *mailboxActor, copied, home *mailbox.Form) {
 	if copied.Revision() != home.Revision() && !w.facts.amendmentRefused[home.ID] {
 		w.failf("%s has revision %d of form %s, and its home %d", b.name, copied.Revision(), home.ID.ULID, home.Revision())

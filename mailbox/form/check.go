@@ -39,9 +39,9 @@ func (b *checkBudget) spend(e capabilities.Extent, l schemaCost) bool {
 	return true
 }
 
-// Check returns the values of an answer as they are stored. Defaults replace missing values, and empty optional values
-// ("", null, []) are left out, except for a capability field that takes every value. It refuses with INVALID_ANSWER, naming every wrong field, and with TOO_LARGE more than
-// 256 KiB. It does not change the given map.
+// Check returns the values of an answer as they are stored. Defaults replace missing values. Empty optional values ("",
+// null, []) are left out, except for a capability field that takes every value. It refuses with INVALID_ANSWER, naming
+// every wrong field, and with TOO_LARGE more than 256 KiB. It does not change the given map.
 func (c *Schema) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	return c.check(values, &w)

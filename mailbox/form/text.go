@@ -131,8 +131,8 @@ func takesSeveral(f events.Field) bool {
 	return f.Type == events.Multiselect || f.Type == events.Checkbox && len(f.Options) > 0
 }
 
-// readOption returns the value of the option that a text names: by its value, or else by its value or label in any case,
-// or as y or n for yes or no. A text that names none, or several, is returned as it is.
+// readOption returns the value of the option that a text names: by its value, or else by its value or label in any
+// case. Yes and no may be given as y or n. A text that names none, or several, is returned as it is.
 func readOption(options []events.Option, text string) string {
 	if slices.ContainsFunc(options, func(o events.Option) bool { return o.Value == text }) {
 		return text

@@ -181,7 +181,7 @@ func (x *Index) FindOpen(id capabilities.ID) (uint64, bool) {
 }
 
 // Find returns the number of the message with an ID. If that may be in pages that are not in memory, it returns those
-// pages, and the caller restocks them and tries again.
+// pages. The caller restocks them and tries again.
 func (x *Index) Find(id capabilities.ID) (n uint64, ok bool, absent []int) {
 	if n, ok := x.FindOpen(id); ok {
 		return n, true, nil
@@ -202,7 +202,8 @@ func (x *Index) Find(id capabilities.ID) (n uint64, ok bool, absent []int) {
 	return 0, false, absent
 }
 
-// FindOther returns the numbers of the forms that may have an ID as their promise or resolver, and pages as Find does.
+// FindOther returns the numbers of the forms that may have an ID as their promise or resolver. It returns pages as Find
+// does.
 func (x *Index) FindOther(id capabilities.ID) (numbers []uint64, absent []int) {
 	digest := uint32(x.Digest(id))
 	fits := func(e *Entry) bool { return e.Is(Form) && (e.Promise == digest || e.Resolver == digest) }

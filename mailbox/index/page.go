@@ -425,8 +425,8 @@ func (x *Index) Noted(open bool) iter.Seq2[uint64, []uint32] {
 	}
 }
 
-// ChangedAfter yields the pages with messages that may have changed after a version, and the least version after which
-// they changed.
+// ChangedAfter yields the pages with messages that may have changed after a version. It also yields the least version
+// after which they changed.
 func (x *Index) ChangedAfter(version uint64) iter.Seq2[int, uint32] {
 	return func(yield func(int, uint32) bool) {
 		for i := range x.pages {

@@ -463,7 +463,8 @@ func (v *Harness) Replay(name string) *mailbox.State {
 	return s
 }
 
-// checkOld fails the test if a message that is made from the log differs from the one that the events made.
+// checkOld fails the test if a message that is made from the log differs. It compares with the one that the events
+// made.
 func (v *Harness) checkOld(name string, s *mailbox.State) {
 	v.TB.Helper()
 	live := v.Messages(name)

@@ -1,5 +1,5 @@
 // Package right keeps the rights to answer single forms that an agent gave away. Whoever shows the secret of a right
-// answers the form in the agent's place, with one of the outcomes that the right names.
+// answers the form in the agent's place. The answer is one of the outcomes that the right names.
 //
 // A ledger promises that a derived right has no outcome, time or use that its parent lacks; that a use counts for all
 // rights it derives from; that repeating the last use counts once; and that revoking a right ends all derived from it. The rights that derive

@@ -117,7 +117,8 @@ func (l *Ledger) Room(form capabilities.ID) error {
 }
 
 // Narrow limits a new right to what its parent permits. It refuses with NOT_PERMITTED an outcome that the parent does
-// not name, and a parent of another form or without a use left; with QUOTA_EXCEEDED one whose share is used up.
+// not name. So it does for a parent of another form or without a use left; with QUOTA_EXCEEDED one whose share is used
+// up.
 func (l *Ledger) Narrow(e *events.AnswerGranted, now capabilities.Time) error {
 	if e.Grant.Parent.IsZero() {
 		return nil

@@ -15,7 +15,7 @@
 //
 // Wider rules are offered from a table of commands that read and display, and of git push and git fetch. The table
 // lists allowed options. It has no programs that run other programs. Programs in it follow the settings of the
-// repository and the user, so an agent that can write to .git/config can make git run a program.
+// repository and the user. So an agent that can write to .git/config can make git run a program.
 //
 // The log holds each pattern in full, so a later table changes no rule. Matching compares text alone: it does not
 // resolve symbolic links, which may lead out of the folder.

@@ -18,8 +18,8 @@ import (
 // maxNesting bounds the depth of the input of a call.
 const maxNesting = 64
 
-// CheckInput refuses with INVALID_FORM an input that is not a JSON document, is too deep, or has a key twice in one
-// object. With a key twice, the call that is run could differ from the one that is shown.
+// CheckInput refuses an input with INVALID_FORM: one that is not a JSON document, is too deep, or has a key twice in
+// one object. With a key twice, the call that is run could differ from the one that is shown.
 func CheckInput(input string) error {
 	if !json.Valid([]byte(input)) {
 		return parley.Refuse(parley.InvalidForm, "the input of a call is a JSON document")

@@ -7,7 +7,7 @@ import (
 )
 
 // command is a command for which a wider rule may be offered: it reads and displays, or is a git push or fetch. Options
-// lists options that affect only the display. The table has no command that runs other programs, and no option that
+// lists options that affect only the display. The table has no command that runs other programs. It has no option that
 // runs a program, writes a file, reads a list of files or forces anything.
 type command struct {
 	words    []string

@@ -128,8 +128,8 @@ func probes(digest uint64, size int) iter.Seq[uint64] {
 // numbered is an entry.
 type numbered struct{ digest, number uint64 }
 
-// Seal makes runs of the entries with the least numbers, while there are enough for one, but no more than a few. It
-// returns all pages that are sealed and not stored. It makes none while the page of the newest filter is absent.
+// Seal makes runs of the entries with the least numbers, while there are enough for one. It makes no more than a few.
+// It returns all pages that are sealed and not stored. It makes none while the page of the newest filter is absent.
 func (d *Digests) Seal() []Part {
 	if n := d.lengthOfRun(); d.Behind() {
 		all := make([]numbered, 0, len(d.fresh))

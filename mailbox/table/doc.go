@@ -5,7 +5,7 @@
 // reads the page, brings it back with Restock, and calls again. Head is the table without its stored pages.
 //
 // A Table keeps keys in order. With random keys, each new one would open another page. So Digests keep new entries in
-// memory until there are 8,192, and make a Table of them that never changes again.
+// memory until there are 8,192. They then make a Table of them, which never changes again.
 //
 // Promised: a table with absent pages has the same entries as the whole one. Lookups change nothing.
 //

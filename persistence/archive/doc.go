@@ -4,9 +4,9 @@
 // without the hash of the frame before: reading puts both back. Its footer lists the blocks with the hash of the last
 // commit and the digest of each. The digest of the footer names the segment in the record that the journal keeps.
 //
-// A checkpoint holds the states of all mailboxes after the last archived commit, in blocks as segments do, with the
-// commits of each mailbox. A manifest lists the segments and the checkpoint. It is kept twice, and each file is repaired
-// from the other.
+// A checkpoint holds the states of all mailboxes after the last archived commit, with the commits of each mailbox. It
+// is in blocks as segments are. A manifest lists the segments and the checkpoint. It is kept twice, and each file is
+// repaired from the other.
 //
 // The package promises:
 //   - A segment has its name only when it is whole and on disk. It never changes afterwards.

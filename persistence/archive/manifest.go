@@ -28,8 +28,8 @@ type Manifest struct {
 }
 
 // The manifest is kept twice, so that the damage of one file is repaired from the other. It is a magic, the node's key,
-// the marks, a byte, the checkpoint, the number of segments, the segments, and a checksum. Numbers are big-endian. One
-// with places has the second magic, and behind the segments the place of each after its length.
+// the marks, a byte and the checkpoint. The number of segments, the segments and a checksum follow. Numbers are
+// big-endian. One with places has the second magic, and behind the segments the place of each after its length.
 const (
 	manifestMagic   = "PLYARCH\x01"
 	placesMagic     = "PLYARCH\x02"

@@ -64,8 +64,8 @@ func ParseName(name string) (first, last uint64, ok bool) {
 }
 
 // A segment is a magic, the blocks, the footer, and a tail: the digest of the footer, its length, and the magic again.
-// The footer is the node's key, the mark and time before the blocks, and the numbers, sizes, last hash and digest of
-// each block. All numbers are big-endian.
+// The footer is the node's key, and the mark and time before the blocks. The numbers, sizes, last hash and digest of
+// each block follow. All numbers are big-endian.
 const (
 	magic      = "PLYSEG\x01\n"
 	headerSize = 32 + 8 + 32 + 8 + 8

@@ -23,8 +23,8 @@ type Spill struct {
 	last map[ulid.ULID]int64 // the offset of the last record of each mailbox
 }
 
-// A record of a spill has the offset of the mailbox's previous record, or -1, and the number of its commit. The first
-// version and the count of its events follow, then the length of its body, and the body.
+// A record of a spill has the offset of the mailbox's previous record, or -1. It also has the number of its commit. The
+// first version and the count of its events follow, then the length of its body, and the body.
 const spillHead = 8 + 8 + 8 + 4 + 4
 
 // CreateSpill creates the file of a spill. The file never has to be on disk.
@@ -67,8 +67,8 @@ func (s *Spill) Add(c *events.Commit) error {
 	return nil
 }
 
-// Each calls fn with the sections of a mailbox and the numbers of their commits, in the order in which they were added.
-// It stops at an error and returns it. No section may be added afterwards.
+// Each calls fn with the sections of a mailbox and the numbers of their commits. They are in the order in which they
+// were added. It stops at an error and returns it. No section may be added afterwards.
 func (s *Spill) Each(mailbox capabilities.ID, fn func(commit uint64, section events.Section) error) error {
 	if err := s.out.Flush(); err != nil {
 		return fmt.Errorf("write a spill: %w", err)

@@ -85,8 +85,9 @@ func (d *Disk) SetRoom(bytes int64) {
 	d.room = bytes
 }
 
-// OnFlush sets the function that is called before each flush of a file or folder, with its path on the disk. An error
-// makes the flush fail with EIO: data since the last flush is readable, and will never be on the disk. fn may block.
+// OnFlush sets the function that is called before each flush of a file or folder. It is given the path on the disk. An
+// error makes the flush fail with EIO: data since the last flush is readable, and will never be on the disk. fn may
+// block.
 func (d *Disk) OnFlush(fn func(name string) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -105,7 +105,8 @@ func (r *Record) Cut(n int, random *rand.Rand, into string) (string, error) {
 	return fmt.Sprintf("%s of what was not flushed, behind operation %d of %d", how, n, len(r.ops)), at.write(r.root, into)
 }
 
-// Kill writes to a folder what is on the disk after the first n operations, as a process finds it that follows a killed one.
+// Kill writes to a folder what is on the disk after the first n operations. A process that follows a killed one finds
+// it so.
 func (r *Record) Kill(n int, into string) error {
 	at := image{files: map[*fs.Inode][]byte{}, folders: map[*fs.Inode]map[string]*fs.Inode{}}
 	for _, o := range r.ops[:n] {

@@ -77,8 +77,8 @@ func partOf(data []byte) persistence.SnapshotPart {
 	return persistence.SnapshotPart{Sum: sha256.Sum256(data), Data: data}
 }
 
-// testParts stores parts of a snapshot. Each is read as it was written, also by the journal that is opened next, which
-// finds those that were not removed. A part of another mailbox, or under another digest, is not read.
+// testParts stores parts of a snapshot. Each is read as it was written. So it is by the journal that is opened next,
+// which finds those that were not removed. A part of another mailbox, or under another digest, is not read.
 func (f *fixture) testParts() {
 	ctx := f.t.Context()
 	f.write(1, 1, 1)

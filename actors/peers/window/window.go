@@ -70,8 +70,9 @@ func (r *Receive) Fail(epoch uint64) bool {
 	return true
 }
 
-// HasFailed reports whether part of the window was not stored, or may be lost because the journal has failed since the
-// epoch began. The window of an earlier epoch has failed too: its refusals are forgotten, and its items come again.
+// HasFailed reports whether part of the window was not stored. It also reports true if part may be lost because the
+// journal has failed since the epoch began. The window of an earlier epoch has failed too: its refusals are forgotten,
+// and its items come again.
 func (r *Receive) HasFailed(epoch, failures uint64) bool {
 	return epoch != 0 && (epoch < r.epoch || r.failed || r.failures != failures)
 }
@@ -114,6 +115,6 @@ func NextEpoch(last uint64, now capabilities.Time, drawn uint64) uint64 {
 	return max(last+1, uint64(now)<<DrawnBits|drawn)
 }
 
-// Raise returns the last epoch of a node's windows, so that the next begins after one that the receiver has seen. The
-// node's clock may have been set back since.
+// Raise returns the last epoch of a node's windows. The next one has to begin after an epoch that the receiver has
+// seen. The node's clock may have been set back since.
 func Raise(last, seen uint64) uint64 { return max(last, min(seen, MostEpoch)) }

@@ -159,8 +159,8 @@ func codexCommand(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
 	return input, true
 }
 
-// geminiCommand returns the input of a command that Gemini wants to run. It sends no input: the title is the command, and
-// the content is the folder, a description in brackets, and a mark if it runs in the background.
+// geminiCommand returns the input of a command that Gemini wants to run. It sends no input: the title is the command.
+// The content is the folder, a description in brackets, and a mark if it runs in the background.
 func geminiCommand(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
 	said, only := onlyText(c.Content)
 	if c.Kind != executeTool || isGiven(c.RawInput) || c.Title == "" || !only {

@@ -15,7 +15,7 @@ import (
 )
 
 // Bounds of what an agent may have under way. The library queues 1,024 notifications and then gives up, and has no
-// bound on requests, so it is given no more than this.
+// bound on requests. So it is given no more than this.
 const (
 	maxNotified  = 512
 	maxRequested = 256

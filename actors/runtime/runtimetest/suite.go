@@ -25,8 +25,8 @@ type Kind struct {
 	Die  runtime.Prompt                   // exits with an error
 }
 
-// Conforms tests what all kinds of programs have to do: one process for all prompts, each prompt taken once, another process
-// after an end, and nothing left of one that was ended.
+// Conforms tests what all kinds of programs have to do: one process for all prompts, and each prompt taken once. After
+// an end there is another process, and nothing is left of one that was ended.
 func Conforms(t *testing.T, k Kind) {
 	for name, test := range map[string]func(*testing.T, Kind){
 		"prompts in turn": testInTurn, "an exit": testExit, "kills": testKills, "a run that is stopped": testStopped,

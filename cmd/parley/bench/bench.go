@@ -29,7 +29,7 @@ type Options struct {
 	Socket   string         // path of that node's socket, for Compare
 }
 
-// Figures are the results of a measurement. A cycle is an ask, its answer, and the wait that gets the values, each
+// Figures are the results of a measurement. A cycle is an ask, its answer, and the wait that gets the values. Each is
 // acknowledged only once it is on disk.
 type Figures struct {
 	Callers          int     `json:"callers"`

@@ -177,8 +177,8 @@ func (s *server) askAgain(session acp.SessionId) {
 	}
 }
 
-// send sends a message to an agent, and shows the output of its program until that has nothing more to do. If the turn is
-// cancelled it ends the run.
+// send sends a message to an agent. It shows the output of its program until that has nothing more to do. If the turn
+// is cancelled it ends the run.
 func (s *server) send(ctx context.Context, session acp.SessionId, agent, text string) error {
 	switch {
 	case agent == "":

@@ -12,8 +12,8 @@ import (
 // Claude Code calls PermissionRequest only where it would show a prompt of its own: in a terminal, in the modes default
 // and plan. PreToolUse is called in every mode, in a terminal or not, for the calls of subagents too.
 
-// withoutEffect lists the tools of Claude Code that change nothing outside of its session, or begin a subagent, whose
-// calls are asked about one by one.
+// withoutEffect lists the tools of Claude Code that change nothing outside of its session. A subagent is among them,
+// since its calls are asked about one by one.
 var withoutEffect = []string{
 	"Agent", "BashOutput", "CronList", "EnterPlanMode", "Glob", "Grep", "LS", "ListMcpResourcesTool", "NotebookRead", "Read",
 	"ReadMcpResourceTool", "ReportFindings", "SendMessage", "Skill", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
@@ -73,8 +73,9 @@ func allowedBySettings(folder string, env func(string) (string, bool)) (rules []
 	return rules
 }
 
-// allowsCall reports whether a permission rule of Claude Code allows a call. It understands a tool by its name, all tools
-// of an MCP server, a command line, the beginning of a simple one, and a domain. Any other rule allows nothing here.
+// allowsCall reports whether a permission rule of Claude Code allows a call. It understands a tool by its name, all
+// tools of an MCP server, and a domain. It also understands a command line, and the beginning of a simple one. Any
+// other rule allows nothing here.
 func allowsCall(entry string, call toolCall) bool {
 	tool, rest, limited := strings.Cut(entry, "(")
 	if !limited {

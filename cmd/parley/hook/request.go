@@ -21,7 +21,7 @@ import (
 	"parley/mailbox"
 )
 
-// Both agents run a command hook for ten minutes unless its settings say otherwise, and drop the answer of a hook that
+// Both agents run a command hook for ten minutes unless its settings say otherwise. They drop the answer of a hook that
 // took longer. A hook has to end before that.
 const (
 	Timeout = 10 * time.Minute         // that setup gives a hook

@@ -6,8 +6,8 @@ import (
 	"runtime/metrics"
 )
 
-// TuneCollector has the garbage collector begin when as much has become garbage as a percentage of what lives, but at
-// least floor bytes. So a small heap is collected seldom, and a large one takes no more than its share.
+// TuneCollector sets when the garbage collector begins: when as much has become garbage as a percentage of what lives,
+// but at least floor bytes. So a small heap is collected seldom, and a large one takes no more than its share.
 func TuneCollector(percent int, floor uint64) {
 	c := &collector{percent: percent, floor: floor}
 	c.set()

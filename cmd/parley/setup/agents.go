@@ -45,8 +45,8 @@ func (s settings) claudeCode() ([]File, error) {
 	return []File{file, mcp}, err
 }
 
-// codex enters the hooks in hooks.json, the MCP server in config.toml, and in AGENTS.md that its ask_user asks a person,
-// since no hook answers the questions of Codex. The first two are below the home folder (or CODEX_HOME) or in a
+// codex enters the hooks in hooks.json and the MCP server in config.toml. No hook answers the questions of Codex, so it
+// notes in AGENTS.md that ask_user asks a person. The first two are below the home folder (or CODEX_HOME) or in a
 // project's .codex. Codex takes hooks in either file. The one in JSON can be changed without touching the person's
 // comments.
 func (s settings) codex() ([]File, error) {

@@ -53,8 +53,8 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	return "asks in every mode, version " + version, true
 }
 
-// checkCodex reports whether Codex asks about calls that leave its sandbox, and has the MCP server, whose ask_user asks
-// its questions. Codex alone knows whether a person trusts the hooks.
+// checkCodex reports whether Codex asks about calls that leave its sandbox. It also reports whether it has the MCP
+// server, whose ask_user asks its questions. Codex alone knows whether a person trusts the hooks.
 func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	var paths, servers []string
 	for _, project := range []bool{false, true} {

@@ -126,8 +126,8 @@ func spread(line string) string {
 	return terminal.Visible(strings.ReplaceAll(line, "\t", "    "))
 }
 
-// Preview returns lines for a screen, below a message and indented. With most greater than 0 it returns so many at most,
-// and a line that says how many more a command shows.
+// Preview returns lines for a screen, below a message and indented. With most greater than 0 it returns so many at
+// most. A line then says how many more a command shows.
 func Preview(lines []Line, s terminal.Screen, most int, command string) string {
 	rest := 0
 	if most > 0 && len(lines) > most+1 {

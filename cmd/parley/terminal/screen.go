@@ -207,8 +207,8 @@ func (s Screen) shrink(columns []Column, widths []int) {
 	}
 }
 
-// Later returns the moment that a person means with some words at a time: a duration from then, as 2h or 3d, the next time
-// of day, as 14:00, tomorrow at nine, a date at nine, or a moment. It is the zero time for off.
+// Later returns the moment that a person means with some words at a time: a duration from then, as 2h or 3d, the next
+// time of day, as 14:00, or tomorrow at nine. A date at nine and a moment are offered too. It is the zero time for off.
 func Later(words string, now time.Time) (time.Time, error) {
 	on := func(day time.Time, hour, minute int) time.Time {
 		return time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, now.Location())

@@ -156,8 +156,8 @@ type drawnCall struct {
 	lines []string
 }
 
-// callLines returns all lines of an approval's call. It keeps those of the last one, since a long call takes a tenth of
-// a second and is drawn again on each key.
+// callLines returns all lines of an approval's call. It keeps those of the last one. A long call takes a tenth of a
+// second, and is drawn again on each key.
 func (m *model) callLines(e view.Message) []string {
 	if m.drawn.form != e.MessageID || m.drawn.width != m.screen.Width {
 		m.drawn = drawnCall{form: e.MessageID, width: m.screen.Width}

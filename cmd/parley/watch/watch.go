@@ -142,7 +142,8 @@ func (m *model) add(messages []view.Message) {
 	}
 }
 
-// group makes one row of the calls that are identical, at the place and with the number of the first that was asked.
+// group makes one row of the calls that are identical. It is at the place and with the number of the first that was
+// asked.
 func (m *model) group() {
 	all := make([]view.Message, len(m.order))
 	for i, n := range m.order {

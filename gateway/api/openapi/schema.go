@@ -124,8 +124,8 @@ func publishedName(t reflect.Type) string {
 	return name
 }
 
-// goName returns the name that a generator of Go, oapi-codegen, is to give a schema, or "" for the one that it would.
-// It calls the whole response of an operation, with its status, NAMEResponse.
+// goName returns the name that oapi-codegen, a generator of Go, is to give a schema. It is "" for the one that it would
+// give. It calls the whole response of an operation, with its status, NAMEResponse.
 func goName(schema string) string {
 	if name, ok := strings.CutSuffix(schema, "Response"); ok {
 		return name + "Result"

@@ -9,7 +9,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// Node is a node with a bridge to a Place, and with another bridge of the same kind whose receiver never answers.
+// Node is a node with a bridge to a Place. It has another bridge of the same kind whose receiver never answers.
 type Node interface {
 	// Approve asks the host to approve a call with an input, and returns the form.
 	Approve(input string) (form string)

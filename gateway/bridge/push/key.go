@@ -22,7 +22,7 @@ type Key struct{ private *ecdh.PrivateKey }
 
 var encoding = base64.RawURLEncoding
 
-// ReadKey reads the key of a file. It returns an error that is os.ErrNotExist if there is none, and refuses with
+// ReadKey reads the key of a file. It returns an error that is os.ErrNotExist if there is none. It refuses with
 // NOT_PERMITTED a file that others can read.
 func ReadKey(path string) (Key, error) {
 	info, err := os.Stat(path)

@@ -72,9 +72,9 @@ func (p *boundedPage) Read(b []byte) (int, error) {
 const attempts = 3
 
 // openS3 returns the store of BUCKET/PREFIX. It reads the environment as other S3 clients do: AWS_ENDPOINT_URL_S3 or
-// AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, and the credentials in AWS_ACCESS_KEY_ID and
-// AWS_SECRET_ACCESS_KEY, in MINIO_ROOT_USER and MINIO_ROOT_PASSWORD, in the file ~/.aws/credentials, or of the machine
-// that it runs on.
+// AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, and the credentials. Those are in AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY, or in MINIO_ROOT_USER and MINIO_ROOT_PASSWORD. They may also be in the file
+// ~/.aws/credentials, or those of the machine that it runs on.
 func openS3(place string) (Store, error) {
 	bucket, prefix, _ := strings.Cut(place, "/")
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
@@ -123,7 +123,7 @@ func (s *s3) Put(ctx context.Context, name string, content io.ReaderAt, size int
 	return absent(err)
 }
 
-// maxPut is the size up to which a file is sent in one request, so that an upload that ends early leaves nothing.
+// maxPut is the size up to which a file is sent in one request. So an upload that ends early leaves nothing.
 const maxPut = 1 << 30
 
 // Get implements Store.
