@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
@@ -114,6 +115,13 @@ func (s *screen) shows(texts ...string) {
 	})
 }
 
+// decides waits until keys decide on the message that is shown.
+func (s *screen) decides(keys string) {
+	s.t.Helper()
+	s.resize()
+	s.shows(keys)
+}
+
 // types presses keys.
 func (s *screen) types(keys string) {
 	s.t.Helper()
@@ -167,6 +175,7 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	s.shows("2 waiting for you", `2. "fae" sent form "Deploy?"`)
 
 	// always, by a rule that is shown in words and chosen
+	s.decides("A always")
 	s.types("A")
 	s.shows("1. exactly this call, in /srv/shop", "2. git push to origin")
 	s.types("2\r")
@@ -176,10 +185,9 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	}
 
 	// snoozed, and back
-	eventually.Holds(t, "the prompt opens", func() bool {
-		s.types("s")
-		return strings.Contains(s.drawn(), "Snooze until")
-	})
+	s.decides("s snooze")
+	s.types("s")
+	s.shows("Snooze until")
 	s.types("\x152h\r")
 	s.shows("2: snoozed until ", "nothing waits for you")
 	if got := run("inbox", "--snoozed"); !strings.Contains(got, `2. "fae" sent form "Deploy?"`) {
@@ -189,10 +197,9 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	s.shows("1 waiting for you", "where: Where (text")
 
 	// an answer
-	eventually.Holds(t, "the prompt opens", func() bool { // a key right after a decision is no decision on the next message
-		s.types("r")
-		return strings.Contains(s.drawn(), "Where *:")
-	})
+	s.decides("r answer")
+	s.types("r")
+	s.shows("Where *:")
 	s.types("\x15eu\r")
 	s.shows("2: answered", "nothing waits for you")
 	if got := run("await", "2", "--as", "fae"); got != "where: eu\n" {
@@ -202,6 +209,51 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	if err := watch.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestHeldKeyDecidesOnce holds A down, as a keyboard does that repeats it, while two calls wait and a third comes.
+func TestHeldKeyDecidesOnce(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	t.Cleanup(func() { killNodes(t, state) })
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "parley", append(args, "--state", state)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+		return string(out)
+	}
+	run("start", "--listen", "off")
+	run("mkguest", "fae")
+	approve := func(command string) {
+		t.Helper()
+		run("approve", "Bash", fmt.Sprintf(`{"command":%q}`, command), "--as", "fae", "--folder", "/srv", "--no-wait")
+	}
+	watch := exec.CommandContext(t.Context(), "parley", "watch", "--state", state)
+	watch.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
+	s := openScreen(t, watch)
+	s.shows("no messages")
+	approve("one")
+	approve("two")
+	s.decides("a allow")
+	var held sync.WaitGroup
+	held.Go(func() {
+		for range 80 {
+			s.types("a")
+			time.Sleep(30 * time.Millisecond) // as a keyboard repeats
+		}
+	})
+	s.shows("✓ Allowed once", "1 waiting for you", "just shown")
+	approve("three")
+	s.shows("2 waiting for you")
+	held.Wait()
+	if got := run("inbox"); strings.Count(got, "✓ Allowed once") != 1 {
+		t.Error(got)
+	}
+	s.decides("a allow")
+	s.types("a")
+	s.shows("✓ Allowed once", "1 waiting for you")
 }
 
 // TestWatchDecidesSeveral decides on identical calls as one row, and on rows that are marked.
@@ -230,6 +282,7 @@ func TestWatchDecidesSeveral(t *testing.T) {
 	s.shows("▸ 0.", "3 the same: 0 1 3")
 	s.types("a")
 	s.shows("0, 1, 3: ✓ Allowed once", "2 waiting for you", "▸ 4.")
+	s.decides("d deny")
 	s.types("  ") // marks both
 	s.shows("2 marked", "✓ 4.", "▸✓2.")
 	s.types("d")

@@ -79,8 +79,10 @@ func (m *model) act(key string) tea.Cmd {
 	case m.away != "":
 		m.state = "nothing is decided while the node is away"
 		return nil
-	case m.busy || time.Now().Before(m.settled):
+	case m.busy:
 		return nil
+	case m.held != 0:
+		return m.hold()
 	case e.Type == "message" && key == "r":
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
 	case key == "s":

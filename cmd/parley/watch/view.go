@@ -182,7 +182,8 @@ func (m *model) footer() []string {
 		return append(lines, m.screen.Fit(fmt.Sprintf("%d. %s:", p.about.Number, p.label)), m.screen.Fit("> "+text+"▏"), m.screen.Fit(m.screen.Paint(terminal.Faint, "enter sends, esc goes back")))
 	}
 	keys := "↑↓ move · enter whole · q quit"
-	if e := m.selected(); e != nil {
+	e := m.selected()
+	if e != nil && m.held == 0 {
 		switch {
 		case e.AnswerNeeded && e.Type == string(events.Approval):
 			keys = "a allow · A always … · d deny · space mark · " + keys
@@ -195,7 +196,10 @@ func (m *model) footer() []string {
 			keys = "r reply · " + keys
 		}
 	}
-	if e := m.selected(); e != nil && (e.AnswerNeeded || e.Type == "message") {
+	switch {
+	case m.held != 0:
+		keys = "just shown, keys decide in a moment · " + keys
+	case e != nil && (e.AnswerNeeded || e.Type == "message"):
 		keys = "s snooze · " + keys
 	}
 	return []string{m.screen.Fit(m.state), m.screen.Fit(m.screen.Paint(terminal.Faint, keys))}

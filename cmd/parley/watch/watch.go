@@ -67,12 +67,26 @@ type model struct {
 	prompt *prompt
 	busy   bool // a call is under way
 
-	settled time.Time // until then a key decides nothing, because the next message has only just been shown
-	err     error
+	filled bool // the first messages have come
+	held   int  // the hold that is under way; 0 if keys decide
+	holds  int  // so far
+	err    error
 }
 
-// doublePress is the time within which a key that is pressed twice does not decide on the next message too.
-const doublePress = 400 * time.Millisecond
+// justShown is the time for which a message that came into view by itself is not decided on. A key that is held repeats
+// sooner, and prolongs it.
+const justShown = 700 * time.Millisecond
+
+// released ends a hold.
+type released int
+
+// hold keeps keys from deciding on a message that the person may not have seen yet.
+func (m *model) hold() tea.Cmd {
+	m.holds++
+	m.held = m.holds
+	ends := released(m.held)
+	return tea.Tick(justShown, func(time.Time) tea.Msg { return ends })
+}
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return tick() }
@@ -93,7 +107,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.screen.Now = time.Time(msg)
 		return m, tick()
 	case arrived:
-		m.add(msg)
+		return m, m.add(msg)
+	case released:
+		if m.held == int(msg) {
+			m.held = 0
+		}
 	case connected:
 		m.away, m.state = "", ""
 	case cutOff:
@@ -102,7 +120,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.err = msg.err
 		return m, tea.Quit
 	case done:
-		m.finish(msg)
+		return m, m.finish(msg)
 	case tea.PasteMsg:
 		if m.prompt != nil {
 			m.prompt.text += msg.Content
@@ -114,8 +132,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // add takes messages that are new or have changed. The selection stays on its message.
-func (m *model) add(messages []view.Message) {
+func (m *model) add(messages []view.Message) (held tea.Cmd) {
+	first := !m.filled
+	m.filled = true
 	for _, e := range messages {
+		if before := m.items[e.Number]; e.Number == m.chosen && before != nil && before.AnswerRevision() != e.AnswerRevision() {
+			held = m.hold()
+		}
 		if e.Dismissed {
 			delete(m.items, e.Number)
 			continue
@@ -139,7 +162,11 @@ func (m *model) add(messages []view.Message) {
 	if _, there := m.items[m.chosen]; (!there || !m.begun) && len(m.order) > 0 {
 		m.begun = true
 		m.choose(m.order[0])
+		if !first {
+			held = m.hold()
+		}
 	}
+	return held
 }
 
 // group makes one row of the calls that are identical. It is at the place and with the number of the first that was
@@ -178,6 +205,7 @@ func (m *model) move(by int) {
 	}
 	at := slices.Index(m.order, m.chosen) + by
 	m.choose(m.order[min(max(at, 0), len(m.order)-1)])
+	m.held = 0
 }
 
 // done is the result of a call for messages.
@@ -189,7 +217,7 @@ type done struct {
 }
 
 // finish shows the result of a call, and selects the next message that waits.
-func (m *model) finish(d done) {
+func (m *model) finish(d done) tea.Cmd {
 	m.busy = false
 	for _, n := range d.settled {
 		if e := m.items[n]; e != nil {
@@ -199,14 +227,14 @@ func (m *model) finish(d done) {
 	}
 	if d.err != nil {
 		m.state = m.screen.Paint(terminal.Wrong, terminal.Visible(terminal.Message(d.err)))
-		return
+		return nil
 	}
 	m.state = d.said
 	for _, n := range m.order {
 		if waits(m.items[n]) && slices.Contains(d.settled, m.chosen) && n != m.chosen {
 			m.choose(n)
-			m.settled = time.Now().Add(doublePress)
-			break
+			return m.hold()
 		}
 	}
+	return nil
 }
