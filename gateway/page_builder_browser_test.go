@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -313,6 +314,28 @@ func TestBuilderShowsHostileTextAsText(t *testing.T) {
 	}
 }
 
+// TestPressedPreviewStaysUntilReleased has the form change between the press and the release of the preview's button.
+func TestPressedPreviewStaysUntilReleased(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	b.open("/?as=fae")
+	b.openBuilder("/form HOST What?")
+	b.build(1, events.Field{Name: "port", Type: events.Number, Required: true})
+	b.reads(".preview .field", "required")
+	b.run(`const ask = fetch;
+		window.fetch = async (to, ...more) => { const got = await ask(to, ...more); if (String(to).includes('/preview')) window.drawn = true; return got; };`)
+	at := b.place(".preview button.primary")
+	b.mouse(input.DispatchMouseEventTypeMousePressed, at)
+	b.run(`const title = document.querySelector('[name=title]'); title.value = 'Which one'; title.dispatchEvent(new Event('input', { bubbles: true }))`)
+	b.until(`window.drawn`)
+	b.run(`document.querySelector('.preview form').addEventListener('submit', () => { window.answered = true })`)
+	b.mouse(input.DispatchMouseEventTypeMouseReleased, at)
+	b.until(`window.answered`)
+	b.reads(".preview .heading", "Which one")
+	b.checkNoFaults()
+}
+
 func TestPreviewSendsNothing(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
@@ -320,7 +343,7 @@ func TestPreviewSendsNothing(t *testing.T) {
 	b.open("/?as=fae") // the host acts as the guest
 	b.openBuilder("/form HOST What?")
 	b.build(1, events.Field{Name: "port", Type: events.Number, Required: true})
-	b.reads(".preview .heading", "What?")
+	b.reads(".preview .field", "required") // the last drawing, which would take the refusal away
 	b.click(".preview button.primary")
 	b.reads(".preview .wrong", "Required")
 	b.fill(".preview .field input", "80")

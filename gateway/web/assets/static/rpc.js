@@ -69,9 +69,10 @@ export async function page(address, endpoint = {}) {
   return new DOMParser().parseFromString(answer.text, 'text/html');
 }
 
-/** Fetches the HTML of a form that is not sent yet. It throws Refused. */
+/** Fetches the HTML of a form that is not sent yet, to be drawn at once, as in page. It throws Refused. */
 export async function preview(as, body) {
   const answer = await ask('/preview' + (as ? `?as=${encodeURIComponent(as)}` : ''), post(body), {});
   if (!answer.response.ok) throw refusal(answer);
+  await released();
   return answer.text;
 }
