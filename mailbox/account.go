@@ -7,6 +7,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
+	"parley/mailbox/origin"
 )
 
 // Usage is an amount in use of each quota. The daily amount is of one day.
@@ -347,7 +348,7 @@ func (m *Message) Size() int64 {
 }
 
 func sizeOfForm(e *events.FormRequested) int64 {
-	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + sizeOfOrigin(e.Origin)
+	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + origin.Size(e.Origin)
 	for i := range e.Fields {
 		n += form.FieldSize(&e.Fields[i])
 	}

@@ -41,7 +41,7 @@ func (l *Names) Values() map[string]capabilities.Value {
 }
 
 // OriginKeys returns the number of keys in the index of origins.
-func (l *Mail) OriginKeys() int { return len(l.origins) }
+func (l *Mail) OriginKeys() int { return len(l.origins.Entries()) }
 
 // IntroducedBy is introducedBy.
 func (r *PeerDirectory) IntroducedBy(node capabilities.NodeID) int { return r.introducedBy(node) }

@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
+	"parley/mailbox/origin"
 	"parley/mailbox/vote"
 )
 
@@ -250,6 +251,45 @@ func keyConflict(m *Message, what, name string, differs []string) error {
 	}
 	return parley.Refuse(parley.InvalidArgument, "the %s %s stands for message %d, which differs in: %s", what, parley.Quoted(name, 80), m.Number, strings.Join(differs, ", ")).
 		WithHint("give what is new a %s of its own", what)
+}
+
+// AskedIn returns the origin of a form; nil if it has none: see origin.Of.
+func (f *Form) AskedIn() *events.Origin { return origin.Of(f.FormRequested, f.comment) }
+
+// originInComment returns the origin in the comment of a form of earlier versions; nil if there is none that is valid.
+func originInComment(e *events.FormRequested) *events.Origin {
+	o := origin.InComment(e)
+	if o == nil || checkOrigin(o) != nil {
+		return nil
+	}
+	return o
+}
+
+// maxOrigin bounds the texts of an origin together, in bytes.
+const maxOrigin = 16 << 10
+
+// checkOrigin refuses an origin without a dialect, and with TOO_LARGE one with too much text.
+func checkOrigin(o *events.Origin) error {
+	if o == nil {
+		return nil
+	}
+	if o.Dialect == "" {
+		return parley.Refuse(parley.InvalidForm, "the form's origin has no dialect")
+	}
+	return checkText("what is asked", origin.Text(o), maxOrigin)
+}
+
+// isAskedBy reports whether a request has the fields and the origin of the form. The origin may be in a comment.
+func (f *Form) isAskedBy(a RequestForm) bool {
+	if form.SameFields(a.fields(), f.Fields) && origin.Same(a.Origin, f.Origin) {
+		return true
+	}
+	if f.comment == nil || !origin.Same(a.Origin, f.comment) {
+		return false
+	}
+	fields := slices.Clone(f.Fields)
+	fields[0].Pattern = nil
+	return form.SameFields(a.fields(), fields)
 }
 
 // requestField is the one field of a request.

@@ -332,8 +332,8 @@ func (f fold) messageRestored(e *events.MessageRestored) error {
 		return nil
 	}
 	m.Dismissed = false
-	if l.index.At(e.Number).Is(index.HasOrigin) {
-		l.origins.restore(m)
+	if f := m.Form; f != nil && l.index.At(e.Number).Is(index.HasOrigin) {
+		l.origins.Add(f.AskedIn(), m.Number)
 	}
 	f.retire(m)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"parley/events"
 	"parley/mailbox/due"
 	"parley/mailbox/index"
+	"parley/mailbox/origin"
 	"parley/mailbox/table"
 )
 
@@ -25,7 +26,7 @@ type Mail struct {
 	asked     table.Digests     // forms that the agent asked, by their idempotency keys
 	posted    table.Digests     // messages that the agent sent, by their idempotency keys
 	results   map[string]uint64 // by the name that awaits the answer of an open form
-	origins   originIndex
+	origins   origin.Index
 	refs      heldRefs
 	recent    index.Changes
 	waiting   index.Numbers       // forms that the agent received, until they end
@@ -149,7 +150,7 @@ func (l *Mail) postedBy(key string) (*Message, error) {
 
 // FormsOf returns the numbers of the forms of an origin, in order: those of the same session, of the same run and
 // agent, or with the same ID. Forms that are settled and dismissed are left out.
-func (l *Mail) FormsOf(o events.Origin) []uint64 { return slices.Clone(l.origins[keyOf(&o)]) }
+func (l *Mail) FormsOf(o events.Origin) []uint64 { return l.origins.Of(&o) }
 
 // Find returns a message by its number here, or by the ID of a message, form, promise or resolver. It refuses with
 // NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef. It fails with Absent, as all that return messages.
@@ -345,7 +346,7 @@ func (l *Mail) dismiss(n, version uint64) {
 	l.recent.Add(version, n)
 	if m, err := l.at(n); err == nil {
 		m.Dismissed, m.Changed = true, version
-		l.origins.drop(m)
+		l.dropOrigin(m)
 	}
 }
 
@@ -365,7 +366,7 @@ func (l *Mail) settle(m *Message, version uint64) {
 		l.drafts--
 	}
 	l.touch(m, version)
-	l.origins.drop(m)
+	l.dropOrigin(m)
 	if l.Received(m) {
 		l.waiting.Remove(m.Number)
 	}
@@ -380,11 +381,27 @@ func (l *Mail) indexForm(m *Message) {
 	if m.Form == nil {
 		return
 	}
-	if l.origins.add(m, l.Received(m)) {
+	o := m.Form.AskedIn()
+	isLookedUp := o != nil && (o.ID != "" || m.Form.Kind != events.Approval || l.Received(m))
+	if isLookedUp && !m.isOver() {
+		l.origins.Add(o, m.Number)
 		l.index.Change(m.Number).Flags |= index.HasOrigin
 	}
 	if l.Received(m) && m.Form.IsOpen() {
 		l.waiting.Add(m.Number)
+	}
+}
+
+// isOver reports whether a message is a form that is settled and dismissed.
+func (m *Message) isOver() bool { return m.Form != nil && m.Dismissed && !m.Form.IsOpen() }
+
+// dropOrigin removes a form that is settled and dismissed from the index of origins.
+func (l *Mail) dropOrigin(m *Message) {
+	if !m.isOver() {
+		return
+	}
+	if o := m.Form.AskedIn(); o != nil {
+		l.origins.Remove(o, m.Number)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"parley/capabilities"
 	"parley/mailbox/index"
+	"parley/mailbox/origin"
 )
 
 // Restore decodes a state from a whole snapshot or a head. It fails for another format and for malformed data. The
@@ -132,10 +133,7 @@ func (x *indexSnapshot) restore(s *State) error {
 		l.posted.Put(k.Digest, k.Number)
 	}
 	for _, o := range x.Origins {
-		if l.origins == nil {
-			l.origins = originIndex{}
-		}
-		l.origins[originKey{o.Dialect, o.Session, o.Run, o.Agent, o.ID}] = o.Numbers
+		l.origins.Restore(o)
 	}
 	for _, p := range x.Plain {
 		l.refs.plain[p.Agent] = p.Place
@@ -155,7 +153,7 @@ func (x *indexSnapshot) restore(s *State) error {
 // check refuses numbers of messages that are not there.
 func (x *indexSnapshot) check(l *Mail) error {
 	missing := func(n uint64) bool { return n >= l.Len() }
-	ofOrigin := func(o originSnapshot) bool { return slices.ContainsFunc(o.Numbers, missing) }
+	ofOrigin := func(o origin.Entry) bool { return slices.ContainsFunc(o.Numbers, missing) }
 	keyed := slices.AppendSeq(slices.Collect(l.asked.Fresh()), l.posted.Fresh())
 	if slices.ContainsFunc(keyed, missing) || slices.ContainsFunc(x.Origins, ofOrigin) {
 		return fmt.Errorf("%w: the index has messages that are not there", ErrNonsense)

@@ -11,6 +11,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/origin"
 	"parley/mailbox/table"
 	"parley/mailbox/vote"
 )
@@ -76,7 +77,7 @@ type indexSnapshot struct {
 	Reached []reachedSnapshot
 	Asked   []keySnapshot
 	Posted  []keySnapshot
-	Origins []originSnapshot
+	Origins []origin.Entry
 	Plain   []placeSnapshot
 	Given   []heldRef
 	Roots   []rootSnapshot
@@ -93,11 +94,6 @@ type reachedSnapshot struct {
 }
 
 type keySnapshot struct{ Digest, Number uint64 }
-
-type originSnapshot struct {
-	Dialect, Session, Run, Agent, ID string
-	Numbers                          []uint64
-}
 
 type placeSnapshot struct {
 	Agent capabilities.ID
@@ -234,14 +230,10 @@ func encode(v any) ([]byte, error) {
 // indexSnapshot returns what Mail knows of messages, without what is in pages of the index and of tables.
 func (s *State) indexSnapshot() indexSnapshot {
 	l := &s.Mail
-	x := indexSnapshot{Other: l.otherSnapshots(true), Asked: []keySnapshot{}, Posted: []keySnapshot{}}
+	x := indexSnapshot{Other: l.otherSnapshots(true), Origins: l.origins.Entries(), Asked: []keySnapshot{}, Posted: []keySnapshot{}}
 	for _, n := range slices.Sorted(maps.Keys(l.reached)) {
 		x.Reached = append(x.Reached, reachedSnapshot{Number: n, Ref: l.reached[n]})
 	}
-	for k, numbers := range l.origins {
-		x.Origins = append(x.Origins, originSnapshot{k.dialect, k.session, k.run, k.agent, k.id, numbers})
-	}
-	slices.SortFunc(x.Origins, func(a, b originSnapshot) int { return slices.Compare(a.Numbers, b.Numbers) })
 	for _, id := range sortedIDs(l.refs.plain) {
 		x.Plain = append(x.Plain, placeSnapshot{Agent: id, Place: l.refs.plain[id]})
 	}
