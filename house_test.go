@@ -21,16 +21,17 @@ var imports = map[string][]string{
 	"internal/pack":       {},
 	"capabilities":        {".", "internal/pack"},
 	"events":              {"capabilities", "internal/pack"},
-	"mailbox":             {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/origin", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/vote"},
+	"mailbox":             {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/origin", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/vote"},
 	"mailbox/due":         {"capabilities"},
 	"mailbox/form":        {".", "capabilities", "events"},
 	"mailbox/index":       {"capabilities"},
 	"mailbox/origin":      {"events"},
+	"mailbox/quota":       {"."},
 	"mailbox/right":       {".", "capabilities", "events"},
 	"mailbox/table":       {},
 	"mailbox/rule":        {".", "capabilities", "events"},
 	"mailbox/vote":        {"capabilities", "events"},
-	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form"},
+	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota"},
 
 	"persistence":               {".", "capabilities", "events", "persistence/archive", "internal/natsauth"},
 	"persistence/archive":       {"capabilities", "events"},
@@ -38,7 +39,7 @@ var imports = map[string][]string{
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
@@ -59,7 +60,7 @@ var imports = map[string][]string{
 	"internal/natsauth":   {"."},
 	"internal/sim/mutate": {},
 	"internal/fuzz":       {},
-	"internal/sim":        {".", "actors/outbox", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form"},
+	"internal/sim":        {".", "actors/outbox", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota"},
 
 	"gateway":                       {".", "actors", "actors/connlimit", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
 	"gateway/api":                   {".", "actors/view", "capabilities", "events"},
@@ -90,7 +91,7 @@ var imports = map[string][]string{
 	"gateway/ws":                    {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd", "gateway/mux"},
 
 	"cmd/parley": {
-		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/trace", "actors/view",
+		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/trace", "actors/view",
 		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/client", "gateway/mcp", "gateway/qr",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/natsauth",
@@ -132,6 +133,7 @@ var pure = map[string][]string{
 	},
 	"mailbox/due":    {"container/heap"},
 	"mailbox/origin": {"bytes", "encoding/json", "slices", "strings"},
+	"mailbox/quota":  {"encoding/json", "fmt", "math", "strconv", "strings"},
 	"mailbox/right":  {"bytes", "slices"},
 	"mailbox/form": {
 		"bytes", "cmp", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "strconv", "strings", "time",
@@ -183,8 +185,7 @@ var large = map[string]int{
 
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,
-	"mailbox.Form":                60,
-	"mailbox.Mail":                90,
+	"mailbox.Form":                61,
 	"mailbox.State":               70,
 	"mailbox/mailboxtest.Harness": 70,
 }

@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 // accounts counts the use of the node by each agent and each other node. A mailbox's state counts its own use, and
@@ -19,14 +20,14 @@ import (
 // An agent that the node's host has made has an account. All agents below it share that account.
 type accounts struct {
 	node   *Node
-	agents mailbox.Limits // where nothing else is set; never changed
-	peers  mailbox.Amounts
+	agents quota.Limits // where nothing else is set; never changed
+	peers  quota.Amounts
 
 	mu      sync.Mutex
 	known   map[capabilities.ID]*account
 	made    map[capabilities.ID][]capabilities.ID // agents by their maker, of those that are known
 	set     map[capabilities.ID]map[string]int64  // by agent, or by an ID of the node alone
-	held    map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts
+	held    map[capabilities.NodeID]map[capabilities.ID]quota.Amounts
 	full    map[capabilities.ID]map[capabilities.ID]bool // by mailbox: the senders of which it has refused mail
 	routes  int                                          // in full
 	efforts map[capabilities.ID]*effort
@@ -41,9 +42,9 @@ type account struct {
 
 func newAccounts(n *Node) (*accounts, error) {
 	a := &accounts{
-		node: n, agents: mailbox.Limits{Quotas: mailbox.AgentQuotas()}, peers: mailbox.PeerQuotas(),
+		node: n, agents: quota.Limits{Quotas: quota.Agent()}, peers: quota.Peer(),
 		known: map[capabilities.ID]*account{}, made: map[capabilities.ID][]capabilities.ID{}, set: map[capabilities.ID]map[string]int64{},
-		held: map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts{}, full: map[capabilities.ID]map[capabilities.ID]bool{}, efforts: map[capabilities.ID]*effort{},
+		held: map[capabilities.NodeID]map[capabilities.ID]quota.Amounts{}, full: map[capabilities.ID]map[capabilities.ID]bool{}, efforts: map[capabilities.ID]*effort{},
 	}
 	if err := a.agents.Quotas.Set(n.o.Quotas); err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (a *accounts) family(id capabilities.ID, fn func(capabilities.ID, *account)
 }
 
 // limits returns the limits of an agent's commands at a time, or nil if there are none.
-func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Limits {
+func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *quota.Limits {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.isPlain(id) && len(a.made[id]) == 0 {
@@ -125,7 +126,7 @@ func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Li
 	if len(a.set[head]) == 0 && a.isExempt(head) {
 		return nil
 	}
-	l := &mailbox.Limits{Quotas: a.quotas(head)}
+	l := &quota.Limits{Quotas: a.quotas(head)}
 	if head == id && (len(a.made[id]) == 0 || head == a.node.host) {
 		return l
 	}
@@ -138,19 +139,19 @@ func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Li
 }
 
 // quotas returns the quotas of an account. The caller has the lock.
-func (a *accounts) quotas(head capabilities.ID) mailbox.Amounts {
+func (a *accounts) quotas(head capabilities.ID) quota.Amounts {
 	quotas := a.agents.Quotas
 	if head.Node != a.node.id {
 		quotas = a.peers
 	} else if a.isExempt(head) {
-		quotas = mailbox.NoQuotas()
+		quotas = quota.None()
 	}
 	_ = quotas.Set(a.set[head]) // it was checked when it was set, and a newer program's are passed over
 	return quotas
 }
 
 // ofSender returns the quotas of an agent's mail, or nil if there are none.
-func (a *accounts) ofSender(from capabilities.ID) *mailbox.Amounts {
+func (a *accounts) ofSender(from capabilities.ID) *quota.Amounts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if from.Node != a.node.id {
@@ -220,11 +221,11 @@ func (a *accounts) setLocked(e *events.QuotaSet) {
 }
 
 // hold records what a mailbox stores for another node.
-func (a *accounts) hold(id capabilities.ID, node capabilities.NodeID, amounts mailbox.Amounts) {
+func (a *accounts) hold(id capabilities.ID, node capabilities.NodeID, amounts quota.Amounts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.held[node] == nil {
-		a.held[node] = map[capabilities.ID]mailbox.Amounts{}
+		a.held[node] = map[capabilities.ID]quota.Amounts{}
 	}
 	a.held[node][id] = amounts
 }
@@ -270,14 +271,14 @@ func (a *accounts) use(head capabilities.ID, now capabilities.Time) view.AgentUs
 }
 
 func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) view.AgentUse {
-	var used mailbox.Amounts
+	var used quota.Amounts
 	quotas := a.quotas(head)
 	if k := a.known[head]; k != nil && head == a.node.host { // what others made by it use is theirs
 		used = k.use.On(now)
 	} else {
 		a.family(head, func(_ capabilities.ID, k *account) { used = used.Plus(k.use.On(now)) })
 	}
-	used[mailbox.QuotaProcessor] = a.effortOf(head).inMinute(now)
+	used[quota.Processor] = a.effortOf(head).inMinute(now)
 	u := view.AgentUse{Agent: head, Used: used.Named(), Quotas: quotas.Named()}
 	if q, share := used.Fullest(quotas); share > 0 {
 		u.Share, u.Quota = share, q.String()
@@ -296,7 +297,7 @@ func (a *accounts) heaviest(most int, now capabilities.Time) []view.AgentUse {
 			all = append(all, a.useLocked(id, now))
 		}
 	}
-	daily := mailbox.QuotaDaily.String()
+	daily := quota.Daily.String()
 	slices.SortFunc(all, func(x, y view.AgentUse) int {
 		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[daily], x.Used[daily]), x.Agent.Compare(y.Agent))
 	})
@@ -321,7 +322,7 @@ const effortBurst = 5
 
 // settle subtracts what has been restored since the last time.
 func (e *effort) settle(now capabilities.Time, rate int64) {
-	if e.rate = rate; rate == mailbox.Unlimited {
+	if e.rate = rate; rate == quota.Unlimited {
 		e.spent, e.at = 0, now
 		return
 	}
@@ -331,7 +332,7 @@ func (e *effort) settle(now capabilities.Time, rate int64) {
 
 // inMinute returns the used share of the burst, as milliseconds of the quota of one minute.
 func (e *effort) inMinute(now capabilities.Time) int64 {
-	if e == nil || e.rate == mailbox.Unlimited {
+	if e == nil || e.rate == quota.Unlimited {
 		return 0
 	}
 	e.settle(now, e.rate)
@@ -354,12 +355,12 @@ func (a *accounts) affords(who capabilities.ID) error {
 	if e == nil {
 		return nil
 	}
-	rate := a.quotas(head)[mailbox.QuotaProcessor]
+	rate := a.quotas(head)[quota.Processor]
 	e.settle(now, rate)
-	if rate == mailbox.Unlimited || e.spent < time.Duration(rate)*time.Millisecond*effortBurst {
+	if rate == quota.Unlimited || e.spent < time.Duration(rate)*time.Millisecond*effortBurst {
 		return nil
 	}
-	return parley.Refuse(parley.QuotaExceeded, "this agent's forms and answers have used %v of processor, and its quota is %s", e.spent.Round(time.Millisecond), mailbox.QuotaProcessor.Show(rate)).
+	return parley.Refuse(parley.QuotaExceeded, "this agent's forms and answers have used %v of processor, and its quota is %s", e.spent.Round(time.Millisecond), quota.Processor.Show(rate)).
 		WithHint("wait a minute, use simpler patterns, or the node's host raises it: parley quota AGENT processor=MILLISECONDS")
 }
 
@@ -380,7 +381,7 @@ func (a *accounts) spend(who capabilities.ID, d time.Duration) {
 		e = &effort{at: now}
 		a.efforts[head] = e
 	}
-	e.settle(now, a.quotas(head)[mailbox.QuotaProcessor])
+	e.settle(now, a.quotas(head)[quota.Processor])
 	e.spent += d
 }
 

@@ -324,7 +324,11 @@ func (m checkSettlement) handle(b *mailboxActor) (none, error) {
 	if err := b.state.MaySettle(m.form); err != nil || m.first {
 		return none{}, err
 	}
-	return none{}, b.state.Mail.Pending(m.form, m.since)
+	f, err := b.state.Mail.FindFormID(m.form)
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, mailbox.Pending(f, m.since)
 }
 
 // sendDirect returns the home's reply to a settlement that is not in this node's log.

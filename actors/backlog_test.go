@@ -94,7 +94,7 @@ func sendMany(tb testing.TB, from *Agent, to string, messages int) {
 // countMail returns the number of messages in a mailbox.
 func countMail(tb testing.TB, a *Agent) int {
 	tb.Helper()
-	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return int(b.state.Mail.Len()), nil })
+	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return int(b.state.Mail.Index.Len()), nil })
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -450,7 +450,7 @@ func (rs Requests) Reject(ctx context.Context, ref capabilities.FormRef, revisio
 type checkRequest struct{ form capabilities.FormRef }
 
 func (m checkRequest) handle(b *mailboxActor) (none, error) {
-	return none{}, b.state.Mail.CheckRequest(m.form)
+	return none{}, mailbox.CheckRequest(&b.state.Mail, m.form)
 }
 
 // Ask is a form to be sent. To is a path of the asker's names, or the ID or locator of an agent that it

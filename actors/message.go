@@ -157,7 +157,7 @@ func hasSent(a *Agent, ctx context.Context, key string) bool {
 // queryPosted reports whether the agent has posted a message with a key.
 type queryPosted struct{ key string }
 
-func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasPosted(m.key) }
+func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.Mail.Keys.HasPosted(m.key) }
 
 // checkPrompt refuses a message that the agent could not work on now.
 type checkPrompt struct{}
@@ -227,8 +227,8 @@ func (m Mail) Counts(ctx context.Context) (view.MessageCounts, error) {
 type countMessages struct{}
 
 func (countMessages) handle(b *mailboxActor) (view.MessageCounts, error) {
-	if !b.state.Mail.Counted() {
-		if err := b.state.Mail.Recount(b.old.all(0)); err != nil {
+	if !b.state.Mail.Index.Counted() {
+		if err := b.state.Mail.Index.Recount(b.old.all(0)); err != nil {
 			return view.MessageCounts{}, err
 		}
 	}
@@ -356,7 +356,7 @@ func (m queryMessageDraft) handle(b *mailboxActor) (view.Draft, error) {
 	if err != nil {
 		return view.Draft{}, err
 	}
-	d := b.state.Mail.DraftFor(key.to, key.replyTo)
+	d := b.state.Mail.Texts.For(key.to, key.replyTo)
 	return view.Draft{Texts: []events.FieldText{}, Text: d.Text, SavedAt: d.Date}, nil
 }
 

@@ -295,7 +295,7 @@ func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Ent
 			return parley.Refuse(parley.CorruptLog, "mailbox %s is put aside: commit %d: %v", s.ID, e.Commit, err).
 				WithHint("the other mailboxes are well; parley log shows what this one has")
 		}
-		s.Mail.TrimPages(maxRestocked)
+		s.Mail.Index.Trim(maxRestocked)
 		s.TrimTables(maxTablePages)
 	}
 	return nil
@@ -432,8 +432,8 @@ type Options struct {
 	Idle     time.Duration   // a mailbox that is not used for so long is passivated; default 30 s
 	Runs     int             // programs of agents that may run at once; default 256
 
-	Quotas     map[string]int64 // of each agent, by name, where they differ from mailbox.AgentQuotas; -1 is none
-	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
+	Quotas     map[string]int64 // of each agent, by name, where they differ from quota.Agent; -1 is none
+	PeerQuotas map[string]int64 // of each other node, where they differ from quota.Peer
 	Programs   ProgramDefaults  // what holds for all of them
 	TakeOver   bool             // the process runs only the node: processes that programs leave become its children, and are ended
 

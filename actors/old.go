@@ -104,12 +104,12 @@ func (b *mailboxActor) awaitDurable() error {
 // recallInto adds old messages of a state to a map, and pages to the state.
 func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, absent *mailbox.Absent, old map[uint64]*mailbox.Message) error {
 	numbers := absent.Numbers
-	if err := restock(ctx, j, s, append(s.Mail.PagesOf(numbers), absent.Pages...), absent.Tables); err != nil {
+	if err := restock(ctx, j, s, append(s.Mail.Index.PagesOf(numbers), absent.Pages...), absent.Tables); err != nil {
 		return err
 	}
 	var versions []uint64
 	for _, number := range numbers {
-		versions = append(versions, s.Mail.Versions(number)...)
+		versions = append(versions, s.Mail.Index.Versions(number)...)
 	}
 	slices.Sort(versions)
 	versions = slices.Compact(versions)
@@ -125,7 +125,7 @@ func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, a
 	}
 	for _, number := range numbers {
 		var evs []events.Event
-		for _, v := range s.Mail.Versions(number) {
+		for _, v := range s.Mail.Index.Versions(number) {
 			evs = append(evs, read[v])
 		}
 		m, err := s.Mail.Recall(number, evs)
@@ -259,10 +259,10 @@ func (o *oldMail) views(numbers []uint64) ([]view.Message, error) {
 
 // archivedMessage returns what the index knows of a message that is elsewhere.
 func (o *oldMail) archivedMessage(number uint64, e *persistence.Elsewhere) (view.Message, error) {
-	l, err := recalled(o, func() (mailbox.Listed, error) { return o.state.Mail.Listed(number) })
+	l, err := recalled(o, func() (mailbox.Listed, error) { return o.state.Mail.Index.Listed(number) })
 	return view.Message{
 		Number: number, Type: view.TypeArchived, Changed: l.Changed, Date: e.Segment.From,
-		Sent: l.Sent, Received: l.Received, Dismissed: l.Dismissed, Unread: l.Unread, SnoozedUntil: o.state.Mail.SnoozedUntil(number),
+		Sent: l.Sent, Received: l.Received, Dismissed: l.Dismissed, Unread: l.Unread, SnoozedUntil: o.state.Mail.Snoozed.Until(number),
 		Archived: &view.Archived{Form: l.Form, Elsewhere: shownElsewhere(e)},
 	}, err
 }
@@ -312,9 +312,9 @@ func (o *oldMail) walk(next func(after *mailbox.Listed) ([]mailbox.Listed, error
 func (o *oldMail) all(first uint64) iter.Seq2[mailbox.Listed, error] {
 	return o.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
 		if after == nil {
-			return o.state.Mail.List(first)
+			return o.state.Mail.Index.List(first)
 		}
-		return o.state.Mail.List(after.Number + 1)
+		return o.state.Mail.Index.List(after.Number + 1)
 	})
 }
 
@@ -322,9 +322,9 @@ func (o *oldMail) all(first uint64) iter.Seq2[mailbox.Listed, error] {
 func (o *oldMail) back(before uint64) iter.Seq2[mailbox.Listed, error] {
 	return o.walk(func(after *mailbox.Listed) ([]mailbox.Listed, error) {
 		if after == nil {
-			return o.state.Mail.ListBack(before)
+			return o.state.Mail.Index.ListBack(before)
 		}
-		return o.state.Mail.ListBack(after.Number)
+		return o.state.Mail.Index.ListBack(after.Number)
 	})
 }
 
@@ -335,7 +335,7 @@ func (o *oldMail) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.
 	case f.Pending:
 		known = slices.Collect(o.state.Mail.ListOpen(0))
 	case f.Snoozed:
-		known = slices.AppendSeq(known, snoozed(o.state.Mail.SnoozedFrom(0)))
+		known = slices.AppendSeq(known, snoozed(o.state.Mail.Snoozed.From(0)))
 	default:
 		return listedBy(f, o.back(before))
 	}
@@ -389,7 +389,7 @@ func (o *oldMail) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.L
 	case f.Pending:
 		return listedBy(f, these(o.state.Mail.ListOpen(first)))
 	case f.Snoozed:
-		return these(snoozed(o.state.Mail.SnoozedFrom(first)))
+		return these(snoozed(o.state.Mail.Snoozed.From(first)))
 	}
 	return listedBy(f, o.all(first))
 }

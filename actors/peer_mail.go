@@ -93,7 +93,7 @@ func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err
 	from := d.From
 	c := b.node.accounts.quotaed(ofNode(from), d.Command)
 	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil {
-		known, err := recalled(b.old, func() (bool, error) { return b.state.Mail.Has(r.Form.ID) })
+		known, err := recalled(b.old, func() (bool, error) { return b.state.Mail.Index.Has(r.Form.ID) })
 		if err != nil {
 			return 0, err
 		}

@@ -239,7 +239,7 @@ func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 	return in, nil
 }
 
-// FormsOf returns the forms of an origin, as mailbox.State.FormsOf does, and the cursor of the mailbox.
+// FormsOf returns the forms of an origin, as origin.Index finds them, and the cursor of the mailbox.
 func (m Mail) FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error) {
 	return call(ctx, m.agent, queryForms{o})
 }
@@ -250,7 +250,7 @@ type queryForms struct{ origin events.Origin }
 func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Cursor: b.state.Version}
-	for some := range slices.Chunk(b.state.Mail.FormsOf(m.origin), readAtOnce) {
+	for some := range slices.Chunk(b.state.Mail.Origins.Of(&m.origin), readAtOnce) {
 		shown, err := b.old.views(some)
 		if err != nil {
 			return in, err
@@ -269,7 +269,7 @@ func (m Mail) HasAsked(ctx context.Context, key string) (bool, error) {
 // queryAsked reports whether a form was asked under a key.
 type queryAsked struct{ key string }
 
-func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasAsked(m.key) }
+func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.Keys.HasAsked(m.key) }
 
 // Message returns one message.
 func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error) {
@@ -374,14 +374,14 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	e := view.Message{
 		Number: m.Number, Changed: m.Changed, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
 		From: m.From(), FromName: v.nameOf(m.From()), To: m.To(), ToName: v.nameOf(m.To()),
-		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(), SnoozedUntil: v.state.Mail.SnoozedUntil(m.Number),
+		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(), SnoozedUntil: v.state.Mail.Snoozed.Until(m.Number),
 	}
 	var err error
-	if e.Unread, err = v.state.Mail.IsUnread(m.Number); err != nil {
+	if e.Unread, err = v.state.Mail.Index.IsUnread(m.Number); err != nil {
 		return e, err
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
-		parent, ok, err := v.state.Mail.NumberOf(e.ReplyTo)
+		parent, ok, err := v.state.Mail.Index.NumberOf(e.ReplyTo)
 		if err != nil {
 			return e, err
 		}
@@ -394,7 +394,7 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 		e.Refused = m.Refused
 		v.message(&e, m.Posted)
 		if e.Received {
-			e.DraftAt = v.state.Mail.DraftFor(m.From(), m.ID()).Date
+			e.DraftAt = v.state.Mail.Texts.For(m.From(), m.ID()).Date
 		}
 		return e, v.absent
 	}

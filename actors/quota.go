@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 // heaviestShown bounds the agents, and the other nodes, in view.NodeQuotas.
@@ -68,7 +69,7 @@ func (a *accounts) heaviestPeers(most int) []view.PeerUse {
 	for node := range a.held {
 		all = append(all, a.peerLocked(node, now))
 	}
-	inbox := mailbox.QuotaInbox.String()
+	inbox := quota.Inbox.String()
 	slices.SortFunc(all, func(x, y view.PeerUse) int {
 		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[inbox], x.Used[inbox]), x.Node.Compare(y.Node))
 	})
@@ -77,15 +78,15 @@ func (a *accounts) heaviestPeers(most int) []view.PeerUse {
 
 // peerLocked returns what another node uses. The caller has the lock.
 func (a *accounts) peerLocked(node capabilities.NodeID, now capabilities.Time) view.PeerUse {
-	var used mailbox.Amounts
+	var used quota.Amounts
 	quotas := a.quotas(ofNode(node))
 	u := view.PeerUse{Node: node, Quotas: quotas.Named()}
-	fullest := func(amounts mailbox.Amounts) {
+	fullest := func(amounts quota.Amounts) {
 		if q, share := amounts.Fullest(quotas); share > u.Share {
 			u.Share, u.Quota = share, q.String()
 		}
 	}
-	effort := mailbox.Amounts{mailbox.QuotaProcessor: a.effortOf(ofNode(node)).inMinute(now)}
+	effort := quota.Amounts{quota.Processor: a.effortOf(ofNode(node)).inMinute(now)}
 	for _, amounts := range a.held[node] {
 		used = used.Plus(amounts)
 		fullest(amounts)
@@ -225,7 +226,7 @@ func holdFor(b *mailboxActor, node capabilities.NodeID) {
 			return // account sees to it
 		}
 	}
-	if used := b.state.Account.Sender(ofNode(node), b.node.now()); used != (mailbox.Amounts{}) {
+	if used := b.state.Account.Sender(ofNode(node), b.node.now()); used != (quota.Amounts{}) {
 		b.holding = append(b.holding, node)
 		b.node.accounts.hold(b.reg.id, node, used)
 	}

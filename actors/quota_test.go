@@ -13,7 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
-	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 func openQuotas(tb testing.TB, folder string, quotas map[string]int64) *Node {
@@ -161,7 +161,7 @@ func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 		t.Errorf("an agent that it did not make: %v", err)
 	}
 	u, err := n.Host().Agents().Quota(t.Context(), two)
-	if err != nil || u.Agent != fae.id || u.Name != "fae" || u.Used[mailbox.QuotaForms.String()] != 6 || u.Share != 1 {
+	if err != nil || u.Agent != fae.id || u.Name != "fae" || u.Used[quota.Forms.String()] != 6 || u.Share != 1 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if _, err := tom.Agents().Quota(t.Context(), fae); parley.CodeOf(err) != parley.NotPermitted {
@@ -173,7 +173,7 @@ func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 	fae, one, two = &Agent{node: n, id: fae.id}, &Agent{node: n, id: one.id}, &Agent{node: n, id: two.id}
 	currentStatus(t, two) // reads its mailbox
 	eventually.Holds(t, "the others of the account are read", func() bool {
-		return n.accounts.use(two.id, n.now()).Used[mailbox.QuotaForms.String()] == 6
+		return n.accounts.use(two.id, n.now()).Used[quota.Forms.String()] == 6
 	})
 	check("after a restart")
 }

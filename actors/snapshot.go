@@ -125,11 +125,11 @@ func (r *registry) saveLast(ctx context.Context) {
 func (o *oldMail) trimPages() {
 	most := maxRestocked
 	if stored := o.reg.stored.Swap(nil); stored != nil {
-		o.state.Mail.Stored(stored.Pages...)
+		o.state.Mail.Index.Stored(stored.Pages...)
 		o.state.StoredTables(stored.Tables)
 		most = maxPages
 	}
-	o.state.Mail.TrimPages(most)
+	o.state.Mail.Index.Trim(most)
 	o.state.TrimTables(maxTablePages)
 }
 
@@ -153,12 +153,12 @@ func restock(ctx context.Context, j *persistence.Journal, s *mailbox.State, page
 		}
 	}
 	for _, p := range pages {
-		if !s.Mail.IsAbsent(p) {
+		if !s.Mail.Index.IsAbsent(p) {
 			continue
 		}
 		b, err := j.SnapshotPart(ctx, s.ID, p.Sum)
 		if err == nil {
-			err = s.Mail.Restock(p, b)
+			err = s.Mail.Index.Restock(p, b)
 		}
 		if err != nil {
 			return lostPage{fmt.Errorf("page %d of mailbox %s: %w", p.Number, s.ID, err)}
@@ -181,7 +181,7 @@ func (o *oldMail) remake(why error) error {
 	if err != nil {
 		return err
 	}
-	o.state.Mail.Remake(&whole.Mail)
+	o.state.Mail.Index.Remake(&whole.Mail.Index)
 	o.state.RemakeTables(whole)
 	return nil
 }

@@ -29,8 +29,8 @@ func shed(t *testing.T, a *Agent) []mailbox.Page {
 			return nil, err
 		}
 		b.old.trimPages()
-		b.state.Mail.TrimPages(0)
-		return b.state.Mail.AbsentPages(), nil
+		b.state.Mail.Index.Trim(0)
+		return b.state.Mail.Index.AbsentPages(), nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package mailbox
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"parley"
@@ -8,11 +10,12 @@ import (
 	"parley/events"
 	"parley/mailbox/form"
 	"parley/mailbox/origin"
+	"parley/mailbox/quota"
 )
 
 // Usage is an amount in use of each quota. The daily amount is of one day.
 type Usage struct {
-	Amounts
+	quota.Amounts
 	day int64 // since 1970
 }
 
@@ -21,15 +24,15 @@ const dayLength = capabilities.Time(24 * time.Hour / time.Millisecond)
 func dayOf(t capabilities.Time) int64 { return int64(t / dayLength) }
 
 // On returns the amounts on the day of a time.
-func (u Usage) On(now capabilities.Time) Amounts {
+func (u Usage) On(now capabilities.Time) quota.Amounts {
 	if dayOf(now) != u.day {
-		u.Amounts[QuotaDaily] = 0
+		u.Amounts[quota.Daily] = 0
 	}
 	return u.Amounts
 }
 
 // add adds the change of an event at a time. Amounts that can shrink never fall below zero.
-func (u *Usage) add(change Amounts, at capabilities.Time) {
+func (u *Usage) add(change quota.Amounts, at capabilities.Time) {
 	u.Amounts = u.On(at)
 	u.day = dayOf(at)
 	for q := range change {
@@ -38,7 +41,7 @@ func (u *Usage) add(change Amounts, at capabilities.Time) {
 }
 
 // isEmpty reports whether nothing is in use on the day of a time.
-func (u Usage) isEmpty(now capabilities.Time) bool { return u.On(now) == Amounts{} }
+func (u Usage) isEmpty(now capabilities.Time) bool { return u.On(now) == quota.Amounts{} }
 
 // Account counts what is held for the agent, and what its mailbox holds for the senders of mail. Every mailbox counts
 // for itself: the agent's own counts its forms, names and agents, and the recipient's counts the mail that is there.
@@ -50,17 +53,17 @@ type Account struct {
 }
 
 // Own returns the usage of the agent itself at a time.
-func (a *Account) Own(now capabilities.Time) Amounts { return a.own.On(now) }
+func (a *Account) Own(now capabilities.Time) quota.Amounts { return a.own.On(now) }
 
 // Usage returns the usage of the agent itself.
 func (a *Account) Usage() Usage { return a.own }
 
 // Senders returns the usage of all senders at a time: of agents of the node by their IDs, of other nodes by an ID with
 // the node alone.
-func (a *Account) Senders(now capabilities.Time) map[capabilities.ID]Amounts {
-	all := make(map[capabilities.ID]Amounts, len(a.senders))
+func (a *Account) Senders(now capabilities.Time) map[capabilities.ID]quota.Amounts {
+	all := make(map[capabilities.ID]quota.Amounts, len(a.senders))
 	for by, u := range a.senders {
-		if amounts := u.On(now); amounts != (Amounts{}) {
+		if amounts := u.On(now); amounts != (quota.Amounts{}) {
 			all[by] = amounts
 		}
 	}
@@ -68,7 +71,7 @@ func (a *Account) Senders(now capabilities.Time) map[capabilities.ID]Amounts {
 }
 
 // Sender returns the usage of one sender at a time.
-func (a *Account) Sender(sender capabilities.ID, now capabilities.Time) Amounts {
+func (a *Account) Sender(sender capabilities.ID, now capabilities.Time) quota.Amounts {
 	return a.senders[a.of(sender)].On(now)
 }
 
@@ -81,7 +84,7 @@ func (a *Account) of(from capabilities.ID) capabilities.ID {
 }
 
 // addSender adds the change of an event to a sender's usage.
-func (a *Account) addSender(by capabilities.ID, change Amounts, at capabilities.Time) {
+func (a *Account) addSender(by capabilities.ID, change quota.Amounts, at capabilities.Time) {
 	u := a.senders[by]
 	u.add(change, at)
 	if u.isEmpty(at) {
@@ -100,7 +103,7 @@ func (a *Account) putSender(by capabilities.ID, u Usage) {
 
 type usageSnapshot struct {
 	By      capabilities.ID // zero for the agent itself
-	Amounts Amounts
+	Amounts quota.Amounts
 	Day     int64
 }
 
@@ -126,35 +129,35 @@ func (a *Account) restore(images []usageSnapshot) {
 
 // CheckAnswer refuses with QUOTA_EXCEEDED an answer that exceeds the answerer's quotas. It is for answers to forms of
 // this node, which another mailbox decides.
-func (s *State) CheckAnswer(l *Limits, c SettleForm, now capabilities.Time) error {
-	var growth Amounts
-	growth[QuotaDaily] = int64(capabilities.Record(c.Values).Extent().Bytes + len(c.Note))
-	return l.check(s.Account.Own(now), growth)
+func (s *State) CheckAnswer(l *quota.Limits, c SettleForm, now capabilities.Time) error {
+	var growth quota.Amounts
+	growth[quota.Daily] = int64(capabilities.Record(c.Values).Extent().Bytes + len(c.Note))
+	return l.Check(s.Account.Own(now), growth)
 }
 
 // CheckForward is CheckAnswer for a forward, which makes another copy of the form.
-func (s *State) CheckForward(l *Limits, form capabilities.ID, now capabilities.Time) error {
+func (s *State) CheckForward(l *quota.Limits, form capabilities.ID, now capabilities.Time) error {
 	m, err := s.Mail.form(form)
 	if err != nil {
 		return nil // the command is refused for it
 	}
-	var growth Amounts
-	growth[QuotaDaily] = m.Form.size()
-	return l.check(s.Account.Own(now), growth)
+	var growth quota.Amounts
+	growth[quota.Daily] = m.Form.size()
+	return l.Check(s.Account.Own(now), growth)
 }
 
 // countUse counts the change of an event. It is called before the event is folded in.
 func countUse(s *State, r events.Recorded) {
-	if c := ownChange(s, r.Event); c != (Amounts{}) {
+	if c := ownChange(s, r.Event); c != (quota.Amounts{}) {
 		s.Account.own.add(c, r.At)
 	}
-	if by, c := senderChange(s, r.Event); c != (Amounts{}) {
+	if by, c := senderChange(s, r.Event); c != (quota.Amounts{}) {
 		s.Account.addSender(by, c, r.At)
 	}
 	if e, ok := r.Event.(*events.NameBound); ok && namesMade(s, e.Value) {
 		ref, _ := e.Value.AsRef()
 		if s.Names.addMade(ref.Target) {
-			s.Account.own.Amounts[QuotaAgents]++
+			s.Account.own.Amounts[quota.Agents]++
 		}
 	}
 }
@@ -163,83 +166,83 @@ func countUse(s *State, r events.Recorded) {
 const messageOverhead = 512
 
 // ownChange returns the change that an event makes in the usage of the agent itself.
-func ownChange(s *State, e events.Event) (c Amounts) {
+func ownChange(s *State, e events.Event) (c quota.Amounts) {
 	switch e := e.(type) {
 	case *events.FormRequested:
 		if e.From == s.ID {
 			n := sizeOfForm(e)
-			c[QuotaForms], c[QuotaBytes], c[QuotaDaily] = 1, n, n
+			c[quota.Forms], c[quota.Bytes], c[quota.Daily] = 1, n, n
 		}
 	case *events.MessagePosted:
 		if e.From == s.ID {
-			c[QuotaDaily] = sizeOfMessage(e)
+			c[quota.Daily] = sizeOfMessage(e)
 		}
 	case *events.FormAnswered:
 		c = freedByEnd(s, e.Form)
 		if e.By == s.ID {
-			c[QuotaDaily] = int64(e.Values.Extent().Bytes)
+			c[quota.Daily] = int64(e.Values.Extent().Bytes)
 		}
 	case *events.FormCancelled:
 		c = freedByEnd(s, e.Form)
 		if e.By == s.ID {
-			c[QuotaDaily] = int64(len(e.Note))
+			c[quota.Daily] = int64(len(e.Note))
 		}
 	case *events.FormForwarded:
 		if e.By == s.ID {
 			if m, err := s.Mail.form(e.Form); err == nil {
-				c[QuotaDaily] = m.Form.size()
+				c[quota.Daily] = m.Form.size()
 			}
 		}
 	case *events.FormAmended:
 		if m, err := s.Mail.openForm(e.Form); err == nil && m.Form.From == s.ID {
-			c[QuotaBytes], c[QuotaDaily] = m.Form.growth(e), sizeOfAmendment(e)
+			c[quota.Bytes], c[quota.Daily] = m.Form.growth(e), sizeOfAmendment(e)
 		}
 	case *events.AnswerQueued:
-		c[QuotaDaily] = int64(e.Values.Extent().Bytes + len(e.Note))
+		c[quota.Daily] = int64(e.Values.Extent().Bytes + len(e.Note))
 	case *events.NameBound:
 		n := sizeOfName(e.Name, e.Value)
-		c[QuotaNames], c[QuotaBytes], c[QuotaDaily] = 1, n, n
+		c[quota.Names], c[quota.Bytes], c[quota.Daily] = 1, n, n
 		if old, bound, _ := s.Names.get(e.Name); bound { // see needs
-			c[QuotaNames], c[QuotaBytes] = 0, n-sizeOfName(e.Name, old)
+			c[quota.Names], c[quota.Bytes] = 0, n-sizeOfName(e.Name, old)
 		}
 	case *events.NameUnbound:
 		if old, bound, _ := s.Names.get(e.Name); bound { // see needs
-			c[QuotaNames], c[QuotaBytes] = -1, -sizeOfName(e.Name, old)
+			c[quota.Names], c[quota.Bytes] = -1, -sizeOfName(e.Name, old)
 		}
 	default:
-		c[QuotaDaily] = sizeOfOther(e)
+		c[quota.Daily] = sizeOfOther(e)
 	}
 	return c
 }
 
 // freedByEnd returns the change that the end of a form makes, if the agent asked it.
-func freedByEnd(s *State, form capabilities.ID) (c Amounts) {
+func freedByEnd(s *State, form capabilities.ID) (c quota.Amounts) {
 	if m, err := s.Mail.form(form); err == nil && m.Form.From == s.ID && m.Form.IsOpen() {
-		c[QuotaForms], c[QuotaBytes] = -1, -m.Form.size()
+		c[quota.Forms], c[quota.Bytes] = -1, -m.Form.size()
 	}
 	return c
 }
 
 // senderChange returns the change that an event makes in the usage of a sender, and the account of that sender.
-func senderChange(s *State, e events.Event) (by capabilities.ID, c Amounts) {
+func senderChange(s *State, e events.Event) (by capabilities.ID, c quota.Amounts) {
 	switch e := e.(type) {
 	case *events.FormRequested:
 		if e.From != s.ID {
 			n := sizeOfForm(e)
-			c[QuotaForms], c[QuotaInbox], c[QuotaDaily] = 1, n, n
+			c[quota.Forms], c[quota.Inbox], c[quota.Daily] = 1, n, n
 			by = s.Account.of(e.From)
 		}
 	case *events.MessagePosted:
 		if e.From != s.ID {
 			n := sizeOfMessage(e)
-			c[QuotaInbox], c[QuotaDaily] = n, n
+			c[quota.Inbox], c[quota.Daily] = n, n
 			by = s.Account.of(e.From)
 		}
 	case *events.FormAmended:
 		if m, err := s.Mail.openForm(e.Form); err == nil && m.Form.From != s.ID {
-			by, c[QuotaDaily] = s.Account.of(m.Form.From), sizeOfAmendment(e)
+			by, c[quota.Daily] = s.Account.of(m.Form.From), sizeOfAmendment(e)
 			if isHeld(s, m) {
-				c[QuotaInbox] = m.Form.growth(e)
+				c[quota.Inbox] = m.Form.growth(e)
 			}
 		}
 	case *events.FormAnswered:
@@ -251,39 +254,39 @@ func senderChange(s *State, e events.Event) (by capabilities.ID, c Amounts) {
 			return freed(s, m)
 		}
 	case *events.MessageDismissed:
-		if e.Number < s.Mail.Len() {
+		if e.Number < s.Mail.Index.Len() {
 			if m, err := s.Mail.at(e.Number); err == nil {
 				return freed(s, m)
 			}
 		}
 	case *events.MessageRestored:
-		if e.Number < s.Mail.Len() {
+		if e.Number < s.Mail.Index.Len() {
 			if m, err := s.Mail.at(e.Number); err == nil {
 				return heldAgain(s, m)
 			}
 		}
 	case *events.CapabilityMinted:
-		c[QuotaGrants] = 1
+		c[quota.Grants] = 1
 		by = s.Account.of(e.Grant.By)
 	}
 	return by, c
 }
 
 // freed returns the change that the dismissal or the end of a message makes, whichever is first.
-func freed(s *State, m *Message) (by capabilities.ID, c Amounts) {
+func freed(s *State, m *Message) (by capabilities.ID, c quota.Amounts) {
 	if !isHeld(s, m) {
 		return by, c
 	}
 	n := m.Size()
-	c[QuotaInbox] = -n
+	c[quota.Inbox] = -n
 	if m.Form != nil {
-		c[QuotaForms] = -1
+		c[quota.Forms] = -1
 	}
 	return s.Account.of(m.From()), c
 }
 
 // heldAgain returns the change that the end of a dismissal makes.
-func heldAgain(s *State, m *Message) (by capabilities.ID, c Amounts) {
+func heldAgain(s *State, m *Message) (by capabilities.ID, c quota.Amounts) {
 	shown := *m
 	if shown.Dismissed = false; !m.Dismissed || !isHeld(s, &shown) {
 		return by, c
@@ -312,7 +315,7 @@ func namesMade(s *State, v capabilities.Value) bool {
 }
 
 // checkRoom refuses with QUOTA_EXCEEDED an event that exceeds its sender's quotas in this mailbox. Nil quotas are none.
-func checkRoom(s *State, quotas *Amounts, e events.Event, now capabilities.Time) error {
+func checkRoom(s *State, quotas *quota.Amounts, e events.Event, now capabilities.Time) error {
 	if quotas == nil {
 		return nil
 	}
@@ -320,19 +323,19 @@ func checkRoom(s *State, quotas *Amounts, e events.Event, now capabilities.Time)
 	used := s.Account.senders[by].On(now)
 	for q, n := range growth {
 		local := by.ULID != [16]byte{} // its own mailbox counts the rest
-		if n <= 0 || n <= quotas[q]-used[q] || local && Quota(q) != QuotaInbox {
+		if n <= 0 || n <= quotas[q]-used[q] || local && quota.Quota(q) != quota.Inbox {
 			continue
 		}
-		return roomExceeded(Quota(q), used[q], quotas[q])
+		return roomExceeded(quota.Quota(q), used[q], quotas[q])
 	}
 	return nil
 }
 
 // roomExceeded returns the error for a sender whose quota in a mailbox is used up.
-func roomExceeded(q Quota, used, limit int64) *parley.Error {
-	what := map[Quota]string{
-		QuotaForms: "open forms", QuotaDaily: "of mail today", QuotaGrants: "grants",
-		QuotaInbox: "of mail that is neither dismissed nor settled",
+func roomExceeded(q quota.Quota, used, limit int64) *parley.Error {
+	what := map[quota.Quota]string{
+		quota.Forms: "open forms", quota.Daily: "of mail today", quota.Grants: "grants",
+		quota.Inbox: "of mail that is neither dismissed nor settled",
 	}[q]
 	return parley.Refuse(parley.QuotaExceeded, "the mailbox has %s %s of this sender, and its quota is %s", q.Show(used), what, q.Show(limit)).
 		WithHint("the recipient dismisses or answers some of it, or its node's host raises the quota")
@@ -405,3 +408,62 @@ func sizeOfOther(e events.Event) int64 {
 	}
 	return 0
 }
+
+// SetQuota sets quotas of an agent, or of another node. All other quotas stay as they are.
+type SetQuota struct {
+	Agent  capabilities.ID
+	Node   capabilities.NodeID // zero if it is for an agent
+	Quotas map[string]int64
+	Reset  bool // drop all earlier settings first
+}
+
+func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if !s.Profile.isNodeHost() {
+		return nil, parley.Refuse(parley.NotPermitted, "only the node's own host sets quotas")
+	}
+	if err := quota.Check(c.Quotas); err != nil {
+		return nil, err
+	}
+	if c.Agent.IsZero() == (c.Node == capabilities.NodeID{}) {
+		return nil, parley.Refuse(parley.InvalidArgument, "a quota is of an agent or of a node")
+	}
+	if _, known := s.Peers.byNode[c.Node]; c.Agent.IsZero() && !known {
+		return nil, unknownNode(c.Node)
+	}
+	all := map[string]int64{}
+	i := s.Peers.quota(c.Agent, c.Node)
+	if i >= 0 && !c.Reset {
+		for _, l := range s.Peers.quotas[i].Quotas {
+			all[l.Name] = l.Limit
+		}
+	}
+	maps.Copy(all, c.Quotas)
+	e := &events.QuotaSet{Agent: c.Agent, Node: c.Node}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e.Quotas = append(e.Quotas, events.QuotaLimit{Name: name, Limit: all[name]})
+	}
+	if i >= 0 && slices.Equal(s.Peers.quotas[i].Quotas, e.Quotas) || i < 0 && len(e.Quotas) == 0 {
+		return nil, nil
+	}
+	return []events.Event{e}, nil
+}
+
+// quota returns the index of the quotas of an agent or a node; -1 if none are set.
+func (r *PeerDirectory) quota(agent capabilities.ID, node capabilities.NodeID) int {
+	return slices.IndexFunc(r.quotas, func(q events.QuotaSet) bool { return q.Agent == agent && q.Node == node })
+}
+
+func (r *PeerDirectory) setQuota(e *events.QuotaSet) {
+	i := r.quota(e.Agent, e.Node)
+	switch {
+	case i < 0:
+		r.quotas = append(r.quotas, *e)
+	case len(e.Quotas) == 0:
+		r.quotas = slices.Delete(r.quotas, i, i+1)
+	default:
+		r.quotas[i] = *e
+	}
+}
+
+// Quotas returns the quotas that the node's host has set. The slice belongs to the state.
+func (r *PeerDirectory) Quotas() []events.QuotaSet { return r.quotas }

@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
+	"parley/mailbox/quota"
 )
 
 // maxRevision bounds the amendments of one form.
@@ -217,7 +218,7 @@ func (f *Form) checkAmendment(e *events.FormAmended) error {
 type RecordAmendment struct {
 	Amendment *events.FormAmended
 
-	Quotas *Amounts // the asker's; nil for none
+	Quotas *quota.Amounts // the asker's; nil for none
 }
 
 // RemoteAmendment is a RecordAmendment from another node. Home is its sender there. The fields are compiled again.
@@ -296,9 +297,9 @@ func (f fold) formAmended(e *events.FormAmended) error {
 	m.Form.amend(e)
 	f.keepDraft(m.Form)
 	f.Mail.touch(m, f.Version)
-	f.Mail.index.Note(m.Number, f.Version)
+	f.Mail.Index.entries.Note(m.Number, f.Version)
 	if m.Form.From != f.ID {
-		f.Mail.setRead(m.Number, false)
+		f.Mail.Index.setRead(m.Number, false)
 		return nil
 	}
 	for _, h := range m.Form.Holders {

@@ -54,7 +54,7 @@ func mayDraft(s *State, m *Message) error {
 		return endedError(s, m)
 	}
 	if d := m.Form.QueuedAnswer; d != nil {
-		return pending(m, d.Date)
+		return Pending(m, d.Date)
 	}
 	return nil
 }
@@ -69,8 +69,8 @@ func (s *State) MaySettle(form capabilities.ID) error {
 	return mayDraft(s, m)
 }
 
-// pending returns the error for a form with an answer of this agent on its way.
-func pending(m *Message, since capabilities.Time) error {
+// Pending returns the error for a form to which this agent's answer has been on its way since a time.
+func Pending(m *Message, since capabilities.Time) error {
 	e := parley.Refuse(parley.AnswerPending, "what this agent said to form %d at %s is on its way", m.Number, since).
 		WithHint("the form is open until that arrives; parley await %d shows how it ends", m.Number)
 	e.Fields = map[string]string{"form": m.ID().String()}

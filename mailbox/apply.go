@@ -57,7 +57,7 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.DraftSaved:
 		return f.draftSaved(e)
 	case *events.MessageDrafted:
-		s.Mail.texts.save(e)
+		s.Mail.Texts.save(e)
 	case *events.MessageDelivered:
 		return f.delivered(e)
 	case *events.NameBound:
@@ -172,7 +172,8 @@ func (f fold) formRequested(e *events.FormRequested) error {
 	if e.From != f.ID {
 		return nil
 	}
-	f.Mail.indexAsked(m)
+	addKey(&f.Mail.Keys.asked, m.Form.Key, m.Number)
+	f.Mail.indexOpen(m)
 	if e.Kind == events.Approval {
 		f.shownChanged()
 	}
@@ -245,12 +246,12 @@ func (f fold) formForwarded(e *events.FormForwarded) error {
 		return err
 	}
 	f.Mail.touch(m, f.Version)
-	f.Mail.index.Note(m.Number, f.Version)
+	f.Mail.Index.entries.Note(m.Number, f.Version)
 	m.Form.addForward(e, f.ID)
 	if m.Form.From == f.ID {
 		f.Grants.addReply(e.To, e.Form, e.Date)
 		if m.Form.IsOpen() {
-			f.Mail.indexForwards(m, *e)
+			f.Mail.asks.addForwards(m, *e)
 		}
 		f.enqueueCopy(m.Form, e.To)
 		f.Outbox.enqueue(events.OutboxForwarded, e.Form, e.By)
@@ -291,7 +292,7 @@ func (f fold) rulesOffered(e *events.RulesOffered) error {
 		return err
 	}
 	m.Form.Offered = e
-	f.Mail.index.Note(m.Number, f.Version)
+	f.Mail.Index.entries.Note(m.Number, f.Version)
 	return nil
 }
 
@@ -307,8 +308,8 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 		f.shownChanged()
 	}
 	if e.From == f.ID {
-		f.Mail.indexPosted(m)
-		f.Mail.texts.sent(e)
+		addKey(&f.Mail.Keys.posted, m.Posted.Key, m.Number)
+		f.Mail.Texts.sent(e)
 		f.Grants.addReply(e.To, e.Message, e.Date)
 		f.Outbox.enqueue(events.OutboxCopy, e.Message, e.To)
 		return nil
@@ -323,7 +324,7 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 func missing(n uint64) error { return fmt.Errorf("%w: no message %d", ErrNonsense, n) }
 
 func (f fold) messageDismissed(e *events.MessageDismissed) error {
-	if e.Number >= f.Mail.Len() {
+	if e.Number >= f.Mail.Index.Len() {
 		return missing(e.Number)
 	}
 	f.Mail.dismiss(e.Number, f.Version)
@@ -338,7 +339,7 @@ func (f fold) messageDismissed(e *events.MessageDismissed) error {
 
 func (f fold) runStarted(e *events.RunStarted) {
 	f.Profile.Status, f.Profile.Error = Running, ""
-	if prompt := f.Runs.start(e, f.Mail.Len()); prompt != nil {
+	if prompt := f.Runs.start(e, f.Mail.Index.Len()); prompt != nil {
 		f.Mail.touch(prompt, f.Version)
 	}
 }

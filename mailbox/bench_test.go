@@ -94,7 +94,7 @@ func BenchmarkReplay1000(b *testing.B) {
 func state1000(b *testing.B) *mailbox.State {
 	b.Helper()
 	s := busyHarness(b, 5000).States["fae"]
-	if n := s.Mail.Len(); n != 1000 {
+	if n := s.Mail.Index.Len(); n != 1000 {
 		b.Fatalf("%d messages", n)
 	}
 	return s

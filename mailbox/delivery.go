@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
+	"parley/mailbox/quota"
 )
 
 // AcceptDelivery records a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is
@@ -18,7 +19,7 @@ type AcceptDelivery struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
 
-	Quotas *Amounts // the sender's; nil for none
+	Quotas *quota.Amounts // the sender's; nil for none
 }
 
 // RemoteDelivery is an AcceptDelivery from another node. The fields of a form are compiled again, and the sender needs
@@ -105,7 +106,7 @@ func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err er
 	if err := checkSender(s, e.From, e.ID, e.Promise, e.Resolver); err != nil {
 		return false, err
 	}
-	if known, err := s.Mail.Has(e.ID); known || err != nil {
+	if known, err := s.Mail.Index.Has(e.ID); known || err != nil {
 		return known, err
 	}
 	return false, checkForm(s, e, here)
@@ -114,7 +115,7 @@ func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err er
 // enterForm returns the events of a copy, if its sender has room for it here. It forwards the form to stand-ins.
 func (c AcceptDelivery) enterForm(s *State, e *events.FormRequested, via capabilities.ID, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	strip(e)
-	e.Number, e.Via = s.Mail.Len(), via
+	e.Number, e.Via = s.Mail.Index.Len(), via
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
@@ -256,7 +257,7 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	if err := checkSender(s, e.From, e.Message); err != nil {
 		return false, err
 	}
-	if known, err := s.Mail.Has(e.Message); known || err != nil {
+	if known, err := s.Mail.Index.Has(e.Message); known || err != nil {
 		return known, err
 	}
 	if e.To != s.ID {
@@ -267,7 +268,7 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 
 // enterMessage returns the event of a copy, if its sender has room for it here.
 func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capabilities.ID, now capabilities.Time) ([]events.Event, error) {
-	e.Number, e.Via, e.Facet, e.Key = s.Mail.Len(), via, capabilities.Facet{}, ""
+	e.Number, e.Via, e.Facet, e.Key = s.Mail.Index.Len(), via, capabilities.Facet{}, ""
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package mailbox
 import (
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/quota"
 )
 
 // The tests of this package are outside it, since package mailboxtest imports it. This file gives them access to the
@@ -41,7 +42,7 @@ func (l *Names) Values() map[string]capabilities.Value {
 }
 
 // OriginKeys returns the number of keys in the index of origins.
-func (l *Mail) OriginKeys() int { return len(l.origins.Entries()) }
+func (l *Mail) OriginKeys() int { return len(l.Origins.Entries()) }
 
 // IntroducedBy is introducedBy.
 func (r *PeerDirectory) IntroducedBy(node capabilities.NodeID) int { return r.introducedBy(node) }
@@ -50,9 +51,9 @@ func (r *PeerDirectory) IntroducedBy(node capabilities.NodeID) int { return r.in
 func ApprovalFields() []events.Field { return approvalFields(false) }
 
 // Recount counts what an agent uses and what its mailbox holds for senders, but for the bytes of a day.
-func Recount(s *State, messages []*Message) (own Amounts, senders map[capabilities.ID]Amounts) {
-	senders = map[capabilities.ID]Amounts{}
-	held := func(from capabilities.ID, q Quota, n int64) {
+func Recount(s *State, messages []*Message) (own quota.Amounts, senders map[capabilities.ID]quota.Amounts) {
+	senders = map[capabilities.ID]quota.Amounts{}
+	held := func(from capabilities.ID, q quota.Quota, n int64) {
 		amounts := senders[s.Account.of(from)]
 		amounts[q] += n
 		senders[s.Account.of(from)] = amounts
@@ -60,27 +61,27 @@ func Recount(s *State, messages []*Message) (own Amounts, senders map[capabiliti
 	for _, m := range messages {
 		switch {
 		case isHeld(s, m):
-			held(m.From(), QuotaInbox, m.Size())
+			held(m.From(), quota.Inbox, m.Size())
 			if m.Form != nil {
-				held(m.From(), QuotaForms, 1)
+				held(m.From(), quota.Forms, 1)
 			}
 		case m.Form != nil && m.From() == s.ID && m.Form.IsOpen():
-			own[QuotaForms]++
-			own[QuotaBytes] += m.Size()
+			own[quota.Forms]++
+			own[quota.Bytes] += m.Size()
 		}
 	}
 	for name, v := range s.Names.Values() {
-		own[QuotaNames]++
-		own[QuotaBytes] += sizeOfName(name, v)
+		own[quota.Names]++
+		own[quota.Bytes] += sizeOfName(name, v)
 	}
 	made, err := s.Names.Made()
 	if err != nil {
 		panic(err)
 	}
-	own[QuotaAgents] = int64(len(made))
+	own[quota.Agents] = int64(len(made))
 	for _, g := range s.Grants.Minted() {
 		if g.By != s.ID {
-			held(g.By, QuotaGrants, 1)
+			held(g.By, quota.Grants, 1)
 		}
 	}
 	return own, senders

@@ -176,7 +176,7 @@ type Existing struct {
 // It refuses with INVALID_ARGUMENT a key or name of another question. Equal questions may differ in their deadlines;
 // the first deadline stays.
 func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
-	if m, err := s.Mail.askedBy(a.Key); m != nil || err != nil {
+	if m, err := s.Mail.underKey(&s.Mail.Keys.asked, a.Key); m != nil || err != nil {
 		if err == nil {
 			err = a.sameAs(s, m, "key", a.Key)
 		}
@@ -188,7 +188,7 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	if v, ok, err := s.Names.get(a.Result); ok || err != nil {
 		return Existing{Value: v}, ok, err
 	}
-	if n, ok := s.Mail.results[a.Result]; ok {
+	if n, ok := s.Mail.asks.results[a.Result]; ok {
 		m := s.Mail.live[n]
 		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Result)
 	}
@@ -345,7 +345,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	e := &events.FormRequested{
-		Number: s.Mail.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
+		Number: s.Mail.Index.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: schema.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route,

@@ -263,18 +263,6 @@ func (c RecordRevocation) takesBack(f *Form, now capabilities.Time) *events.Form
 	return nil
 }
 
-// handedOn names a forward of an open form that the agent asked, by its forwarder and its grant.
-type handedOn struct{ by, via capabilities.ID }
-
-// indexForwards enters forwards of an open form that the agent asked. One within the node has no grant.
-func (l *Mail) indexForwards(m *Message, forwards ...events.FormForwarded) {
-	for _, h := range forwards {
-		if !h.Via.IsZero() {
-			l.forwards[handedOn{h.By, h.Via}] = m.Number
-		}
-	}
-}
-
 // standIn returns the reference to an agent to which forms can be forwarded.
 func (s *State) standIn(to string, now capabilities.Time) (capabilities.Ref, error) {
 	ref, err := s.holder(capabilities.UseAsk, now).reach(to)

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/quota"
 	"parley/mailbox/right"
 )
 
@@ -189,7 +190,7 @@ type MintCapability struct {
 	Grant capabilities.Grant
 	Via   capabilities.ID
 
-	Quotas *Amounts // the giver's; nil for none
+	Quotas *quota.Amounts // the giver's; nil for none
 }
 
 func (c MintCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -284,7 +285,7 @@ func (c RecordRevocation) takenBack(s *State, at capabilities.Time) *events.Form
 		}
 		return c.takesBack(m.Form, at)
 	}
-	if n, ok := s.Mail.forwards[handedOn{c.By, c.Grant}]; ok {
+	if n, ok := s.Mail.asks.forwards[handedOn{c.By, c.Grant}]; ok {
 		return c.takesBack(s.Mail.live[n].Form, at)
 	}
 	return nil

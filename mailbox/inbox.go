@@ -1,14 +1,13 @@
 package mailbox
 
 import (
-	"iter"
-	"maps"
 	"slices"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/index"
+	"parley/mailbox/quota"
 )
 
 // Bounds of an agent's marks.
@@ -29,9 +28,9 @@ func (c SnoozeMessage) decide(s *State, now capabilities.Time, _ IDs) ([]events.
 	if err != nil {
 		return nil, err
 	}
-	before, snoozed := s.Mail.snoozed[m.Number]
+	before := s.Mail.Snoozed.Until(m.Number)
 	if c.Until <= now {
-		if !snoozed {
+		if before == 0 {
 			return nil, nil
 		}
 		return []events.Event{&events.MessageSnoozed{Number: m.Number}}, nil
@@ -45,7 +44,7 @@ func (c SnoozeMessage) decide(s *State, now capabilities.Time, _ IDs) ([]events.
 		return nil, parley.Refuse(parley.InvalidArgument, "message %d was sent: only a message that was received can be snoozed", m.Number)
 	case m.Dismissed:
 		return nil, parley.Refuse(parley.InvalidArgument, "message %d is dismissed", m.Number).WithHint("parley dismiss %d --undo shows it again", m.Number)
-	case !snoozed && len(s.Mail.snoozed) >= maxSnoozed:
+	case before == 0 && s.Mail.Snoozed.Len() >= maxSnoozed:
 		return nil, parley.Refuse(parley.TooLarge, "%d messages are snoozed at most", maxSnoozed)
 	}
 	return []events.Event{&events.MessageSnoozed{Number: m.Number, Until: c.Until}}, nil
@@ -71,7 +70,7 @@ func (c RestoreMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 	if err != nil {
 		return nil, err
 	}
-	if e, err := s.Mail.entry(n); err != nil || !e.Is(index.Dismissed) {
+	if e, err := s.Mail.Index.entry(n); err != nil || !e.Is(index.Dismissed) {
 		return nil, err
 	}
 	return []events.Event{&events.MessageRestored{Number: n}}, nil
@@ -99,10 +98,10 @@ func (c MoveMessages) command(ref capabilities.FormRef) (Command, error) {
 
 // MoveEach returns the events that move the messages, and why each message is refused, in their order. Quotas and bounds
 // hold for all together. A message that is named twice is moved once. A refusal is Absent if a message is not in memory.
-func (s *State) MoveEach(l *Limits, c MoveMessages, now capabilities.Time, ids IDs) (evs []events.Event, refused []error) {
+func (s *State) MoveEach(l *quota.Limits, c MoveMessages, now capabilities.Time, ids IDs) (evs []events.Event, refused []error) {
 	refused = make([]error, len(c.Messages))
 	seen := make(map[uint64]bool, len(c.Messages))
-	snoozed := len(s.Mail.snoozed)
+	snoozed := s.Mail.Snoozed.Len()
 	for i, ref := range c.Messages {
 		n, err := s.Mail.number(ref)
 		if refused[i] = err; err != nil || seen[n] {
@@ -110,7 +109,7 @@ func (s *State) MoveEach(l *Limits, c MoveMessages, now capabilities.Time, ids I
 		}
 		seen[n] = true
 		made, err := s.moveOne(l, c, ref, evs, now, ids)
-		if _, before := s.Mail.snoozed[n]; err == nil && len(made) > 0 && c.Do == "snooze" && !before {
+		if err == nil && len(made) > 0 && c.Do == "snooze" && s.Mail.Snoozed.Until(n) == 0 {
 			if snoozed++; snoozed > maxSnoozed {
 				err = parley.Refuse(parley.TooLarge, "%d messages are snoozed at most", maxSnoozed)
 			}
@@ -123,7 +122,7 @@ func (s *State) MoveEach(l *Limits, c MoveMessages, now capabilities.Time, ids I
 }
 
 // moveOne returns the events that move one message within quotas, behind the events before.
-func (s *State) moveOne(l *Limits, c MoveMessages, ref capabilities.FormRef, before []events.Event, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (s *State) moveOne(l *quota.Limits, c MoveMessages, ref capabilities.FormRef, before []events.Event, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	one, err := c.command(ref)
 	if err != nil {
 		return nil, err
@@ -132,7 +131,7 @@ func (s *State) moveOne(l *Limits, c MoveMessages, ref capabilities.FormRef, bef
 	if err != nil || l == nil || !Spends(one) {
 		return made, err
 	}
-	return made, l.check(s.Account.Own(now), s.ownGrowth(slices.Concat(before, made)))
+	return made, l.Check(s.Account.Own(now), s.ownGrowth(slices.Concat(before, made)))
 }
 
 // MarkMessages marks messages that the agent received as read or, with Unread, as not read. It has no effect on messages
@@ -147,16 +146,16 @@ func (c MarkMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 		return nil, parley.Refuse(parley.TooLarge, "%d messages: %d are marked at once at most", len(c.Numbers), MaxMarked)
 	}
 	for _, n := range c.Numbers {
-		if n >= s.Mail.Len() {
+		if n >= s.Mail.Index.Len() {
 			return nil, noNumber(n)
 		}
 	}
-	if err := s.Mail.needPages(c.Numbers...); err != nil {
+	if err := s.Mail.Index.needPages(c.Numbers...); err != nil {
 		return nil, err
 	}
 	numbers := slices.Compact(slices.Sorted(slices.Values(c.Numbers)))
 	numbers = slices.DeleteFunc(numbers, func(n uint64) bool {
-		e := s.Mail.index.At(n)
+		e := s.Mail.Index.entries.At(n)
 		return !canBeUnread(e) || e.Is(index.Read) != c.Unread
 	})
 	if len(numbers) == 0 {
@@ -174,94 +173,19 @@ type Counts struct {
 	All     int
 }
 
-func isDone(e *index.Entry) bool {
-	return e.Is(index.Received) && (e.Is(index.Dismissed) || e.Is(index.Form) && e.Settled != 0)
-}
-
-// canBeUnread reports whether a message is unread as long as it is not marked as read.
-func canBeUnread(e *index.Entry) bool {
-	return e.Is(index.Received) && !e.Is(index.Sent) && !isDone(e)
-}
-
-func isUnread(e *index.Entry) bool { return canBeUnread(e) && !e.Is(index.Read) }
-
-// tally counts the messages of an index that are done and unread.
-type tally struct{ Done, Unread int }
-
-func (t *tally) add(e *index.Entry, n int) {
-	if t == nil {
-		return
-	}
-	if isDone(e) {
-		t.Done += n
-	}
-	if isUnread(e) {
-		t.Unread += n
-	}
-}
-
 // Counts returns the numbers of messages in the lists of the inbox. It fails with Absent if they have to be counted, and
 // pages of the index are not in memory: then Recount counts them.
 func (l *Mail) Counts() (Counts, error) {
-	if l.tally == nil {
-		return Counts{}, &Absent{Pages: l.index.Absent()}
+	if l.Index.tally == nil {
+		return Counts{}, &Absent{Pages: l.Index.entries.Absent()}
 	}
-	c := Counts{Snoozed: len(l.snoozed), Done: l.tally.Done, Unread: l.tally.Unread, All: int(l.Len())}
+	c := Counts{Snoozed: l.Snoozed.Len(), Done: l.Index.tally.Done, Unread: l.Index.tally.Unread, All: int(l.Index.Len())}
 	for n := range l.waiting.From(0) {
-		if e := l.index.At(n); !e.Is(index.Dismissed) && !e.Is(index.Snoozed) && l.live[n].Form.NeedsAnswer(l.self) {
+		if e := l.Index.entries.At(n); !e.Is(index.Dismissed) && !e.Is(index.Snoozed) && l.live[n].Form.NeedsAnswer(l.self) {
 			c.Pending++
 		}
 	}
 	return c, nil
-}
-
-// Counted reports whether Counts is known without Recount.
-func (l *Mail) Counted() bool { return l.tally != nil }
-
-// Recount sets the counts from all messages of the mailbox. It fails with the error that comes with them.
-func (l *Mail) Recount(all iter.Seq2[Listed, error]) error {
-	t := &tally{}
-	for m, err := range all {
-		if err != nil {
-			return err
-		}
-		if m.Done {
-			t.Done++
-		}
-		if m.Unread {
-			t.Unread++
-		}
-	}
-	l.tally = t
-	return nil
-}
-
-// countAll counts the messages if all pages of the index are in memory.
-func (l *Mail) countAll() {
-	if l.tally != nil || len(l.index.Absent()) > 0 {
-		return
-	}
-	l.tally = &tally{}
-	for n := range l.Len() {
-		l.tally.add(l.index.At(n), 1)
-	}
-}
-
-// SnoozedUntil returns the time until which a message is snoozed; 0 if it is not.
-func (l *Mail) SnoozedUntil(n uint64) capabilities.Time { return l.snoozed[n] }
-
-// IsUnread reports whether a message is unread. It fails with Absent.
-func (l *Mail) IsUnread(n uint64) (bool, error) {
-	e, err := l.entry(n)
-	return err == nil && isUnread(e), err
-}
-
-// change changes the entry of a message, and counts it anew.
-func (l *Mail) change(n uint64, do func(*index.Entry)) {
-	e := l.index.Change(n)
-	l.tally.add(e, -1)
-	do(e)
-	l.tally.add(e, 1)
 }
 
 // touchEntry notes a change of a message that may not be in memory.
@@ -269,14 +193,13 @@ func (l *Mail) touchEntry(n, version uint64) {
 	if m, err := l.at(n); err == nil {
 		m.Changed = version
 	}
-	l.index.Change(n).Changed = uint32(version)
-	l.recent.Add(version, n)
+	l.Index.touch(n, version)
 }
 
 // snooze notes that a message is snoozed until a time, or with 0 that it has come back.
 func (l *Mail) snooze(n uint64, until capabilities.Time) {
 	l.endSnooze(n)
-	l.change(n, func(e *index.Entry) {
+	l.Index.change(n, func(e *index.Entry) {
 		if e.Flags |= index.Snoozed; until == 0 {
 			e.Flags &^= index.Snoozed | index.Read
 		}
@@ -286,31 +209,8 @@ func (l *Mail) snooze(n uint64, until capabilities.Time) {
 	}
 }
 
-func (l *Mail) wakeAt(n uint64, until capabilities.Time) {
-	if l.snoozed == nil {
-		l.snoozed = map[uint64]capabilities.Time{}
-	}
-	l.snoozed[n] = until
-	l.due.Add(until, timer{number: n, kind: wakes})
-}
-
-// endSnooze ends the snooze of a message, if there is one. Its timer goes when it is due.
-func (l *Mail) endSnooze(n uint64) {
-	if _, snoozed := l.snoozed[n]; !snoozed {
-		return
-	}
-	delete(l.snoozed, n)
-	l.index.Change(n).Flags &^= index.Snoozed
-}
-
-// SnoozedFrom returns the numbers of snoozed messages from one on.
-func (l *Mail) SnoozedFrom(first uint64) []uint64 {
-	numbers := slices.Sorted(maps.Keys(l.snoozed))
-	return slices.DeleteFunc(numbers, func(n uint64) bool { return n < first })
-}
-
 func (f fold) messageSnoozed(e *events.MessageSnoozed) error {
-	if e.Number >= f.Mail.Len() {
+	if e.Number >= f.Mail.Index.Len() {
 		return missing(e.Number)
 	}
 	f.Mail.marked = true
@@ -320,20 +220,20 @@ func (f fold) messageSnoozed(e *events.MessageSnoozed) error {
 }
 
 func (f fold) messageRestored(e *events.MessageRestored) error {
-	if e.Number >= f.Mail.Len() {
+	if e.Number >= f.Mail.Index.Len() {
 		return missing(e.Number)
 	}
 	l := &f.Mail
 	l.marked = true
-	l.change(e.Number, func(e *index.Entry) { e.Flags &^= index.Dismissed })
+	l.Index.change(e.Number, func(e *index.Entry) { e.Flags &^= index.Dismissed })
 	l.touchEntry(e.Number, f.Version)
 	m, err := l.at(e.Number)
 	if err != nil {
 		return nil
 	}
 	m.Dismissed = false
-	if f := m.Form; f != nil && l.index.At(e.Number).Is(index.HasOrigin) {
-		l.origins.Add(f.AskedIn(), m.Number)
+	if f := m.Form; f != nil && l.Index.entries.At(e.Number).Is(index.HasOrigin) {
+		l.Origins.Add(f.AskedIn(), m.Number)
 	}
 	f.retire(m)
 	return nil
@@ -342,21 +242,13 @@ func (f fold) messageRestored(e *events.MessageRestored) error {
 func (f fold) messagesRead(e *events.MessagesRead) error {
 	f.Mail.marked = true
 	for _, n := range e.Numbers {
-		if n >= f.Mail.Len() {
+		if n >= f.Mail.Index.Len() {
 			return missing(n)
 		}
-		f.Mail.setRead(n, !e.Unread)
+		f.Mail.Index.setRead(n, !e.Unread)
 		f.Mail.touchEntry(n, f.Version)
 	}
 	return nil
-}
-
-func (l *Mail) setRead(n uint64, read bool) {
-	l.change(n, func(e *index.Entry) {
-		if e.Flags |= index.Read; !read {
-			e.Flags &^= index.Read
-		}
-	})
 }
 
 // inboxSnapshot is a snapshot with the marks of the inbox, of a mailbox that has any.
@@ -379,9 +271,9 @@ func (s *State) withInbox(state []byte) ([]byte, error) {
 	if !l.marked {
 		return state, nil
 	}
-	img := inboxSnapshot{Format: inboxFormat, State: state, Tally: l.tally}
-	for _, n := range l.SnoozedFrom(0) {
-		img.Snoozed = append(img.Snoozed, snoozeSnapshot{n, l.snoozed[n]})
+	img := inboxSnapshot{Format: inboxFormat, State: state, Tally: l.Index.tally}
+	for _, n := range l.Snoozed.From(0) {
+		img.Snoozed = append(img.Snoozed, snoozeSnapshot{n, l.Snoozed.Until(n)})
 	}
 	for n := range l.waiting.From(0) {
 		if d := l.live[n].Form.Draft; d != nil {
@@ -394,9 +286,9 @@ func (s *State) withInbox(state []byte) ([]byte, error) {
 // restore adds the marks of the inbox to a state that is restored otherwise.
 func (img *inboxSnapshot) restore(s *State) error {
 	l := &s.Mail
-	l.marked, l.tally = true, img.Tally
+	l.marked, l.Index.tally = true, img.Tally
 	for _, z := range img.Snoozed {
-		if z.Number >= l.Len() {
+		if z.Number >= l.Index.Len() {
 			return missing(z.Number)
 		}
 		l.wakeAt(z.Number, z.Until)

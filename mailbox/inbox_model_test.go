@@ -166,7 +166,7 @@ func checkInbox(t *rapid.T, v *mailboxtest.Harness, mail []*modelMark) {
 		if m.Form != nil && m.Form.Draft != nil {
 			draft = m.Form.DraftTexts(m.Form.Draft.Values)[0].Text
 		}
-		if got := v.States["host"].Mail.SnoozedUntil(m.Number); got != k.until || draft != k.draft || m.Dismissed != k.dismissed {
+		if got := v.States["host"].Mail.Snoozed.Until(m.Number); got != k.until || draft != k.draft || m.Dismissed != k.dismissed {
 			t.Fatalf("message %d: snoozed until %d, draft %q, dismissed %t; want %+v", n, got, draft, m.Dismissed, k)
 		}
 		switch {
@@ -227,19 +227,19 @@ func TestOldestUnfinishedMessageGoes(t *testing.T) {
 	for range 33 {
 		v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello"})
 		v.Deliver(false)
-		v.Must("host", mailbox.DraftMessage{Reply: capabilities.FormNumber(v.States["host"].Mail.Len() - 1), Text: "begun"})
+		v.Must("host", mailbox.DraftMessage{Reply: capabilities.FormNumber(v.States["host"].Mail.Index.Len() - 1), Text: "begun"})
 	}
 	s := v.States["host"]
 	kept := 0
-	for n := range s.Mail.Len() {
+	for n := range s.Mail.Index.Len() {
 		to, reply, err := s.DraftPlace(mailbox.DraftMessage{Reply: capabilities.FormNumber(n)}, v.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch text := s.Mail.DraftFor(to, reply).Text; {
+		switch text := s.Mail.Texts.For(to, reply).Text; {
 		case text != "":
 			kept++
-		case n+1 == s.Mail.Len():
+		case n+1 == s.Mail.Index.Len():
 			t.Error("the newest is gone")
 		}
 	}

@@ -1,14 +1,13 @@
 package mailbox
 
 import (
-	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/due"
 	"parley/mailbox/index"
 	"parley/mailbox/origin"
 	"parley/mailbox/table"
@@ -18,68 +17,39 @@ import (
 type Mail struct {
 	self capabilities.ID
 
-	index   index.Index
+	Index   Index
 	live    map[uint64]*Message // held, by number
 	lent    map[uint64]*Message // the caller's: see Lend
-	reached map[uint64]capabilities.Ref
+	reached reachedRefs
 
-	asked     table.Digests     // forms that the agent asked, by their idempotency keys
-	posted    table.Digests     // messages that the agent sent, by their idempotency keys
-	results   map[string]uint64 // by the name that awaits the answer of an open form
-	origins   origin.Index
-	refs      heldRefs
-	recent    index.Changes
-	waiting   index.Numbers       // forms that the agent received, until they end
-	asks      index.Numbers       // forms that the agent asked, until they end
-	forwards  map[handedOn]uint64 // open forms that the agent asked, by their forwards
-	open      int                 // open forms that the agent asked
-	approvals []uint64            // open approvals that the agent asked, oldest first
-	due       due.Queue[timer]
-	snoozed   map[uint64]capabilities.Time // until when, by number
-	drafts    int                          // forms with a draft
-	texts     textDrafts
-	tally     *tally // nil if it is not known
-	marked    bool   // messages were snoozed, restored or read, or a draft was saved
+	Keys    Keys
+	Origins origin.Index // of the forms that are open or not dismissed
+	refs    heldRefs
+	waiting index.Numbers // forms that the agent received, until they end
+	asks    openAsks
+	timers  timers
+	Snoozed Snoozed
+	drafts  int // forms with a draft
+	Texts   TextDrafts
+	marked  bool // messages were snoozed, restored or read, or a draft was saved
 }
-
-// pageLength is the number of messages in a page of the index.
-const pageLength = 1 << 10
 
 func newMail(self capabilities.ID) Mail {
 	return Mail{
-		self:    self,
-		index:   index.New(self.Node, pageLength),
-		live:    map[uint64]*Message{},
-		results: map[string]uint64{}, forwards: map[handedOn]uint64{},
+		self:  self,
+		Index: newIndex(self),
+		live:  map[uint64]*Message{},
+		asks:  openAsks{results: map[string]uint64{}, forwards: map[handedOn]uint64{}},
 		refs:  newHeldRefs(),
-		tally: &tally{},
 	}
 }
 
 // SetPageLength sets the number of messages in a page of the index, and of entries in a page of keys. It must be called
 // before the first message. It is for tests.
 func (l *Mail) SetPageLength(n int) {
-	l.index = index.New(l.self.Node, n)
-	l.asked.SetLength(n)
-	l.posted.SetLength(n)
-}
-
-// Len returns the number of messages. Their numbers begin at 0.
-func (l *Mail) Len() uint64 { return l.index.Len() }
-
-// Has reports whether a message or form is here. It fails with Absent.
-func (l *Mail) Has(id capabilities.ID) (bool, error) {
-	_, ok, err := l.NumberOf(id)
-	return ok, err
-}
-
-// NumberOf returns the number of the message or form with an ID. It fails with Absent.
-func (l *Mail) NumberOf(id capabilities.ID) (n uint64, ok bool, err error) {
-	n, ok, pages := l.index.Find(id)
-	if !ok && len(pages) > 0 {
-		return 0, false, l.absent(pages...)
-	}
-	return n, ok, nil
+	l.Index.entries = index.New(l.self.Node, n)
+	l.Keys.asked.SetLength(n)
+	l.Keys.posted.SetLength(n)
 }
 
 // Sent reports whether the mailbox's agent sent a message.
@@ -91,66 +61,39 @@ func (l *Mail) Received(m *Message) bool { return m.From() != l.self || m.To() =
 
 // Approvals returns the agent's own open approvals, oldest first.
 func (l *Mail) Approvals() []*Message {
-	all := make([]*Message, len(l.approvals))
-	for i, n := range l.approvals {
+	all := make([]*Message, len(l.asks.approvals))
+	for i, n := range l.asks.approvals {
 		all[i] = l.live[n]
 	}
 	return all
 }
 
+// ListOpen yields the open forms that the agent received, from a number on.
+func (l *Mail) ListOpen(first uint64) iter.Seq[Listed] {
+	return func(yield func(Listed) bool) {
+		for n := range l.waiting.From(first) {
+			if !yield(listed(n, l.Index.entries.At(n))) {
+				return
+			}
+		}
+	}
+}
+
 // Unanswered returns the number of open forms that the agent received.
 func (l *Mail) Unanswered() int { return l.waiting.Len() }
 
-// HasAsked reports whether the agent has asked a form under an idempotency key. It fails with Absent.
-func (l *Mail) HasAsked(key string) (bool, error) {
-	_, ok, err := byKey(&l.asked, key)
-	return ok, err
-}
-
-// HasPosted reports whether the agent has sent a message under an idempotency key. It fails with Absent.
-func (l *Mail) HasPosted(key string) (bool, error) {
-	_, ok, err := byKey(&l.posted, key)
-	return ok, err
-}
-
-// byKey returns the number of the message with an idempotency key, and whether there is one. The key "" is none.
-func byKey(keys *table.Digests, key string) (n uint64, ok bool, err error) {
-	if key == "" {
-		return 0, false, nil
-	}
-	n, ok, err = keys.Get(index.DigestKey(key))
-	return n, ok, absentTable(err)
-}
-
-// askedBy returns the form that the agent asked under an idempotency key; nil if there is none.
-func (l *Mail) askedBy(key string) (*Message, error) {
-	n, ok, err := byKey(&l.asked, key)
+// underKey returns what the agent sent under an idempotency key; nil if there is nothing.
+func (l *Mail) underKey(keys *table.Digests, key string) (*Message, error) {
+	n, ok, err := byKey(keys, key)
 	if err != nil || !ok {
 		return nil, err
 	}
 	m, err := l.at(n)
-	if err != nil || m.Form == nil || m.Form.Key != key {
+	if err != nil || m.key() != key {
 		return nil, err
 	}
 	return m, nil
 }
-
-// postedBy returns the message that the agent sent under an idempotency key; nil if there is none.
-func (l *Mail) postedBy(key string) (*Message, error) {
-	n, ok, err := byKey(&l.posted, key)
-	if err != nil || !ok {
-		return nil, err
-	}
-	m, err := l.at(n)
-	if err != nil || m.Posted == nil || m.Posted.Key != key {
-		return nil, err
-	}
-	return m, nil
-}
-
-// FormsOf returns the numbers of the forms of an origin, in order: those of the same session, of the same run and
-// agent, or with the same ID. Forms that are settled and dismissed are left out.
-func (l *Mail) FormsOf(o events.Origin) []uint64 { return l.origins.Of(&o) }
 
 // Find returns a message by its number here, or by the ID of a message, form, promise or resolver. It refuses with
 // NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef. It fails with Absent, as all that return messages.
@@ -162,7 +105,7 @@ func (l *Mail) Find(ref capabilities.FormRef) (*Message, error) {
 	if !ok {
 		return l.FindID(ref.ID())
 	}
-	if n >= l.Len() {
+	if n >= l.Index.Len() {
 		return nil, noNumber(n)
 	}
 	return l.at(n)
@@ -170,11 +113,11 @@ func (l *Mail) Find(ref capabilities.FormRef) (*Message, error) {
 
 // number returns the number of the message that Find returns. Of most messages it needs no more than the index.
 func (l *Mail) number(ref capabilities.FormRef) (uint64, error) {
-	if n, ok := ref.Number(); ok && n < l.Len() {
+	if n, ok := ref.Number(); ok && n < l.Index.Len() {
 		return n, nil
 	}
 	if !ref.IsZero() {
-		if n, ok, err := l.NumberOf(ref.ID()); ok || err != nil {
+		if n, ok, err := l.Index.NumberOf(ref.ID()); ok || err != nil {
 			return n, err
 		}
 	}
@@ -196,7 +139,7 @@ func (l *Mail) FindID(id capabilities.ID) (*Message, error) {
 	if parley.CodeOf(err) != parley.NoSuchMessage {
 		return m, err
 	}
-	numbers, pages := l.index.FindOther(id)
+	numbers, pages := l.Index.entries.FindOther(id)
 	for _, n := range numbers {
 		m, err := l.at(n)
 		if err != nil || m.Form.Promise == id || m.Form.Resolver == id {
@@ -204,14 +147,14 @@ func (l *Mail) FindID(id capabilities.ID) (*Message, error) {
 		}
 	}
 	if len(pages) > 0 {
-		return nil, l.absent(pages...)
+		return nil, l.Index.absent(pages...)
 	}
 	return nil, noMessage(id)
 }
 
 // byOwnID returns the message or form with an ID.
 func (l *Mail) byOwnID(id capabilities.ID) (*Message, error) {
-	n, ok, err := l.NumberOf(id)
+	n, ok, err := l.Index.NumberOf(id)
 	if err != nil {
 		return nil, err
 	}
@@ -248,34 +191,13 @@ func mustBeForm(m *Message, err error) (*Message, error) {
 	return m, err
 }
 
-// CheckRequest refuses with NOT_A_REQUEST a message that is not a request.
-func (l *Mail) CheckRequest(ref capabilities.FormRef) error {
-	m, err := l.Find(ref)
-	if err != nil {
-		return err
-	}
-	if t := m.Type(); t != "request" {
-		return parley.Refuse(parley.NotARequest, "message %d is not a request (is %q)", m.Number, t)
-	}
-	return nil
-}
-
-// Pending returns the error for a form to which the agent's answer has been on its way since a time.
-func (l *Mail) Pending(form capabilities.ID, since capabilities.Time) error {
-	m, err := l.FindFormID(form)
-	if err != nil {
-		return err
-	}
-	return pending(m, since)
-}
-
 // form returns the form that an event is about. It fails with ErrNonsense, or with Absent.
 func (l *Mail) form(id capabilities.ID) (*Message, error) {
-	n, ok, err := l.NumberOf(id)
+	n, ok, err := l.Index.NumberOf(id)
 	if err != nil {
 		return nil, err
 	}
-	if !ok || !l.index.At(n).Is(index.Form) {
+	if !ok || !l.Index.entries.At(n).Is(index.Form) {
 		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
 	}
 	return l.at(n)
@@ -283,8 +205,8 @@ func (l *Mail) form(id capabilities.ID) (*Message, error) {
 
 // openForm returns the open form that an event is about. It fails with ErrNonsense.
 func (l *Mail) openForm(id capabilities.ID) (*Message, error) {
-	n, ok := l.index.FindOpen(id)
-	if !ok || !l.index.At(n).IsOpen() {
+	n, ok := l.Index.entries.FindOpen(id)
+	if !ok || !l.Index.entries.At(n).IsOpen() {
 		return nil, fmt.Errorf("%w: no form %s, or it settled before", ErrNonsense, id)
 	}
 	return l.live[n], nil
@@ -292,10 +214,10 @@ func (l *Mail) openForm(id capabilities.ID) (*Message, error) {
 
 // add adds a message that came at a time, at a version of the mailbox. Its number has to be the next one.
 func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
-	if m.Number != l.Len() {
-		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, m.Number, l.Len())
+	if m.Number != l.Index.Len() {
+		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, m.Number, l.Index.Len())
 	}
-	switch here, err := l.Has(m.ID()); {
+	switch here, err := l.Index.Has(m.ID()); {
 	case err != nil:
 		return err
 	case here:
@@ -304,24 +226,24 @@ func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
 	if err := l.setReached(m); err != nil {
 		return err
 	}
-	e := index.Entry{ID: l.index.Digest(m.ID()), First: uint32(version)}
+	e := index.Entry{ID: l.Index.entries.Digest(m.ID()), First: uint32(version)}
 	made := []uint64{m.ID().ULID.Time()}
 	if m.Form != nil {
 		e.Flags |= index.Form
 		made = append(made, m.Form.Promise.ULID.Time(), m.Form.Resolver.ULID.Time())
-		e.Promise, e.Resolver = uint32(l.index.Digest(m.Form.Promise)), uint32(l.index.Digest(m.Form.Resolver))
+		e.Promise, e.Resolver = uint32(l.Index.entries.Digest(m.Form.Promise)), uint32(l.Index.entries.Digest(m.Form.Resolver))
 	}
 	if l.Sent(m) {
 		e.Flags |= index.Sent
-		if l.refTo(m) != agentRef(m.To()) {
+		if m.refTo(l.self) != agentRef(m.To()) {
 			e.Flags |= index.ByGrant
 		}
 	}
 	if l.Received(m) {
 		e.Flags |= index.Received
 	}
-	l.index.Add(e, uint64(came), made...)
-	l.tally.add(&e, 1)
+	l.Index.entries.Add(e, uint64(came), made...)
+	l.Index.tally.add(&e, 1)
 	l.live[m.Number] = m
 	l.touch(m, version)
 	l.refs.addMessage(l, m)
@@ -332,18 +254,17 @@ func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
 // touch notes a change of a message at a version of the mailbox.
 func (l *Mail) touch(m *Message, version uint64) {
 	m.Changed = version
-	l.index.Change(m.Number).Changed = uint32(version)
-	l.recent.Add(version, m.Number)
+	l.Index.touch(m.Number, version)
 }
 
 // dismiss notes that a message is dismissed.
 func (l *Mail) dismiss(n, version uint64) {
 	l.endSnooze(n)
-	l.change(n, func(e *index.Entry) {
+	l.Index.change(n, func(e *index.Entry) {
 		e.Flags |= index.Dismissed
 		e.Changed = uint32(version)
 	})
-	l.recent.Add(version, n)
+	l.Index.recent.Add(version, n)
 	if m, err := l.at(n); err == nil {
 		m.Dismissed, m.Changed = true, version
 		l.dropOrigin(m)
@@ -360,7 +281,7 @@ func dismissalNeeds(e *index.Entry) bool {
 func (l *Mail) settle(m *Message, version uint64) {
 	m.Form.Settled = version
 	l.endSnooze(m.Number)
-	l.change(m.Number, func(e *index.Entry) { e.Settled = uint32(version) })
+	l.Index.change(m.Number, func(e *index.Entry) { e.Settled = uint32(version) })
 	if m.Form.Draft != nil {
 		m.Form.Draft = nil
 		l.drafts--
@@ -371,8 +292,7 @@ func (l *Mail) settle(m *Message, version uint64) {
 		l.waiting.Remove(m.Number)
 	}
 	if l.Sent(m) {
-		l.asks.Remove(m.Number)
-		l.unindexAsked(m)
+		l.asks.remove(m)
 	}
 }
 
@@ -384,8 +304,8 @@ func (l *Mail) indexForm(m *Message) {
 	o := m.Form.AskedIn()
 	isLookedUp := o != nil && (o.ID != "" || m.Form.Kind != events.Approval || l.Received(m))
 	if isLookedUp && !m.isOver() {
-		l.origins.Add(o, m.Number)
-		l.index.Change(m.Number).Flags |= index.HasOrigin
+		l.Origins.Add(o, m.Number)
+		l.Index.entries.Change(m.Number).Flags |= index.HasOrigin
 	}
 	if l.Received(m) && m.Form.IsOpen() {
 		l.waiting.Add(m.Number)
@@ -401,59 +321,21 @@ func (l *Mail) dropOrigin(m *Message) {
 		return
 	}
 	if o := m.Form.AskedIn(); o != nil {
-		l.origins.Remove(o, m.Number)
+		l.Origins.Remove(o, m.Number)
 	}
-}
-
-// indexAsked enters a form that the agent asked in the indexes of such forms.
-func (l *Mail) indexAsked(m *Message) {
-	if m.Form.Key != "" {
-		l.asked.Put(index.DigestKey(m.Form.Key), m.Number)
-	}
-	l.indexOpen(m)
 }
 
 // indexOpen enters an open form that the agent asked.
 func (l *Mail) indexOpen(m *Message) {
-	f := m.Form
-	l.open++
-	l.asks.Add(m.Number)
-	if f.Kind == events.Approval {
-		l.approvals = append(l.approvals, m.Number)
-	}
-	if f.Result != "" {
-		l.results[f.Result] = m.Number
-	}
-	l.indexForwards(m, f.Forwarded...)
-	l.addTimers(m)
-}
-
-// indexPosted enters a message that the agent sent under its idempotency key.
-func (l *Mail) indexPosted(m *Message) {
-	if m.Posted.Key != "" {
-		l.posted.Put(index.DigestKey(m.Posted.Key), m.Number)
-	}
-}
-
-// unindexAsked removes a form that the agent asked from the indexes of open forms. Its deadline goes when it is due.
-func (l *Mail) unindexAsked(m *Message) {
-	l.open--
-	if m.Form.Kind == events.Approval {
-		l.approvals = slices.DeleteFunc(l.approvals, func(n uint64) bool { return n == m.Number })
-	}
-	if r := m.Form.Result; r != "" && l.results[r] == m.Number {
-		delete(l.results, r)
-	}
-	for _, h := range m.Form.Forwarded {
-		delete(l.forwards, handedOn{h.By, h.Via})
-	}
+	l.asks.add(m)
+	l.timers.addForm(m.Number, m.Form)
 }
 
 // cancelOpen returns the events that cancel the open forms which the agent asked since a message number. It includes
 // those in also.
 func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now capabilities.Time) []events.Event {
 	var evs []events.Event
-	for n := range l.asks.From(0) {
+	for n := range l.asks.numbers.From(0) {
 		m := l.live[n]
 		if m.Number >= first || slices.Contains(also, m.ID()) {
 			evs = append(evs, &events.FormCancelled{
@@ -464,54 +346,46 @@ func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now
 	return evs
 }
 
-// isOpen reports whether a message is a form that has not ended. Such forms are in memory.
-func (l *Mail) isOpen(n uint64) bool {
-	m := l.live[n]
-	return m != nil && m.Form != nil && m.Form.IsOpen()
+// openAsks has the open forms that the agent asked.
+type openAsks struct {
+	numbers   index.Numbers
+	approvals []uint64            // oldest first
+	results   map[string]uint64   // by the names that await their answers
+	forwards  map[handedOn]uint64 // by their forwards
 }
 
-// timer is an item of due.
-type timer struct {
-	number uint64 // of the message
-	kind   timerKind
-	step   uint8 // of the form's route, which begins at 1
+// handedOn names a forward of an open form that the agent asked, by its forwarder and its grant.
+type handedOn struct{ by, via capabilities.ID }
+
+func (o *openAsks) add(m *Message) {
+	o.numbers.Add(m.Number)
+	if m.Form.Kind == events.Approval {
+		o.approvals = append(o.approvals, m.Number)
+	}
+	if m.Form.Result != "" {
+		o.results[m.Form.Result] = m.Number
+	}
+	o.addForwards(m, m.Form.Forwarded...)
 }
 
-type timerKind uint8
-
-const (
-	expires   timerKind = iota // a form's deadline
-	wakes                      // a snoozed message comes back
-	reminds                    // a reminder of a form
-	escalates                  // a form is escalated
-)
-
-// nextDeadline returns the earliest time of a timer. It drops timers that do not matter any more.
-func (l *Mail) nextDeadline() capabilities.Time {
-	for {
-		first, ok := l.due.First()
-		if !ok || l.isStanding(first) {
-			return first.At
+// addForwards enters forwards of a form. One within the node has no grant.
+func (o *openAsks) addForwards(m *Message, forwards ...events.FormForwarded) {
+	for _, h := range forwards {
+		if !h.Via.IsZero() {
+			o.forwards[handedOn{h.By, h.Via}] = m.Number
 		}
-		l.due.Drop()
 	}
 }
 
-// passed returns the numbers of the messages with a timer of a kind whose time has come. The earliest is first, and
-// each is there once.
-func (l *Mail) passed(kind timerKind, now capabilities.Time) []uint64 {
-	past := slices.DeleteFunc(l.due.Until(now), func(t due.Item[timer]) bool { return t.Key.kind != kind || !l.isStanding(t) })
-	slices.SortFunc(past, func(a, b due.Item[timer]) int { // their order in the queue is arbitrary
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key.number, b.Key.number))
-	})
-	numbers := make([]uint64, len(past))
-	for i, t := range past {
-		numbers[i] = t.Key.number
+func (o *openAsks) remove(m *Message) {
+	o.numbers.Remove(m.Number)
+	if m.Form.Kind == events.Approval {
+		o.approvals = slices.DeleteFunc(o.approvals, func(n uint64) bool { return n == m.Number })
 	}
-	seen := make(map[uint64]bool, len(numbers))
-	return slices.DeleteFunc(numbers, func(n uint64) bool {
-		again := seen[n]
-		seen[n] = true
-		return again
-	})
+	if r := m.Form.Result; r != "" && o.results[r] == m.Number {
+		delete(o.results, r)
+	}
+	for _, h := range m.Form.Forwarded {
+		delete(o.forwards, handedOn{h.By, h.Via})
+	}
 }

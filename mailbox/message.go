@@ -66,6 +66,26 @@ func (m *Message) Date() capabilities.Time {
 	return m.Posted.Date
 }
 
+// key returns the idempotency key of the message; "" if it has none, or if the agent did not send it.
+func (m *Message) key() string {
+	if m.Form != nil {
+		return m.Form.Key
+	}
+	return m.Posted.Key
+}
+
+// CheckRequest refuses with NOT_A_REQUEST a message that is not a request.
+func CheckRequest(l *Mail, ref capabilities.FormRef) error {
+	m, err := l.Find(ref)
+	if err != nil {
+		return err
+	}
+	if t := m.Type(); t != "request" {
+		return parley.Refuse(parley.NotARequest, "message %d is not a request (is %q)", m.Number, t)
+	}
+	return nil
+}
+
 // Type returns the kind of message: message, form, request or approval.
 func (m *Message) Type() string {
 	switch {
@@ -115,7 +135,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	evs := []events.Event{&events.MessagePosted{
-		Number: s.Mail.Len(), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
+		Number: s.Mail.Index.Len(), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
 		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
 	return append(evs, grantEvents(d.grants)...), nil
@@ -146,7 +166,7 @@ func (c DraftMessage) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	if err != nil {
 		return nil, err
 	}
-	if s.Mail.texts.of(to.Target, replyTo).Text == c.Text {
+	if s.Mail.Texts.For(to.Target, replyTo).Text == c.Text {
 		return nil, nil
 	}
 	return []events.Event{&events.MessageDrafted{To: to.Target, ReplyTo: replyTo, Text: c.Text, Date: now}}, nil
@@ -158,15 +178,11 @@ func (s *State) DraftPlace(c DraftMessage, now capabilities.Time) (to, replyTo c
 	return ref.Target, replyTo, err
 }
 
-// DraftFor returns the unfinished text of a message to an agent, or of a reply to a message. It is empty if there is none.
-func (l *Mail) DraftFor(to, replyTo capabilities.ID) events.MessageDrafted {
-	return l.texts.of(to, replyTo)
-}
+// TextDrafts are the unfinished texts of messages, the oldest first.
+type TextDrafts []events.MessageDrafted
 
-// textDrafts are the unfinished texts of messages, the oldest first.
-type textDrafts []events.MessageDrafted
-
-func (d textDrafts) of(to, replyTo capabilities.ID) events.MessageDrafted {
+// For returns the unfinished text of a message to an agent, or of a reply to a message. It is empty if there is none.
+func (d TextDrafts) For(to, replyTo capabilities.ID) events.MessageDrafted {
 	for _, e := range d {
 		if e.To == to && e.ReplyTo == replyTo {
 			return e
@@ -175,7 +191,7 @@ func (d textDrafts) of(to, replyTo capabilities.ID) events.MessageDrafted {
 	return events.MessageDrafted{}
 }
 
-func (d *textDrafts) save(e *events.MessageDrafted) {
+func (d *TextDrafts) save(e *events.MessageDrafted) {
 	*d = slices.DeleteFunc(slices.Clone(*d), func(other events.MessageDrafted) bool { return other.To == e.To && other.ReplyTo == e.ReplyTo })
 	if e.Text == "" {
 		return
@@ -185,8 +201,8 @@ func (d *textDrafts) save(e *events.MessageDrafted) {
 }
 
 // sent removes the draft that a sent message finishes: it begins with the draft's text.
-func (d *textDrafts) sent(e *events.MessagePosted) {
-	draft := strings.TrimSpace(d.of(e.To, e.ReplyTo).Text)
+func (d *TextDrafts) sent(e *events.MessagePosted) {
+	draft := strings.TrimSpace(d.For(e.To, e.ReplyTo).Text)
 	if draft != "" && len(e.Text) > 0 && strings.HasPrefix(strings.TrimSpace(e.Text[0].Words), draft) {
 		d.save(&events.MessageDrafted{To: e.To, ReplyTo: e.ReplyTo})
 	}
@@ -212,9 +228,9 @@ func (c PostMessage) recipient(s *State, now capabilities.Time) (to capabilities
 		return to, replyTo, err
 	}
 	if m.From() != s.ID {
-		return agentRef(m.From()), m.ID(), s.checkLive(s.Mail.refFrom(m))
+		return agentRef(m.From()), m.ID(), s.checkLive(m.refFrom())
 	}
-	to = s.Mail.refTo(m)
+	to = m.refTo(s.ID)
 	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
 }
 
@@ -257,7 +273,7 @@ func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 	if err != nil {
 		return nil, err
 	}
-	if e, err := s.Mail.entry(n); err != nil || e.Is(index.Dismissed) {
+	if e, err := s.Mail.Index.entry(n); err != nil || e.Is(index.Dismissed) {
 		return nil, err
 	}
 	return []events.Event{&events.MessageDismissed{Number: n}}, nil
@@ -266,7 +282,7 @@ func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is
 // used again for another message.
 func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
-	m, err := s.Mail.postedBy(c.Key)
+	m, err := s.Mail.underKey(&s.Mail.Keys.posted, c.Key)
 	if m == nil {
 		return nil, false, err
 	}

@@ -301,8 +301,8 @@ func (m *model) restart(t *rapid.T) {
 func (m *model) check(t *rapid.T) {
 	for _, p := range m.agents {
 		s := m.States[p.name]
-		if s.Mail.Len() != uint64(len(p.mail)) {
-			t.Fatalf("%s has %d messages, want %d", p.name, s.Mail.Len(), len(p.mail))
+		if s.Mail.Index.Len() != uint64(len(p.mail)) {
+			t.Fatalf("%s has %d messages, want %d", p.name, s.Mail.Index.Len(), len(p.mail))
 		}
 		var want events.Summary
 		for n, msg := range m.Messages(p.name) {

@@ -248,7 +248,7 @@ func (s *State) checkFree(name string) error {
 	} else if taken {
 		return parley.Refuse(parley.NameTaken, "the name %.80q is taken", name).WithHint("parley remove %s frees it", name)
 	}
-	if n, awaited := s.Mail.results[name]; awaited {
+	if n, awaited := s.Mail.asks.results[name]; awaited {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits the answer of form %d", name, n)
 	}
 	if s.Peers.invited(name) >= 0 {
@@ -338,7 +338,7 @@ func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	if err != nil {
 		return nil, err
 	}
-	v, ok := s.Mail.edges(m)[c.Edge]
+	v, ok := m.edges(s.ID)[c.Edge]
 	if !ok {
 		return nil, parley.Refuse(parley.UnknownName, "message %d has no edge %.80q", m.Number, c.Edge).
 			WithHint("parley names @mail/%d lists its edges", m.Number)
@@ -403,7 +403,7 @@ func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path
 		if err != nil {
 			return capabilities.Value{}, nil, err
 		}
-		return capabilities.Record(s.Mail.edges(m)), p[2:], nil
+		return capabilities.Record(m.edges(s.ID)), p[2:], nil
 	case capabilities.NameNodes:
 		return capabilities.Record(peerHosts(s)), p[1:], nil
 	}
@@ -436,7 +436,7 @@ func (s *State) ListNames(path string) ([]string, error) {
 		all, err := s.Names.all()
 		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(all))...), err
 	case capabilities.NameMail:
-		names := make([]string, s.Mail.Len())
+		names := make([]string, s.Mail.Index.Len())
 		for i := range names {
 			names[i] = strconv.Itoa(i)
 		}

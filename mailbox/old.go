@@ -29,61 +29,6 @@ func (a *Absent) Error() string {
 	return fmt.Sprintf("messages %d, %d pages of the index and %d of tables are not in memory", a.Numbers, len(a.Pages), len(a.Tables))
 }
 
-// absent returns the error for pages of the index.
-func (l *Mail) absent(pages ...int) error {
-	a := &Absent{}
-	for _, i := range pages {
-		a.Pages = append(a.Pages, l.index.PageAt(i))
-	}
-	return a
-}
-
-// entry returns the entry of a message. It fails with Absent.
-func (l *Mail) entry(n uint64) (*index.Entry, error) {
-	if !l.index.Has(n) {
-		return nil, l.absent(l.index.PageOf(n))
-	}
-	return l.index.At(n), nil
-}
-
-// AbsentPages returns the pages that are not in memory.
-func (l *Mail) AbsentPages() []Page { return l.index.Absent() }
-
-// IsAbsent reports whether a page is not in memory.
-func (l *Mail) IsAbsent(p Page) bool { return !l.index.Has(l.index.FirstOf(p.Number)) }
-
-// PagesOf returns the pages of messages that are not in memory.
-func (l *Mail) PagesOf(numbers []uint64) []Page {
-	pages := map[int]Page{}
-	for _, n := range numbers {
-		if n < l.Len() && !l.index.Has(n) {
-			pages[l.index.PageOf(n)] = l.index.PageAt(l.index.PageOf(n))
-		}
-	}
-	return slices.Collect(maps.Values(pages))
-}
-
-// Restock brings a page of the index into memory. It fails for bytes that are not those of the page.
-func (l *Mail) Restock(p Page, encoded []byte) error { return l.index.Restock(p.Number, encoded) }
-
-// Remake brings all pages of the index into memory that are not there. It takes them from the mail of a state that has
-// the same messages, and all pages in memory.
-func (l *Mail) Remake(whole *Mail) {
-	for _, p := range l.index.Absent() {
-		l.index.Remake(p.Number, &whole.index)
-	}
-}
-
-// Stored notes that pages are stored. TrimPages may let them go out of memory.
-func (l *Mail) Stored(pages ...Page) {
-	for _, p := range pages {
-		l.index.Stored(p)
-	}
-}
-
-// TrimPages lets stored pages go out of memory until at most some are left.
-func (l *Mail) TrimPages(most int) { l.index.Trim(most) }
-
 // SetPageLength sets the largest number of names in a page, before the first name. It is for tests.
 func (l *Names) SetPageLength(n int) {
 	l.agents.SetLength(n)
@@ -93,10 +38,6 @@ func (l *Names) SetPageLength(n int) {
 // Lend lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
 // commands and events. Apply adds to it the messages that leave the mailbox's memory. A nil map lends nothing.
 func (l *Mail) Lend(old map[uint64]*Message) { l.lent = old }
-
-// Versions returns the versions of the events that a message is made of, oldest first. The message's page has to be in
-// memory.
-func (l *Mail) Versions(number uint64) []uint64 { return l.index.Versions(number) }
 
 // at returns a message. It fails with Absent if that is not in memory. The number has to be that of a message.
 func (l *Mail) at(n uint64) (*Message, error) {
@@ -115,7 +56,7 @@ func (l *Mail) Messages(numbers []uint64) ([]*Message, error) {
 	all := make([]*Message, len(numbers))
 	var absent []uint64
 	for i, n := range numbers {
-		if n >= l.Len() {
+		if n >= l.Index.Len() {
 			return nil, noNumber(n)
 		}
 		var err error
@@ -132,17 +73,17 @@ func (l *Mail) Messages(numbers []uint64) ([]*Message, error) {
 // Recall makes a message from its events, which are those of Versions. It fails with ErrNonsense for other events. It
 // changes nothing.
 func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
-	if number >= l.Len() || !l.index.Has(number) || len(evs) != len(l.Versions(number)) {
+	if number >= l.Index.Len() || !l.Index.entries.Has(number) || len(evs) != len(l.Index.Versions(number)) {
 		return nil, fmt.Errorf("%w: %d events are not those of message %d", ErrNonsense, len(evs), number)
 	}
-	entry := l.index.At(number)
-	m := &Message{Number: number, Changed: uint64(entry.Changed), Dismissed: entry.Is(index.Dismissed), reached: l.reachedOf(number)}
+	entry := l.Index.entries.At(number)
+	m := &Message{Number: number, Changed: uint64(entry.Changed), Dismissed: entry.Is(index.Dismissed), reached: l.reached.of(number)}
 	for _, e := range evs {
 		if err := m.recall(e, l.self); err != nil {
 			return nil, err
 		}
 	}
-	if m.Form == nil && m.Posted == nil || l.index.Digest(m.ID()) != entry.ID {
+	if m.Form == nil && m.Posted == nil || l.Index.entries.Digest(m.ID()) != entry.ID {
 		return nil, fmt.Errorf("%w: the events are not those of message %d", ErrNonsense, number)
 	}
 	if m.Form != nil {
@@ -211,29 +152,29 @@ func (s *State) needs(e events.Event) error {
 	case *events.FormForwarded:
 		var n uint64
 		var ok bool
-		if n, ok, err = l.NumberOf(e.Form); ok {
+		if n, ok, err = l.Index.NumberOf(e.Form); ok {
 			if _, err = l.at(n); err == nil {
-				_, err = l.entry(n)
+				_, err = l.Index.entry(n)
 			}
 		}
 	case *events.MessageDismissed:
-		if e.Number < l.Len() {
+		if e.Number < l.Index.Len() {
 			var entry *index.Entry
-			if entry, err = l.entry(e.Number); err == nil && dismissalNeeds(entry) {
+			if entry, err = l.Index.entry(e.Number); err == nil && dismissalNeeds(entry) {
 				_, err = l.at(e.Number)
 			}
 		}
 	case *events.MessageRestored:
-		if e.Number < l.Len() {
+		if e.Number < l.Index.Len() {
 			var entry *index.Entry
-			if entry, err = l.entry(e.Number); err == nil && entry.Is(index.Dismissed) && (!entry.Is(index.Form) || entry.Is(index.HasOrigin)) {
+			if entry, err = l.Index.entry(e.Number); err == nil && entry.Is(index.Dismissed) && (!entry.Is(index.Form) || entry.Is(index.HasOrigin)) {
 				_, err = l.at(e.Number)
 			}
 		}
 	case *events.MessageSnoozed:
-		err = l.needPages(e.Number)
+		err = l.Index.needPages(e.Number)
 	case *events.MessagesRead:
-		err = l.needPages(e.Numbers...)
+		err = l.Index.needPages(e.Numbers...)
 	case *events.FormRequested:
 		err = l.addNeeds(e.ID, e.ReplyTo)
 	case *events.MessagePosted:
@@ -246,17 +187,9 @@ func (s *State) needs(e events.Event) error {
 	return err
 }
 
-// needPages fails with Absent if pages of messages are not in memory.
-func (l *Mail) needPages(numbers ...uint64) error {
-	if pages := l.PagesOf(numbers); len(pages) > 0 {
-		return &Absent{Pages: pages}
-	}
-	return nil
-}
-
 // addNeeds fails with Absent if a message cannot be added.
 func (l *Mail) addNeeds(id, replyTo capabilities.ID) error {
-	if _, err := l.Has(id); err != nil {
+	if _, err := l.Index.Has(id); err != nil {
 		return err
 	}
 	_, err := l.parentOf(replyTo)
@@ -269,8 +202,8 @@ func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 	if replyTo.IsZero() {
 		return nil, nil
 	}
-	n, ok, err := l.NumberOf(replyTo)
-	if err != nil || !ok || !l.index.At(n).Is(index.ByGrant) && l.reachedOf(n) == nil {
+	n, ok, err := l.Index.NumberOf(replyTo)
+	if err != nil || !ok || !l.Index.entries.At(n).Is(index.ByGrant) && l.reached.of(n) == nil {
 		return nil, err
 	}
 	return l.at(n)
@@ -280,7 +213,7 @@ func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 func (f fold) retire(m *Message) {
 	l := &f.Mail
 	if f.holds(m) {
-		l.index.Change(m.Number)
+		l.Index.entries.Change(m.Number)
 		l.live[m.Number] = m
 		delete(l.lent, m.Number)
 		return
@@ -372,7 +305,7 @@ func decodeHead(encoded []byte) (*headSnapshot, error) {
 
 // restore fills the index and the tables of a new state.
 func (h *headSnapshot) restore(s *State) error {
-	err := s.Mail.index.RestoreHead(h.Index)
+	err := s.Mail.Index.entries.RestoreHead(h.Index)
 	for i, encoded := range [...][]byte{h.Agents, h.ByULID, h.Asked, h.Posted} {
 		err = cmp.Or(err, s.tables()[i].RestoreHead(encoded))
 	}
@@ -406,7 +339,7 @@ type PageSum = index.Sum
 // Unused returns those of some sums that are of no page of the state, in memory or not.
 func (s *State) Unused(sums []PageSum) []PageSum {
 	used := map[PageSum]bool{}
-	for sum := range s.Mail.index.Sums() {
+	for sum := range s.Mail.Index.entries.Sums() {
 		used[sum] = true
 	}
 	for _, t := range s.tables() {
@@ -417,28 +350,20 @@ func (s *State) Unused(sums []PageSum) []PageSum {
 	return slices.DeleteFunc(sums, func(sum PageSum) bool { return used[sum] })
 }
 
-// otherSnapshots returns the versions of further events of messages. If open, it leaves out those in sealed pages.
-func (l *Mail) otherSnapshots(open bool) (all []otherSnapshot) {
-	for n, versions := range l.index.Noted(open) {
-		all = append(all, otherSnapshot{Number: n, Versions: versions})
-	}
-	return all
-}
-
 // Part encodes the state without the pages that are stored. It seals at most some pages of the index. They have no
 // messages that were made at a time or later. It seals all pages of tables that are full enough.
 func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 	l := &s.Mail
 	needed := map[int]bool{}
 	for n := range l.live {
-		needed[l.index.PageOf(n)] = true
+		needed[l.Index.entries.PageOf(n)] = true
 	}
-	l.index.Seal(pages, uint64(before), needed)
+	l.Index.entries.Seal(pages, uint64(before), needed)
 	state, err := s.encode(s.indexSnapshot(), true)
 	if err != nil {
 		return Parts{}, err
 	}
-	p := Parts{Pages: l.index.Unstored()}
+	p := Parts{Pages: l.Index.entries.Unstored()}
 	p.behind = pages > 0 && len(p.Pages) >= pages
 	tables := s.tables()
 	var heads [len(tables)][]byte
@@ -451,18 +376,18 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 			}
 		}
 	}
-	p.behind = p.behind || l.asked.Behind() || l.posted.Behind()
+	p.behind = p.behind || l.Keys.asked.Behind() || l.Keys.posted.Behind()
 	head := headSnapshot{
-		Format: headFormat, State: state, Index: l.index.Head(),
+		Format: headFormat, State: state, Index: l.Index.entries.Head(),
 		Agents: heads[0], ByULID: heads[1], Asked: heads[2], Posted: heads[3],
 	}
 	if p.Head, err = encode(&head); err != nil {
 		return Parts{}, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
 	for _, page := range p.Pages {
-		p.Data = append(p.Data, l.index.EncodePage(page.Number))
+		p.Data = append(p.Data, l.Index.entries.EncodePage(page.Number))
 	}
-	p.Gone = l.index.Gone()
+	p.Gone = l.Index.entries.Gone()
 	for _, t := range s.tables() {
 		for _, sum := range t.Gone() {
 			p.Gone = append(p.Gone, PageSum(sum))

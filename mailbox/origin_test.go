@@ -29,7 +29,7 @@ func TestFormsOfOriginAreIndexed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range []*mailbox.State{v.States[who], restored} {
-			if n := len(s.Mail.FormsOf(events.Origin{Dialect: "run", Run: "r", Agent: "a"})); n != want {
+			if n := len(s.Mail.Origins.Of(&events.Origin{Dialect: "run", Run: "r", Agent: "a"})); n != want {
 				t.Errorf("%s finds %d forms, want %d", who, n, want)
 			}
 		}
@@ -66,7 +66,7 @@ func TestOriginInCommentIsRead(t *testing.T) {
 	v.Deliver(false)
 	want := events.Origin{Dialect: "question", ID: "q", Session: "s", Bare: true}
 	for _, who := range []string{"fae", "host"} {
-		found := v.States[who].Mail.FormsOf(want)
+		found := v.States[who].Mail.Origins.Of(&want)
 		if len(found) != 1 || *v.Messages(who)[found[0]].Form.AskedIn() != want {
 			t.Errorf("%s: %v", who, found)
 		}

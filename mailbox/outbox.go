@@ -346,7 +346,7 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 		} else if p.isAnswer() {
 			f.answerAccepted(p)
 		}
-		if n, ok := f.Mail.index.FindOpen(p.Subject); ok && f.Mail.live[n] != nil {
+		if n, ok := f.Mail.Index.entries.FindOpen(p.Subject); ok && f.Mail.live[n] != nil {
 			f.retire(f.Mail.live[n])
 		}
 	})
@@ -358,7 +358,7 @@ func (f fold) refused(p OutboxItem, why string) {
 	case events.OutboxCopy:
 		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil { // a form is declined by an event of its own
 			m.Refused = why
-			f.Mail.index.Note(m.Number, f.Version)
+			f.Mail.Index.entries.Note(m.Number, f.Version)
 			f.Mail.touch(m, f.Version)
 		}
 	case events.OutboxAmendment:

@@ -464,7 +464,7 @@ func (f fold) votedForm(id capabilities.ID) (*Message, error) {
 		return nil, err
 	}
 	f.Mail.touch(m, f.Version)
-	f.Mail.index.Note(m.Number, f.Version)
+	f.Mail.Index.entries.Note(m.Number, f.Version)
 	if m.Form.From == f.ID {
 		for _, h := range m.Form.Holders {
 			f.Outbox.enqueue(events.OutboxVotes, id, h)

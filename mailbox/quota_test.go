@@ -13,6 +13,7 @@ import (
 	"parley/events"
 	"parley/mailbox"
 	"parley/mailbox/mailboxtest"
+	"parley/mailbox/quota"
 )
 
 // quotaHarness returns a harness with a host and a guest.
@@ -29,29 +30,29 @@ func someForm(text string) mailbox.RequestForm {
 
 func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
 	for _, c := range []struct {
-		quota   mailbox.Quota
+		quota   quota.Quota
 		limit   int64
 		command func(i int) mailbox.Command
 		hint    string
 	}{
-		{mailbox.QuotaForms, 3, func(int) mailbox.Command { return someForm("") }, "parley cancel"},
-		{mailbox.QuotaForms, 3, func(int) mailbox.Command { return mailbox.RequestApproval{Tool: "t", Input: "{}"} }, "parley cancel"},
-		{mailbox.QuotaNames, 3, func(i int) mailbox.Command { return mailbox.BindName{Name: fmt.Sprint("n", i), Value: "1"} }, "parley remove"},
-		{mailbox.QuotaAgents, 3, func(i int) mailbox.Command {
+		{quota.Forms, 3, func(int) mailbox.Command { return someForm("") }, "parley cancel"},
+		{quota.Forms, 3, func(int) mailbox.Command { return mailbox.RequestApproval{Tool: "t", Input: "{}"} }, "parley cancel"},
+		{quota.Names, 3, func(i int) mailbox.Command { return mailbox.BindName{Name: fmt.Sprint("n", i), Value: "1"} }, "parley remove"},
+		{quota.Agents, 3, func(i int) mailbox.Command {
 			return mailbox.CreateAgent{Agent: mailboxtest.NthID(uint16(1000 + i)), Kind: events.Guest, Name: fmt.Sprint("n", i)}
 		}, "agents that there are"},
-		{mailbox.QuotaBytes, 10 << 10, func(i int) mailbox.Command { return someForm(strings.Repeat("x", 2<<10)) }, "cancel forms"},
-		{mailbox.QuotaBytes, 10 << 10, func(i int) mailbox.Command {
+		{quota.Bytes, 10 << 10, func(i int) mailbox.Command { return someForm(strings.Repeat("x", 2<<10)) }, "cancel forms"},
+		{quota.Bytes, 10 << 10, func(i int) mailbox.Command {
 			return mailbox.BindName{Name: fmt.Sprint("n", i), Value: `"` + strings.Repeat("x", 2<<10) + `"`}
 		}, "remove names"},
-		{mailbox.QuotaDaily, 10 << 10, func(int) mailbox.Command { return mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 2<<10)} }, "midnight"},
-		{mailbox.QuotaDaily, 10 << 10, func(i int) mailbox.Command {
+		{quota.Daily, 10 << 10, func(int) mailbox.Command { return mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 2<<10)} }, "midnight"},
+		{quota.Daily, 10 << 10, func(i int) mailbox.Command {
 			title := strings.Repeat("x", 1000+i%2)
 			return mailbox.UpdateAgent{Title: &title}
 		}, "midnight"},
 	} {
 		v := quotaHarness(t)
-		l := &mailbox.Limits{Quotas: mailbox.NoQuotas()}
+		l := &quota.Limits{Quotas: quota.None()}
 		l.Quotas[c.quota] = c.limit
 		var err error
 		for i := 0; err == nil && i < 100; i++ {
@@ -78,7 +79,7 @@ func TestFullAccountCanRelease(t *testing.T) {
 	v.Must("fae", someForm("2"))
 	v.Must("fae", mailbox.BindName{Name: "n", Value: "1"})
 	v.Deliver(false)
-	none := &mailbox.Limits{}
+	none := &quota.Limits{}
 	if err := v.DecideWithin("fae", none, someForm("3")); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Fatalf("with quotas of 0: %v", err)
 	}
@@ -87,12 +88,12 @@ func TestFullAccountCanRelease(t *testing.T) {
 			t.Errorf("%T: %v", c, err)
 		}
 	}
-	l := &mailbox.Limits{Quotas: mailbox.NoQuotas()}
-	l.Quotas[mailbox.QuotaForms] = 2
+	l := &quota.Limits{Quotas: quota.None()}
+	l.Quotas[quota.Forms] = 2
 	if err := v.DecideWithin("fae", l, someForm("3")); err != nil {
 		t.Errorf("after a form was cancelled: %v", err)
 	}
-	l.Beside[mailbox.QuotaForms] = 1
+	l.Beside[quota.Forms] = 1
 	if err := v.DecideWithin("fae", l, someForm("4")); parley.CodeOf(err) != parley.QuotaExceeded || !strings.Contains(err.Error(), "with those that it made") {
 		t.Errorf("with a form of an agent that it made: %v", err)
 	}
@@ -101,8 +102,8 @@ func TestFullAccountCanRelease(t *testing.T) {
 
 func TestDailyQuotaResetsAtMidnight(t *testing.T) {
 	v := quotaHarness(t)
-	l := &mailbox.Limits{Quotas: mailbox.NoQuotas()}
-	l.Quotas[mailbox.QuotaDaily] = 2000
+	l := &quota.Limits{Quotas: quota.None()}
+	l.Quotas[quota.Daily] = 2000
 	post := mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)}
 	v.Now = mailbox.DayLength - 1
 	if err := v.DecideWithin("fae", l, post); err != nil {
@@ -112,7 +113,7 @@ func TestDailyQuotaResetsAtMidnight(t *testing.T) {
 		t.Fatalf("twice in a day: %v", err)
 	}
 	v.Now++
-	if used := v.States["fae"].Account.Own(v.Now)[mailbox.QuotaDaily]; used != 0 {
+	if used := v.States["fae"].Account.Own(v.Now)[quota.Daily]; used != 0 {
 		t.Errorf("%d bytes at midnight", used)
 	}
 	if err := v.DecideWithin("fae", l, post); err != nil {
@@ -124,8 +125,8 @@ func TestDailyQuotaResetsAtMidnight(t *testing.T) {
 func TestInboxQuotaIsPerSender(t *testing.T) {
 	v := quotaHarness(t)
 	v.Add("tom")
-	quotas := mailbox.NoQuotas()
-	quotas[mailbox.QuotaInbox] = 4000
+	quotas := quota.None()
+	quotas[quota.Inbox] = 4000
 	deliver := func(from string) error {
 		v.Must(from, mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)})
 		s := v.States[from]
@@ -163,8 +164,8 @@ func TestQuotasAreNeverExceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := quotaHarness(t)
 		v.SkipChecksums = true
-		l := &mailbox.Limits{Quotas: mailbox.Amounts{
-			mailbox.QuotaForms: 3, mailbox.QuotaNames: 3, mailbox.QuotaAgents: 2, mailbox.QuotaBytes: 6000, mailbox.QuotaDaily: 20_000, mailbox.QuotaInbox: 5000, mailbox.QuotaGrants: 9, mailbox.QuotaProcessor: 9,
+		l := &quota.Limits{Quotas: quota.Amounts{
+			quota.Forms: 3, quota.Names: 3, quota.Agents: 2, quota.Bytes: 6000, quota.Daily: 20_000, quota.Inbox: 5000, quota.Grants: 9, quota.Processor: 9,
 		}}
 		text := rapid.Custom(func(t *rapid.T) string { return strings.Repeat("x", rapid.IntRange(0, 3000).Draw(t, "length")) })
 		name := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -194,7 +195,7 @@ func TestQuotasAreNeverExceeded(t *testing.T) {
 			"": func(t *rapid.T) {
 				for q, n := range v.States["fae"].Account.Own(v.Now) {
 					if n > l.Quotas[q] || n < 0 {
-						t.Fatalf("%d %s of %d", n, mailbox.Quota(q), l.Quotas[q])
+						t.Fatalf("%d %s of %d", n, quota.Quota(q), l.Quotas[q])
 					}
 				}
 			},
@@ -205,39 +206,39 @@ func TestQuotasAreNeverExceeded(t *testing.T) {
 }
 
 func TestQuotasAreParsedAndFormatted(t *testing.T) {
-	named, err := mailbox.ParseQuotas([]string{"forms=5", "daily=64MiB", "inbox=none", "bytes=0", "processor=10"})
+	named, err := quota.Parse([]string{"forms=5", "daily=64MiB", "inbox=none", "bytes=0", "processor=10"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := mailbox.AgentQuotas()
-	if err := a.Set(named); err != nil || a[mailbox.QuotaForms] != 5 || a[mailbox.QuotaDaily] != 64<<20 || a[mailbox.QuotaInbox] != mailbox.Unlimited || a[mailbox.QuotaBytes] != 0 {
+	a := quota.Agent()
+	if err := a.Set(named); err != nil || a[quota.Forms] != 5 || a[quota.Daily] != 64<<20 || a[quota.Inbox] != quota.Unlimited || a[quota.Bytes] != 0 {
 		t.Errorf("%v, %v", a, err)
 	}
 	b, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := mailbox.PeerQuotas()
+	again := quota.Peer()
 	if err := json.Unmarshal(b, &again); err != nil || again != a {
 		t.Errorf("%s is parsed as %v, %v", b, again, err)
 	}
 	for _, wrong := range []string{"forms", "forms=", "forms=-2", "forms=x", "what=1", "bytes=9999999999GiB", "forms=1.5"} {
-		if _, err := mailbox.ParseQuotas([]string{wrong}); parley.CodeOf(err) != parley.InvalidArgument {
+		if _, err := quota.Parse([]string{wrong}); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
 	for want, got := range map[string]string{
-		"none": mailbox.QuotaInbox.Show(mailbox.Unlimited), "64 MiB": mailbox.QuotaBytes.Show(64 << 20), "20 KiB": mailbox.QuotaBytes.Show(20 << 10), "7": mailbox.QuotaForms.Show(7),
-		"10 ms a minute": mailbox.QuotaProcessor.Show(10), "9000 bytes": mailbox.QuotaDaily.Show(9000),
+		"none": quota.Inbox.Show(quota.Unlimited), "64 MiB": quota.Bytes.Show(64 << 20), "20 KiB": quota.Bytes.Show(20 << 10), "7": quota.Forms.Show(7),
+		"10 ms a minute": quota.Processor.Show(10), "9000 bytes": quota.Daily.Show(9000),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if q, share := (mailbox.Amounts{mailbox.QuotaForms: 8, mailbox.QuotaNames: 5}).Fullest(mailbox.Amounts{mailbox.QuotaForms: 10, mailbox.QuotaNames: 5, mailbox.QuotaBytes: 1}); q != mailbox.QuotaNames || share != 1 {
+	if q, share := (quota.Amounts{quota.Forms: 8, quota.Names: 5}).Fullest(quota.Amounts{quota.Forms: 10, quota.Names: 5, quota.Bytes: 1}); q != quota.Names || share != 1 {
 		t.Errorf("%s is the fullest, with %g", q, share)
 	}
-	if sum := (mailbox.Amounts{mailbox.Unlimited, 1}).Plus(mailbox.Amounts{5, 2}); sum[0] != mailbox.Unlimited || sum[1] != 3 {
+	if sum := (quota.Amounts{quota.Unlimited, 1}).Plus(quota.Amounts{5, 2}); sum[0] != quota.Unlimited || sum[1] != 3 {
 		t.Errorf("%v", sum)
 	}
 }
@@ -249,8 +250,8 @@ func TestAnswersAndForwardsAreWithinQuota(t *testing.T) {
 	v.Must("host", mailbox.RequestForm{To: "fae", Description: "d", Fields: []events.Field{{Name: "f"}}})
 	v.Deliver(false)
 	s := v.States["fae"]
-	l := &mailbox.Limits{Quotas: mailbox.NoQuotas()}
-	l.Quotas[mailbox.QuotaDaily] = 400
+	l := &quota.Limits{Quotas: quota.None()}
+	l.Quotas[quota.Daily] = 400
 	for n, want := range map[int]parley.Code{10: "", 1000: parley.QuotaExceeded} {
 		c, _, err := s.DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}, v.Now, v.NewID)
 		if err != nil {
@@ -276,18 +277,18 @@ func checkCounts(t rapid.TB, v *mailboxtest.Harness) {
 		s := v.States[name]
 		own, senders := mailbox.Recount(s, v.Messages(name))
 		live := s.Account.Own(v.Now)
-		live[mailbox.QuotaDaily] = 0
+		live[quota.Daily] = 0
 		if own != live {
 			t.Fatalf("%s uses %v, and counted anew %v", name, live, own)
 		}
 		for by, amounts := range s.Account.Senders(v.Now) {
-			if amounts[mailbox.QuotaDaily] = 0; amounts != senders[by] {
+			if amounts[quota.Daily] = 0; amounts != senders[by] {
 				t.Fatalf("%s holds %v for %s, and counted anew %v", name, amounts, by, senders[by])
 			}
 			delete(senders, by)
 		}
 		for by, amounts := range senders {
-			if amounts != (mailbox.Amounts{}) {
+			if amounts != (quota.Amounts{}) {
 				t.Fatalf("%s holds nothing for %s, and counted anew %v", name, by, amounts)
 			}
 		}

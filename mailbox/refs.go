@@ -34,9 +34,9 @@ func newHeldRefs() heldRefs {
 
 // addMessage adds the references of a new message, but for those in an answer.
 func (x *heldRefs) addMessage(l *Mail, m *Message) {
-	x.add(l.refFrom(m), m.From())
+	x.add(m.refFrom(), m.From())
 	if l.Sent(m) { // other recipients are known, not held
-		x.add(l.refTo(m), capabilities.ID{})
+		x.add(m.refTo(l.self), capabilities.ID{})
 	}
 	if m.Posted == nil {
 		return
@@ -123,7 +123,7 @@ func (l *Mail) formRef(target capabilities.ID, kind capabilities.Kind) (capabili
 	if kind != capabilities.KindPromise && kind != capabilities.KindResolver {
 		return r, false, nil
 	}
-	numbers, pages := l.index.FindOther(target)
+	numbers, pages := l.Index.entries.FindOther(target)
 	for _, n := range numbers {
 		m, err := l.at(n)
 		if err != nil {
@@ -134,13 +134,13 @@ func (l *Mail) formRef(target capabilities.ID, kind capabilities.Kind) (capabili
 		}
 	}
 	if len(pages) > 0 {
-		return r, false, l.absent(pages...)
+		return r, false, l.Index.absent(pages...)
 	}
 	return r, false, nil
 }
 
-// edges returns the values of a message by edge name. The standard edges begin with "@". Those of its text do not.
-func (l *Mail) edges(m *Message) map[string]capabilities.Value {
+// edges returns the values of a message in an agent's mailbox by edge name. The standard edges begin with "@". Those of its text do not.
+func (m *Message) edges(self capabilities.ID) map[string]capabilities.Value {
 	edges := map[string]capabilities.Value{
 		"@date":    capabilities.String(m.Date().String()),
 		"@message": capabilities.String(m.ID().String()),
@@ -154,7 +154,7 @@ func (l *Mail) edges(m *Message) map[string]capabilities.Value {
 	} else {
 		edges["@description"] = capabilities.String(m.Form.Description)
 	}
-	for _, e := range l.refEdges(m) {
+	for _, e := range m.refEdges(self) {
 		edges[e.name] = e.value
 	}
 	return edges
@@ -166,10 +166,10 @@ type edge struct {
 }
 
 // refEdges returns the edges of a message that may hold references, always in the same order.
-func (l *Mail) refEdges(m *Message) []edge {
+func (m *Message) refEdges(self capabilities.ID) []edge {
 	all := []edge{
-		{"@from", capabilities.Reference(l.refFrom(m))},
-		{"@to", capabilities.Reference(l.refTo(m))},
+		{"@from", capabilities.Reference(m.refFrom())},
+		{"@to", capabilities.Reference(m.refTo(self))},
 	}
 	if m.Posted != nil {
 		for _, sp := range m.Posted.Text {
@@ -185,15 +185,15 @@ func (l *Mail) refEdges(m *Message) []edge {
 		edge{"@resolver", capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})},
 	)
 	if f.Answered != nil && !f.Answered.Withheld {
-		all = append(all, edge{"@value", f.value(l.visibleValues(f))})
+		all = append(all, edge{"@value", f.value(f.visibleValues(self))})
 	}
 	return all
 }
 
-// visibleValues returns the values of an answer as the agent may read them. For all but the asker, sealed values are
+// visibleValues returns the values of an answer as an agent may read them. For all but the asker, sealed values are
 // masked.
-func (l *Mail) visibleValues(f *Form) capabilities.Value {
-	if f.From == l.self || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
+func (f *Form) visibleValues(self capabilities.ID) capabilities.Value {
+	if f.From == self || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
 		return f.Answered.Values
 	}
 	shut, _ := f.Answered.Values.Map(maskSealed) // maskSealed returns no error, so Map does not
@@ -208,11 +208,11 @@ func maskSealed(leaf capabilities.Value) (capabilities.Value, error) {
 	return leaf, nil
 }
 
-// refTo returns the reference by which the sender reached the recipient.
-func (l *Mail) refTo(m *Message) capabilities.Ref {
+// refTo returns the reference by which the sender reached the recipient, in the mailbox of an agent.
+func (m *Message) refTo(self capabilities.ID) capabilities.Ref {
 	r := agentRef(m.To())
 	switch {
-	case m.From() != l.self:
+	case m.From() != self:
 	case m.reached != nil:
 		return *m.reached
 	case m.Form != nil:
@@ -225,7 +225,7 @@ func (l *Mail) refTo(m *Message) capabilities.Ref {
 
 // refFrom returns the reference to the sender of the message. For a reply it is the reference by which the sender was
 // reached. So a reply gives no more than that grant, and ends with it.
-func (l *Mail) refFrom(m *Message) capabilities.Ref {
+func (m *Message) refFrom() capabilities.Ref {
 	if m.reached != nil {
 		return *m.reached
 	}
@@ -240,7 +240,7 @@ func (l *Mail) setReached(m *Message) error {
 	}
 	other := m.From()
 	if other == l.self {
-		if other = m.To(); l.refTo(m) != agentRef(other) {
+		if other = m.To(); m.refTo(l.self) != agentRef(other) {
 			return nil // it was sent by another reference
 		}
 	}
@@ -249,27 +249,30 @@ func (l *Mail) setReached(m *Message) error {
 		if parent.From() != l.self {
 			return nil
 		}
-		to := l.refTo(parent)
+		to := parent.refTo(l.self)
 		ref = &to
 	}
 	if ref.Target != other || *ref == agentRef(other) {
 		return nil
 	}
 	m.reached = ref
-	l.setReachedBy(m.Number, *ref)
+	l.reached.put(m.Number, *ref)
 	return nil
 }
 
-func (l *Mail) setReachedBy(number uint64, ref capabilities.Ref) {
-	if l.reached == nil {
-		l.reached = map[uint64]capabilities.Ref{}
+// reachedRefs has how the other party of a reply was reached, by the reply's number.
+type reachedRefs map[uint64]capabilities.Ref
+
+func (x *reachedRefs) put(number uint64, ref capabilities.Ref) {
+	if *x == nil {
+		*x = reachedRefs{}
 	}
-	l.reached[number] = ref
+	(*x)[number] = ref
 }
 
-// reachedOf returns how the other party of a reply was reached; nil for any other message.
-func (l *Mail) reachedOf(number uint64) *capabilities.Ref {
-	if r, ok := l.reached[number]; ok {
+// of returns how the other party of a reply was reached; nil for any other message.
+func (x reachedRefs) of(number uint64) *capabilities.Ref {
+	if r, ok := x[number]; ok {
 		return &r
 	}
 	return nil

@@ -37,19 +37,19 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	if head != nil {
 		err = head.restore(s)
 	} else {
-		err = s.Mail.index.Decode(img.Index.Entries)
+		err = s.Mail.Index.entries.Decode(img.Index.Entries)
 	}
 	if err == nil {
 		err = img.restore(s)
 	}
-	s.Mail.tally = nil
+	s.Mail.Index.tally = nil
 	if err == nil {
 		err = layers.restore(s)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
 	}
-	s.Mail.countAll()
+	s.Mail.Index.countAll()
 	return s, nil
 }
 
@@ -95,14 +95,14 @@ func (img *snapshot) restore(s *State) error {
 	s.Peers.index()
 	s.Runs = Runs{program: img.Program, run: img.Run, ended: img.Ended, attempt: img.Attempt, retries: img.Lost}
 	var err error
-	if s.Runs.prompts, err = s.Mail.restored(img.Prompts); err != nil {
+	if s.Runs.prompts, err = restored(&s.Mail, img.Prompts); err != nil {
 		return err
 	}
-	if s.Runs.interrupted, err = s.Mail.restored(img.Cut); err != nil {
+	if s.Runs.interrupted, err = restored(&s.Mail, img.Cut); err != nil {
 		return err
 	}
 	if r := s.Runs.run; r != nil && !r.Prompt.IsZero() {
-		if n, ok := s.Mail.index.FindOpen(r.Prompt); ok {
+		if n, ok := s.Mail.Index.entries.FindOpen(r.Prompt); ok {
 			s.Runs.prompt = s.Mail.live[n]
 		}
 	}
@@ -116,24 +116,24 @@ func (img *snapshot) restore(s *State) error {
 func (x *indexSnapshot) restore(s *State) error {
 	l := &s.Mail
 	for _, o := range x.Other {
-		if o.Number >= l.Len() || !l.index.Has(o.Number) {
+		if o.Number >= l.Index.Len() || !l.Index.entries.Has(o.Number) {
 			return fmt.Errorf("%w: no message %d", ErrNonsense, o.Number)
 		}
 		for _, v := range o.Versions {
-			l.index.Note(o.Number, uint64(v))
+			l.Index.entries.Note(o.Number, uint64(v))
 		}
 	}
 	for _, r := range x.Reached {
-		l.setReachedBy(r.Number, r.Ref)
+		l.reached.put(r.Number, r.Ref)
 	}
 	for _, k := range x.Asked {
-		l.asked.Put(k.Digest, k.Number)
+		l.Keys.asked.Put(k.Digest, k.Number)
 	}
 	for _, k := range x.Posted {
-		l.posted.Put(k.Digest, k.Number)
+		l.Keys.posted.Put(k.Digest, k.Number)
 	}
 	for _, o := range x.Origins {
-		l.origins.Restore(o)
+		l.Origins.Restore(o)
 	}
 	for _, p := range x.Plain {
 		l.refs.plain[p.Agent] = p.Place
@@ -146,15 +146,15 @@ func (x *indexSnapshot) restore(s *State) error {
 	for _, r := range x.Roots {
 		s.Grants.setRoot(r.Grant, r.Root)
 	}
-	l.recent.Restart(s.Version)
+	l.Index.recent.Restart(s.Version)
 	return x.check(l)
 }
 
 // check refuses numbers of messages that are not there.
 func (x *indexSnapshot) check(l *Mail) error {
-	missing := func(n uint64) bool { return n >= l.Len() }
+	missing := func(n uint64) bool { return n >= l.Index.Len() }
 	ofOrigin := func(o origin.Entry) bool { return slices.ContainsFunc(o.Numbers, missing) }
-	keyed := slices.AppendSeq(slices.Collect(l.asked.Fresh()), l.posted.Fresh())
+	keyed := slices.AppendSeq(slices.Collect(l.Keys.asked.Fresh()), l.Keys.posted.Fresh())
 	if slices.ContainsFunc(keyed, missing) || slices.ContainsFunc(x.Origins, ofOrigin) {
 		return fmt.Errorf("%w: the index has messages that are not there", ErrNonsense)
 	}
@@ -183,11 +183,11 @@ func (img *snapshot) restoreGrants(l *Grants) {
 // restore holds the message in a state that has its index entry.
 func (mi *messageSnapshot) restore(s *State) error {
 	n := mi.Number
-	if n >= s.Mail.Len() || !s.Mail.index.Has(n) || (mi.Posted == nil) == (mi.Requested == nil) {
+	if n >= s.Mail.Index.Len() || !s.Mail.Index.entries.Has(n) || (mi.Posted == nil) == (mi.Requested == nil) {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, reached: s.Mail.reachedOf(n),
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, reached: s.Mail.reached.of(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""
@@ -196,7 +196,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
 		}
 	}
-	if e := s.Mail.index.At(n); e.ID != s.Mail.index.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
+	if e := s.Mail.Index.entries.At(n); e.ID != s.Mail.Index.entries.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
 		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)
 	}
 	s.Mail.live[n] = m
@@ -213,7 +213,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 }
 
 // restored returns the messages for the result of numbersOf.
-func (l *Mail) restored(numbers []uint64) ([]*Message, error) {
+func restored(l *Mail, numbers []uint64) ([]*Message, error) {
 	if numbers == nil {
 		return nil, nil
 	}
@@ -294,7 +294,7 @@ func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
 // restore adds the layers to a state that is restored otherwise.
 func (l *snapshotLayers) restore(s *State) error {
 	if l.drafted != nil {
-		s.Mail.texts = l.drafted.Texts
+		s.Mail.Texts = l.drafted.Texts
 	}
 	if l.rights != nil {
 		for _, r := range l.rights.Rights {

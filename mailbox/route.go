@@ -7,7 +7,6 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/due"
 	"parley/mailbox/vote"
 )
 
@@ -164,42 +163,6 @@ func copied(r *events.Route) *events.Route {
 	return &events.Route{Need: r.Need, NoVeto: r.NoVeto, NoSelf: r.NoSelf}
 }
 
-// addTimers enters the timers of an open form that the agent asked.
-func (l *Mail) addTimers(m *Message) {
-	f := m.Form
-	if f.Deadline != 0 {
-		l.due.Add(f.Deadline, timer{number: m.Number, kind: expires})
-	}
-	if f.Route == nil {
-		return
-	}
-	for i, d := range f.Route.Remind {
-		l.due.Add(d.After(f.Date), timer{m.Number, reminds, uint8(i + 1)})
-	}
-	for i, e := range f.Route.Escalate {
-		l.due.Add(e.After.After(f.Date), timer{m.Number, escalates, uint8(i + 1)})
-	}
-}
-
-// isStanding reports whether a timer still matters.
-func (l *Mail) isStanding(t due.Item[timer]) bool {
-	n := t.Key.number
-	if t.Key.kind == wakes {
-		return l.snoozed[n] == t.At
-	}
-	if !l.isOpen(n) {
-		return false
-	}
-	f := l.live[n].Form
-	switch t.Key.kind {
-	case reminds:
-		return uint32(t.Key.step) > f.reminded()
-	case escalates:
-		return uint32(t.Key.step) > f.steps()
-	}
-	return true
-}
-
 // RemindForms reminds those who may answer of the forms with a reminder that is due: once for all that have been due
 // since the last. A form whose deadline has passed has none.
 type RemindForms struct{}
@@ -264,9 +227,9 @@ func (f fold) formReminded(e *events.FormReminded) error {
 	}
 	m.Form.Reminded = e
 	f.Mail.touch(m, f.Version)
-	f.Mail.index.Note(m.Number, f.Version)
+	f.Mail.Index.entries.Note(m.Number, f.Version)
 	if m.Form.From != f.ID {
-		f.Mail.setRead(m.Number, false)
+		f.Mail.Index.setRead(m.Number, false)
 		return nil
 	}
 	for _, h := range m.Form.Holders {
@@ -290,7 +253,7 @@ func (f fold) formRouted(e *events.FormRouted) error {
 	}
 	m.Form.addRoute(e)
 	f.Mail.touch(m, f.Version)
-	f.Mail.index.Note(m.Number, f.Version)
+	f.Mail.Index.entries.Note(m.Number, f.Version)
 	if e.Cause != events.Escalated {
 		return nil
 	}

@@ -227,7 +227,7 @@ func mayRunAgain(s *State) (bool, error) {
 		return false, nil
 	}
 	for first := run.First; ; {
-		some, err := s.Mail.List(first)
+		some, err := s.Mail.Index.List(first)
 		if err != nil || len(some) == 0 {
 			return err == nil, err
 		}
@@ -260,7 +260,7 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 func (s *State) CallKey(call, folder string, taken func(key string) bool) (string, error) {
 	for n := 0; ; n++ {
 		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))
-		m, err := s.Mail.askedBy(key)
+		m, err := s.Mail.underKey(&s.Mail.Keys.asked, key)
 		if m == nil {
 			return key, err
 		}
@@ -276,7 +276,7 @@ func (s *State) CallKey(call, folder string, taken func(key string) bool) (strin
 // while a call needs approval.
 func (s *State) Finish() (status string, over bool) {
 	switch {
-	case len(s.Mail.approvals) > 0:
+	case len(s.Mail.asks.approvals) > 0:
 		return "permission", true
 	case s.Runs.pending() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
 		return "", false

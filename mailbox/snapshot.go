@@ -140,12 +140,12 @@ type usedSnapshot struct {
 // Snapshot encodes the whole state. Equal states have equal encodings. It fails with Absent if pages of the index are
 // not in memory.
 func (s *State) Snapshot() ([]byte, error) {
-	if a := (&Absent{Pages: s.Mail.index.Absent(), Tables: s.AbsentTables()}); len(a.Pages)+len(a.Tables) > 0 {
+	if a := (&Absent{Pages: s.Mail.Index.entries.Absent(), Tables: s.AbsentTables()}); len(a.Pages)+len(a.Tables) > 0 {
 		return nil, a
 	}
 	x := s.indexSnapshot()
-	x.Entries, x.Other = s.Mail.index.Encode(), s.Mail.otherSnapshots(false)
-	x.Asked, x.Posted = keySnapshots(&s.Mail.asked), keySnapshots(&s.Mail.posted)
+	x.Entries, x.Other = s.Mail.Index.entries.Encode(), s.Mail.Index.otherSnapshots(false)
+	x.Asked, x.Posted = keySnapshots(&s.Mail.Keys.asked), keySnapshots(&s.Mail.Keys.posted)
 	return s.encode(x, false)
 }
 
@@ -230,7 +230,7 @@ func encode(v any) ([]byte, error) {
 // indexSnapshot returns what Mail knows of messages, without what is in pages of the index and of tables.
 func (s *State) indexSnapshot() indexSnapshot {
 	l := &s.Mail
-	x := indexSnapshot{Other: l.otherSnapshots(true), Origins: l.origins.Entries(), Asked: []keySnapshot{}, Posted: []keySnapshot{}}
+	x := indexSnapshot{Other: l.Index.otherSnapshots(true), Origins: l.Origins.Entries(), Asked: []keySnapshot{}, Posted: []keySnapshot{}}
 	for _, n := range slices.Sorted(maps.Keys(l.reached)) {
 		x.Reached = append(x.Reached, reachedSnapshot{Number: n, Ref: l.reached[n]})
 	}
@@ -352,10 +352,10 @@ type draftedSnapshot struct {
 
 // withTextDrafts returns a snapshot with the unfinished messages.
 func (s *State) withTextDrafts(state []byte) ([]byte, error) {
-	if len(s.Mail.texts) == 0 {
+	if len(s.Mail.Texts) == 0 {
 		return state, nil
 	}
-	return encode(&draftedSnapshot{Format: draftedFormat, State: state, Texts: s.Mail.texts})
+	return encode(&draftedSnapshot{Format: draftedFormat, State: state, Texts: s.Mail.Texts})
 }
 
 // restore adds the votes to a state that is restored otherwise.

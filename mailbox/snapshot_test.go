@@ -111,10 +111,10 @@ func TestHeadOfFormat13IsReadForEver(t *testing.T) {
 		t.Error("the restored state is another than the one that was written")
 	}
 	for key, want := range map[string]bool{"asked": true, "again": true, "posted": false, "": false} {
-		if asked, err := restored.Mail.HasAsked(key); err != nil || asked != want {
+		if asked, err := restored.Mail.Keys.HasAsked(key); err != nil || asked != want {
 			t.Errorf("%q was asked: %t, %v", key, asked, err)
 		}
-		if posted, err := restored.Mail.HasPosted(key); err != nil || posted != (key == "posted") {
+		if posted, err := restored.Mail.Keys.HasPosted(key); err != nil || posted != (key == "posted") {
 			t.Errorf("%q was posted: %t, %v", key, posted, err)
 		}
 	}

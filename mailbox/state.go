@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/quota"
 	"parley/mailbox/table"
 )
 
@@ -50,7 +51,7 @@ func New(id capabilities.ID) *State {
 
 // Summary returns what the journal notes of the mailbox beside its events.
 func (s *State) Summary() events.Summary {
-	return events.Summary{Open: uint32(s.Mail.open), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending()), Deadline: s.Mail.nextDeadline()}
+	return events.Summary{Open: uint32(s.Mail.asks.numbers.Len()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending()), Deadline: s.Mail.timers.next(s.Mail.isStanding)}
 }
 
 // ProfileVersion returns the version after the last event that changed how the agent is shown: its profile, its runs,
@@ -73,7 +74,7 @@ type paged interface {
 
 // tables returns the tables of names, and behind them those of idempotency keys.
 func (s *State) tables() [4]paged {
-	return [...]paged{&s.Names.agents, &s.Names.byULID, &s.Mail.asked, &s.Mail.posted}
+	return [...]paged{&s.Names.agents, &s.Names.byULID, &s.Mail.Keys.asked, &s.Mail.Keys.posted}
 }
 
 // LacksTable reports whether a page of a table is not in memory.
@@ -111,9 +112,9 @@ func (s *State) RemakeTables(whole *State) {
 		s.Names.agents.Replace(&whole.Names.agents)
 		s.Names.byULID.Replace(&whole.Names.byULID)
 	}
-	if len(s.Mail.asked.Absent())+len(s.Mail.posted.Absent()) > 0 {
-		s.Mail.asked.Replace(&whole.Mail.asked)
-		s.Mail.posted.Replace(&whole.Mail.posted)
+	if len(s.Mail.Keys.asked.Absent())+len(s.Mail.Keys.posted.Absent()) > 0 {
+		s.Mail.Keys.asked.Replace(&whole.Mail.Keys.asked)
+		s.Mail.Keys.posted.Replace(&whole.Mail.Keys.posted)
 	}
 }
 
@@ -160,23 +161,23 @@ func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Even
 }
 
 // DecideWithin is Decide for the agent's own commands, held to quotas. Nil limits are none.
-func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (s *State) DecideWithin(l *quota.Limits, c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	evs, err := s.Decide(c, now, ids)
 	if err != nil || l == nil || !Spends(c) {
 		return evs, err
 	}
 	growth := s.ownGrowth(evs)
 	if _, makes := c.(CreateAgent); makes {
-		growth[QuotaAgents] = 1
+		growth[quota.Agents] = 1
 	}
-	if err := l.check(s.Account.Own(now), growth); err != nil {
+	if err := l.Check(s.Account.Own(now), growth); err != nil {
 		return nil, err
 	}
 	return evs, nil
 }
 
 // ownGrowth returns what events add to the agent's own use.
-func (s *State) ownGrowth(evs []events.Event) (growth Amounts) {
+func (s *State) ownGrowth(evs []events.Event) (growth quota.Amounts) {
 	for _, e := range evs {
 		for q, n := range ownChange(s, e) {
 			growth[q] += n

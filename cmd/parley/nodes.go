@@ -11,7 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
-	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 func nodesCommand(env *environment) *cobra.Command {
@@ -80,7 +80,7 @@ grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCE
 	}
 	c.Flags().BoolVar(&reset, "reset", false, "drop what was set for the node before")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		quotas, err := mailbox.ParseQuotas(args[1:])
+		quotas, err := quota.Parse(args[1:])
 		if err != nil {
 			return err
 		}

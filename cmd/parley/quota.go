@@ -10,7 +10,7 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway/api"
-	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 // peerQuota is the prefix for quotas of other nodes in --quota.
@@ -26,26 +26,26 @@ func (s *serveOptions) readQuotas() (agents, peers map[string]int64, err error) 
 			ofAgents = append(ofAgents, q)
 		}
 	}
-	if agents, err = mailbox.ParseQuotas(ofAgents); err != nil {
+	if agents, err = quota.Parse(ofAgents); err != nil {
 		return nil, nil, err
 	}
-	peers, err = mailbox.ParseQuotas(ofPeers)
+	peers, err = quota.Parse(ofPeers)
 	return agents, peers, err
 }
 
 // quotaSettings returns the options for quotas that differ from the defaults.
-func quotaSettings(prefix string, quotas view.Amounts, otherwise mailbox.Amounts) (settings []string) {
+func quotaSettings(prefix string, quotas view.Amounts, otherwise quota.Amounts) (settings []string) {
 	if len(quotas) == 0 { // an older node's
 		return nil
 	}
 	for i := range otherwise {
-		q := mailbox.Quota(i)
+		q := quota.Quota(i)
 		limit := amountOf(quotas, q)
 		if limit == otherwise[q] {
 			continue
 		}
 		amount := fmt.Sprint(limit)
-		if limit == mailbox.Unlimited {
+		if limit == quota.Unlimited {
 			amount = "none"
 		}
 		settings = append(settings, fmt.Sprintf("%s%s=%s", prefix, q, amount))
@@ -54,11 +54,11 @@ func quotaSettings(prefix string, quotas view.Amounts, otherwise mailbox.Amounts
 }
 
 // amountOf returns the amount for a quota.
-func amountOf(named view.Amounts, q mailbox.Quota) int64 {
+func amountOf(named view.Amounts, q quota.Quota) int64 {
 	if n := named[q.String()]; n != -1 {
 		return n
 	}
-	return mailbox.Unlimited
+	return quota.Unlimited
 }
 
 func quotaCommand(env *environment) *cobra.Command {
@@ -90,7 +90,7 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 	}
 	c.Flags().BoolVar(&reset, "reset", false, "drop what was set for the agent before")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		quotas, err := mailbox.ParseQuotas(args[1:])
+		quotas, err := quota.Parse(args[1:])
 		if err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 func quotaTable(used, quotas view.Amounts) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for i := range (mailbox.Amounts{}) {
-		q := mailbox.Quota(i)
+	for i := range (quota.Amounts{}) {
+		q := quota.Quota(i)
 		fmt.Fprintf(w, "%s\t%s\tof %s\n", q, q.Show(amountOf(used, q)), q.Show(amountOf(quotas, q)))
 	}
 	_ = w.Flush() // into memory

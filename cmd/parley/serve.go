@@ -26,7 +26,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/bridge"
 	"parley/internal/natsauth"
-	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 // serveOptions are the options of a node.
@@ -191,7 +191,7 @@ func (s *serveOptions) keep(given *pflag.FlagSet, was api.StatusResponse) {
 		s.peerPublic = was.PeerAddress
 	}
 	if !given.Changed("quota") {
-		s.quotas = slices.Concat(quotaSettings("", was.Quotas.Agents, mailbox.AgentQuotas()), quotaSettings(peerQuota, was.Quotas.Peers, mailbox.PeerQuotas()))
+		s.quotas = slices.Concat(quotaSettings("", was.Quotas.Agents, quota.Agent()), quotaSettings(peerQuota, was.Quotas.Peers, quota.Peer()))
 	}
 	if !given.Changed("log-level") {
 		s.logLevel = was.LogLevel

@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 // mailboxActor is a mailbox as package actors runs it. Its state includes appended events that are not yet durable. It
@@ -184,7 +185,7 @@ func recalled[T any](b *mailboxActor, s *mailbox.State, fn func() (T, error)) (T
 		}
 		for _, n := range absent.Numbers {
 			var evs []events.Event
-			for _, version := range s.Mail.Versions(n) {
+			for _, version := range s.Mail.Index.Versions(n) {
 				evs = append(evs, b.event(version))
 			}
 			m, err := s.Mail.Recall(n, evs)
@@ -228,7 +229,7 @@ func (b *mailboxActor) decide(c mailbox.Command) ([]events.Event, error) {
 }
 
 // limits returns the quotas of the agent. The host has none.
-func (b *mailboxActor) limits() *mailbox.Limits {
+func (b *mailboxActor) limits() *quota.Limits {
 	if b == b.node.mailboxes[0] {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"parley/events"
 	"parley/mailbox"
 	"parley/mailbox/form"
+	"parley/mailbox/quota"
 )
 
 // world is all nodes, the packets between them, and what is known of all together.
@@ -23,8 +24,8 @@ type world struct {
 	cut       map[[2]*node]bool // links that lose everything, by direction
 	ops       []*op             // of clients, that have not ended
 
-	limits mailbox.Limits
-	peers  mailbox.Amounts
+	limits quota.Limits
+	peers  quota.Amounts
 	schema *form.Schema
 	votes  *form.Schema // of voteFields
 
@@ -70,10 +71,10 @@ func newWorld(nodes int, seen *[states]int, log bool) *world {
 	w := &world{
 		mailboxes: map[capabilities.ID]*mailboxActor{}, now: 1_000_000, cut: map[[2]*node]bool{}, facts: newFacts(), seen: seen,
 	}
-	w.limits.Quotas = mailbox.NoQuotas()
-	w.limits.Quotas[mailbox.QuotaForms], w.limits.Quotas[mailbox.QuotaInbox] = quotaForms, quotaInbox
-	w.peers = mailbox.NoQuotas()
-	w.peers[mailbox.QuotaForms] = quotaPeerForms
+	w.limits.Quotas = quota.None()
+	w.limits.Quotas[quota.Forms], w.limits.Quotas[quota.Inbox] = quotaForms, quotaInbox
+	w.peers = quota.None()
+	w.peers[quota.Forms] = quotaPeerForms
 	for i := range nodes {
 		n := &node{world: w, name: string(rune('A' + i)), id: capabilities.NodeOf([32]byte{31: byte('A' + i)}), peers: map[*node]*peer{}}
 		w.nodes = append(w.nodes, n)
@@ -172,7 +173,7 @@ func (w *world) host(n *node) *mailboxActor { return n.mailboxes[0] }
 
 // quotaed adds the quotas of a sender to a command that delivers its mail.
 func (w *world) quotaed(from, to *mailboxActor, c mailbox.Command) mailbox.Command {
-	var quotas *mailbox.Amounts
+	var quotas *quota.Amounts
 	switch {
 	case from.node != to.node:
 		quotas = &w.peers
@@ -256,7 +257,7 @@ func (w *world) carry(i int) {
 
 // setQuotas sets the quotas of mail: open forms of another node, and bytes of another agent.
 func (w *world) setQuotas(forms, bytes int) {
-	w.peers[mailbox.QuotaForms], w.limits.Quotas[mailbox.QuotaInbox] = int64(forms), int64(bytes)
+	w.peers[quota.Forms], w.limits.Quotas[quota.Inbox] = int64(forms), int64(bytes)
 }
 
 // heal ends all partitions and full disks, and starts all nodes.

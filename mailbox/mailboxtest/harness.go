@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/quota"
 )
 
 // Harness holds the mailboxes of agents and delivers their mail. An agent "fae@A" is on node A; names without a node
@@ -130,7 +131,7 @@ func (v *Harness) SetState(name string, s *mailbox.State) {
 // Messages returns all messages of an agent by number.
 func (v *Harness) Messages(name string) []*mailbox.Message {
 	v.TB.Helper()
-	numbers := make([]uint64, v.States[name].Mail.Len())
+	numbers := make([]uint64, v.States[name].Mail.Index.Len())
 	for i := range numbers {
 		numbers[i] = uint64(i)
 	}
@@ -145,7 +146,7 @@ func (v *Harness) Messages(name string) []*mailbox.Message {
 func (v *Harness) recallAll(name string, s *mailbox.State) map[uint64]*mailbox.Message {
 	v.TB.Helper()
 	old := map[uint64]*mailbox.Message{}
-	for n := range s.Mail.Len() {
+	for n := range s.Mail.Index.Len() {
 		_, err := s.Mail.Messages([]uint64{n})
 		if a, absent := errors.AsType[*mailbox.Absent](err); absent {
 			v.recall(name, s, a, old)
@@ -157,8 +158,8 @@ func (v *Harness) recallAll(name string, s *mailbox.State) map[uint64]*mailbox.M
 // recall makes absent messages from the agent's log.
 func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old map[uint64]*mailbox.Message) {
 	v.TB.Helper()
-	for _, p := range append(s.Mail.PagesOf(a.Numbers), a.Pages...) {
-		if err := s.Mail.Restock(p, v.pages[p.Sum]); err != nil {
+	for _, p := range append(s.Mail.Index.PagesOf(a.Numbers), a.Pages...) {
+		if err := s.Mail.Index.Restock(p, v.pages[p.Sum]); err != nil {
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -169,7 +170,7 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 	}
 	for _, n := range a.Numbers {
 		var evs []events.Event
-		for _, version := range s.Mail.Versions(n) {
+		for _, version := range s.Mail.Index.Versions(n) {
 			evs = append(evs, v.Logs[name][version-1].Event)
 		}
 		m, err := s.Mail.Recall(n, evs)
@@ -193,8 +194,8 @@ func (v *Harness) shed(s *mailbox.State) {
 	for _, p := range parts.Tables {
 		v.pages[mailbox.PageSum(p.Sum)] = p.Data
 	}
-	s.Mail.Stored(parts.Pages...)
-	s.Mail.TrimPages(0)
+	s.Mail.Index.Stored(parts.Pages...)
+	s.Mail.Index.Trim(0)
 	s.StoredTables(parts.Tables)
 	s.TrimTables(0)
 }
@@ -208,12 +209,12 @@ func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) erro
 		v.shed(s)
 	}
 	defer func() {
-		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Tables: s.AbsentTables()}, nil)
+		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.AbsentTables()}, nil)
 		old := v.old[name]
 		maps.Copy(old, lent)
 		s.Mail.Lend(old)
-		for first := uint64(0); first < s.Mail.Len(); {
-			some, err := s.Mail.List(first)
+		for first := uint64(0); first < s.Mail.Index.Len(); {
+			some, err := s.Mail.Index.List(first)
 			if err != nil {
 				v.TB.Fatal(err)
 			}
@@ -260,7 +261,7 @@ func (v *Harness) Decide(name string, c mailbox.Command) ([]events.Event, error)
 }
 
 // DecideWithin is Decide within quotas.
-func (v *Harness) DecideWithin(name string, l *mailbox.Limits, c mailbox.Command) error {
+func (v *Harness) DecideWithin(name string, l *quota.Limits, c mailbox.Command) error {
 	v.TB.Helper()
 	before := v.Snapshot(name)
 	var evs []events.Event
@@ -427,7 +428,7 @@ func (v *Harness) checkParts(name, want string) {
 	if s, err = mailbox.Restore(s.ID, parts.Head); err != nil {
 		v.TB.Fatal(err)
 	}
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Tables: s.AbsentTables()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.AbsentTables()}, nil)
 	got, err := s.Snapshot()
 	if err != nil {
 		v.TB.Fatal(err)
@@ -459,7 +460,7 @@ func (v *Harness) Replay(name string) *mailbox.State {
 		}
 	}
 	s.Mail.Lend(nil)
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.AbsentPages(), Tables: s.AbsentTables()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.AbsentTables()}, nil)
 	return s
 }
 
@@ -488,7 +489,7 @@ func (v *Harness) checkUsage(name string, restored *mailbox.State) {
 	for by, a := range live.Account.Senders(v.Now) {
 		for q, n := range a {
 			if n < 0 {
-				v.TB.Fatalf("%s holds %d %s for %s", name, n, mailbox.Quota(q), by)
+				v.TB.Fatalf("%s holds %d %s for %s", name, n, quota.Quota(q), by)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func (v *Harness) marks(s *mailbox.State, m *mailbox.Message) (text string) {
 	if m.Dismissed {
 		text = ", dismissed"
 	}
-	if until := s.Mail.SnoozedUntil(m.Number); until != 0 {
+	if until := s.Mail.Snoozed.Until(m.Number); until != 0 {
 		text += ", snoozed for " + until.Std().Sub(v.Now.Std()).String()
 	}
 	if m.Form != nil && m.Form.Draft != nil {
@@ -92,7 +92,7 @@ func (v *Harness) typed(as, to string, reply capabilities.FormRef, text string) 
 	if err != nil {
 		return v.refusal(err)
 	}
-	return out + fmt.Sprintf("kept %q\n", v.States[as].Mail.DraftFor(target, replyTo).Text)
+	return out + fmt.Sprintf("kept %q\n", v.States[as].Mail.Texts.For(target, replyTo).Text)
 }
 
 // amend corrects a form by the lines of an input, which are its fields; without any they stay.
