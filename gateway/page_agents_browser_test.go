@@ -7,6 +7,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/internal/freeport"
 )
 
 func TestAgentListIsLive(t *testing.T) {
@@ -74,7 +75,7 @@ func TestAgentPageIsLive(t *testing.T) {
 func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
 	t.Parallel()
 	browserPath(t)
-	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}

@@ -16,6 +16,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/internal/freeport"
 	"parley/mailbox"
 	"parley/persistence/archive/store"
 )
@@ -126,7 +127,7 @@ func (k *restartingNode) stop() {
 func TestDraftSurvivesNodeRestart(t *testing.T) {
 	t.Parallel()
 	browserPath(t)
-	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
@@ -190,7 +191,7 @@ func TestEscapeConfirmsOnlyWithDraft(t *testing.T) {
 func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
 	t.Parallel()
 	browserPath(t)
-	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}

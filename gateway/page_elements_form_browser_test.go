@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
+	"parley/internal/freeport"
 )
 
 func TestElementsAnswerEachFieldType(t *testing.T) {
@@ -238,7 +239,7 @@ func TestElementsKeepDraftUnlessDisabled(t *testing.T) {
 func TestElementsSurviveNodeRestart(t *testing.T) {
 	t.Parallel()
 	browserPath(t)
-	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}

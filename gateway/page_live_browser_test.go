@@ -15,6 +15,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/internal/eventually"
+	"parley/internal/freeport"
 )
 
 // tabs opens the same page in several tabs of one browser.
@@ -44,7 +45,7 @@ const keep = `window.come = []; new MutationObserver((all) => { for (const m of 
 func TestTabsShareOneStream(t *testing.T) {
 	t.Parallel()
 	browserPath(t)
-	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}

@@ -17,6 +17,7 @@ import (
 
 	"parley"
 	"parley/internal/eventually"
+	"parley/internal/freeport"
 )
 
 const (
@@ -61,7 +62,7 @@ type externalServer struct {
 
 func startExternal(t testing.TB) *externalServer {
 	t.Helper()
-	e := &externalServer{port: freePorts(t, 1)[0], folder: t.TempDir()}
+	e := &externalServer{port: freeport.Choose(t, 1)[0], folder: t.TempDir()}
 	e.start(t)
 	t.Cleanup(func() { e.kill() })
 	return e
@@ -71,7 +72,7 @@ func startExternal(t testing.TB) *externalServer {
 func startServers(t testing.TB) string {
 	t.Helper()
 	var urls []string
-	ports := freePorts(t, 6)
+	ports := freeport.Choose(t, 6)
 	for i := range 3 {
 		e := &externalServer{port: ports[i], peers: append([]int{ports[3+i]}, ports[3:]...), folder: t.TempDir()}
 		e.start(t)
@@ -79,20 +80,6 @@ func startServers(t testing.TB) string {
 		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", e.port))
 	}
 	return strings.Join(urls, ",")
-}
-
-// freePorts returns unused ports.
-func freePorts(t testing.TB, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() //nolint:errcheck // all are held until all are known
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 func (e *externalServer) start(t testing.TB) {

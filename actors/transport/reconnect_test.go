@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"parley"
 	"parley/internal/eventually"
+	"parley/internal/freeport"
 )
 
 func TestLostConnectionIsRestored(t *testing.T) {
@@ -85,11 +87,8 @@ func TestDisconnectEndsConnectionRemotely(t *testing.T) {
 }
 
 func TestLateHubIsConnected(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	must(t, l.Close())
-	url := "nats://ann:secret@" + l.Addr().String()
+	port := freeport.Choose(t, 1)[0]
+	url := fmt.Sprintf("nats://ann:secret@127.0.0.1:%d", port)
 	a, b := openTransport(t, Options{Hub: url}), openTransport(t, Options{Hub: url})
 	if _, err := a.Call(testContext(t), b.me, 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("without a hub: %v", err)

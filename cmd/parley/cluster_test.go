@@ -25,6 +25,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/internal/eventually"
+	"parley/internal/freeport"
 )
 
 // The tests of clusters run NATS servers and nodes as processes, so that each can be killed.
@@ -147,7 +148,7 @@ type cluster struct {
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{}
-	ports := freePorts(t, 2*clusterSize)
+	ports := freeport.Choose(t, 2*clusterSize)
 	for i := range c.options {
 		c.options[i] = serverOptions{Address: fmt.Sprint("127.0.0.1:", ports[i]), Cluster: fmt.Sprint("127.0.0.1:", ports[clusterSize+i])}
 	}
@@ -172,20 +173,6 @@ func (c *cluster) startAll(t *testing.T) {
 		s, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "READY", Replicas: clusterSize})
 		return err == nil && s.CachedInfo().Cluster != nil && c.js.DeleteStream(ctx, "READY") == nil
 	}))
-}
-
-// freePorts returns unused ports.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() //nolint:errcheck // all are held until all are known
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 func (c *cluster) start(t *testing.T, i int) {

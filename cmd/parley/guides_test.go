@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +19,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"parley/internal/eventually"
+	"parley/internal/freeport"
 )
 
 // unrun are the documents without a command that a test can run.
@@ -111,23 +111,12 @@ func newGuide(t *testing.T, text string) *guide {
 	var ports []string
 	for _, port := range []string{"7420", "7421", "7422"} {
 		if strings.Contains(text, "127.0.0.1:"+port) {
-			ports = append(ports, "127.0.0.1:"+port, freeAddress(t))
+			ports = append(ports, "127.0.0.1:"+port, freeport.Address(t))
 		}
 	}
 	g.ports = strings.NewReplacer(ports...)
 	t.Cleanup(func() { killNodes(t, g.folder) })
 	return g
-}
-
-// freeAddress returns a loopback address on which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // shell returns the shell of a machine.

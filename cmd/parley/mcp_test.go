@@ -20,6 +20,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
+	"parley/internal/freeport"
 )
 
 // modelServer is a node in this process, with an agent for a model.
@@ -34,7 +35,7 @@ type modelServer struct {
 
 func openModelServer(t *testing.T) *modelServer {
 	t.Helper()
-	h := &modelServer{t: t, folder: t.TempDir(), listen: "127.0.0.1:0"}
+	h := &modelServer{t: t, folder: t.TempDir(), listen: freeport.Address(t)}
 	h.open()
 	t.Cleanup(h.close)
 	h.token = h.guest("fae", "read", "ask", "answer", "reveal")

@@ -18,7 +18,7 @@ import (
 func withNode(do func(ctx context.Context, h *testServer, host, fae client.Options)) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	h, err := openTestServer()
+	h, err := openTestServer("127.0.0.1:0")
 	if err != nil {
 		log.Print(err)
 		return

@@ -16,6 +16,7 @@ import (
 	"parley/actors"
 	"parley/gateway"
 	"parley/gateway/client"
+	"parley/internal/freeport"
 )
 
 // nodeFolder is the variable that makes the test binary run a node, so that tests can kill it.
@@ -67,13 +68,13 @@ type testServer struct {
 	stdin   io.WriteCloser
 }
 
-// openTestServer runs a node on an address that the system chooses.
-func openTestServer() (*testServer, error) {
+// openTestServer runs a node on an address.
+func openTestServer(address string) (*testServer, error) {
 	folder, err := os.MkdirTemp("", "parley-client-")
 	if err != nil {
 		return nil, err
 	}
-	h := &testServer{folder: folder, address: "127.0.0.1:0"}
+	h := &testServer{folder: folder, address: address}
 	return h, h.start()
 }
 
@@ -147,7 +148,7 @@ const limit = 30 * time.Second
 // openTest runs a node for a test, and connects as its host, and by URL as the guest fae.
 func openTest(t *testing.T) (h *testServer, host, fae *client.Client) {
 	t.Helper()
-	h, err := openTestServer()
+	h, err := openTestServer(freeport.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}
