@@ -57,6 +57,7 @@ var imports = map[string][]string{
 	"bench": {"capabilities", "events", "gateway/api", "gateway/client"},
 
 	"internal/eventually": {},
+	"internal/freeport":   {},
 	"internal/natsauth":   {"."},
 	"internal/sim/mutate": {},
 	"internal/fuzz":       {},
@@ -185,8 +186,6 @@ var large = map[string]int{
 
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,
-	"mailbox.Form":                61,
-	"mailbox.State":               70,
 	"mailbox/mailboxtest.Harness": 70,
 }
 

@@ -34,11 +34,11 @@ func (as Agents) visibility(ctx context.Context, some ...capabilities.ID) (visib
 	host := as.agent.IsHost()
 	names, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
 		if !host {
-			return s.NamedAgents(now)
+			return s.Namespace().Agents(now)
 		}
 		names := make(map[capabilities.ID]string, len(some)+1)
 		for _, id := range some {
-			name, err := s.NameOfAgent(id, now)
+			name, err := s.Namespace().NameOf(id, now)
 			if err != nil {
 				return nil, err
 			}

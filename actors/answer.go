@@ -97,7 +97,7 @@ func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, h
 		return s, err
 	})
 	if err == nil {
-		err = b.state.CheckAnswer(b.node.accounts.limits(b.reg.id, now), settle, now)
+		err = settle.CheckQuota(b.state, b.node.accounts.limits(b.reg.id, now), now)
 	}
 	return settle, home, err
 }

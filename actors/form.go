@@ -364,7 +364,7 @@ func (m forwardForm) handle(b *mailboxActor, reply replyTo[bool]) {
 		return f, err
 	})
 	if err == nil {
-		err = b.state.CheckForward(b.node.accounts.limits(b.reg.id, now), forward.Form, now)
+		err = forward.CheckQuota(b.state, b.node.accounts.limits(b.reg.id, now), now)
 	}
 	if err != nil || home.Node != b.node.id {
 		reply.release(b, true, err)

@@ -86,12 +86,14 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 
 // List lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
 func (n Names) List(ctx context.Context, path string) ([]string, error) {
-	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.ListNames(path) })
+	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.Namespace().List(path) })
 }
 
 // Revoked lists the agent's names that can no longer be used: their references were revoked or have expired.
 func (n Names) Revoked(ctx context.Context) ([]string, error) {
-	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) { return s.RevokedNames(now), nil })
+	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) {
+		return s.Namespace().Revoked(now), nil
+	})
 }
 
 // Show returns the value at a path. With reveal, sealed values in it are opened. It refuses with NOT_PERMITTED to open
@@ -101,7 +103,7 @@ func (n Names) Show(ctx context.Context, path string, reveal bool) (capabilities
 		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
 	}
 	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) (capabilities.Value, error) {
-		v, err := s.LookupVisible(path, now)
+		v, err := s.Namespace().LookupVisible(path, now)
 		if err != nil || !reveal {
 			return v, err
 		}

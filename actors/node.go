@@ -296,7 +296,7 @@ func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Ent
 				WithHint("the other mailboxes are well; parley log shows what this one has")
 		}
 		s.Mail.Index.Trim(maxRestocked)
-		s.TrimTables(maxTablePages)
+		s.Tables().Trim(maxTablePages)
 	}
 	return nil
 }

@@ -126,11 +126,11 @@ func (o *oldMail) trimPages() {
 	most := maxRestocked
 	if stored := o.reg.stored.Swap(nil); stored != nil {
 		o.state.Mail.Index.Stored(stored.Pages...)
-		o.state.StoredTables(stored.Tables)
+		o.state.Tables().Stored(stored.Tables)
 		most = maxPages
 	}
 	o.state.Mail.Index.Trim(most)
-	o.state.TrimTables(maxTablePages)
+	o.state.Tables().Trim(maxTablePages)
 }
 
 // lostPage is the error of a page that cannot be read from the store of snapshots.
@@ -141,12 +141,12 @@ func (e lostPage) Unwrap() error { return e.error }
 // restock reads pages of a state's index, and of its tables.
 func restock(ctx context.Context, j *persistence.Journal, s *mailbox.State, pages []mailbox.Page, tables []table.Sum) error {
 	for _, sum := range tables {
-		if !s.LacksTable(sum) {
+		if !s.Tables().Lacks(sum) {
 			continue
 		}
 		b, err := j.SnapshotPart(ctx, s.ID, sum)
 		if err == nil {
-			err = s.RestockTable(sum, b)
+			err = s.Tables().Restock(sum, b)
 		}
 		if err != nil {
 			return lostPage{fmt.Errorf("a table of mailbox %s: %w", s.ID, err)}

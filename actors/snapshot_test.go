@@ -182,8 +182,8 @@ func shedTables(t *testing.T, a *Agent) []table.Sum {
 			err = b.node.snapshots.save(context.Background(), snapshot{b.reg, b.state.Version, parts})
 		}
 		b.old.trimPages()
-		b.state.TrimTables(0)
-		return b.state.AbsentTables(), err
+		b.state.Tables().Trim(0)
+		return b.state.Tables().Absent(), err
 	})
 	if err != nil {
 		t.Fatal(err)

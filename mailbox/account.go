@@ -127,17 +127,17 @@ func (a *Account) restore(images []usageSnapshot) {
 	}
 }
 
-// CheckAnswer refuses with QUOTA_EXCEEDED an answer that exceeds the answerer's quotas. It is for answers to forms of
-// this node, which another mailbox decides.
-func (s *State) CheckAnswer(l *quota.Limits, c SettleForm, now capabilities.Time) error {
+// CheckQuota refuses with QUOTA_EXCEEDED an answer that exceeds the quotas of the answerer, whose state it is given. It is
+// for answers to forms of this node, which another mailbox decides.
+func (c SettleForm) CheckQuota(s *State, l *quota.Limits, now capabilities.Time) error {
 	var growth quota.Amounts
 	growth[quota.Daily] = int64(capabilities.Record(c.Values).Extent().Bytes + len(c.Note))
 	return l.Check(s.Account.Own(now), growth)
 }
 
-// CheckForward is CheckAnswer for a forward, which makes another copy of the form.
-func (s *State) CheckForward(l *quota.Limits, form capabilities.ID, now capabilities.Time) error {
-	m, err := s.Mail.form(form)
+// CheckQuota refuses with QUOTA_EXCEEDED a forward that exceeds the forwarder's quotas. It makes another copy of the form.
+func (c ForwardForm) CheckQuota(s *State, l *quota.Limits, now capabilities.Time) error {
+	m, err := s.Mail.form(c.Form)
 	if err != nil {
 		return nil // the command is refused for it
 	}

@@ -15,59 +15,75 @@ import (
 // maxRevision bounds the amendments of one form.
 const maxRevision = 33
 
+// Question is what a form asks: now, and before its amendments.
+type Question struct {
+	*events.FormRequested
+	Amended *events.FormAmended  // the last amendment, which FormRequested includes; nil if there is none
+	Offered *events.RulesOffered // of an approval at its home: the rules to choose from, and the folder of the call
+
+	asked, before *events.FormRequested // of an amended form: as it was asked, and before the last amendment
+
+	comment *events.Origin // the origin, if it is in a comment: see originInComment
+}
+
 // Revision returns the number of the present question. The form as it was asked is 1.
-func (f *Form) Revision() uint64 {
-	if f.Amended == nil {
+func (q *Question) Revision() uint64 {
+	if q.Amended == nil {
 		return 1
 	}
-	return f.Amended.Revision
+	return q.Amended.Revision
 }
 
 // answering returns the revision as an answer has it, which is 0 for the form as it was asked.
-func (f *Form) answering() uint64 {
-	if f.Amended == nil {
+func (q *Question) answering() uint64 {
+	if q.Amended == nil {
 		return 0
 	}
-	return f.Amended.Revision
+	return q.Amended.Revision
 }
 
 // asAsked returns the form as it was asked.
-func (f *Form) asAsked() *events.FormRequested {
-	if f.asked != nil {
-		return f.asked
+func (q *Question) asAsked() *events.FormRequested {
+	if q.asked != nil {
+		return q.asked
 	}
-	return f.FormRequested
+	return q.FormRequested
 }
 
-// amend replaces the question, whether in the state or of a form that is made again.
+// amend replaces the question, whether in the state or of a form that is made again. Votes on the one before are void.
 func (f *Form) amend(e *events.FormAmended) {
-	if f.asked == nil {
-		f.asked = f.FormRequested
-	}
-	now := *f.FormRequested
-	now.Title, now.Description, now.Fields = e.Title, e.Description, e.Fields
-	f.before, f.FormRequested, f.Amended = f.FormRequested, &now, e
+	f.revise(e)
 	f.Votes.Amend(e.Revision)
+}
+
+// revise replaces the question.
+func (q *Question) revise(e *events.FormAmended) {
+	if q.asked == nil {
+		q.asked = q.FormRequested
+	}
+	now := *q.FormRequested
+	now.Title, now.Description, now.Fields = e.Title, e.Description, e.Fields
+	q.before, q.FormRequested, q.Amended = q.FormRequested, &now, e
 }
 
 // checkRevision refuses with AMENDED an answer to another revision than the present one. It says what has changed since
 // the form was asked, or since the revision before.
-func (f *Form) checkRevision(answered uint64, what string) error {
+func (q *Question) checkRevision(answered uint64, what string) error {
 	answered = max(answered, 1)
-	switch now := f.Revision(); {
+	switch now := q.Revision(); {
 	case answered == now:
 		return nil
 	case answered > now:
 		return parley.Refuse(parley.Amended, "%s has no revision %d: the present one is %d", what, answered, now)
 	}
-	since := f.asked
-	if answered == f.Amended.Revision-1 {
-		since = f.before
+	since := q.asked
+	if answered == q.Amended.Revision-1 {
+		since = q.before
 	} else if answered != 1 {
-		return parley.Refuse(parley.Amended, "%s was amended after revision %d: the present one is %d", what, answered, f.Revision())
+		return parley.Refuse(parley.Amended, "%s was amended after revision %d: the present one is %d", what, answered, q.Revision())
 	}
 	return parley.Refuse(parley.Amended, "%s was amended at %s to revision %d, and the answer is to revision %d: %s",
-		what, f.Amended.Date, f.Revision(), answered, parley.Shown(strings.Join(changedParts(since, f.FormRequested), ", "), maxChanges)).
+		what, q.Amended.Date, q.Revision(), answered, parley.Shown(strings.Join(changedParts(since, q.FormRequested), ", "), maxChanges)).
 		WithHint("look at the form again, and answer what it asks now")
 }
 
@@ -83,11 +99,11 @@ func (m *Message) checkShown(revision uint64) error {
 const maxChanges = 120
 
 // Changes returns the parts of the question that the last amendment has changed.
-func (f *Form) Changes() []string {
-	if f.Amended == nil {
+func (q *Question) Changes() []string {
+	if q.Amended == nil {
 		return nil
 	}
-	return changedParts(f.before, f.FormRequested)
+	return changedParts(q.before, q.FormRequested)
 }
 
 // changedParts returns the parts in which two questions differ, in words.
@@ -192,22 +208,22 @@ func (c AmendForm) checkAsker(s *State, m *Message, now capabilities.Time) error
 
 // checkAmendment refuses a question that cannot take the place of the form's own. An approval is of one call. A form
 // that was asked in a dialect is shown by programs that know no amendments.
-func (f *Form) checkAmendment(e *events.FormAmended) error {
+func (q *Question) checkAmendment(e *events.FormAmended) error {
 	switch {
-	case f.Kind == events.Approval:
+	case q.Kind == events.Approval:
 		return parley.Refuse(parley.NotPermitted, "an approval is of the call that it shows, and cannot be amended").WithHint("cancel it and ask again")
-	case f.AskedIn() != nil:
+	case q.AskedIn() != nil:
 		return parley.Refuse(parley.NotPermitted, "a form that was asked by an older kind of client cannot be amended").WithHint("cancel it and ask again")
 	case e.Revision > maxRevision:
 		return parley.Refuse(parley.TooLarge, "a form is amended %d times at most", maxRevision-1).WithHint("cancel it and ask again")
 	}
-	if err := checkKind(f.Kind, e.Fields, false); err != nil {
+	if err := checkKind(q.Kind, e.Fields, false); err != nil {
 		return err
 	}
-	if err := checkVotes(f.Kind, f.Route, e.Fields, false); err != nil {
+	if err := checkVotes(q.Kind, q.Route, e.Fields, false); err != nil {
 		return err
 	}
-	if err := checkFormWords(f.Kind, e.Description, e.Title); err != nil {
+	if err := checkFormWords(q.Kind, e.Description, e.Title); err != nil {
 		return err
 	}
 	return checkText("a comment", e.Note, maxReason)
@@ -348,19 +364,19 @@ func offers(field events.Field, chosen capabilities.Value) bool {
 }
 
 // size returns the bytes of the form that count for quotas, with the earlier questions that are kept.
-func (f *Form) size() int64 {
-	n := sizeOfForm(f.FormRequested)
-	if f.Amended != nil {
-		n += sizeOfForm(f.asked) + sizeOfForm(f.before)
+func (q *Question) size() int64 {
+	n := sizeOfForm(q.FormRequested)
+	if q.Amended != nil {
+		n += sizeOfForm(q.asked) + sizeOfForm(q.before)
 	}
 	return n
 }
 
 // growth returns the bytes by which an amendment makes the form larger.
-func (f *Form) growth(e *events.FormAmended) int64 {
-	after := *f
-	after.amend(e)
-	return after.size() - f.size()
+func (q *Question) growth(e *events.FormAmended) int64 {
+	after := *q
+	after.revise(e)
+	return after.size() - q.size()
 }
 
 func sizeOfAmendment(e *events.FormAmended) int64 {
@@ -381,18 +397,18 @@ type amendmentSnapshot struct {
 	Asked, Before *events.FormRequested
 }
 
-// withAmendments returns a snapshot with the amendments of forms.
-func (s *State) withAmendments(state []byte) ([]byte, error) {
-	img := amendedSnapshot{Format: amendedFormat, State: state}
+// amendedLayer returns the amendments of forms.
+func amendedLayer(s *State, inner []byte) any {
+	img := amendedSnapshot{Format: amendedFormat, State: inner}
 	for _, m := range s.heldMessages() {
 		if f := m.Form; f != nil && f.Amended != nil {
 			img.Forms = append(img.Forms, amendmentSnapshot{Number: m.Number, Last: f.Amended, Asked: f.asked, Before: f.before})
 		}
 	}
 	if len(img.Forms) == 0 {
-		return state, nil
+		return nil
 	}
-	return encode(&img)
+	return &img
 }
 
 // restore adds the amendments to a state that is restored otherwise.

@@ -381,9 +381,9 @@ func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
 
 // checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker. It refuses
 // any other grant.
-func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
+func (q *Question) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
 	var used []capabilities.ID
-	for _, field := range f.Fields {
+	for _, field := range q.Fields {
 		if field.Type != events.Capability {
 			continue // no other field takes references
 		}
@@ -392,7 +392,7 @@ func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities
 			if !slices.Contains(used, ref.Grant) {
 				used = append(used, ref.Grant)
 			}
-			return i >= 0 && grants[i].Ref() == ref.Bare() && f.takes(grants[i], by)
+			return i >= 0 && grants[i].Ref() == ref.Bare() && q.takes(grants[i], by)
 		})
 		if !given {
 			return parley.Refuse(parley.NotPermitted, "the capability in %s is not given by a grant of the answer", field.Name)
@@ -405,8 +405,8 @@ func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities
 }
 
 // takes reports whether an answer to the form can make a grant.
-func (f *Form) takes(g capabilities.Grant, by capabilities.ID) bool {
-	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.ID && g.Revoked == 0 &&
+func (q *Question) takes(g capabilities.Grant, by capabilities.ID) bool {
+	return !g.ID.IsZero() && g.By == by && g.To == q.From && g.Message == q.ID && g.Revoked == 0 &&
 		len(g.Name) <= maxGrantName && utf8.ValidString(g.Name)
 }
 
@@ -446,10 +446,10 @@ func (c SaveDraft) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 
 // DraftValues returns the texts of each field as lists, by name. It refuses with INVALID_ARGUMENT a text that no draft
 // can have. So it does for a text of a field that the form lacks.
-func (f *Form) DraftValues(texts []events.FieldText) (map[string]capabilities.Value, error) {
+func (q *Question) DraftValues(texts []events.FieldText) (map[string]capabilities.Value, error) {
 	lists := map[string][]string{}
 	for _, t := range texts {
-		if !slices.ContainsFunc(f.Fields, func(f events.Field) bool { return f.Name == t.Name }) {
+		if !slices.ContainsFunc(q.Fields, func(f events.Field) bool { return f.Name == t.Name }) {
 			return nil, parley.Refuse(parley.InvalidArgument, "the form has no field %s", parley.Quoted(t.Name, 40))
 		}
 		if err := checkText("a draft", t.Text, maxDraft); err != nil {
@@ -465,9 +465,9 @@ func (f *Form) DraftValues(texts []events.FieldText) (map[string]capabilities.Va
 }
 
 // DraftTexts returns the texts of a draft in the order of the fields. It leaves out sealed ones.
-func (f *Form) DraftTexts(values capabilities.Value) (texts []events.FieldText) {
+func (q *Question) DraftTexts(values capabilities.Value) (texts []events.FieldText) {
 	byName, _ := values.AsRecord()
-	for _, field := range f.Fields {
+	for _, field := range q.Fields {
 		list, _ := byName[field.Name].AsList()
 		for _, v := range list {
 			if text, ok := v.AsString(); ok {

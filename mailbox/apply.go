@@ -161,7 +161,7 @@ func (f fold) agentCreated(e *events.AgentCreated) error {
 }
 
 func (f fold) formRequested(e *events.FormRequested) error {
-	m := &Message{Number: e.Number, Form: &Form{FormRequested: e, comment: originInComment(e)}}
+	m := &Message{Number: e.Number, Form: newForm(e)}
 	if e.From == f.ID {
 		m.Form.Holders = []capabilities.ID{e.To}
 	}

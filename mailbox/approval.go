@@ -191,11 +191,11 @@ func (f *Form) isAgreed(host, by capabilities.ID, o events.VoteOutcome) bool {
 }
 
 // Digest returns the digest of the call that an approval shows; "" if the form is no approval.
-func (f *Form) Digest() string {
-	if f.Kind != events.Approval {
+func (q *Question) Digest() string {
+	if q.Kind != events.Approval {
 		return ""
 	}
-	return DigestCall(f.Title, f.Description)
+	return DigestCall(q.Title, q.Description)
 }
 
 // DigestCall returns the digest of a call. A NUL separates tool and input, since an input is JSON and holds none.
@@ -209,18 +209,18 @@ func callDigest(tool, input string) events.Hash { return sha256.Sum256([]byte(to
 // checkApproval checks the parts of an answer to an approval that depend on each other. It replaces the duration after
 // which a rule ends by a time. An input that equals the one shown is left out. A rule never follows from another input:
 // nobody has seen what it would cover.
-func (f *Form) checkApproval(values map[string]capabilities.Value, now capabilities.Time) error {
-	if f.Kind != events.Approval {
+func (q *Question) checkApproval(values map[string]capabilities.Value, now capabilities.Time) error {
+	if q.Kind != events.Approval {
 		return nil
 	}
 	decision, _ := values[decisionField].AsString()
-	if input, _ := values[inputField].AsString(); input == f.Description {
+	if input, _ := values[inputField].AsString(); input == q.Description {
 		delete(values, inputField)
 	} else if input != "" {
 		if decision != Once {
 			return wrongField(inputField, "only a call that is allowed once may have another input: a rule is for the call as it was asked")
 		}
-		if err := checkEdit(f, input); err != nil {
+		if err := q.checkEdit(input); err != nil {
 			return err
 		}
 	}
@@ -238,8 +238,8 @@ func (f *Form) checkApproval(values map[string]capabilities.Value, now capabilit
 }
 
 // refuseEdit refuses another input for a call whose asker makes it as it was asked.
-func (f *Form) refuseEdit(r Reply) error {
-	if f.Kind != events.Approval || IsEditable(f.Fields) {
+func (q *Question) refuseEdit(r Reply) error {
+	if q.Kind != events.Approval || IsEditable(q.Fields) {
 		return nil
 	}
 	_, edits := r.Values[inputField]
@@ -251,9 +251,9 @@ func (f *Form) refuseEdit(r Reply) error {
 
 // checkEdit refuses an input that could not have been asked about. It also refuses one that is no object where the
 // input shown is.
-func checkEdit(f *Form, input string) error {
-	err := checkInput(f.Title, input)
-	if err == nil && strings.HasPrefix(strings.TrimSpace(f.Description), "{") && !strings.HasPrefix(strings.TrimSpace(input), "{") {
+func (q *Question) checkEdit(input string) error {
+	err := checkInput(q.Title, input)
+	if err == nil && strings.HasPrefix(strings.TrimSpace(q.Description), "{") && !strings.HasPrefix(strings.TrimSpace(input), "{") {
 		err = parley.Refuse(parley.InvalidForm, "the input of this call is a JSON object")
 	}
 	if err != nil {

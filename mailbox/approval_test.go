@@ -129,8 +129,8 @@ func TestDecisionIsOfTheShownCall(t *testing.T) {
 	s := &mailbox.State{ID: agent, Profile: mailbox.Profile{Host: host}}
 	answered := func(by capabilities.ID) *mailbox.Form {
 		return &mailbox.Form{
-			FormRequested: &events.FormRequested{Kind: events.Approval, From: agent, Title: "shell", Description: `{"command":"ls"}`},
-			Answered:      &events.FormAnswered{By: by, Values: capabilities.Record(map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)})},
+			Question: mailbox.Question{FormRequested: &events.FormRequested{Kind: events.Approval, From: agent, Title: "shell", Description: `{"command":"ls"}`}},
+			Outcome:  mailbox.Outcome{Answered: &events.FormAnswered{By: by, Values: capabilities.Record(map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)})}},
 		}
 	}
 	if !s.ApprovalResult(answered(host), mailbox.DigestCall("shell", `{"command":"ls"}`)).Allowed {

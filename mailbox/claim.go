@@ -38,7 +38,7 @@ func (h holder) recipient(to string) (capabilities.Ref, error) {
 	if id, ok := targetOf(to); ok {
 		return h.claim(agentRef(id))
 	}
-	ref, err := h.s.agentAt(to)
+	ref, err := h.s.Namespace().agentAt(to)
 	if err != nil || !isBare(ref) || !inMail(to) {
 		return ref, err
 	}
@@ -47,7 +47,7 @@ func (h holder) recipient(to string) (capabilities.Ref, error) {
 
 // at returns the value at a path. A bare reference in mail is replaced by the one that is held.
 func (h holder) at(path string) (capabilities.Value, error) {
-	v, err := h.s.Lookup(path)
+	v, err := h.s.Namespace().Lookup(path)
 	if err != nil || !inMail(path) {
 		return v, err
 	}
@@ -306,16 +306,16 @@ func grantEvents(grants []capabilities.Grant) []events.Event {
 	return evs
 }
 
-// NamedAgents returns the agents for which the agent has a usable name, each with the name that Names.Of returns. It
+// Agents returns the agents for which the agent has a usable name, each with the name that Names.Of returns. It
 // fails with Absent.
-func (s *State) NamedAgents(now capabilities.Time) (map[capabilities.ID]string, error) {
-	l := &s.Names
+func (n Namespace) Agents(now capabilities.Time) (map[capabilities.ID]string, error) {
+	l := &n.s.Names
 	if pages := l.byULID.Absent(); len(pages) > 0 {
 		return nil, &Absent{Tables: pages}
 	}
 	all := map[capabilities.ID]string{}
 	add := func(id capabilities.ID) {
-		if name, _ := s.NameOfAgent(id, now); name != "" {
+		if name, _ := n.NameOf(id, now); name != "" {
 			all[id] = name
 		}
 	}
@@ -329,26 +329,26 @@ func (s *State) NamedAgents(now capabilities.Time) (map[capabilities.ID]string, 
 	for id := range l.byAgent {
 		add(id)
 	}
-	all[s.Profile.Host], _ = l.Of(s.Profile.Host)
+	all[n.s.Profile.Host], _ = l.Of(n.s.Profile.Host)
 	return all, nil
 }
 
-// NameOfAgent returns the name that Names.Of returns, if the agent has a usable name for another; otherwise "". It fails
+// NameOf returns the name that Names.Of returns, if the agent has a usable name for another; otherwise "". It fails
 // with Absent.
-func (s *State) NameOfAgent(id capabilities.ID, now capabilities.Time) (string, error) {
-	name, err := s.Names.inTable(id) // it is usable
-	if err == nil && (name != "" || slices.ContainsFunc(s.Names.byAgent[id], func(name string) bool { return isUsable(s, name, now) })) {
-		return s.Names.Of(id)
+func (n Namespace) NameOf(id capabilities.ID, now capabilities.Time) (string, error) {
+	name, err := n.s.Names.inTable(id) // it is usable
+	if err == nil && (name != "" || slices.ContainsFunc(n.s.Names.byAgent[id], func(name string) bool { return isUsable(n.s, name, now) })) {
+		return n.s.Names.Of(id)
 	}
 	return "", err
 }
 
-// RevokedNames returns the names whose references can no longer be used, sorted.
-func (s *State) RevokedNames(now capabilities.Time) []string {
+// Revoked returns the names whose references can no longer be used, sorted.
+func (n Namespace) Revoked(now capabilities.Time) []string {
 	var gone []string
-	for _, names := range s.Names.byAgent {
+	for _, names := range n.s.Names.byAgent {
 		for _, name := range names {
-			if !isUsable(s, name, now) {
+			if !isUsable(n.s, name, now) {
 				gone = append(gone, name)
 			}
 		}
@@ -385,17 +385,17 @@ func (s *State) checkLive(ref capabilities.Ref) error {
 }
 
 // addressed returns the agent at a path, or with an ID or locator. It does not check that the agent may be used.
-func (s *State) addressed(to string) (capabilities.ID, error) {
+func (n Namespace) addressed(to string) (capabilities.ID, error) {
 	if id, ok := targetOf(to); ok {
 		return id, nil
 	}
-	ref, err := s.agentAt(to)
+	ref, err := n.agentAt(to)
 	return ref.Target, err
 }
 
 // agentAt returns the reference to an agent at a path.
-func (s *State) agentAt(to string) (capabilities.Ref, error) {
-	v, err := s.Lookup(to)
+func (n Namespace) agentAt(to string) (capabilities.Ref, error) {
+	v, err := n.Lookup(to)
 	switch parley.CodeOf(err) {
 	case "":
 	case parley.UnknownName:

@@ -119,7 +119,7 @@ func (c AcceptDelivery) enterForm(s *State, e *events.FormRequested, via capabil
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
-	passed, err := s.passOn(e, s.StandIns.at(now), now, ids)
+	passed, err := forwarding{s, now, ids}.passOn(e, s.StandIns.at(now))
 	return append([]events.Event{e}, passed...), err
 }
 

@@ -13,33 +13,46 @@ import (
 	"parley/mailbox/vote"
 )
 
-// Form is a form in a mailbox: at its home, or a copy.
+// Form is a form in a mailbox: at its home, or a copy. Each part has the methods that need no other part.
 type Form struct {
-	*events.FormRequested
-	Holders   []capabilities.ID // at its home: the agents that may answer, in the order in which they received it
-	Forwarded []events.FormForwarded
-	Answered  *events.FormAnswered  // nil unless it was answered
-	Ended     *events.FormCancelled // nil unless it ended otherwise
-	Settled   uint64                // the mailbox's version after its end; 0 while it is open
-	Offered   *events.RulesOffered  // of an approval at its home: the rules to choose from, and the folder of the call
-	Draft     *events.DraftSaved    // the agent's own unfinished answer; nil if there is none
-	Reminded  *events.FormReminded  // the last reminder; nil if there is none
-	Routed    []events.FormRouted   // at its home: the steps of its route so far
-	Amended   *events.FormAmended   // the last amendment, which FormRequested includes; nil if there is none
-	Votes     vote.Tally            // of a form that needs several: those before the one that settled it
+	Question
+	Recipients
+	Outcome
+	Queued
 
-	// Of a copy whose home is on another node: the answer and forwards on their way there, and why it refused the last.
+	Draft *events.DraftSaved // the agent's own unfinished answer; nil if there is none
+	Votes vote.Tally         // of a form that needs several: those before the one that settled it
+}
+
+// newForm returns an open form.
+func newForm(e *events.FormRequested) *Form {
+	return &Form{Question: Question{FormRequested: e, comment: originInComment(e)}}
+}
+
+// Recipients are the agents that a form was put to, and how they received it.
+type Recipients struct {
+	Holders   []capabilities.ID // at the form's home: the agents that may answer, in the order in which they received it
+	Forwarded []events.FormForwarded
+	Routed    []events.FormRouted  // at the form's home: the steps of its route so far
+	Reminded  *events.FormReminded // the last reminder; nil if there is none
+}
+
+// Outcome is the end of a form.
+type Outcome struct {
+	Answered *events.FormAnswered  // nil unless the form was answered
+	Ended    *events.FormCancelled // nil unless it ended otherwise
+	Settled  uint64                // the mailbox's version after its end; 0 while it is open
+}
+
+// Queued has the answer and the forwards of a copy whose home is on another node. They are on their way there.
+type Queued struct {
 	QueuedAnswer   *events.AnswerQueued
 	QueuedForwards []events.ForwardQueued
-	Refused        string
-
-	asked, before *events.FormRequested // of an amended form: as it was asked, and before the last amendment
-
-	comment *events.Origin // the origin, if it is in a comment: see originInComment
+	Refused        string // why the home refused the last
 }
 
 // IsOpen reports whether the form has not ended.
-func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
+func (o *Outcome) IsOpen() bool { return o.Answered == nil && o.Ended == nil }
 
 // mayAnswer reports whether an agent may settle the form. It is known at the form's home alone.
 func (f *Form) mayAnswer(by capabilities.ID) bool {
@@ -55,18 +68,18 @@ func checkHolder(f *Form, home, by capabilities.ID) error {
 }
 
 // addHolder adds an agent that may answer the form. One from which it was taken back may have it again.
-func addHolder(f *Form, id capabilities.ID) {
-	if !slices.Contains(f.Holders, id) {
-		f.Holders = append(f.Holders, id)
+func (r *Recipients) addHolder(id capabilities.ID) {
+	if !slices.Contains(r.Holders, id) {
+		r.Holders = append(r.Holders, id)
 	}
 }
 
 // Schema compiles the form's fields. It fails only if the log is damaged: all fields compiled when the form was
 // accepted. The state keeps no schema, because compiled patterns take many times the memory of their text.
-func (f *Form) Schema() (*form.Schema, error) {
-	c, err := form.CompileAccepted(f.Fields)
+func (q *Question) Schema() (*form.Schema, error) {
+	c, err := form.CompileAccepted(q.Fields)
 	if err != nil {
-		return nil, fmt.Errorf("form %s: %w", f.ID, err)
+		return nil, fmt.Errorf("form %s: %w", q.ID, err)
 	}
 	return c, nil
 }
@@ -79,22 +92,22 @@ func (f *Form) NeedsAnswer(by capabilities.ID) bool {
 
 // answerSchema returns the schema that an answer has to fit. It is made of compiled, or without that of the form's
 // fields. A request is answered with any value that has a name.
-func (f *Form) answerSchema(compiled *form.Schema) (*form.Schema, error) {
+func (q *Question) answerSchema(compiled *form.Schema) (*form.Schema, error) {
 	if compiled == nil {
 		var err error
-		if compiled, err = f.Schema(); err != nil {
+		if compiled, err = q.Schema(); err != nil {
 			return nil, err
 		}
 	}
-	if f.Kind == events.Request {
+	if q.Kind == events.Request {
 		compiled = compiled.AnyValue()
 	}
 	return compiled, nil
 }
 
 // value returns the values of an answer as one value: the capability itself for a request, a record otherwise.
-func (f *Form) value(values capabilities.Value) capabilities.Value {
-	if f.Kind == events.Request {
+func (q *Question) value(values capabilities.Value) capabilities.Value {
+	if q.Kind == events.Request {
 		if r, ok := values.AsRecord(); ok {
 			return r[requestField]
 		}
@@ -113,50 +126,50 @@ func (f *Form) endedByQueued(self capabilities.ID) bool {
 }
 
 // EndedBy reports whether the form was ended by the settlement with an ID.
-func (f *Form) EndedBy(answer capabilities.ID) bool {
+func (o *Outcome) EndedBy(answer capabilities.ID) bool {
 	switch {
 	case answer.IsZero():
 		return false
-	case f.Answered != nil:
-		return f.Answered.Answer == answer
+	case o.Answered != nil:
+		return o.Answered.Answer == answer
 	}
-	return f.Ended != nil && f.Ended.Answer == answer
+	return o.Ended != nil && o.Ended.Answer == answer
 }
 
 // Took reports whether a settlement has had its effect: it ended the form, is a vote that was cast, or took one back.
 func (f *Form) Took(c SettleForm) bool {
 	if c.Reason == events.Withdrawn {
-		return f.IsWithdrawn(c.By, c.Answer)
+		return f.Votes.IsWithdrawn(c.By, c.Answer)
 	}
 	return f.EndedBy(c.Answer) || f.Votes.Knows(c.Answer)
 }
 
 // endedForOthers returns the error for a form that ended, as it is shown to other agents. It has none of this agent's
 // numbers and names.
-func (f *Form) endedForOthers() error {
-	return f.endedError("the form", func(id capabilities.ID) (string, error) { return id.String(), nil })
+func (o *Outcome) endedForOthers() error {
+	return o.endedError("the form", func(id capabilities.ID) (string, error) { return id.String(), nil })
 }
 
 // endedBy returns the agent that ended the form; zero if its time did.
-func (f *Form) endedBy() capabilities.ID {
+func (o *Outcome) endedBy() capabilities.ID {
 	switch {
-	case f.Answered != nil:
-		return f.Answered.By
-	case f.Ended.Reason == events.Expired:
+	case o.Answered != nil:
+		return o.Answered.By
+	case o.Ended.Reason == events.Expired:
 		return capabilities.ID{}
 	}
-	return f.Ended.By
+	return o.Ended.By
 }
 
-func (f *Form) endedError(what string, called func(capabilities.ID) (string, error)) error {
-	by, err := called(f.endedBy())
+func (o *Outcome) endedError(what string, called func(capabilities.ID) (string, error)) error {
+	by, err := called(o.endedBy())
 	if err != nil {
 		return err
 	}
-	if a := f.Answered; a != nil {
+	if a := o.Answered; a != nil {
 		return parley.Refuse(parley.AlreadyAnswered, "%s was answered by %s at %s", what, by, a.Date)
 	}
-	e := f.Ended
+	e := o.Ended
 	switch e.Reason {
 	case events.Declined:
 		return parley.Refuse(parley.AlreadyDeclined, "%s was declined by %s at %s", what, by, e.Date)
@@ -198,7 +211,7 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 // sameAs refuses a request that differs from the form under its key or name. An amended form may be requested as it was
 // asked, and as it is now.
 func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
-	to, err := s.addressed(a.To)
+	to, err := s.Namespace().addressed(a.To)
 	if err != nil {
 		return err
 	}
@@ -232,7 +245,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	}
 	note(title, a.Title == e.Title)
 	note(description, a.Description == e.Description)
-	asked := Form{FormRequested: e, comment: f.comment}
+	asked := Question{FormRequested: e, comment: f.comment}
 	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
@@ -254,7 +267,7 @@ func keyConflict(m *Message, what, name string, differs []string) error {
 }
 
 // AskedIn returns the origin of a form; nil if it has none: see origin.Of.
-func (f *Form) AskedIn() *events.Origin { return origin.Of(f.FormRequested, f.comment) }
+func (q *Question) AskedIn() *events.Origin { return origin.Of(q.FormRequested, q.comment) }
 
 // originInComment returns the origin in the comment of a form of earlier versions; nil if there is none that is valid.
 func originInComment(e *events.FormRequested) *events.Origin {
@@ -280,14 +293,14 @@ func checkOrigin(o *events.Origin) error {
 }
 
 // isAskedBy reports whether a request has the fields and the origin of the form. The origin may be in a comment.
-func (f *Form) isAskedBy(a RequestForm) bool {
-	if form.SameFields(a.fields(), f.Fields) && origin.Same(a.Origin, f.Origin) {
+func (q *Question) isAskedBy(a RequestForm) bool {
+	if form.SameFields(a.fields(), q.Fields) && origin.Same(a.Origin, q.Origin) {
 		return true
 	}
-	if f.comment == nil || !origin.Same(a.Origin, f.comment) {
+	if q.comment == nil || !origin.Same(a.Origin, q.comment) {
 		return false
 	}
-	fields := slices.Clone(f.Fields)
+	fields := slices.Clone(q.Fields)
 	fields[0].Pattern = nil
 	return form.SameFields(a.fields(), fields)
 }

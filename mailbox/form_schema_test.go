@@ -16,8 +16,8 @@ func TestFormOverLaterBoundsIsAnswerable(t *testing.T) {
 	for i := range fields {
 		fields[i] = events.Field{Name: fmt.Sprintf("f%d", i), Type: events.Text, Pattern: []byte(`{"pattern":"^\\pL{200}$"}`)}
 	}
-	f := &Form{FormRequested: &events.FormRequested{Fields: fields}}
-	c, err := f.Schema()
+	q := &Question{FormRequested: &events.FormRequested{Fields: fields}}
+	c, err := q.Schema()
 	if err != nil {
 		t.Fatalf("a form of an old log: %v", err)
 	}

@@ -105,7 +105,7 @@ func (c SetAway) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 		return nil, parley.Refuse(parley.InvalidArgument, "the absence from %s to %s is over before it begins", e.From, e.Until)
 	}
 	if c.Delegate != "" {
-		ref, err := s.standIn(c.Delegate, now)
+		ref, err := s.holder(capabilities.UseAsk, now).standIn(c.Delegate)
 		if err != nil {
 			return nil, err
 		}
@@ -126,13 +126,13 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		return nil, err
 	}
 	if !c.In {
-		id, err := s.addressed(c.Agent)
+		id, err := s.Namespace().addressed(c.Agent)
 		if err != nil || !slices.Contains(s.StandIns.members, id) {
 			return nil, err
 		}
-		return append([]events.Event{&events.MemberSet{Agent: id, Date: now}}, s.takeBack(id, now)...), nil
+		return append([]events.Event{&events.MemberSet{Agent: id, Date: now}}, takeBack(s, id, now)...), nil
 	}
-	ref, err := s.standIn(c.Agent, now)
+	ref, err := s.holder(capabilities.UseAsk, now).standIn(c.Agent)
 	if err != nil || slices.Contains(s.StandIns.members, ref.Target) {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		if f.QueuedAnswer != nil || stands(f) {
 			continue
 		}
-		forwarded, err := s.passOn(f.FormRequested, []standIn{memberIn(ref.Target)}, now, ids)
+		forwarded, err := forwarding{s, now, ids}.passOn(f.FormRequested, []standIn{memberIn(ref.Target)})
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (l *Grants) forwardsTo(to capabilities.ID, forms map[capabilities.ID]bool) 
 
 // takeBack returns the events that revoke the forwards of open forms to a member that leaves. They stay those of the
 // agent's delegate.
-func (s *State) takeBack(member capabilities.ID, now capabilities.Time) (evs []events.Event) {
+func takeBack(s *State, member capabilities.ID, now capabilities.Time) (evs []events.Event) {
 	if a, ok := s.StandIns.Away(now); ok && a.Delegate == member {
 		return nil
 	}
@@ -207,8 +207,8 @@ func (s *State) takeBack(member capabilities.ID, now capabilities.Time) (evs []e
 }
 
 // isTakenBack reports whether a forward was taken back, by its place among the form's forwards.
-func isTakenBack(f *Form, i int) bool {
-	return slices.ContainsFunc(f.Routed, func(r events.FormRouted) bool { return r.Cause == events.Revoked && r.Step == uint32(i+1) })
+func (r *Recipients) isTakenBack(i int) bool {
+	return slices.ContainsFunc(r.Routed, func(r events.FormRouted) bool { return r.Cause == events.Revoked && r.Step == uint32(i+1) })
 }
 
 // isCut reports whether an agent to which the form was forwarded may not answer it any more: each forward to it was taken
@@ -219,7 +219,7 @@ func isCut(f *Form, id capabilities.ID) bool {
 	}
 	var stands []capabilities.ID
 	for i, h := range f.Forwarded { // each by one that had the form by then
-		if isTakenBack(f, i) || !hasByRoute(f, h.By) && !slices.Contains(stands, h.By) {
+		if f.isTakenBack(i) || !hasByRoute(f, h.By) && !slices.Contains(stands, h.By) {
 			continue
 		}
 		if h.To == id {
@@ -256,7 +256,7 @@ func revocationOf(s *State, g capabilities.Grant) RecordRevocation {
 // takesBack returns the event that takes back the forward of a form that was made by the grant; nil if there is none.
 func (c RecordRevocation) takesBack(f *Form, now capabilities.Time) *events.FormRouted {
 	for i, h := range slices.Backward(f.Forwarded) {
-		if h.By == c.By && (h.Via == c.Grant || f.ID == c.Form && !c.To.IsZero() && h.To == c.To) && !isTakenBack(f, i) {
+		if h.By == c.By && (h.Via == c.Grant || f.ID == c.Form && !c.To.IsZero() && h.To == c.To) && !f.isTakenBack(i) {
 			return &events.FormRouted{Form: f.ID, To: h.To, Via: c.Grant, Cause: events.Revoked, Step: uint32(i + 1), Date: now}
 		}
 	}
@@ -264,15 +264,15 @@ func (c RecordRevocation) takesBack(f *Form, now capabilities.Time) *events.Form
 }
 
 // standIn returns the reference to an agent to which forms can be forwarded.
-func (s *State) standIn(to string, now capabilities.Time) (capabilities.Ref, error) {
-	ref, err := s.holder(capabilities.UseAsk, now).reach(to)
+func (h holder) standIn(to string) (capabilities.Ref, error) {
+	ref, err := h.reach(to)
 	if err == nil {
-		err = s.permit(ref, capabilities.UseGive, now)
+		err = h.s.permit(ref, capabilities.UseGive, h.now)
 	}
 	switch {
 	case err != nil:
 		return ref, err
-	case ref.Target == s.ID:
+	case ref.Target == h.s.ID:
 		return ref, parley.Refuse(parley.InvalidArgument, "an agent does not stand in for itself")
 	case ref.Facet.Uses != 0 && !ref.Grant.IsZero():
 		return ref, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
@@ -280,20 +280,27 @@ func (s *State) standIn(to string, now capabilities.Time) (capabilities.Ref, err
 	return ref, nil
 }
 
+// forwarding makes the events that forward forms at a time.
+type forwarding struct {
+	s   *State
+	now capabilities.Time
+	ids IDs
+}
+
 // passOn returns the events that forward a form to stand-ins. It leaves out those that had the form before, as in a
 // loop, and those it cannot reach now. It fails with Absent.
-func (s *State) passOn(e *events.FormRequested, to []standIn, now capabilities.Time, ids IDs) (evs []events.Event, err error) {
-	if e.NoForward || e.From == s.ID {
+func (w forwarding) passOn(e *events.FormRequested, to []standIn) (evs []events.Event, err error) {
+	if e.NoForward || e.From == w.s.ID {
 		return nil, nil
 	}
 	for _, in := range to {
 		if in.agent == e.From || in.agent == e.To || slices.Contains(e.Chain, in.agent) {
 			continue
 		}
-		ref, err := s.standIn(in.agent.String(), now)
+		ref, err := w.s.holder(capabilities.UseAsk, w.now).standIn(in.agent.String())
 		if err == nil {
 			var forwarded []events.Event
-			if forwarded, err = s.forwardBy(ref, e.ID, e.From, in.because, now, ids); err == nil {
+			if forwarded, err = w.by(ref, e.ID, e.From, in.because); err == nil {
 				evs = append(evs, forwarded...)
 			}
 		}
@@ -304,26 +311,26 @@ func (s *State) passOn(e *events.FormRequested, to []standIn, now capabilities.T
 	return evs, nil
 }
 
-// forwardBy returns the events that ask a form's home to let another agent answer it.
-func (s *State) forwardBy(ref capabilities.Ref, form, home capabilities.ID, because events.ForwardCause, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	called, err := s.Names.grantName(ref, "forward")
+// by returns the events that ask a form's home to let an agent answer it. The reference is to that agent.
+func (w forwarding) by(ref capabilities.Ref, form, home capabilities.ID, because events.ForwardCause) ([]events.Event, error) {
+	called, err := w.s.Names.grantName(ref, "forward")
 	if err != nil {
 		return nil, err
 	}
 	g := capabilities.Grant{
-		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: forwardFacet(ref.Facet),
-		Name: called, To: home, By: s.ID, Message: form, At: now,
+		ID: w.ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: forwardFacet(ref.Facet),
+		Name: called, To: home, By: w.s.ID, Message: form, At: w.now,
 	}
 	return []events.Event{
 		&events.CapabilityGranted{Grant: g},
-		&events.ForwardQueued{Form: form, To: ref.Target, Via: g.ID, Date: now, Because: because},
+		&events.ForwardQueued{Form: form, To: ref.Target, Via: g.ID, Date: w.now, Because: because},
 	}, nil
 }
 
 // forwardedBy returns all forwards of the form by a holder.
-func (f *Form) forwardedBy(by capabilities.ID) []events.FormForwarded {
+func (r *Recipients) forwardedBy(by capabilities.ID) []events.FormForwarded {
 	var handed []events.FormForwarded
-	for _, h := range f.Forwarded {
+	for _, h := range r.Forwarded {
 		if h.By == by {
 			handed = append(handed, h)
 		}
@@ -332,21 +339,21 @@ func (f *Form) forwardedBy(by capabilities.ID) []events.FormForwarded {
 }
 
 // queuedForward returns the index of a queued forward by its grant; -1 if there is none.
-func (f *Form) queuedForward(via capabilities.ID) int {
-	return slices.IndexFunc(f.QueuedForwards, func(w events.ForwardQueued) bool { return w.Via == via })
+func (w *Queued) queuedForward(via capabilities.ID) int {
+	return slices.IndexFunc(w.QueuedForwards, func(w events.ForwardQueued) bool { return w.Via == via })
 }
 
-func (f *Form) dropQueuedForward(via capabilities.ID) {
-	if i := f.queuedForward(via); i >= 0 {
-		f.QueuedForwards = slices.Delete(f.QueuedForwards, i, i+1)
+func (w *Queued) dropQueuedForward(via capabilities.ID) {
+	if i := w.queuedForward(via); i >= 0 {
+		w.QueuedForwards = slices.Delete(w.QueuedForwards, i, i+1)
 	}
 }
 
 // wasForwarded reports whether the same forward was recorded before. Each forward from another node has its own grant, which
 // may be revoked since. One within the node may have been taken back and made again.
-func (f *Form) wasForwarded(c ForwardForm, revoked bool) bool {
-	for i, h := range f.Forwarded {
-		if h.By == c.By && h.To == c.To && h.Via == c.Via && (revoked || !isTakenBack(f, i)) {
+func (r *Recipients) wasForwarded(c ForwardForm, revoked bool) bool {
+	for i, h := range r.Forwarded {
+		if h.By == c.By && h.To == c.To && h.Via == c.Via && (revoked || !r.isTakenBack(i)) {
 			return !c.Via.IsZero()
 		}
 	}
@@ -372,7 +379,7 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	if err := s.permit(ref, capabilities.UseGive, now); err != nil {
 		return nil, err
 	}
-	return s.forwardBy(ref, h.Form, home, events.ForwardCause{}, now, ids)
+	return forwarding{s, now, ids}.by(ref, h.Form, home, events.ForwardCause{})
 }
 
 // forwardFacet narrows a facet to asking one form.

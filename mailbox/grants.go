@@ -438,8 +438,8 @@ func (c GrantAnswer) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 }
 
 // outcomes returns the outcomes that an answer to the form may choose, and those of a right that names none.
-func (f *Form) outcomes() (all, usual []string) {
-	if f.Kind == events.Approval {
+func (q *Question) outcomes() (all, usual []string) {
+	if q.Kind == events.Approval {
 		return []string{Deny, Once, Always, Never}, []string{Deny, Once}
 	}
 	all = []string{right.Answer, right.Decline}
@@ -486,10 +486,10 @@ type rightsSnapshot struct {
 	Rights []right.Right
 }
 
-// withRights returns a snapshot with the rights to answer.
-func (s *State) withRights(state []byte) ([]byte, error) {
+// rightsLayer returns the rights to answer.
+func rightsLayer(s *State, inner []byte) any {
 	if all := s.Grants.Answers.All(); len(all) > 0 {
-		return encode(&rightsSnapshot{Format: rightsFormat, State: state, Rights: all})
+		return &rightsSnapshot{Format: rightsFormat, State: inner, Rights: all}
 	}
-	return state, nil
+	return nil
 }

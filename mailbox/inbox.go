@@ -108,7 +108,7 @@ func (s *State) MoveEach(l *quota.Limits, c MoveMessages, now capabilities.Time,
 			continue
 		}
 		seen[n] = true
-		made, err := s.moveOne(l, c, ref, evs, now, ids)
+		made, err := c.moveOne(s, l, ref, evs, now, ids)
 		if err == nil && len(made) > 0 && c.Do == "snooze" && s.Mail.Snoozed.Until(n) == 0 {
 			if snoozed++; snoozed > maxSnoozed {
 				err = parley.Refuse(parley.TooLarge, "%d messages are snoozed at most", maxSnoozed)
@@ -122,7 +122,7 @@ func (s *State) MoveEach(l *quota.Limits, c MoveMessages, now capabilities.Time,
 }
 
 // moveOne returns the events that move one message within quotas, behind the events before.
-func (s *State) moveOne(l *quota.Limits, c MoveMessages, ref capabilities.FormRef, before []events.Event, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (c MoveMessages) moveOne(s *State, l *quota.Limits, ref capabilities.FormRef, before []events.Event, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	one, err := c.command(ref)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *State) moveOne(l *quota.Limits, c MoveMessages, ref capabilities.FormRe
 	if err != nil || l == nil || !Spends(one) {
 		return made, err
 	}
-	return made, l.Check(s.Account.Own(now), s.ownGrowth(slices.Concat(before, made)))
+	return made, l.Check(s.Account.Own(now), ownGrowth(s, slices.Concat(before, made)))
 }
 
 // MarkMessages marks messages that the agent received as read or, with Unread, as not read. It has no effect on messages
@@ -265,13 +265,13 @@ type snoozeSnapshot struct {
 	Until  capabilities.Time
 }
 
-// withInbox returns a snapshot with the marks of the inbox.
-func (s *State) withInbox(state []byte) ([]byte, error) {
+// inboxLayer returns the marks of the inbox.
+func inboxLayer(s *State, inner []byte) any {
 	l := &s.Mail
 	if !l.marked {
-		return state, nil
+		return nil
 	}
-	img := inboxSnapshot{Format: inboxFormat, State: state, Tally: l.Index.tally}
+	img := inboxSnapshot{Format: inboxFormat, State: inner, Tally: l.Index.tally}
 	for _, n := range l.Snoozed.From(0) {
 		img.Snoozed = append(img.Snoozed, snoozeSnapshot{n, l.Snoozed.Until(n)})
 	}
@@ -280,7 +280,7 @@ func (s *State) withInbox(state []byte) ([]byte, error) {
 			img.Drafts = append(img.Drafts, *d)
 		}
 	}
-	return encode(&img)
+	return &img
 }
 
 // restore adds the marks of the inbox to a state that is restored otherwise.

@@ -236,9 +236,9 @@ func (c PostMessage) recipient(s *State, now capabilities.Time) (to capabilities
 
 // resolve returns the value that a part of a text refers to.
 func (p TextPart) resolve(s *State) (capabilities.Value, error) {
-	v, err := s.Lookup(p.Path)
+	v, err := s.Namespace().Lookup(p.Path)
 	if sp := capabilities.Special("@" + p.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
-		v, err = s.Lookup(sp)
+		v, err = s.Namespace().Lookup(sp)
 	}
 	if _, absent := errors.AsType[*Absent](err); absent {
 		return v, err
@@ -309,7 +309,7 @@ func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 		m, err := s.Mail.Find(c.Reply)
 		return err == nil && m.ID() == sent.ReplyTo(), err
 	}
-	to, err := s.addressed(c.To)
+	to, err := s.Namespace().addressed(c.To)
 	return sent.ReplyTo().IsZero() && to == sent.To(), err
 }
 

@@ -356,15 +356,21 @@ func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	return bindEvents(name, v)
 }
 
+// Namespace resolves the paths of an agent: its names, and the special ones. It reads the state.
+type Namespace struct{ s *State }
+
+// Namespace returns the namespace of the mailbox's agent.
+func (s *State) Namespace() Namespace { return Namespace{s} }
+
 // Lookup returns the value at a path of the agent's names: a name, then fields of records. The first part may be a
 // special name. Below @mail are message numbers, and below those the edges of the message. It refuses with
 // INVALID_NAME or UNKNOWN_NAME.
-func (s *State) Lookup(path string) (capabilities.Value, error) {
+func (n Namespace) Lookup(path string) (capabilities.Value, error) {
 	p, err := capabilities.ParsePath(path)
 	if err != nil {
 		return capabilities.Value{}, err
 	}
-	v, rest, err := s.root(p)
+	v, rest, err := n.root(p)
 	if err != nil {
 		return capabilities.Value{}, err
 	}
@@ -385,12 +391,12 @@ func unknownName(path string) error {
 }
 
 // root returns the value at the start of a path, and the rest of the path.
-func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path, error) {
+func (n Namespace) root(p capabilities.Path) (capabilities.Value, capabilities.Path, error) {
 	switch p[0] {
 	case capabilities.NameSelf:
-		return capabilities.Reference(agentRef(s.ID)), p[1:], nil
+		return capabilities.Reference(agentRef(n.s.ID)), p[1:], nil
 	case capabilities.NameHost:
-		return capabilities.Reference(agentRef(s.Profile.Host)), p[1:], nil
+		return capabilities.Reference(agentRef(n.s.Profile.Host)), p[1:], nil
 	case capabilities.NameMail:
 		if len(p) < 2 {
 			return capabilities.Value{}, nil, parley.Refuse(parley.UnknownName, "@mail has messages below it: @mail/0")
@@ -399,15 +405,15 @@ func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path
 		if err != nil {
 			return capabilities.Value{}, nil, err
 		}
-		m, err := s.Mail.Find(ref)
+		m, err := n.s.Mail.Find(ref)
 		if err != nil {
 			return capabilities.Value{}, nil, err
 		}
-		return capabilities.Record(m.edges(s.ID)), p[2:], nil
+		return capabilities.Record(m.edges(n.s.ID)), p[2:], nil
 	case capabilities.NameNodes:
-		return capabilities.Record(peerHosts(s)), p[1:], nil
+		return capabilities.Record(peerHosts(n.s)), p[1:], nil
 	}
-	v, ok, err := s.Names.get(p[0])
+	v, ok, err := n.s.Names.get(p[0])
 	if err == nil && !ok {
 		err = unknownName(p.String())
 	}
@@ -429,20 +435,20 @@ func peerHosts(s *State) map[string]capabilities.Value {
 	return hosts
 }
 
-// ListNames returns the names below a path, sorted. For "" it returns the agent's own, the special ones first.
-func (s *State) ListNames(path string) ([]string, error) {
+// List returns the names below a path, sorted. For "" it returns the agent's own, the special ones first.
+func (n Namespace) List(path string) ([]string, error) {
 	switch path {
 	case "":
-		all, err := s.Names.all()
+		all, err := n.s.Names.all()
 		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(all))...), err
 	case capabilities.NameMail:
-		names := make([]string, s.Mail.Index.Len())
+		names := make([]string, n.s.Mail.Index.Len())
 		for i := range names {
 			names[i] = strconv.Itoa(i)
 		}
 		return names, nil
 	}
-	v, err := s.Lookup(path)
+	v, err := n.Lookup(path)
 	if err != nil {
 		return nil, err
 	}
@@ -455,19 +461,19 @@ func (s *State) ListNames(path string) ([]string, error) {
 
 // LookupVisible returns the value at a path as it may be shown now. It refuses with NOT_PERMITTED a reference that was
 // revoked or has expired. Within a value, such a reference becomes null.
-func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.Value, error) {
-	v, err := s.Lookup(path)
+func (n Namespace) LookupVisible(path string, now capabilities.Time) (capabilities.Value, error) {
+	v, err := n.Lookup(path)
 	if err != nil || !v.Has(capabilities.Value.IsRef) {
 		return v, err
 	}
 	if ref, ok := v.AsRef(); ok {
-		if err := s.permit(ref, capabilities.UseRead, now); err != nil {
+		if err := n.s.permit(ref, capabilities.UseRead, now); err != nil {
 			return capabilities.Value{}, err
 		}
 		return v, nil
 	}
 	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
-		if ref, ok := leaf.AsRef(); ok && s.permit(ref, capabilities.UseRead, now) != nil {
+		if ref, ok := leaf.AsRef(); ok && n.s.permit(ref, capabilities.UseRead, now) != nil {
 			return capabilities.Null(), nil
 		}
 		return leaf, nil

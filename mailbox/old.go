@@ -96,7 +96,7 @@ func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
 func (m *Message) recall(e events.Event, self capabilities.ID) error {
 	switch e := e.(type) {
 	case *events.FormRequested:
-		m.Form = &Form{FormRequested: e, comment: originInComment(e)}
+		m.Form = newForm(e)
 		if e.From == self {
 			m.Form.Holders = []capabilities.ID{e.To}
 		}
@@ -140,7 +140,7 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 func (f *Form) addForward(e *events.FormForwarded, self capabilities.ID) {
 	f.Forwarded = append(f.Forwarded, *e)
 	if f.From == self {
-		addHolder(f, e.To)
+		f.addHolder(e.To)
 	}
 }
 
@@ -307,7 +307,7 @@ func decodeHead(encoded []byte) (*headSnapshot, error) {
 func (h *headSnapshot) restore(s *State) error {
 	err := s.Mail.Index.entries.RestoreHead(h.Index)
 	for i, encoded := range [...][]byte{h.Agents, h.ByULID, h.Asked, h.Posted} {
-		err = cmp.Or(err, s.tables()[i].RestoreHead(encoded))
+		err = cmp.Or(err, s.Tables()[i].RestoreHead(encoded))
 	}
 	return err
 }
@@ -342,7 +342,7 @@ func (s *State) Unused(sums []PageSum) []PageSum {
 	for sum := range s.Mail.Index.entries.Sums() {
 		used[sum] = true
 	}
-	for _, t := range s.tables() {
+	for _, t := range s.Tables() {
 		for sum := range t.Sums() {
 			used[PageSum(sum)] = true
 		}
@@ -359,13 +359,13 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		needed[l.Index.entries.PageOf(n)] = true
 	}
 	l.Index.entries.Seal(pages, uint64(before), needed)
-	state, err := s.encode(s.indexSnapshot(), true)
+	state, err := encodeState(s, indexSnapshotOf(s), true)
 	if err != nil {
 		return Parts{}, err
 	}
 	p := Parts{Pages: l.Index.entries.Unstored()}
 	p.behind = pages > 0 && len(p.Pages) >= pages
-	tables := s.tables()
+	tables := s.Tables()
 	var heads [len(tables)][]byte
 	for i, t := range tables {
 		sealed := t.Seal()
@@ -388,7 +388,7 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		p.Data = append(p.Data, l.Index.entries.EncodePage(page.Number))
 	}
 	p.Gone = l.Index.entries.Gone()
-	for _, t := range s.tables() {
+	for _, t := range s.Tables() {
 		for _, sum := range t.Gone() {
 			p.Gone = append(p.Gone, PageSum(sum))
 		}

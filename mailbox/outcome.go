@@ -348,7 +348,7 @@ func (c WithdrawVote) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	if err := checkHolder(f, s.ID, c.By); err != nil {
 		return nil, err
 	}
-	if f.IsWithdrawn(c.By, c.Answer) {
+	if f.Votes.IsWithdrawn(c.By, c.Answer) {
 		return nil, nil // its acknowledgement was lost
 	}
 	if err := f.checkOpen(c.By, now); err != nil {
@@ -359,12 +359,6 @@ func (c WithdrawVote) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 		return nil, noVote("the form")
 	}
 	return []events.Event{&events.VoteWithdrawn{Form: c.Form, By: c.By, Date: now, Answer: v.Answer}}, nil
-}
-
-// IsWithdrawn reports whether the vote of an answer was cast and does not stand any more. The zero ID is of none.
-func (f *Form) IsWithdrawn(by, answer capabilities.ID) bool {
-	v := f.Votes.Of(by)
-	return f.Votes.Knows(answer) && (v == nil || v.Answer != answer)
 }
 
 func (c RemoteWithdrawal) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {

@@ -257,15 +257,15 @@ func TestAnswersAndForwardsAreWithinQuota(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckAnswer(l, c, v.Now); parley.CodeOf(err) != want {
+		if err := c.CheckQuota(s, l, v.Now); parley.CodeOf(err) != want {
 			t.Errorf("an answer of %d bytes: %v", n, err)
 		}
 	}
 	form := v.Messages("fae")[0].ID()
-	if err := s.CheckForward(l, form, v.Now); parley.CodeOf(err) != parley.QuotaExceeded {
+	if err := (mailbox.ForwardForm{Form: form}).CheckQuota(s, l, v.Now); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Errorf("forwarded: %v", err)
 	}
-	if err := s.CheckForward(nil, form, v.Now); err != nil {
+	if err := (mailbox.ForwardForm{Form: form}).CheckQuota(s, nil, v.Now); err != nil {
 		t.Errorf("forwarded without limits: %v", err)
 	}
 }

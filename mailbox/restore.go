@@ -191,10 +191,11 @@ func (mi *messageSnapshot) restore(s *State) error {
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""
-		m.Form = &Form{
-			FormRequested: e, Holders: mi.Holders, Forwarded: mi.Forwarded, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
-			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
-		}
+		m.Form = newForm(e)
+		m.Form.Offered = mi.Offered
+		m.Form.Recipients = Recipients{Holders: mi.Holders, Forwarded: mi.Forwarded}
+		m.Form.Outcome = Outcome{Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled}
+		m.Form.Queued = Queued{QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused}
 	}
 	if e := s.Mail.Index.entries.At(n); e.ID != s.Mail.Index.entries.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
 		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)

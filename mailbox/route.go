@@ -82,7 +82,7 @@ func (a RequestForm) sameRoute(s *State, r *events.Route) (bool, error) {
 		return false, nil
 	}
 	for _, step := range a.Escalate {
-		to, err := s.addressed(step.To)
+		to, err := s.Namespace().addressed(step.To)
 		if err != nil {
 			return false, err
 		}
@@ -94,16 +94,16 @@ func (a RequestForm) sameRoute(s *State, r *events.Route) (bool, error) {
 }
 
 // reminded returns the number of reminders that were sent.
-func (f *Form) reminded() uint32 {
-	if f.Reminded == nil {
+func (r *Recipients) reminded() uint32 {
+	if r.Reminded == nil {
 		return 0
 	}
-	return f.Reminded.N
+	return r.Reminded.N
 }
 
 // steps returns the number of escalations that were made.
-func (f *Form) steps() (n uint32) {
-	for _, r := range f.Routed {
+func (r *Recipients) steps() (n uint32) {
+	for _, r := range r.Routed {
 		if r.Cause != events.Revoked {
 			n = max(n, r.Step)
 		}
@@ -131,27 +131,27 @@ func (f *Form) NextEscalation() (to capabilities.ID, at capabilities.Time, ok bo
 }
 
 // routedTo returns the event that routed the form to an agent; nil if there is none.
-func (f *Form) routedTo(id capabilities.ID) *events.FormRouted {
-	i := slices.IndexFunc(f.Routed, func(r events.FormRouted) bool { return r.To == id && r.Cause == events.Escalated })
+func (r *Recipients) routedTo(id capabilities.ID) *events.FormRouted {
+	i := slices.IndexFunc(r.Routed, func(r events.FormRouted) bool { return r.To == id && r.Cause == events.Escalated })
 	if i < 0 {
 		return nil
 	}
-	return &f.Routed[i]
+	return &r.Routed[i]
 }
 
 // delayOf returns the delay of a step of the form's route; 0 if the route has no such step.
-func (f *Form) delayOf(r *events.FormRouted) events.Delay {
-	if f.Route == nil || r.Step == 0 || int(r.Step) > len(f.Route.Escalate) {
+func (q *Question) delayOf(r *events.FormRouted) events.Delay {
+	if q.Route == nil || r.Step == 0 || int(r.Step) > len(q.Route.Escalate) {
 		return 0
 	}
-	return f.Route.Escalate[r.Step-1].After
+	return q.Route.Escalate[r.Step-1].After
 }
 
 // addRoute adds a step to the form, whether in the state or made again.
 func (f *Form) addRoute(e *events.FormRouted) {
 	f.Routed = append(f.Routed, *e)
 	if e.Cause == events.Escalated {
-		addHolder(f, e.To)
+		f.addHolder(e.To)
 	}
 }
 
@@ -186,7 +186,7 @@ func (RemindForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 }
 
 // isExpired reports whether the form's deadline has passed.
-func (f *Form) isExpired(now capabilities.Time) bool { return f.Deadline != 0 && now >= f.Deadline }
+func (q *Question) isExpired(now capabilities.Time) bool { return q.Deadline != 0 && now >= q.Deadline }
 
 // EscalateForms adds the agents to which forms are escalated now. A form whose deadline has passed is not escalated.
 type EscalateForms struct{}
@@ -246,7 +246,7 @@ func (f fold) formRouted(e *events.FormRouted) error {
 	}
 	known := e.Step <= m.Form.steps()
 	if e.Cause == events.Revoked {
-		known = e.Step == 0 || int(e.Step) > len(m.Form.Forwarded) || isTakenBack(m.Form, int(e.Step)-1)
+		known = e.Step == 0 || int(e.Step) > len(m.Form.Forwarded) || m.Form.isTakenBack(int(e.Step)-1)
 	}
 	if m.Form.From != f.ID || known {
 		return fmt.Errorf("%w: step %d of form %s after %d", ErrNonsense, e.Step, e.Form, m.Form.steps())
@@ -347,8 +347,8 @@ func checkVotes(kind events.FormKind, r *events.Route, fields []events.Field, no
 }
 
 // canDecide reports whether a vote on the form may have an outcome.
-func (f *Form) canDecide(o events.VoteOutcome) bool {
-	if f.Kind == events.Approval {
+func (q *Question) canDecide(o events.VoteOutcome) bool {
+	if q.Kind == events.Approval {
 		return slices.Contains([]events.VoteOutcome{Deny, Once, Always, Never, events.VoteDeclined}, o)
 	}
 	return o == events.VoteAnswered || o == events.VoteDeclined
@@ -409,11 +409,11 @@ func (f *Form) settles(v events.VoteCast, host capabilities.ID) bool {
 }
 
 // questionDigest returns the digest of the question as it is now, or of the call that an approval shows.
-func (f *Form) questionDigest() events.Hash {
-	if f.Kind == events.Approval {
-		return callDigest(f.Title, f.Description)
+func (q *Question) questionDigest() events.Hash {
+	if q.Kind == events.Approval {
+		return callDigest(q.Title, q.Description)
 	}
-	e := events.FormAmended{Title: f.Title, Description: f.Description, Fields: f.Fields}
+	e := events.FormAmended{Title: q.Title, Description: q.Description, Fields: q.Fields}
 	return e.QuestionDigest()
 }
 
@@ -433,7 +433,7 @@ func hasHandedOn(f *Form, id capabilities.ID) bool {
 		return false
 	}
 	for i, e := range f.Forwarded {
-		if e.By == id && !isTakenBack(f, i) {
+		if e.By == id && !f.isTakenBack(i) {
 			return true
 		}
 	}

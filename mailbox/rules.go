@@ -267,13 +267,13 @@ func outlasts(r, other *events.RuleAdded) bool {
 }
 
 // offered returns the rule with the chosen words. Without a choice it is the one for that very call.
-func (f *Form) offered(chosen string) (events.Coverage, error) {
+func (q *Question) offered(chosen string) (events.Coverage, error) {
 	var o events.RulesOffered
-	if f.Offered != nil {
-		o = *f.Offered
+	if q.Offered != nil {
+		o = *q.Offered
 	}
 	if chosen == "" || chosen == rule.VeryCall(o.Folder) {
-		return rule.Read(rule.Call{Tool: f.Title, Input: f.Description, Folder: o.Folder}).Exact(), nil
+		return rule.Read(rule.Call{Tool: q.Title, Input: q.Description, Folder: o.Folder}).Exact(), nil
 	}
 	for _, c := range o.Wider {
 		if rule.Words(&c) == chosen {

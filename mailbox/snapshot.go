@@ -140,17 +140,21 @@ type usedSnapshot struct {
 // Snapshot encodes the whole state. Equal states have equal encodings. It fails with Absent if pages of the index are
 // not in memory.
 func (s *State) Snapshot() ([]byte, error) {
-	if a := (&Absent{Pages: s.Mail.Index.entries.Absent(), Tables: s.AbsentTables()}); len(a.Pages)+len(a.Tables) > 0 {
+	if a := (&Absent{Pages: s.Mail.Index.entries.Absent(), Tables: s.Tables().Absent()}); len(a.Pages)+len(a.Tables) > 0 {
 		return nil, a
 	}
-	x := s.indexSnapshot()
+	x := indexSnapshotOf(s)
 	x.Entries, x.Other = s.Mail.Index.entries.Encode(), s.Mail.Index.otherSnapshots(false)
 	x.Asked, x.Posted = keySnapshots(&s.Mail.Keys.asked), keySnapshots(&s.Mail.Keys.posted)
-	return s.encode(x, false)
+	return encodeState(s, x, false)
 }
 
-// encode encodes the state with an index. If head, it leaves out the names in tables.
-func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
+// layers return the snapshots that wrap another, from the inside out; nil where the state has nothing for one. Each came
+// with a later version of the program, and leaves the snapshots without it as they were.
+var layers = []func(s *State, inner []byte) any{inboxLayer, amendedLayer, routedLayer, votedLayer, rightsLayer, draftedLayer}
+
+// encodeState encodes a state with an index. If head, it leaves out the names in tables.
+func encodeState(s *State, x indexSnapshot, head bool) ([]byte, error) {
 	names, made, err := s.Names.values, []capabilities.ID(nil), error(nil)
 	if !head {
 		if names, err = s.Names.all(); err == nil {
@@ -193,23 +197,10 @@ func (s *State) encode(x indexSnapshot, head bool) ([]byte, error) {
 		img.Rules = append(img.Rules, *s.Rules.byID[r])
 	}
 	b, err := encode(&img)
-	if err == nil {
-		b, err = s.withInbox(b)
-	}
-	if err == nil {
-		b, err = s.withAmendments(b)
-	}
-	if err == nil {
-		b, err = s.withRoutes(b)
-	}
-	if err == nil {
-		b, err = s.withVotes(b)
-	}
-	if err == nil {
-		b, err = s.withRights(b)
-	}
-	if err == nil {
-		b, err = s.withTextDrafts(b)
+	for _, layer := range layers {
+		if outer := layer(s, b); outer != nil && err == nil {
+			b, err = encode(outer)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
@@ -227,8 +218,8 @@ func encode(v any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// indexSnapshot returns what Mail knows of messages, without what is in pages of the index and of tables.
-func (s *State) indexSnapshot() indexSnapshot {
+// indexSnapshotOf returns what Mail knows of messages, without what is in pages of the index and of tables.
+func indexSnapshotOf(s *State) indexSnapshot {
 	l := &s.Mail
 	x := indexSnapshot{Other: l.Index.otherSnapshots(true), Origins: l.Origins.Entries(), Asked: []keySnapshot{}, Posted: []keySnapshot{}}
 	for _, n := range slices.Sorted(maps.Keys(l.reached)) {
@@ -290,18 +281,18 @@ type routeSnapshot struct {
 	Routed   []events.FormRouted
 }
 
-// withRoutes returns a snapshot with the reminders and routes of forms.
-func (s *State) withRoutes(state []byte) ([]byte, error) {
-	img := routedSnapshot{Format: routedFormat, State: state, Away: s.StandIns.away, Members: s.StandIns.members}
+// routedLayer returns the reminders and routes of forms, and the stand-ins.
+func routedLayer(s *State, inner []byte) any {
+	img := routedSnapshot{Format: routedFormat, State: inner, Away: s.StandIns.away, Members: s.StandIns.members}
 	for _, m := range s.heldMessages() {
 		if f := m.Form; f != nil && (f.Reminded != nil || len(f.Routed) > 0) {
 			img.Forms = append(img.Forms, routeSnapshot{Number: m.Number, Reminded: f.Reminded, Routed: f.Routed})
 		}
 	}
 	if len(img.Forms) == 0 && img.Away == nil && len(img.Members) == 0 {
-		return state, nil
+		return nil
 	}
-	return encode(&img)
+	return &img
 }
 
 // restore adds the reminders and routes to a state that is restored otherwise.
@@ -329,18 +320,18 @@ type voteSnapshot struct {
 	Votes  vote.Tally
 }
 
-// withVotes returns a snapshot with the votes on forms.
-func (s *State) withVotes(state []byte) ([]byte, error) {
-	img := votedSnapshot{Format: votedFormat, State: state}
+// votedLayer returns the votes on forms.
+func votedLayer(s *State, inner []byte) any {
+	img := votedSnapshot{Format: votedFormat, State: inner}
 	for _, m := range s.heldMessages() {
 		if f := m.Form; f != nil && !f.Votes.IsEmpty() {
 			img.Forms = append(img.Forms, voteSnapshot{Number: m.Number, Votes: f.Votes})
 		}
 	}
 	if len(img.Forms) == 0 {
-		return state, nil
+		return nil
 	}
-	return encode(&img)
+	return &img
 }
 
 // draftedSnapshot is a snapshot of a mailbox with unfinished messages.
@@ -350,12 +341,12 @@ type draftedSnapshot struct {
 	Texts  []events.MessageDrafted
 }
 
-// withTextDrafts returns a snapshot with the unfinished messages.
-func (s *State) withTextDrafts(state []byte) ([]byte, error) {
+// draftedLayer returns the unfinished messages.
+func draftedLayer(s *State, inner []byte) any {
 	if len(s.Mail.Texts) == 0 {
-		return state, nil
+		return nil
 	}
-	return encode(&draftedSnapshot{Format: draftedFormat, State: state, Texts: s.Mail.Texts})
+	return &draftedSnapshot{Format: draftedFormat, State: inner, Texts: s.Mail.Texts}
 }
 
 // restore adds the votes to a state that is restored otherwise.

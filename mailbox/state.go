@@ -72,37 +72,51 @@ type paged interface {
 	RestoreHead(encoded []byte) error
 }
 
-// tables returns the tables of names, and behind them those of idempotency keys.
-func (s *State) tables() [4]paged {
-	return [...]paged{&s.Names.agents, &s.Names.byULID, &s.Mail.Keys.asked, &s.Mail.Keys.posted}
+// Tables are the tables of a mailbox: those of names, and behind them those of idempotency keys.
+type Tables [4]paged
+
+// Tables returns the tables of the mailbox. They belong to the state.
+func (s *State) Tables() Tables {
+	return Tables{&s.Names.agents, &s.Names.byULID, &s.Mail.Keys.asked, &s.Mail.Keys.posted}
 }
 
-// LacksTable reports whether a page of a table is not in memory.
-func (s *State) LacksTable(page table.Sum) bool {
-	for _, t := range s.tables() {
-		if t.Lacks(page) {
-			return true
-		}
-	}
-	return false
+// Lacks reports whether a page is not in memory.
+func (t Tables) Lacks(page table.Sum) bool {
+	return slices.ContainsFunc(t[:], func(p paged) bool { return p.Lacks(page) })
 }
 
-// AbsentTables returns the pages of tables that are not in memory.
-func (s *State) AbsentTables() (pages []table.Sum) {
-	for _, t := range s.tables() {
-		pages = append(pages, t.Absent()...)
+// Absent returns the pages that are not in memory.
+func (t Tables) Absent() (pages []table.Sum) {
+	for _, p := range t {
+		pages = append(pages, p.Absent()...)
 	}
 	return pages
 }
 
-// RestockTable brings a page of a table into memory. It fails for bytes that are not those of the page.
-func (s *State) RestockTable(page table.Sum, encoded []byte) error {
-	for _, t := range s.tables() {
-		if err := t.Restock(page, encoded); err != nil {
+// Restock brings a page into memory. It fails for bytes that are not those of the page.
+func (t Tables) Restock(page table.Sum, encoded []byte) error {
+	for _, p := range t {
+		if err := p.Restock(page, encoded); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Stored notes that pages are stored. Trim may let them go out of memory.
+func (t Tables) Stored(parts []table.Part) {
+	for _, part := range parts {
+		for _, p := range t {
+			p.Stored(part.Sum)
+		}
+	}
+}
+
+// Trim lets stored pages go out of memory until at most some of each table are left.
+func (t Tables) Trim(most int) {
+	for _, p := range t {
+		p.Trim(most)
+	}
 }
 
 // RemakeTables takes the tables with absent pages from a state with the same events. All pages of that state are in
@@ -115,22 +129,6 @@ func (s *State) RemakeTables(whole *State) {
 	if len(s.Mail.Keys.asked.Absent())+len(s.Mail.Keys.posted.Absent()) > 0 {
 		s.Mail.Keys.asked.Replace(&whole.Mail.Keys.asked)
 		s.Mail.Keys.posted.Replace(&whole.Mail.Keys.posted)
-	}
-}
-
-// StoredTables notes that pages of tables are stored. TrimTables may let them go out of memory.
-func (s *State) StoredTables(parts []table.Part) {
-	for _, p := range parts {
-		for _, t := range s.tables() {
-			t.Stored(p.Sum)
-		}
-	}
-}
-
-// TrimTables lets stored pages go out of memory until at most some of each table are left.
-func (s *State) TrimTables(most int) {
-	for _, t := range s.tables() {
-		t.Trim(most)
 	}
 }
 
@@ -166,7 +164,7 @@ func (s *State) DecideWithin(l *quota.Limits, c Command, now capabilities.Time, 
 	if err != nil || l == nil || !Spends(c) {
 		return evs, err
 	}
-	growth := s.ownGrowth(evs)
+	growth := ownGrowth(s, evs)
 	if _, makes := c.(CreateAgent); makes {
 		growth[quota.Agents] = 1
 	}
@@ -177,7 +175,7 @@ func (s *State) DecideWithin(l *quota.Limits, c Command, now capabilities.Time, 
 }
 
 // ownGrowth returns what events add to the agent's own use.
-func (s *State) ownGrowth(evs []events.Event) (growth quota.Amounts) {
+func ownGrowth(s *State, evs []events.Event) (growth quota.Amounts) {
 	for _, e := range evs {
 		for q, n := range ownChange(s, e) {
 			growth[q] += n

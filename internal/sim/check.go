@@ -107,7 +107,7 @@ func (b *mailboxActor) check(e events.Event) {
 	w.trace("    log of %s: %d %s", b.name, b.shadow.version, events.Name(e))
 	switch e := e.(type) {
 	case *events.FormRequested:
-		b.arrives(e.ID, e.From, e.To, e.Number, (&mailbox.Message{Form: &mailbox.Form{FormRequested: e}}).Size(), true, e.Via)
+		b.arrives(e.ID, e.From, e.To, e.Number, (&mailbox.Message{Form: &mailbox.Form{Question: mailbox.Question{FormRequested: e}}}).Size(), true, e.Via)
 		b.shadow.copies[e.ID].asked(e)
 	case *events.MessagePosted:
 		b.arrives(e.Message, e.From, e.To, e.Number, (&mailbox.Message{Posted: e}).Size(), false, e.Via)

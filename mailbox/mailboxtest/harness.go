@@ -164,7 +164,7 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 		}
 	}
 	for _, sum := range a.Tables {
-		if err := s.RestockTable(sum, v.pages[mailbox.PageSum(sum)]); err != nil {
+		if err := s.Tables().Restock(sum, v.pages[mailbox.PageSum(sum)]); err != nil {
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -196,8 +196,8 @@ func (v *Harness) shed(s *mailbox.State) {
 	}
 	s.Mail.Index.Stored(parts.Pages...)
 	s.Mail.Index.Trim(0)
-	s.StoredTables(parts.Tables)
-	s.TrimTables(0)
+	s.Tables().Stored(parts.Tables)
+	s.Tables().Trim(0)
 }
 
 // recalling calls fn with none but the messages that it needs of those that the state has let go of.
@@ -209,7 +209,7 @@ func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) erro
 		v.shed(s)
 	}
 	defer func() {
-		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.AbsentTables()}, nil)
+		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.Tables().Absent()}, nil)
 		old := v.old[name]
 		maps.Copy(old, lent)
 		s.Mail.Lend(old)
@@ -428,7 +428,7 @@ func (v *Harness) checkParts(name, want string) {
 	if s, err = mailbox.Restore(s.ID, parts.Head); err != nil {
 		v.TB.Fatal(err)
 	}
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.AbsentTables()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.Tables().Absent()}, nil)
 	got, err := s.Snapshot()
 	if err != nil {
 		v.TB.Fatal(err)
@@ -460,7 +460,7 @@ func (v *Harness) Replay(name string) *mailbox.State {
 		}
 	}
 	s.Mail.Lend(nil)
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.AbsentTables()}, nil)
+	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.Tables().Absent()}, nil)
 	return s
 }
 

@@ -97,12 +97,12 @@ func shorten(b []byte) []byte {
 
 func (v *Harness) showNames(as string) string {
 	var b strings.Builder
-	names, err := v.States[as].ListNames("")
+	names, err := v.States[as].Namespace().List("")
 	if err != nil {
 		return v.refusal(err)
 	}
 	for _, n := range names {
-		value, err := v.States[as].Lookup(n)
+		value, err := v.States[as].Namespace().Lookup(n)
 		if err != nil {
 			return v.refusal(err)
 		}

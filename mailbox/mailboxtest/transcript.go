@@ -245,7 +245,7 @@ func (v *Harness) NameAgents() {
 	for _, name := range v.Agents {
 		host := v.hostOf(name)
 		short, _, _ := strings.Cut(name, "@")
-		if _, err := v.States[host].Lookup(short); err != nil && name != host {
+		if _, err := v.States[host].Namespace().Lookup(short); err != nil && name != host {
 			v.Apply(host, &events.NameBound{Name: short, Value: capabilities.Reference(capabilities.Ref{Target: v.States[name].ID, Kind: capabilities.KindAgent})})
 		}
 	}

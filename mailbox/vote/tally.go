@@ -46,6 +46,12 @@ func (t *Tally) Knows(answer capabilities.ID) bool {
 		slices.ContainsFunc(t.Spent, func(s Spent) bool { return s.Answer == answer }))
 }
 
+// IsWithdrawn reports whether the vote of an agent's answer was cast and does not stand any more. The zero ID is of none.
+func (t *Tally) IsWithdrawn(by, answer capabilities.ID) bool {
+	v := t.Of(by)
+	return t.Knows(answer) && (v == nil || v.Answer != answer)
+}
+
 // Of returns the standing vote of an agent; nil if there is none.
 func (t *Tally) Of(by capabilities.ID) *events.VoteCast { return find(t.Standing, by) }
 
