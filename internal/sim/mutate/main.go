@@ -51,7 +51,9 @@ func run(patch string) (found string, err error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", append([]string{"test", "-overlay", overlay}, args...)...).CombinedOutput()
+	test := exec.Command("go", append([]string{"test", "-overlay", overlay}, args...)...)
+	test.Env = append(os.Environ(), "RAPID_NOFAILFILE=true") // the failure is of the broken rule
+	out, err := test.CombinedOutput()
 	switch {
 	case err == nil:
 		return "", errors.New("the test passes")
