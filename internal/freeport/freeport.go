@@ -1,7 +1,9 @@
 package freeport
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -13,11 +15,11 @@ import (
 // The ports to choose from. Linux takes those of outgoing connections from 32,768 on, other systems from 49,152 on.
 const first, last = 14_000, 32_000
 
-// Choose returns TCP ports on which nobody listens. They stay the test's own among all tests with the same folder for
-// temporary files, until the test ends.
+// Choose returns TCP ports on which nobody listens. They stay the test's own until it ends, among all tests of the user with
+// the same folder for temporary files.
 func Choose(tb testing.TB, n int) (ports []int) {
 	tb.Helper()
-	taken := filepath.Join(os.TempDir(), "parley-ports")
+	taken := filepath.Join(os.TempDir(), fmt.Sprintf("parley-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(taken, 0o700); err != nil {
 		tb.Fatal(err)
 	}
@@ -28,8 +30,11 @@ func Choose(tb testing.TB, n int) (ports []int) {
 		port := first + rand.IntN(last-first)
 		mark := filepath.Join(taken, strconv.Itoa(port))
 		f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
+		if errors.Is(err, fs.ErrExist) {
 			continue // another test has it
+		}
+		if err != nil {
+			tb.Fatal(err)
 		}
 		_ = f.Close()
 		tb.Cleanup(func() { _ = os.Remove(mark) })
