@@ -340,7 +340,7 @@ func (r *Recipients) forwardedBy(by capabilities.ID) []events.FormForwarded {
 
 // queuedForward returns the index of a queued forward by its grant; -1 if there is none.
 func (w *Queued) queuedForward(via capabilities.ID) int {
-	return slices.IndexFunc(w.QueuedForwards, func(w events.ForwardQueued) bool { return w.Via == via })
+	return slices.IndexFunc(w.QueuedForwards, func(e events.ForwardQueued) bool { return e.Via == via })
 }
 
 func (w *Queued) dropQueuedForward(via capabilities.ID) {

@@ -334,6 +334,18 @@ func votedLayer(s *State, inner []byte) any {
 	return &img
 }
 
+// restore adds the votes to a state that is restored otherwise.
+func (img *votedSnapshot) restore(s *State) error {
+	for _, v := range img.Forms {
+		m := s.Mail.live[v.Number]
+		if m == nil || m.Form == nil {
+			return missing(v.Number)
+		}
+		m.Form.Votes = v.Votes
+	}
+	return nil
+}
+
 // draftedSnapshot is a snapshot of a mailbox with unfinished messages.
 type draftedSnapshot struct {
 	Format int
@@ -347,16 +359,4 @@ func draftedLayer(s *State, inner []byte) any {
 		return nil
 	}
 	return &draftedSnapshot{Format: draftedFormat, State: inner, Texts: s.Mail.Texts}
-}
-
-// restore adds the votes to a state that is restored otherwise.
-func (img *votedSnapshot) restore(s *State) error {
-	for _, v := range img.Forms {
-		m := s.Mail.live[v.Number]
-		if m == nil || m.Form == nil {
-			return missing(v.Number)
-		}
-		m.Form.Votes = v.Votes
-	}
-	return nil
 }
