@@ -15,8 +15,8 @@ import (
 // The ports to choose from. Linux takes those of outgoing connections from 32,768 on, other systems from 49,152 on.
 const first, last = 14_000, 32_000
 
-// Choose returns TCP ports on which nobody listens. No other test of the user gets them until the test ends, if it has the
-// same folder for temporary files.
+// Choose returns TCP ports on which nobody listens. Until the test ends, no other test of the user gets them. That holds for
+// tests with the same folder for temporary files.
 func Choose(tb testing.TB, n int) (ports []int) {
 	tb.Helper()
 	taken := filepath.Join(os.TempDir(), fmt.Sprintf("parley-ports-%d", os.Getuid()))
