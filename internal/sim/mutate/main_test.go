@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,31 +11,89 @@ import (
 	"testing"
 )
 
-// TestPatchesApplyAndBuild applies each patch to copies of its files, and builds their packages.
+// TestPatchesApplyAndBuild applies each patch to copies of its files, and builds their packages. Patches of different
+// files are built at once.
 func TestPatchesApplyAndBuild(t *testing.T) {
 	t.Chdir("../../..")
 	patches, err := filepath.Glob(filepath.Join(mutations, "*.patch"))
 	if err != nil || len(patches) == 0 {
 		t.Fatalf("there are no patches: %v", err)
 	}
+	var groups []*group
 	for _, patch := range patches {
-		t.Run(strings.TrimSuffix(filepath.Base(patch), ".patch"), func(t *testing.T) {
-			text, err := os.ReadFile(patch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			overlay, args, err := apply(string(text), t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat(args[0]); err != nil {
-				t.Errorf("its test has no package: %v", err)
-			}
-			build := exec.Command("go", append([]string{"build", "-overlay", overlay}, packagesOf(string(text))...)...)
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Errorf("it does not build: %v\n%s", err, out)
-			}
-		})
+		text, err := os.ReadFile(patch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := t.TempDir()
+		overlay, args, err := apply(string(text), folder)
+		if err != nil {
+			t.Errorf("%s: %v", patch, err)
+			continue
+		}
+		if _, err := os.Stat(args[0]); err != nil {
+			t.Errorf("%s: its test has no package: %v", patch, err)
+		}
+		body, err := os.ReadFile(overlay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var files replaced
+		if err := json.Unmarshal(body, &files); err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(groups, func(g *group) bool { return g.takes(files) })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, &group{files: replaced{Replace: map[string]string{}}})
+		}
+		groups[at].add(patch, string(text), files)
+	}
+	for _, g := range groups {
+		g.build(t)
+	}
+}
+
+// replaced is an overlay: files that stand for those of the tree.
+type replaced struct{ Replace map[string]string }
+
+// group has patches of different files.
+type group struct {
+	patches, packages []string
+	files             replaced
+}
+
+// takes reports whether the group changes none of the files.
+func (g *group) takes(files replaced) bool {
+	for name := range files.Replace {
+		if _, changed := g.files.Replace[name]; changed {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *group) add(patch, text string, files replaced) {
+	g.patches = append(g.patches, filepath.Base(patch))
+	g.packages = append(g.packages, packagesOf(text)...)
+	maps.Copy(g.files.Replace, files.Replace)
+}
+
+// build builds the packages that the group changes.
+func (g *group) build(t *testing.T) {
+	t.Helper()
+	body, err := json.Marshal(g.files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(overlay, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(g.packages)
+	build := exec.Command("go", append([]string{"build", "-overlay", overlay}, slices.Compact(g.packages)...)...)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("one of %s does not build: %v\n%s", strings.Join(g.patches, ", "), err, out)
 	}
 }
 
@@ -44,8 +104,7 @@ func packagesOf(text string) (all []string) {
 			all = append(all, "./"+filepath.Dir(name))
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 // TestApplyRefusesAStalePatch applies a patch whose lines are not in the file.
