@@ -317,12 +317,14 @@ func TestFollowYieldsEachChangeOnce(t *testing.T) {
 	ask(t, fae, Ask{Description: "one"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() {
+	var answering sync.WaitGroup
+	defer answering.Wait() // the change can be seen before the call returns
+	answering.Go(func() {
 		ask(t, fae, Ask{Description: "two"})
-		if _, err := n.Host().Answer(ctx, Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); err != nil {
+		if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	seen := map[string]int{}
 	for e, err := range n.Host().Mail().Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
