@@ -164,7 +164,7 @@ func votedOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, erro
 	}
 	f := m.Form
 	o := view.Outcome{Status: view.StatusVoted, Form: f.ID, Promise: f.Promise, By: by, ByName: "SELF", Votes: b.viewer().votes(f)}
-	if v := f.Votes.Of(by); v != nil {
+	if v := f.Votes().Of(by); v != nil {
 		o.At, o.Note = v.Date, v.Note
 	}
 	if o.Votes != nil {
@@ -423,7 +423,7 @@ func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
 		return view.Outcome{}, err
 	}
 	if f := msg.Form; !f.Took(m.settle) {
-		return view.Outcome{Status: view.StatusAnswering, Form: f.ID, Promise: f.Promise, By: b.reg.id, ByName: "SELF", At: f.QueuedAnswer.Date}, nil
+		return view.Outcome{Status: view.StatusAnswering, Form: f.ID, Promise: f.Promise, By: b.reg.id, ByName: "SELF", At: f.Queued().Answer.Date}, nil
 	}
 	return querySettled{settle: m.settle}.handle(b) // it was sent before, and the ack was lost
 }

@@ -250,10 +250,10 @@ func (m amendForm) handle(b *mailboxActor) (view.Message, error) {
 // route returns what has become of a form's route; nil if it has none.
 func (v *viewer) route(f *mailbox.Form) *view.Route {
 	r := &view.Route{RemindsAt: f.NextReminder()}
-	if f.Reminded != nil {
-		r.Reminded, r.RemindedAt = f.Reminded.N, f.Reminded.Date
+	if f.Reminded() != nil {
+		r.Reminded, r.RemindedAt = f.Reminded().N, f.Reminded().Date
 	}
-	for _, step := range f.Routed {
+	for _, step := range f.Routed() {
 		r.Steps = append(r.Steps, view.RouteStep{To: step.To, Name: v.nameOf(step.To), At: step.Date, Cause: step.Cause})
 	}
 	if to, at, ok := f.NextEscalation(); ok {
@@ -267,7 +267,7 @@ func (v *viewer) route(f *mailbox.Form) *view.Route {
 
 // steps returns how a form came to the agent; nil if it was put to it.
 func (v *viewer) steps(f *mailbox.Form) []view.ForwardStep {
-	came := f.Steps
+	came := f.Steps.List()
 	if came == nil { // all by hand, or in the log of an earlier version of the program
 		for _, by := range f.Chain {
 			came = append(came, events.CopyStep{By: by})
@@ -294,10 +294,10 @@ func (v *viewer) forwardedTo(f *mailbox.Form) (all []view.Forwarded) {
 		}
 		all = append(all, w)
 	}
-	for _, h := range f.QueuedForwards {
+	for _, h := range f.Queued().Forwards {
 		add(v.state.ID, h.To, h.Because)
 	}
-	for _, h := range f.Forwarded {
+	for _, h := range f.Forwarded() {
 		add(h.By, h.To, h.Because)
 	}
 	return all
@@ -308,13 +308,13 @@ func (v *viewer) votes(f *mailbox.Form) *view.Votes {
 	if f.Route == nil || f.Route.Need <= 1 {
 		return nil
 	}
-	all := &view.Votes{Need: f.Route.Need, Have: uint32(f.Votes.Most()), Veto: !f.Route.NoVeto, NoSelf: f.Route.NoSelf, Own: v.ownVote(f)}
+	all := &view.Votes{Need: f.Route.Need, Have: uint32(f.Votes().Most()), Veto: !f.Route.NoVeto, NoSelf: f.Route.NoSelf, Own: v.ownVote(f)}
 	if f.Answered != nil {
 		all.Have = min(all.Have+1, all.Need)
 	}
-	for i, w := range slices.Concat(f.Votes.Standing, f.Votes.Void) {
+	for i, w := range slices.Concat(f.Votes().Standing, f.Votes().Void) {
 		all.Cast = append(all.Cast, view.Vote{
-			By: w.By, ByName: v.nameOf(w.By), Outcome: w.Outcome, At: w.Date, Note: w.Note, Void: i >= len(f.Votes.Standing),
+			By: w.By, ByName: v.nameOf(w.By), Outcome: w.Outcome, At: w.Date, Note: w.Note, Void: i >= len(f.Votes().Standing),
 		})
 	}
 	if f.IsOpen() && f.From == v.state.ID {
@@ -328,7 +328,7 @@ func (v *viewer) votes(f *mailbox.Form) *view.Votes {
 // ownVote returns what has become of the agent's vote on a form.
 func (v *viewer) ownVote(f *mailbox.Form) view.OwnVote {
 	id := v.state.ID
-	switch stands, void := f.Votes.Of(id) != nil, f.Votes.VoidOf(id) != nil; {
+	switch stands, void := f.Votes().Of(id) != nil, f.Votes().VoidOf(id) != nil; {
 	case f.Counted(id):
 		return view.VoteCounted
 	case f.IsOpen() && stands:

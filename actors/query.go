@@ -426,8 +426,8 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	if f.Draft != nil {
 		e.DraftAt = f.Draft.Date
 	}
-	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
-	if a := f.Amended; a != nil {
+	e.Answering, e.Refused, e.Digest = f.Queued().Answer != nil, f.Queued().Refused, f.Digest()
+	if a := f.Amended(); a != nil {
 		e.Revision = a.Revision
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
 	}

@@ -102,7 +102,7 @@ func appendRequested(b []byte, e *FormRequested) []byte {
 		} else {
 			b = appendRoute(b, e.Route)
 		}
-		return appendList(b, e.Steps, appendStep)
+		return appendList(b, *e.Steps, appendStep)
 	case e.Route != nil:
 		return appendRoute(appendOrigin(appendForm(b, e, formFields-1), e.Origin), e.Route)
 	}

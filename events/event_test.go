@@ -115,7 +115,7 @@ func TestSchemasMatchTheirEvents(t *testing.T) {
 		e := s.make()
 		switch e := e.(type) { // without these fields they are written as an earlier version
 		case *FormRequested:
-			e.Steps = []CopyStep{}
+			e.Steps = &CopySteps{}
 		case *FormForwarded:
 			e.Because.Cause = Absent
 		case *ForwardQueued:

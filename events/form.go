@@ -97,7 +97,7 @@ type FormRequested struct {
 	Chain       []capabilities.ID  `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
 	Origin      *Origin            `json:"origin,omitempty"`     // of a form that was asked in a dialect
 	Route       *Route             `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
-	Steps       []CopyStep         `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
+	Steps       *CopySteps         `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
 }
 
 // Origin is the dialect in which a form was asked. It has the data that the dialect needs beyond the form itself. It

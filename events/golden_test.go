@@ -78,7 +78,7 @@ func goldenRoutedForm() *FormRequested {
 
 func goldenCopy() *FormRequested {
 	f := goldenForm()
-	f.Steps = []CopyStep{
+	f.Steps = &CopySteps{
 		{By: testID(4), Cause: Escalated, Date: goldenAt, After: 14_400_000}, {By: testID(5), Date: goldenAt + 1}, {By: testID(8), Cause: Absent, Date: goldenAt + 2, Until: goldenAt + 9},
 	}
 	return f

@@ -97,6 +97,17 @@ type CopyStep struct {
 	After Delay             `json:"after,omitzero"`
 }
 
+// CopySteps are the steps of a copy. A form points at them, since few copies have any.
+type CopySteps []CopyStep
+
+// List returns the steps; nil if there are none.
+func (s *CopySteps) List() []CopyStep {
+	if s == nil {
+		return nil
+	}
+	return *s
+}
+
 // FormRouted adds an agent that may answer a form, at the form's home. Step is the number of the step of the form's route,
 // which begins at 1. If the cause is Revoked, it takes a forward back instead, and Step is the number of that forward.
 type FormRouted struct {

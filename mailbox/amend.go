@@ -18,34 +18,42 @@ const maxRevision = 33
 // Question is what a form asks: now, and before its amendments.
 type Question struct {
 	*events.FormRequested
-	Amended *events.FormAmended  // the last amendment, which FormRequested includes; nil if there is none
 	Offered *events.RulesOffered // of an approval at its home: the rules to choose from, and the folder of the call
 
-	asked, before *events.FormRequested // of an amended form: as it was asked, and before the last amendment
-
+	amended rare[amended]
 	comment *events.Origin // the origin, if it is in a comment: see originInComment
 }
 
+// amended is the way to the present question of an amended form.
+type amended struct {
+	last   *events.FormAmended
+	asked  *events.FormRequested // as it was asked
+	before *events.FormRequested // before the last amendment
+}
+
+// Amended returns the last amendment, which FormRequested includes; nil if there is none.
+func (q *Question) Amended() *events.FormAmended { return q.amended.get().last }
+
 // Revision returns the number of the present question. The form as it was asked is 1.
 func (q *Question) Revision() uint64 {
-	if q.Amended == nil {
-		return 1
+	if e := q.Amended(); e != nil {
+		return e.Revision
 	}
-	return q.Amended.Revision
+	return 1
 }
 
 // answering returns the revision as an answer has it, which is 0 for the form as it was asked.
 func (q *Question) answering() uint64 {
-	if q.Amended == nil {
-		return 0
+	if e := q.Amended(); e != nil {
+		return e.Revision
 	}
-	return q.Amended.Revision
+	return 0
 }
 
 // asAsked returns the form as it was asked.
 func (q *Question) asAsked() *events.FormRequested {
-	if q.asked != nil {
-		return q.asked
+	if asked := q.amended.get().asked; asked != nil {
+		return asked
 	}
 	return q.FormRequested
 }
@@ -53,17 +61,15 @@ func (q *Question) asAsked() *events.FormRequested {
 // amend replaces the question, whether in the state or of a form that is made again. Votes on the one before are void.
 func (f *Form) amend(e *events.FormAmended) {
 	f.revise(e)
-	f.Votes.Amend(e.Revision)
+	f.votes.edit().Amend(e.Revision)
 }
 
-// revise replaces the question.
+// revise replaces the question. A copy of the question stays as it is.
 func (q *Question) revise(e *events.FormAmended) {
-	if q.asked == nil {
-		q.asked = q.FormRequested
-	}
 	now := *q.FormRequested
 	now.Title, now.Description, now.Fields = e.Title, e.Description, e.Fields
-	q.before, q.FormRequested, q.Amended = q.FormRequested, &now, e
+	q.amended.part = &amended{last: e, asked: q.asAsked(), before: q.FormRequested}
+	q.FormRequested = &now
 }
 
 // checkRevision refuses with AMENDED an answer to another revision than the present one. It says what has changed since
@@ -76,14 +82,15 @@ func (q *Question) checkRevision(answered uint64, what string) error {
 	case answered > now:
 		return parley.Refuse(parley.Amended, "%s has no revision %d: the present one is %d", what, answered, now)
 	}
-	since := q.asked
-	if answered == q.Amended.Revision-1 {
-		since = q.before
+	way := q.amended.get()
+	since := way.asked
+	if answered == way.last.Revision-1 {
+		since = way.before
 	} else if answered != 1 {
 		return parley.Refuse(parley.Amended, "%s was amended after revision %d: the present one is %d", what, answered, q.Revision())
 	}
 	return parley.Refuse(parley.Amended, "%s was amended at %s to revision %d, and the answer is to revision %d: %s",
-		what, q.Amended.Date, q.Revision(), answered, parley.Shown(strings.Join(changedParts(since, q.FormRequested), ", "), maxChanges)).
+		what, way.last.Date, q.Revision(), answered, parley.Shown(strings.Join(changedParts(since, q.FormRequested), ", "), maxChanges)).
 		WithHint("look at the form again, and answer what it asks now")
 }
 
@@ -100,10 +107,11 @@ const maxChanges = 120
 
 // Changes returns the parts of the question that the last amendment has changed.
 func (q *Question) Changes() []string {
-	if q.Amended == nil {
+	way := q.amended.get()
+	if way.last == nil {
 		return nil
 	}
-	return changedParts(q.before, q.FormRequested)
+	return changedParts(way.before, q.FormRequested)
 }
 
 // changedParts returns the parts in which two questions differ, in words.
@@ -332,8 +340,9 @@ func (f fold) keepDraft(of *Form) {
 	}
 	values, _ := of.Draft.Values.AsRecord()
 	kept := map[string]capabilities.Value{}
+	before := of.amended.get().before.Fields
 	for _, now := range of.Fields {
-		i := slices.IndexFunc(of.before.Fields, func(was events.Field) bool { return was.Name == now.Name && was.Type == now.Type })
+		i := slices.IndexFunc(before, func(was events.Field) bool { return was.Name == now.Name && was.Type == now.Type })
 		if v, ok := values[now.Name]; ok && i >= 0 && offers(now, v) {
 			kept[now.Name] = v
 		}
@@ -366,8 +375,8 @@ func offers(field events.Field, chosen capabilities.Value) bool {
 // size returns the bytes of the form that count for quotas, with the earlier questions that are kept.
 func (q *Question) size() int64 {
 	n := sizeOfForm(q.FormRequested)
-	if q.Amended != nil {
-		n += sizeOfForm(q.asked) + sizeOfForm(q.before)
+	if way := q.amended.get(); way.last != nil {
+		n += sizeOfForm(way.asked) + sizeOfForm(way.before)
 	}
 	return n
 }
@@ -401,8 +410,9 @@ type amendmentSnapshot struct {
 func amendedLayer(s *State, inner []byte) any {
 	img := amendedSnapshot{Format: amendedFormat, State: inner}
 	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && f.Amended != nil {
-			img.Forms = append(img.Forms, amendmentSnapshot{Number: m.Number, Last: f.Amended, Asked: f.asked, Before: f.before})
+		if f := m.Form; f != nil && f.Amended() != nil {
+			way := f.amended.get()
+			img.Forms = append(img.Forms, amendmentSnapshot{Number: m.Number, Last: way.last, Asked: way.asked, Before: way.before})
 		}
 	}
 	if len(img.Forms) == 0 {
@@ -418,7 +428,7 @@ func (img *amendedSnapshot) restore(s *State) error {
 		if m == nil || m.Form == nil || a.Last == nil || a.Asked == nil || a.Before == nil || a.Last.Form != m.Form.ID {
 			return missing(a.Number)
 		}
-		m.Form.Amended, m.Form.asked, m.Form.before = a.Last, a.Asked, a.Before
+		m.Form.amended.part = &amended{last: a.Last, asked: a.Asked, before: a.Before}
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestAmendedFormLaws(t *testing.T) {
 					t.Fatalf("an answer to revision %d of %d is drafted", shown, f.Revision())
 				case err == nil:
 					v.Must(name, mailbox.QueueAnswer{Answer: c})
-				case f.IsOpen() && f.QueuedAnswer == nil && parley.CodeOf(err) != parley.Amended:
+				case f.IsOpen() && f.Queued().Answer == nil && parley.CodeOf(err) != parley.Amended:
 					t.Fatal(err)
 				}
 			},

@@ -53,7 +53,7 @@ func mayDraft(s *State, m *Message) error {
 	if !m.Form.IsOpen() {
 		return endedError(s, m)
 	}
-	if d := m.Form.QueuedAnswer; d != nil {
+	if d := m.Form.Queued().Answer; d != nil {
 		return Pending(m, d.Date)
 	}
 	return nil

@@ -51,7 +51,7 @@ func TestLosingAnswerGrantsNothing(t *testing.T) {
 	}
 	v.Deliver(false)
 	m, err := v.States["host@B"].Mail.FindFormID(asked)
-	if err != nil || !m.Form.EndedBy(second.Answer) || m.Form.EndedBy(first.Answer) || m.Form.QueuedAnswer != nil {
+	if err != nil || !m.Form.EndedBy(second.Answer) || m.Form.EndedBy(first.Answer) || m.Form.Queued().Answer != nil {
 		t.Fatalf("the copy: %+v, %v", m.Form, err)
 	}
 	if g, ok := v.States["host@B"].Grants.Given(first.Grants[0].ID); !ok || g.Revoked == 0 {

@@ -210,7 +210,6 @@ func (f fold) settled(m *Message, at capabilities.Time) {
 	f.Grants.Answers.End(m.Form.ID)
 	defer f.retire(m)
 	if m.Form.From != f.ID {
-		m.Form.Refused = "" // the outcome replaces it
 		f.dropQueued(m.Form, at)
 		return
 	}
@@ -225,19 +224,20 @@ func (f fold) settled(m *Message, at capabilities.Time) {
 // dropQueued drops the answer and the forwards that are queued for a form's home when the form ends. It revokes their
 // grants, but for those of the answer that became the outcome.
 func (f fold) dropQueued(form *Form, at capabilities.Time) {
-	if form.QueuedAnswer == nil && len(form.QueuedForwards) == 0 {
+	queued := form.Queued()
+	form.queued = rare[Queued]{} // the outcome replaces it, and what the home refused
+	if queued.Answer == nil && len(queued.Forwards) == 0 {
 		return
 	}
-	f.Outbox.dropQueued(form)
-	if form.QueuedAnswer != nil && !form.endedByQueued(f.ID) {
-		f.revokeUnused(form.QueuedAnswer.Grants, at)
+	f.Outbox.dropQueued(form.ID, queued)
+	if queued.Answer != nil && !form.endedByQueued(f.ID, queued.Answer.Answer) {
+		f.revokeUnused(queued.Answer.Grants, at)
 	}
-	for _, w := range form.QueuedForwards {
+	for _, w := range queued.Forwards {
 		if g, ok := f.Grants.given.Get(w.Via); ok {
 			f.revokeUnused([]capabilities.Grant{g}, at)
 		}
 	}
-	form.QueuedAnswer, form.QueuedForwards = nil, nil
 }
 
 func (f fold) formForwarded(e *events.FormForwarded) error {
@@ -266,7 +266,8 @@ func (f fold) answerQueued(e *events.AnswerQueued) error {
 		return err
 	}
 	f.Mail.touch(m, f.Version)
-	m.Form.QueuedAnswer, m.Form.Refused = e, ""
+	queued := m.Form.queued.edit()
+	queued.Answer, queued.Refused = e, ""
 	kind := events.OutboxAnswer
 	if e.Reason == events.Withdrawn {
 		kind = events.OutboxWithdrawal
@@ -281,7 +282,8 @@ func (f fold) forwardQueued(e *events.ForwardQueued) error {
 		return err
 	}
 	f.Mail.touch(m, f.Version)
-	m.Form.QueuedForwards = append(m.Form.QueuedForwards, *e)
+	queued := m.Form.queued.edit()
+	queued.Forwards = append(queued.Forwards, *e)
 	f.Outbox.enqueue(events.OutboxForward, e.Via, m.Form.From)
 	return nil
 }

@@ -186,7 +186,7 @@ func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 
 // isAgreed reports whether an agent is for the outcome of an answer by another: it is its own, or its vote is alike.
 func (f *Form) isAgreed(host, by capabilities.ID, o events.VoteOutcome) bool {
-	v := f.Votes.Of(host)
+	v := f.Votes().Of(host)
 	return by == host || v != nil && v.Outcome == o && v.Digest == f.questionDigest()
 }
 

@@ -94,9 +94,12 @@ func (c RemoteDelivery) acceptForm(s *State, now capabilities.Time, ids IDs) ([]
 		}
 	}
 	e.Fields, e.Date = schema.Fields(), clampDate(e.Date, now)
-	e.Steps = slices.Clone(e.Steps)
-	for i := range e.Steps {
-		e.Steps[i].Date = clampDate(e.Steps[i].Date, now)
+	if e.Steps != nil {
+		steps := slices.Clone(*e.Steps)
+		for i := range steps {
+			steps[i].Date = clampDate(steps[i].Date, now)
+		}
+		e.Steps = &steps
 	}
 	return c.enterForm(s, e, via, now, ids)
 }
@@ -200,7 +203,7 @@ func checkRoute(s *State, e *events.FormRequested) error {
 
 // checkSteps refuses a form whose steps are not those of its chain, after at most one escalation.
 func checkSteps(e *events.FormRequested) error {
-	steps := e.Steps
+	steps := e.Steps.List()
 	wrong := parley.Refuse(parley.InvalidArgument, "the form came by steps that cannot be")
 	if len(steps) > 0 && steps[0].Cause == events.Escalated {
 		if s := steps[0]; s.By.IsZero() || s.By == e.To || s.Until != 0 || s.After <= 0 || s.After > maxDelay {

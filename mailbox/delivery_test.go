@@ -63,7 +63,7 @@ func TestRepeatedAckRemovesOneItem(t *testing.T) {
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
 	v.Deliver(false)
-	if n := len(v.Messages("host")[0].Form.Forwarded); n != 2 {
+	if n := len(v.Messages("host")[0].Form.Forwarded()); n != 2 {
 		t.Errorf("the host knows of %d of its 2 forwards", n)
 	}
 }

@@ -18,10 +18,11 @@ type Form struct {
 	Question
 	Recipients
 	Outcome
-	Queued
 
 	Draft *events.DraftSaved // the agent's own unfinished answer; nil if there is none
-	Votes vote.Tally         // of a form that needs several: those before the one that settled it
+
+	votes  rare[vote.Tally]
+	queued rare[Queued]
 }
 
 // newForm returns an open form.
@@ -29,26 +30,40 @@ func newForm(e *events.FormRequested) *Form {
 	return &Form{Question: Question{FormRequested: e, comment: originInComment(e)}}
 }
 
+// Votes returns the votes on a form that needs several, but for the one that settled it. They must not be changed.
+func (f *Form) Votes() *vote.Tally { return f.votes.get() }
+
+// Queued returns what is on its way to the form's home. It must not be changed.
+func (f *Form) Queued() *Queued { return f.queued.get() }
+
 // Recipients are the agents that a form was put to, and how they received it.
 type Recipients struct {
-	Holders   []capabilities.ID // at the form's home: the agents that may answer, in the order in which they received it
-	Forwarded []events.FormForwarded
-	Routed    []events.FormRouted  // at the form's home: the steps of its route so far
-	Reminded  *events.FormReminded // the last reminder; nil if there is none
+	Holders []capabilities.ID // at the form's home: the agents that may answer, in the order in which they received it
+
+	passed rare[passed]
 }
+
+// passed is how a form went on from its first recipient.
+type passed struct {
+	Forwarded []events.FormForwarded
+	Routed    []events.FormRouted
+	Reminded  *events.FormReminded
+}
+
+// Forwarded returns the forwards of the form, in their order.
+func (r *Recipients) Forwarded() []events.FormForwarded { return r.passed.get().Forwarded }
+
+// Routed returns the steps of the form's route so far. Only its home has them.
+func (r *Recipients) Routed() []events.FormRouted { return r.passed.get().Routed }
+
+// Reminded returns the last reminder; nil if there is none.
+func (r *Recipients) Reminded() *events.FormReminded { return r.passed.get().Reminded }
 
 // Outcome is the end of a form.
 type Outcome struct {
 	Answered *events.FormAnswered  // nil unless the form was answered
 	Ended    *events.FormCancelled // nil unless it ended otherwise
 	Settled  uint64                // the mailbox's version after its end; 0 while it is open
-}
-
-// Queued has the answer and the forwards of a copy whose home is on another node. They are on their way there.
-type Queued struct {
-	QueuedAnswer   *events.AnswerQueued
-	QueuedForwards []events.ForwardQueued
-	Refused        string // why the home refused the last
 }
 
 // IsOpen reports whether the form has not ended.
@@ -87,7 +102,7 @@ func (q *Question) Schema() (*form.Schema, error) {
 // NeedsAnswer reports whether an open form waits for the answer of an agent that received it: the agent has not voted, and
 // has no answer on its way.
 func (f *Form) NeedsAnswer(by capabilities.ID) bool {
-	return f.IsOpen() && f.QueuedAnswer == nil && f.Votes.Of(by) == nil
+	return f.IsOpen() && f.Queued().Answer == nil && f.Votes().Of(by) == nil
 }
 
 // answerSchema returns the schema that an answer has to fit. It is made of compiled, or without that of the form's
@@ -115,16 +130,6 @@ func (q *Question) value(values capabilities.Value) capabilities.Value {
 	return values
 }
 
-// endedByQueued reports whether the queued answer is the outcome. An answer without an ID, from an earlier version of
-// the program, is compared by its agent alone.
-func (f *Form) endedByQueued(self capabilities.ID) bool {
-	queued := f.QueuedAnswer.Answer
-	if queued.IsZero() || f.Answered != nil && f.Answered.Answer.IsZero() {
-		return f.Answered != nil && f.Answered.By == self
-	}
-	return f.EndedBy(queued)
-}
-
 // EndedBy reports whether the form was ended by the settlement with an ID.
 func (o *Outcome) EndedBy(answer capabilities.ID) bool {
 	switch {
@@ -139,9 +144,9 @@ func (o *Outcome) EndedBy(answer capabilities.ID) bool {
 // Took reports whether a settlement has had its effect: it ended the form, is a vote that was cast, or took one back.
 func (f *Form) Took(c SettleForm) bool {
 	if c.Reason == events.Withdrawn {
-		return f.Votes.IsWithdrawn(c.By, c.Answer)
+		return f.Votes().IsWithdrawn(c.By, c.Answer)
 	}
-	return f.EndedBy(c.Answer) || f.Votes.Knows(c.Answer)
+	return f.EndedBy(c.Answer) || f.Votes().Knows(c.Answer)
 }
 
 // endedForOthers returns the error for a form that ended, as it is shown to other agents. It has none of this agent's
@@ -223,7 +228,7 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 		return keyConflict(m, what, name, []string{"the route"})
 	}
 	differs := a.differences(s, m.Form, m.Form.asAsked(), to)
-	if len(differs) > 0 && m.Form.Amended != nil {
+	if len(differs) > 0 && m.Form.Amended() != nil {
 		differs = a.differences(s, m.Form, m.Form.FormRequested, to)
 	}
 	return keyConflict(m, what, name, differs)
@@ -479,18 +484,6 @@ func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 	return []events.Event{&events.FormCancelled{
 		Form: m.Form.ID, Reason: events.Cancelled, By: s.ID, Note: c.Reason, Date: now,
 	}}, nil
-}
-
-// ExpireForms ends all forms whose deadline has passed, the earliest first.
-type ExpireForms struct{}
-
-func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	past := s.Mail.passed(expires, now)
-	evs := make([]events.Event, len(past))
-	for i, n := range past {
-		evs[i] = &events.FormCancelled{Form: s.Mail.live[n].Form.ID, Reason: events.Expired, Date: now}
-	}
-	return evs, nil
 }
 
 // endedError returns the error for a form that ended, as it is shown to the agent itself.

@@ -146,7 +146,7 @@ func (c SetMember) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		if passed >= maxPassed {
 			break
 		}
-		if f.QueuedAnswer != nil || stands(f) {
+		if f.Queued().Answer != nil || stands(f) {
 			continue
 		}
 		forwarded, err := forwarding{s, now, ids}.passOn(f.FormRequested, []standIn{memberIn(ref.Target)})
@@ -169,7 +169,7 @@ func passedOn(s *State, to capabilities.ID) func(*Form) bool {
 		if standing, granted := stands[f.ID]; granted {
 			return standing
 		}
-		return slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool { return h.To == to })
+		return slices.ContainsFunc(f.Forwarded(), func(h events.FormForwarded) bool { return h.To == to })
 	}
 }
 
@@ -208,7 +208,7 @@ func takeBack(s *State, member capabilities.ID, now capabilities.Time) (evs []ev
 
 // isTakenBack reports whether a forward was taken back, by its place among the form's forwards.
 func (r *Recipients) isTakenBack(i int) bool {
-	return slices.ContainsFunc(r.Routed, func(r events.FormRouted) bool { return r.Cause == events.Revoked && r.Step == uint32(i+1) })
+	return slices.ContainsFunc(r.Routed(), func(r events.FormRouted) bool { return r.Cause == events.Revoked && r.Step == uint32(i+1) })
 }
 
 // isCut reports whether an agent to which the form was forwarded may not answer it any more: each forward to it was taken
@@ -218,7 +218,7 @@ func isCut(f *Form, id capabilities.ID) bool {
 		return false
 	}
 	var stands []capabilities.ID
-	for i, h := range f.Forwarded { // each by one that had the form by then
+	for i, h := range f.Forwarded() { // each by one that had the form by then
 		if f.isTakenBack(i) || !hasByRoute(f, h.By) && !slices.Contains(stands, h.By) {
 			continue
 		}
@@ -255,7 +255,7 @@ func revocationOf(s *State, g capabilities.Grant) RecordRevocation {
 
 // takesBack returns the event that takes back the forward of a form that was made by the grant; nil if there is none.
 func (c RecordRevocation) takesBack(f *Form, now capabilities.Time) *events.FormRouted {
-	for i, h := range slices.Backward(f.Forwarded) {
+	for i, h := range slices.Backward(f.Forwarded()) {
 		if h.By == c.By && (h.Via == c.Grant || f.ID == c.Form && !c.To.IsZero() && h.To == c.To) && !f.isTakenBack(i) {
 			return &events.FormRouted{Form: f.ID, To: h.To, Via: c.Grant, Cause: events.Revoked, Step: uint32(i + 1), Date: now}
 		}
@@ -330,7 +330,7 @@ func (w forwarding) by(ref capabilities.Ref, form, home capabilities.ID, because
 // forwardedBy returns all forwards of the form by a holder.
 func (r *Recipients) forwardedBy(by capabilities.ID) []events.FormForwarded {
 	var handed []events.FormForwarded
-	for _, h := range r.Forwarded {
+	for _, h := range r.Forwarded() {
 		if h.By == by {
 			handed = append(handed, h)
 		}
@@ -338,21 +338,21 @@ func (r *Recipients) forwardedBy(by capabilities.ID) []events.FormForwarded {
 	return handed
 }
 
-// queuedForward returns the index of a queued forward by its grant; -1 if there is none.
-func (w *Queued) queuedForward(via capabilities.ID) int {
-	return slices.IndexFunc(w.QueuedForwards, func(e events.ForwardQueued) bool { return e.Via == via })
+// forward returns the index of a queued forward by its grant; -1 if there is none.
+func (w *Queued) forward(via capabilities.ID) int {
+	return slices.IndexFunc(w.Forwards, func(e events.ForwardQueued) bool { return e.Via == via })
 }
 
-func (w *Queued) dropQueuedForward(via capabilities.ID) {
-	if i := w.queuedForward(via); i >= 0 {
-		w.QueuedForwards = slices.Delete(w.QueuedForwards, i, i+1)
+func (w *Queued) dropForward(via capabilities.ID) {
+	if i := w.forward(via); i >= 0 {
+		w.Forwards = slices.Delete(w.Forwards, i, i+1)
 	}
 }
 
 // wasForwarded reports whether the same forward was recorded before. Each forward from another node has its own grant, which
 // may be revoked since. One within the node may have been taken back and made again.
 func (r *Recipients) wasForwarded(c ForwardForm, revoked bool) bool {
-	for i, h := range r.Forwarded {
+	for i, h := range r.Forwarded() {
 		if h.By == c.By && h.To == c.To && h.Via == c.Via && (revoked || !r.isTakenBack(i)) {
 			return !c.Via.IsZero()
 		}
@@ -458,7 +458,7 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
 	case s.Grants.isRevoked(c.Via):
 		return nil, parley.Refuse(parley.NotPermitted, "the forward was taken back")
-	case len(f.Holders) >= MaxHolders || len(f.Forwarded) >= MaxHolders:
+	case len(f.Holders) >= MaxHolders || len(f.Forwarded()) >= MaxHolders:
 		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
 	}
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now, Because: c.Because}}, nil
@@ -486,7 +486,7 @@ func (s *State) HasForwarded(form, to capabilities.ID) (bool, error) {
 	default:
 		return false, err
 	}
-	if slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
+	if slices.ContainsFunc(m.Form.Forwarded(), func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
 		return true, nil
 	}
 	return s.isRemote(m.Form.From) && s.Grants.given.Any(func(g capabilities.Grant) bool {

@@ -365,7 +365,7 @@ func (o *openAsks) add(m *Message) {
 	if m.Form.Result != "" {
 		o.results[m.Form.Result] = m.Number
 	}
-	o.addForwards(m, m.Form.Forwarded...)
+	o.addForwards(m, m.Form.Forwarded()...)
 }
 
 // addForwards enters forwards of a form. One within the node has no grant.
@@ -385,7 +385,7 @@ func (o *openAsks) remove(m *Message) {
 	if r := m.Form.Result; r != "" && o.results[r] == m.Number {
 		delete(o.results, r)
 	}
-	for _, h := range m.Form.Forwarded {
+	for _, h := range m.Form.Forwarded() {
 		delete(o.forwards, handedOn{h.By, h.Via})
 	}
 }

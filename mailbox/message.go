@@ -465,3 +465,22 @@ func ShowText(spans []events.Span) string {
 	}
 	return b.String()
 }
+
+// rare holds a part that few forms have, in the space of a pointer. Its zero value holds the zero part.
+type rare[T any] struct{ part *T }
+
+// get returns the part, which must not be changed.
+func (r rare[T]) get() *T {
+	if r.part == nil {
+		return new(T)
+	}
+	return r.part
+}
+
+// edit returns the part, to be changed.
+func (r *rare[T]) edit() *T {
+	if r.part == nil {
+		r.part = new(T)
+	}
+	return r.part
+}

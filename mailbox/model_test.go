@@ -395,7 +395,7 @@ func (m *model) checkForwards(t *rapid.T, f *modelForm) {
 			continue
 		}
 		var got, want [][2]string
-		for _, h := range msg.Form.Forwarded {
+		for _, h := range msg.Form.Forwarded() {
 			got = append(got, [2]string{m.Harness.NameOf[h.By], m.Harness.NameOf[h.To]})
 		}
 		for _, h := range f.forwards {

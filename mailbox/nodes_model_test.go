@@ -316,7 +316,7 @@ func (w *cluster) checkForms(t *rapid.T) {
 				if outcomeText(c.Form) != outcomeText(m.Form) {
 					t.Fatalf("%s: form %s has outcome %q, and for %s %q", home, m.ID(), outcomeText(m.Form), w.NameOf[h], outcomeText(c.Form))
 				}
-				if len(c.Form.QueuedForwards) > 0 || c.Form.QueuedAnswer != nil {
+				if len(c.Form.Queued().Forwards) > 0 || c.Form.Queued().Answer != nil {
 					t.Fatalf("%s has a queued settlement of form %s", w.NameOf[h], m.ID())
 				}
 			}

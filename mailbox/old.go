@@ -123,13 +123,13 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 	case *events.FormAmended:
 		m.Form.amend(e)
 	case *events.FormReminded:
-		m.Form.Reminded = e
+		m.Form.passed.edit().Reminded = e
 	case *events.FormRouted:
 		m.Form.addRoute(e)
 	case *events.VoteCast:
-		m.Form.Votes.Cast(*e)
+		m.Form.votes.edit().Cast(*e)
 	case *events.VoteWithdrawn:
-		m.Form.Votes.Withdraw(*e)
+		m.Form.votes.edit().Withdraw(*e)
 	default:
 		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
 	}
@@ -138,7 +138,8 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 
 // addForward adds a forward to the form, whether in the state or made again.
 func (f *Form) addForward(e *events.FormForwarded, self capabilities.ID) {
-	f.Forwarded = append(f.Forwarded, *e)
+	passed := f.passed.edit()
+	passed.Forwarded = append(passed.Forwarded, *e)
 	if f.From == self {
 		f.addHolder(e.To)
 	}

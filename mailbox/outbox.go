@@ -113,9 +113,9 @@ func (p OutboxItem) isAnswer() bool {
 }
 
 // dropQueued removes the queued answer and forwards of a form.
-func (o *Outbox) dropQueued(f *Form) {
+func (o *Outbox) dropQueued(form capabilities.ID, queued *Queued) {
 	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
-		drop := p.isAnswer() && p.Subject == f.ID || p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
+		drop := p.isAnswer() && p.Subject == form || p.Kind == events.OutboxForward && queued.forward(p.Subject) >= 0
 		if drop {
 			o.count(p, -1)
 		}
@@ -180,9 +180,9 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	case events.OutboxAnswer, events.OutboxWithdrawal:
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxAmendment:
-		return RecordAmendment{Amendment: m.Form.Amended}, nil
+		return RecordAmendment{Amendment: m.Form.Amended()}, nil
 	case events.OutboxReminder:
-		return RecordReminder{Reminder: m.Form.Reminded}, nil
+		return RecordReminder{Reminder: m.Form.Reminded()}, nil
 	case events.OutboxVotes:
 		return m.Form.votesFor(p.To), nil
 	case events.OutboxForwarded:
@@ -247,8 +247,9 @@ func (p OutboxItem) ofGrant(s *State) (Command, error) {
 		}
 		c := ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: via}
 		if m, err := s.Mail.form(g.Message); err == nil {
-			if i := m.Form.queuedForward(g.ID); i >= 0 {
-				c.Because = m.Form.QueuedForwards[i].Because
+			queued := m.Form.Queued()
+			if i := queued.forward(g.ID); i >= 0 {
+				c.Because = queued.Forwards[i].Because
 			}
 		}
 		return c, nil
@@ -259,7 +260,7 @@ func (p OutboxItem) ofGrant(s *State) (Command, error) {
 
 // queuedAnswer returns the answer or the withdrawal that the agent queued. Secret values in it are sealed.
 func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
-	e := f.QueuedAnswer
+	e := f.Queued().Answer
 	if e == nil {
 		return nil, parley.Refuse(parley.Internal, "outbox item of an answer to form %s, which has none", f.ID)
 	}
@@ -279,29 +280,29 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 	c := *m.Form.asAsked()
 	via := c.Via
 	strip(&c)
-	for _, h := range m.Form.Forwarded {
+	for _, h := range m.Form.Forwarded() {
 		if h.To == to {
 			via = h.Via
 		}
 	}
 	at := to
-	var steps []events.CopyStep
+	var steps events.CopySteps
 	for at != c.To && m.Form.routedTo(at) == nil {
-		i := slices.IndexFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.To == at })
+		i := slices.IndexFunc(m.Form.Forwarded(), func(h events.FormForwarded) bool { return h.To == at })
 		if i < 0 {
 			break
 		}
-		h := m.Form.Forwarded[i]
+		h := m.Form.Forwarded()[i]
 		at = h.By
 		if c.Forwarder.IsZero() {
 			c.Forwarder = at
 		}
 		c.Chain = append([]capabilities.ID{at}, c.Chain...)
-		steps = append([]events.CopyStep{{By: at, Cause: h.Because.Cause, Date: h.Date, Until: h.Because.Until}}, steps...)
+		steps = append(events.CopySteps{{By: at, Cause: h.Because.Cause, Date: h.Date, Until: h.Because.Until}}, steps...)
 	}
 	if r := m.Form.routedTo(at); r != nil { // it was put to that agent, by the route
 		if after := m.Form.delayOf(r); after > 0 {
-			steps = append([]events.CopyStep{{By: c.To, Cause: events.Escalated, Date: r.Date, After: after}}, steps...)
+			steps = append(events.CopySteps{{By: c.To, Cause: events.Escalated, Date: r.Date, After: after}}, steps...)
 		}
 		c.To = at
 		if at == to {
@@ -309,7 +310,7 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 		}
 	}
 	if slices.ContainsFunc(steps, func(s events.CopyStep) bool { return s.Cause != "" }) { // earlier versions of the program take a chain alone
-		c.Steps = steps
+		c.Steps = &steps
 	}
 	c.Via = s.Grants.presented(via, to)
 	return AcceptDelivery{Form: &c}
@@ -363,14 +364,15 @@ func (f fold) refused(p OutboxItem, why string) {
 		}
 	case events.OutboxAmendment:
 		if m, err := f.Mail.form(p.Subject); err == nil && m.Form.IsOpen() {
-			m.Form.Refused = why
+			m.Form.queued.edit().Refused = why
 			f.Mail.touch(m, f.Version)
 		}
 	case events.OutboxAnswer, events.OutboxWithdrawal:
-		if m, err := f.Mail.form(p.Subject); err == nil && m.Form.QueuedAnswer != nil {
+		if m, err := f.Mail.form(p.Subject); err == nil && m.Form.Queued().Answer != nil {
 			f.Mail.touch(m, f.Version)
-			f.revokeUnused(m.Form.QueuedAnswer.Grants, f.at)
-			m.Form.QueuedAnswer, m.Form.Refused = nil, why
+			queued := m.Form.queued.edit()
+			f.revokeUnused(queued.Answer.Grants, f.at)
+			queued.Answer, queued.Refused = nil, why
 		}
 	case events.OutboxForward:
 		g, ok := f.Grants.given.Get(p.Subject)
@@ -380,8 +382,9 @@ func (f fold) refused(p OutboxItem, why string) {
 		f.revokeUnused([]capabilities.Grant{g}, f.at)
 		if m, err := f.Mail.form(g.Message); err == nil {
 			f.Mail.touch(m, f.Version)
-			m.Form.dropQueuedForward(p.Subject)
-			m.Form.Refused = why
+			queued := m.Form.queued.edit()
+			queued.dropForward(p.Subject)
+			queued.Refused = why
 		}
 	}
 }
@@ -390,7 +393,7 @@ func (f fold) refused(p OutboxItem, why string) {
 func (f fold) forwardAccepted(p OutboxItem) {
 	if g, ok := f.Grants.given.Get(p.Subject); ok {
 		if m, err := f.Mail.form(g.Message); err == nil {
-			m.Form.dropQueuedForward(p.Subject)
+			m.Form.queued.edit().dropForward(p.Subject)
 		}
 	}
 }
@@ -448,4 +451,20 @@ func (s *State) Undelivered() map[*Message]bool {
 		}
 	}
 	return waiting
+}
+
+// Queued has the answer and the forwards of a copy whose home is on another node. They are on their way there.
+type Queued struct {
+	Answer   *events.AnswerQueued
+	Forwards []events.ForwardQueued
+	Refused  string // why the home refused the last
+}
+
+// endedByQueued reports whether the queued answer of an ID is the outcome. An answer without one, from an earlier version
+// of the program, is compared by its agent alone.
+func (o *Outcome) endedByQueued(self, queued capabilities.ID) bool {
+	if queued.IsZero() || o.Answered != nil && o.Answered.Answer.IsZero() {
+		return o.Answered != nil && o.Answered.By == self
+	}
+	return o.EndedBy(queued)
 }

@@ -184,14 +184,14 @@ func (c RecordOutcome) forwarded(s *State, f *Form, check func(events.FormForwar
 		if h.Form != f.ID || h.By != s.ID || h.To.IsZero() {
 			return nil, mismatchedOutcome(f)
 		}
-		if slices.ContainsFunc(f.Forwarded, func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
+		if slices.ContainsFunc(f.Forwarded(), func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
 			continue
 		}
 		if err := check(h); err != nil {
 			return nil, err
 		}
 		evs = append(evs, &h)
-		if n := len(f.Forwarded) + len(evs); n > MaxHolders {
+		if n := len(f.Forwarded()) + len(evs); n > MaxHolders {
 			return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", n)
 		}
 	}
@@ -215,7 +215,7 @@ type RemoteVotes struct {
 
 // votesFor returns the votes as a holder may see them. Only the voter sees the ID of its answer.
 func (f *Form) votesFor(holder capabilities.ID) Command {
-	c := RecordVotes{Form: f.ID, Votes: slices.Concat(f.Votes.Void, f.Votes.Standing)}
+	c := RecordVotes{Form: f.ID, Votes: slices.Concat(f.Votes().Void, f.Votes().Standing)}
 	for i := range c.Votes {
 		if c.Votes[i].By != holder {
 			c.Votes[i].Answer = capabilities.ID{}
@@ -268,13 +268,13 @@ func (c RecordVotes) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 		return nil, nil
 	}
 	var evs []events.Event
-	for _, v := range f.Votes.Standing {
+	for _, v := range f.Votes().Standing {
 		if !slices.ContainsFunc(c.Votes, func(w events.VoteCast) bool { return w.Principal == v.Principal }) {
 			evs = append(evs, &events.VoteWithdrawn{Form: c.Form, By: v.By, Date: now, Answer: v.Answer})
 		}
 	}
 	for _, v := range c.Votes {
-		if v.Revision >= f.Revision() && !slices.Contains(f.Votes.Standing, v) {
+		if v.Revision >= f.Revision() && !slices.Contains(f.Votes().Standing, v) {
 			evs = append(evs, &v)
 		}
 	}
@@ -326,7 +326,7 @@ func (s *State) DraftWithdrawal(ref capabilities.FormRef) (WithdrawVote, capabil
 	}
 	c := WithdrawVote{Form: m.Form.ID, By: s.ID}
 	if s.isRemote(m.Form.From) {
-		v := m.Form.Votes.Of(s.ID)
+		v := m.Form.Votes().Of(s.ID)
 		if v == nil {
 			return c, m.Form.From, noVote(fmt.Sprintf("form %d", m.Number))
 		}
@@ -348,13 +348,13 @@ func (c WithdrawVote) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	if err := checkHolder(f, s.ID, c.By); err != nil {
 		return nil, err
 	}
-	if f.Votes.IsWithdrawn(c.By, c.Answer) {
+	if f.Votes().IsWithdrawn(c.By, c.Answer) {
 		return nil, nil // its acknowledgement was lost
 	}
 	if err := f.checkOpen(c.By, now); err != nil {
 		return nil, err
 	}
-	v := f.Votes.Of(c.By)
+	v := f.Votes().Of(c.By)
 	if v == nil || !c.Answer.IsZero() && v.Answer != c.Answer {
 		return nil, noVote("the form")
 	}
@@ -393,7 +393,7 @@ func (f *Form) late(err error, by capabilities.ID) error {
 
 // Counted reports whether the answer of an agent is among those that decided the form.
 func (f *Form) Counted(by capabilities.ID) bool {
-	v := f.Votes.Of(by)
+	v := f.Votes().Of(by)
 	switch {
 	case f.IsOpen():
 		return false
@@ -417,16 +417,16 @@ func (f fold) voteCast(e *events.VoteCast) error {
 	if err != nil {
 		return err
 	}
-	m.Form.Votes.Cast(*e)
+	m.Form.votes.edit().Cast(*e)
 	if e.By == f.ID {
 		f.Grants.Answers.Count(e.Form)
 	}
 	if m.Form.From == f.ID || e.By != f.ID {
 		return nil
 	}
-	if q := m.Form.QueuedAnswer; q != nil && q.Answer == e.Answer && q.Reason != events.Withdrawn {
+	if q := m.Form.Queued().Answer; q != nil && q.Answer == e.Answer && q.Reason != events.Withdrawn {
 		f.Outbox.dropAnswer(m.Form)
-		m.Form.QueuedAnswer = nil
+		m.Form.queued.edit().Answer = nil
 	}
 	if m.Form.Draft != nil {
 		m.Form.Draft = nil
@@ -441,12 +441,12 @@ func (f fold) voteWithdrawn(e *events.VoteWithdrawn) error {
 	if err != nil {
 		return err
 	}
-	if !m.Form.Votes.Withdraw(*e) {
+	if !m.Form.votes.edit().Withdraw(*e) {
 		return fmt.Errorf("%w: no vote of %s on form %s to withdraw", ErrNonsense, e.By, e.Form)
 	}
-	if q := m.Form.QueuedAnswer; e.By == f.ID && q != nil && q.Reason == events.Withdrawn && q.Answer == e.Answer {
+	if q := m.Form.Queued().Answer; e.By == f.ID && q != nil && q.Reason == events.Withdrawn && q.Answer == e.Answer {
 		f.Outbox.dropAnswer(m.Form)
-		m.Form.QueuedAnswer = nil
+		m.Form.queued.edit().Answer = nil
 	}
 	return nil
 }
@@ -471,8 +471,8 @@ func (f fold) votedForm(id capabilities.ID) (*Message, error) {
 // that.
 func (f fold) answerAccepted(p OutboxItem) {
 	m, err := f.Mail.form(p.Subject)
-	if err == nil && m.Form.IsOpen() && m.Form.QueuedAnswer != nil && vote.Needs(m.Form.Route) > 1 {
+	if err == nil && m.Form.IsOpen() && m.Form.Queued().Answer != nil && vote.Needs(m.Form.Route) > 1 {
 		f.Mail.touch(m, f.Version)
-		m.Form.QueuedAnswer = nil
+		m.Form.queued.edit().Answer = nil
 	}
 }

@@ -193,9 +193,14 @@ func (mi *messageSnapshot) restore(s *State) error {
 		m.Refused = ""
 		m.Form = newForm(e)
 		m.Form.Offered = mi.Offered
-		m.Form.Recipients = Recipients{Holders: mi.Holders, Forwarded: mi.Forwarded}
+		m.Form.Holders = mi.Holders
+		if mi.Forwarded != nil {
+			m.Form.passed.edit().Forwarded = mi.Forwarded
+		}
 		m.Form.Outcome = Outcome{Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled}
-		m.Form.Queued = Queued{QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused}
+		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" {
+			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused}
+		}
 	}
 	if e := s.Mail.Index.entries.At(n); e.ID != s.Mail.Index.entries.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
 		return fmt.Errorf("%w: message %d is not that of the index", ErrNonsense, n)

@@ -95,15 +95,15 @@ func (a RequestForm) sameRoute(s *State, r *events.Route) (bool, error) {
 
 // reminded returns the number of reminders that were sent.
 func (r *Recipients) reminded() uint32 {
-	if r.Reminded == nil {
+	if r.Reminded() == nil {
 		return 0
 	}
-	return r.Reminded.N
+	return r.Reminded().N
 }
 
 // steps returns the number of escalations that were made.
 func (r *Recipients) steps() (n uint32) {
-	for _, r := range r.Routed {
+	for _, r := range r.Routed() {
 		if r.Cause != events.Revoked {
 			n = max(n, r.Step)
 		}
@@ -132,11 +132,11 @@ func (f *Form) NextEscalation() (to capabilities.ID, at capabilities.Time, ok bo
 
 // routedTo returns the event that routed the form to an agent; nil if there is none.
 func (r *Recipients) routedTo(id capabilities.ID) *events.FormRouted {
-	i := slices.IndexFunc(r.Routed, func(r events.FormRouted) bool { return r.To == id && r.Cause == events.Escalated })
+	i := slices.IndexFunc(r.Routed(), func(r events.FormRouted) bool { return r.To == id && r.Cause == events.Escalated })
 	if i < 0 {
 		return nil
 	}
-	return &r.Routed[i]
+	return &r.Routed()[i]
 }
 
 // delayOf returns the delay of a step of the form's route; 0 if the route has no such step.
@@ -149,7 +149,8 @@ func (q *Question) delayOf(r *events.FormRouted) events.Delay {
 
 // addRoute adds a step to the form, whether in the state or made again.
 func (f *Form) addRoute(e *events.FormRouted) {
-	f.Routed = append(f.Routed, *e)
+	passed := f.passed.edit()
+	passed.Routed = append(passed.Routed, *e)
 	if e.Cause == events.Escalated {
 		f.addHolder(e.To)
 	}
@@ -225,7 +226,7 @@ func (f fold) formReminded(e *events.FormReminded) error {
 	if e.N <= m.Form.reminded() {
 		return fmt.Errorf("%w: reminder %d of form %s after %d", ErrNonsense, e.N, e.Form, m.Form.reminded())
 	}
-	m.Form.Reminded = e
+	m.Form.passed.edit().Reminded = e
 	f.Mail.touch(m, f.Version)
 	f.Mail.Index.entries.Note(m.Number, f.Version)
 	if m.Form.From != f.ID {
@@ -246,7 +247,7 @@ func (f fold) formRouted(e *events.FormRouted) error {
 	}
 	known := e.Step <= m.Form.steps()
 	if e.Cause == events.Revoked {
-		known = e.Step == 0 || int(e.Step) > len(m.Form.Forwarded) || m.Form.isTakenBack(int(e.Step)-1)
+		known = e.Step == 0 || int(e.Step) > len(m.Form.Forwarded()) || m.Form.isTakenBack(int(e.Step)-1)
 	}
 	if m.Form.From != f.ID || known {
 		return fmt.Errorf("%w: step %d of form %s after %d", ErrNonsense, e.Step, e.Form, m.Form.steps())
@@ -265,10 +266,10 @@ func (f fold) formRouted(e *events.FormRouted) error {
 // enqueueCopy enqueues a form for an agent that may answer it from now on. The copy is of the form as it was asked.
 func (f fold) enqueueCopy(form *Form, to capabilities.ID) {
 	f.Outbox.enqueue(events.OutboxCopy, form.ID, to)
-	if form.Amended != nil {
+	if form.Amended() != nil {
 		f.Outbox.enqueue(events.OutboxAmendment, form.ID, to)
 	}
-	if len(form.Votes.Standing) > 0 {
+	if len(form.Votes().Standing) > 0 {
 		f.Outbox.enqueue(events.OutboxVotes, form.ID, to)
 	}
 }
@@ -369,7 +370,7 @@ func (c SettleForm) checkVoter(s *State, f *Form) error {
 		return parley.Refuse(parley.NotPermitted, "the answer of the asker does not count")
 	case f.Route != nil && f.Route.NoSelf && c.principal(s) == s.Profile.Host:
 		return parley.Refuse(parley.NotPermitted, "answers by agents of the asker's own host do not count")
-	case f.Votes.CastBy(c.By) >= vote.MostOf:
+	case f.Votes().CastBy(c.By) >= vote.MostOf:
 		return parley.Refuse(parley.TooLarge, "an agent votes %d times at most on one form", vote.MostOf)
 	}
 	return nil
@@ -398,7 +399,7 @@ func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capab
 // settles reports whether a vote ends the form, which needs several. Without the agent's host, others do not allow its
 // call: the host may deny it alone, and has to agree.
 func (f *Form) settles(v events.VoteCast, host capabilities.ID) bool {
-	ends := f.Votes.Settles(f.Route, v, f.left(v))
+	ends := f.Votes().Settles(f.Route, v, f.left(v))
 	switch {
 	case f.Kind != events.Approval:
 		return ends
@@ -422,7 +423,7 @@ func (q *Question) questionDigest() events.Hash {
 func (f *Form) Waiting() []capabilities.ID {
 	return slices.DeleteFunc(slices.Clone(f.Holders), func(h capabilities.ID) bool {
 		voted := func(v events.VoteCast) bool { return isRemote(h, f.From.Node) && v.By.Node == h.Node }
-		return h == f.From || isCut(f, h) || slices.ContainsFunc(f.Votes.Standing, voted) || f.Votes.Of(h) != nil || hasHandedOn(f, h)
+		return h == f.From || isCut(f, h) || slices.ContainsFunc(f.Votes().Standing, voted) || f.Votes().Of(h) != nil || hasHandedOn(f, h)
 	})
 }
 
@@ -432,7 +433,7 @@ func hasHandedOn(f *Form, id capabilities.ID) bool {
 	if f.Kind == events.Approval && id == f.To {
 		return false
 	}
-	for i, e := range f.Forwarded {
+	for i, e := range f.Forwarded() {
 		if e.By == id && !f.isTakenBack(i) {
 			return true
 		}

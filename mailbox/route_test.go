@@ -103,7 +103,7 @@ func TestRouteLaws(t *testing.T) {
 						t.Fatalf("%s has no copy", v.NameOf[h])
 					case f.IsOpen() != home.IsOpen():
 						t.Fatalf("the copy of %s is open: %v", v.NameOf[h], f.IsOpen())
-					case home.IsOpen() && home.Reminded != nil && v.NameOf[h] == "host@B" && (f.Reminded == nil || f.Reminded.N != home.Reminded.N):
+					case home.IsOpen() && home.Reminded() != nil && v.NameOf[h] == "host@B" && (f.Reminded() == nil || f.Reminded().N != home.Reminded().N):
 						t.Fatalf("%s was not reminded", v.NameOf[h])
 					case f.Route != nil:
 						t.Fatalf("%s has the asker's route", v.NameOf[h])
@@ -226,34 +226,37 @@ func TestCausesOfAnotherNodeAreChecked(t *testing.T) {
 		return s
 	}
 	for name, c := range map[string]struct {
-		steps  []events.CopyStep
+		steps  events.CopySteps
 		direct bool
 		wrong  bool
 	}{
 		"none":                       {},
 		"none of a direct one":       {direct: true},
-		"away":                       {steps: []events.CopyStep{away}},
-		"escalated":                  {steps: []events.CopyStep{escalated}, direct: true},
-		"escalated, then forwarded":  {steps: []events.CopyStep{escalated, away}},
-		"escalated alone":            {steps: []events.CopyStep{escalated}, wrong: true},
-		"escalated last":             {steps: []events.CopyStep{away, escalated}, wrong: true},
-		"escalated twice":            {steps: []events.CopyStep{escalated, escalated}, wrong: true},
-		"forwarded to be put to":     {steps: []events.CopyStep{away}, direct: true, wrong: true},
-		"more than the chain":        {steps: []events.CopyStep{away, away}, wrong: true},
-		"by another":                 {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.By = fae })}, wrong: true},
-		"away for ever":              {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.Until = 0 })}, wrong: true},
-		"away after a delay":         {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.After = 1 })}, wrong: true},
-		"by an unknown cause":        {steps: []events.CopyStep{change(away, func(s *events.CopyStep) { s.Cause = "else" })}, wrong: true},
-		"escalated at once":          {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.After = 0 })}, direct: true, wrong: true},
-		"escalated after ages":       {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.After = 1 << 50 })}, direct: true, wrong: true},
-		"escalated from nobody":      {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.By = capabilities.ID{} })}, direct: true, wrong: true},
-		"escalated from the same":    {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.By = host })}, direct: true, wrong: true},
-		"escalated for an absence":   {steps: []events.CopyStep{change(escalated, func(s *events.CopyStep) { s.Until = until })}, direct: true, wrong: true},
-		"escalated, and again by no": {steps: []events.CopyStep{escalated, change(away, func(s *events.CopyStep) { s.By = host })}, wrong: true},
+		"away":                       {steps: events.CopySteps{away}},
+		"escalated":                  {steps: events.CopySteps{escalated}, direct: true},
+		"escalated, then forwarded":  {steps: events.CopySteps{escalated, away}},
+		"escalated alone":            {steps: events.CopySteps{escalated}, wrong: true},
+		"escalated last":             {steps: events.CopySteps{away, escalated}, wrong: true},
+		"escalated twice":            {steps: events.CopySteps{escalated, escalated}, wrong: true},
+		"forwarded to be put to":     {steps: events.CopySteps{away}, direct: true, wrong: true},
+		"more than the chain":        {steps: events.CopySteps{away, away}, wrong: true},
+		"by another":                 {steps: events.CopySteps{change(away, func(s *events.CopyStep) { s.By = fae })}, wrong: true},
+		"away for ever":              {steps: events.CopySteps{change(away, func(s *events.CopyStep) { s.Until = 0 })}, wrong: true},
+		"away after a delay":         {steps: events.CopySteps{change(away, func(s *events.CopyStep) { s.After = 1 })}, wrong: true},
+		"by an unknown cause":        {steps: events.CopySteps{change(away, func(s *events.CopyStep) { s.Cause = "else" })}, wrong: true},
+		"escalated at once":          {steps: events.CopySteps{change(escalated, func(s *events.CopyStep) { s.After = 0 })}, direct: true, wrong: true},
+		"escalated after ages":       {steps: events.CopySteps{change(escalated, func(s *events.CopyStep) { s.After = 1 << 50 })}, direct: true, wrong: true},
+		"escalated from nobody":      {steps: events.CopySteps{change(escalated, func(s *events.CopyStep) { s.By = capabilities.ID{} })}, direct: true, wrong: true},
+		"escalated from the same":    {steps: events.CopySteps{change(escalated, func(s *events.CopyStep) { s.By = host })}, direct: true, wrong: true},
+		"escalated for an absence":   {steps: events.CopySteps{change(escalated, func(s *events.CopyStep) { s.Until = until })}, direct: true, wrong: true},
+		"escalated, and again by no": {steps: events.CopySteps{escalated, change(away, func(s *events.CopyStep) { s.By = host })}, wrong: true},
 	} {
 		e, before := *sent.(mailbox.AcceptDelivery).Form, slices.Clone(c.steps)
 		id := func() capabilities.ID { return capabilities.ID{ULID: v.NewID().ULID, Node: fae.Node} }
-		e.ID, e.Promise, e.Resolver, e.Steps = id(), id(), id(), c.steps
+		e.ID, e.Promise, e.Resolver = id(), id(), id()
+		if e.Steps = nil; c.steps != nil {
+			e.Steps = &c.steps
+		}
 		if !c.direct {
 			e.To, e.Forwarder, e.Chain = bob, bob, []capabilities.ID{bob}
 		}
@@ -266,7 +269,7 @@ func TestCausesOfAnotherNodeAreChecked(t *testing.T) {
 			continue
 		}
 		if err == nil {
-			for _, s := range evs[0].(*events.FormRequested).Steps {
+			for _, s := range evs[0].(*events.FormRequested).Steps.List() {
 				if s.Date != v.Now {
 					t.Errorf("a copy %s: the step is of %d", name, s.Date)
 				}

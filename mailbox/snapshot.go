@@ -178,8 +178,9 @@ func encodeState(s *State, x indexSnapshot, head bool) ([]byte, error) {
 	for _, m := range s.heldMessages() {
 		mi := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
 		if f := m.Form; f != nil {
-			mi.Requested, mi.Holders, mi.Forwarded, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Forwarded, f.Answered, f.Ended
-			mi.QueuedAnswer, mi.QueuedForwards, mi.Refused, mi.Settled = f.QueuedAnswer, f.QueuedForwards, f.Refused, f.Settled
+			mi.Requested, mi.Holders, mi.Forwarded, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Forwarded(), f.Answered, f.Ended
+			queued := f.Queued()
+			mi.QueuedAnswer, mi.QueuedForwards, mi.Refused, mi.Settled = queued.Answer, queued.Forwards, queued.Refused, f.Settled
 			mi.Offered = f.Offered
 		}
 		img.Messages = append(img.Messages, mi)
@@ -285,8 +286,8 @@ type routeSnapshot struct {
 func routedLayer(s *State, inner []byte) any {
 	img := routedSnapshot{Format: routedFormat, State: inner, Away: s.StandIns.away, Members: s.StandIns.members}
 	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && (f.Reminded != nil || len(f.Routed) > 0) {
-			img.Forms = append(img.Forms, routeSnapshot{Number: m.Number, Reminded: f.Reminded, Routed: f.Routed})
+		if f := m.Form; f != nil && (f.Reminded() != nil || len(f.Routed()) > 0) {
+			img.Forms = append(img.Forms, routeSnapshot{Number: m.Number, Reminded: f.Reminded(), Routed: f.Routed()})
 		}
 	}
 	if len(img.Forms) == 0 && img.Away == nil && len(img.Members) == 0 {
@@ -303,7 +304,8 @@ func (img *routedSnapshot) restore(s *State) error {
 		if m == nil || m.Form == nil {
 			return missing(r.Number)
 		}
-		m.Form.Reminded, m.Form.Routed = r.Reminded, r.Routed
+		passed := m.Form.passed.edit()
+		passed.Reminded, passed.Routed = r.Reminded, r.Routed
 	}
 	return nil
 }
@@ -324,8 +326,8 @@ type voteSnapshot struct {
 func votedLayer(s *State, inner []byte) any {
 	img := votedSnapshot{Format: votedFormat, State: inner}
 	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && !f.Votes.IsEmpty() {
-			img.Forms = append(img.Forms, voteSnapshot{Number: m.Number, Votes: f.Votes})
+		if f := m.Form; f != nil && !f.Votes().IsEmpty() {
+			img.Forms = append(img.Forms, voteSnapshot{Number: m.Number, Votes: *f.Votes()})
 		}
 	}
 	if len(img.Forms) == 0 {
@@ -341,7 +343,7 @@ func (img *votedSnapshot) restore(s *State) error {
 		if m == nil || m.Form == nil {
 			return missing(v.Number)
 		}
-		m.Form.Votes = v.Votes
+		*m.Form.votes.edit() = v.Votes
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox/due"
 	"parley/mailbox/index"
 )
@@ -125,4 +126,16 @@ func (l *Mail) endSnooze(n uint64) {
 	}
 	delete(l.Snoozed.until, n)
 	l.Index.entries.Change(n).Flags &^= index.Snoozed
+}
+
+// ExpireForms ends all forms whose deadline has passed, the earliest first.
+type ExpireForms struct{}
+
+func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	past := s.Mail.passed(expires, now)
+	evs := make([]events.Event, len(past))
+	for i, n := range past {
+		evs[i] = &events.FormCancelled{Form: s.Mail.live[n].Form.ID, Reason: events.Expired, Date: now}
+	}
+	return evs, nil
 }

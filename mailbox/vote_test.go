@@ -114,7 +114,7 @@ func TestVoteLaws(t *testing.T) {
 					if f == nil || f.IsOpen() != home.IsOpen() || f.Counted(h) != home.Counted(h) || !slices.Equal(voters(f), voters(home)) {
 						t.Fatalf("the copy of %s differs from the home", v.NameOf[h])
 					}
-					if f.IsOpen() && f.QueuedAnswer != nil {
+					if f.IsOpen() && f.Queued().Answer != nil {
 						t.Fatalf("%s still waits for its answer", v.NameOf[h])
 					}
 				}
@@ -125,7 +125,7 @@ func TestVoteLaws(t *testing.T) {
 
 // voters returns who votes for what on a form.
 func voters(f *mailbox.Form) (all []string) {
-	for _, w := range f.Votes.Standing {
+	for _, w := range f.Votes().Standing {
 		all = append(all, w.By.String()+string(w.Outcome))
 	}
 	slices.Sort(all)

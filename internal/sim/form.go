@@ -55,7 +55,7 @@ func (w *world) noteSettlement(b *mailboxActor, c mailbox.Command, err error) {
 		}
 		w.sometimes(forwardRefused)
 		m, found := b.find(c.Form)
-		if found == nil && slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.Via == c.Via }) {
+		if found == nil && slices.ContainsFunc(m.Form.Forwarded(), func(h events.FormForwarded) bool { return h.Via == c.Via }) {
 			w.failf("%s refuses a forward of form %s that it has recorded: %v", b.name, c.Form.ULID, err)
 		}
 		return
@@ -121,7 +121,7 @@ func (b *mailboxActor) checkHolders() {
 			if outcomeOf(copied.Form) != outcomeOf(m.Form) {
 				w.failf("form %s is %q for %s, and %q for its home", id.ULID, outcomeOf(copied.Form), holder.name, outcomeOf(m.Form))
 			}
-			if copied.Form.QueuedAnswer != nil || len(copied.Form.QueuedForwards) > 0 {
+			if copied.Form.Queued().Answer != nil || len(copied.Form.Queued().Forwards) > 0 {
 				w.failf("%s has something queued for form %s", holder.name, id.ULID)
 			}
 			w.checkCopy(holder, copied.Form, m.Form)

@@ -121,7 +121,7 @@ func (w *world) noteAmendment(b *mailboxActor, c mailbox.RecordAmendment, err er
 	if isFinal(err) {
 		w.facts.amendmentRefused[c.Amendment.Form] = true
 	}
-	if m, found := b.find(c.Amendment.Form); err == nil && found == nil && m.Form.QueuedAnswer != nil {
+	if m, found := b.find(c.Amendment.Form); err == nil && found == nil && m.Form.Queued().Answer != nil {
 		w.sometimes(amendmentMeetsAnswer)
 	}
 }
@@ -221,7 +221,7 @@ func (w *world) checkCopy(b *mailboxActor, copied, home *mailbox.Form) {
 	}
 	w.checkVotes(b, copied, home)
 	notified := w.mailbox(home.From).shadow.copies[home.ID].notified
-	if home.Reminded != nil && slices.Contains(notified, b.id) && (copied.Reminded == nil || copied.Reminded.N != home.Reminded.N) {
+	if home.Reminded() != nil && slices.Contains(notified, b.id) && (copied.Reminded() == nil || copied.Reminded().N != home.Reminded().N) {
 		w.failf("%s has not the last reminder of form %s", b.name, home.ID.ULID)
 	}
 }

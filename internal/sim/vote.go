@@ -238,7 +238,7 @@ func (w *world) withdraw(b *mailboxActor, form capabilities.ID) {
 // checkVotes checks that a copy of a form has the votes of its home, when the world is at rest.
 func (w *world) checkVotes(b *mailboxActor, copied, home *mailbox.Form) {
 	by := func(f *mailbox.Form) (all []string) {
-		for _, v := range f.Votes.Standing {
+		for _, v := range f.Votes().Standing {
 			all = append(all, v.By.String()+string(v.Outcome))
 		}
 		slices.Sort(all)

@@ -113,12 +113,12 @@ func (v *Harness) amend(ref capabilities.FormRef, arg func(string) string, input
 
 // amended returns how a form was amended.
 func amended(f *mailbox.Form) string {
-	if f.Amended == nil {
+	if f.Amended() == nil {
 		return ""
 	}
 	text := fmt.Sprintf(", revision %d (%s)", f.Revision(), strings.Join(f.Changes(), ", "))
-	if f.Amended.Note != "" {
-		text += " " + f.Amended.Note
+	if f.Amended().Note != "" {
+		text += " " + f.Amended().Note
 	}
 	return text
 }
@@ -141,10 +141,10 @@ func (v *Harness) delay(text string) (d events.Delay) {
 
 // routed returns how a form was reminded of and escalated.
 func (v *Harness) routed(f *mailbox.Form) (text string) {
-	if r := f.Reminded; r != nil {
+	if r := f.Reminded(); r != nil {
 		text += fmt.Sprintf(", reminded %d", r.N)
 	}
-	for _, r := range f.Routed {
+	for _, r := range f.Routed() {
 		text += fmt.Sprintf(", %s to %s", r.Cause, v.NameOf[r.To])
 	}
 	return text
@@ -152,13 +152,13 @@ func (v *Harness) routed(f *mailbox.Form) (text string) {
 
 // votes returns the votes on a form.
 func (v *Harness) votes(f *mailbox.Form) (text string) {
-	for _, w := range f.Votes.Standing {
+	for _, w := range f.Votes().Standing {
 		text += fmt.Sprintf(", vote of %s: %s", v.NameOf[w.By], w.Outcome)
 		if w.Note != "" {
 			text += " (" + w.Note + ")"
 		}
 	}
-	for _, w := range f.Votes.Void {
+	for _, w := range f.Votes().Void {
 		text += fmt.Sprintf(", void vote of %s on revision %d", v.NameOf[w.By], w.Revision)
 	}
 	if f.IsOpen() && f.Route != nil && f.Route.Need > 1 && len(f.Holders) > 0 {

@@ -102,20 +102,20 @@ func (v *Harness) showMinted(as string) string {
 // queued describes the queued answer and forwards of a form, and why its home refused one.
 func (v *Harness) queued(f *mailbox.Form) string {
 	text := ""
-	if f.QueuedAnswer != nil {
+	if f.Queued().Answer != nil {
 		text = ", answer queued"
-		switch f.QueuedAnswer.Reason {
+		switch f.Queued().Answer.Reason {
 		case events.Declined:
 			text = ", decline queued"
 		case events.Withdrawn:
 			text = ", withdrawal queued"
 		}
 	}
-	for _, w := range f.QueuedForwards {
+	for _, w := range f.Queued().Forwards {
 		text += ", forward queued to " + v.NameOf[w.To]
 	}
-	if f.Refused != "" {
-		text += ", refused: " + f.Refused
+	if f.Queued().Refused != "" {
+		text += ", refused: " + f.Queued().Refused
 	}
 	return text
 }

@@ -40,7 +40,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 	if !f.Forwarder.IsZero() {
 		from += " forwarded by " + v.NameOf[f.Forwarder]
 	}
-	for i, s := range f.Steps {
+	for i, s := range f.Steps.List() {
 		from += []string{" by way of ", ", "}[min(i, 1)] + v.NameOf[s.By]
 		if s.After != 0 {
 			from += fmt.Sprintf(" (%s after %s)", s.Cause, s.After)
@@ -66,7 +66,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 			status += ": " + e.Note
 		}
 	}
-	for _, h := range f.Forwarded {
+	for _, h := range f.Forwarded() {
 		from += ", forwarded to " + v.NameOf[h.To] + because(v.Now, h.Because)
 	}
 	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
