@@ -17,13 +17,20 @@ type sharedBrowser struct {
 	stop func()
 }
 
-// packageBrowser is the shared browser of this package's tests. TestMain ends it.
-var packageBrowser sharedBrowser
+// The shared browsers of this package's tests. TestMain ends them.
+var packageBrowser, wholeBrowser sharedBrowser
 
-// started returns the context of the browser, and starts the browser if it does not run.
-func (s *sharedBrowser) started(t *testing.T) context.Context {
+// The programs that can open a page, the preferred first. The shell has no windows and no notifications, and takes half the
+// processor time.
+var (
+	wholes = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
+	shells = append([]string{"chromium-headless-shell"}, wholes...)
+)
+
+// started returns the context of the browser, and starts one of the programs if it does not run.
+func (s *sharedBrowser) started(t *testing.T, programs []string) context.Context {
 	t.Helper()
-	path := browserPath(t)
+	path := browserPath(t, programs...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx != nil && s.ctx.Err() == nil {

@@ -173,6 +173,7 @@ func awaited[T any](t *testing.T, c <-chan T) (next T) {
 func TestPushedApprovalIsAnsweredFromTheNotification(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
+	h.notifies = true
 	device := newSubscribed(t)
 	messages := make(chan []byte, 16)
 	p := newPlace(t, func(_ *http.Request, body []byte) (form, key string, told bridgetest.Telling) {

@@ -13,10 +13,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(withBrowser{m}, goleak.IgnoreTopFunction(objectStoreLeft))
 }
 
-// withBrowser runs the tests and ends their shared browser before the check for leaks.
+// withBrowser runs the tests and ends their shared browsers before the check for leaks.
 type withBrowser struct{ *testing.M }
 
 func (m withBrowser) Run() int {
 	defer packageBrowser.end()
+	defer wholeBrowser.end()
 	return m.M.Run()
 }

@@ -74,7 +74,7 @@ func TestAgentPageIsLive(t *testing.T) {
 
 func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
 	t.Parallel()
-	browserPath(t)
+	browserPath(t, shells...)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })

@@ -38,6 +38,8 @@ type pageServer struct {
 	url    string        // of the pages; with the session once a browser has signed in
 	token  string        // of the session
 	in     map[string]actors.Session
+
+	notifies bool // its pages are opened in a whole browser, which shows notifications
 }
 
 // openPageServer opens a node with a guest, and serves its page.
@@ -86,11 +88,12 @@ func (h *pageServer) outcome(asked view.Asked) view.Outcome {
 	return o
 }
 
-// browserPath returns the path of Chromium. It fails where one is required, and skips the test elsewhere.
-func browserPath(t *testing.T) string {
+// browserPath returns the path of the first installed program. Without one it fails where a browser is required, and skips
+// the test elsewhere.
+func browserPath(t *testing.T, programs ...string) string {
 	t.Helper()
 	if os.Getenv("PARLEY_NO_BROWSER") == "" {
-		for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		for _, name := range programs {
 			if path, err := exec.LookPath(name); err == nil {
 				return path
 			}
@@ -116,11 +119,20 @@ type tab struct {
 func (h *pageServer) openBrowser(options ...chromedp.ExecAllocatorOption) *tab {
 	h.t.Helper()
 	if len(options) == 0 {
-		return h.tab(packageBrowser.started(h.t), chromedp.WithNewBrowserContext())
+		return h.tab(h.browser(), chromedp.WithNewBrowserContext())
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), browserOptions(browserPath(h.t), options...)...)
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), browserOptions(browserPath(h.t, shells...), options...)...)
 	h.t.Cleanup(stop)
 	return h.tab(alloc)
+}
+
+// browser returns the context of the shared browser that fits the test.
+func (h *pageServer) browser() context.Context {
+	h.t.Helper()
+	if h.notifies {
+		return wholeBrowser.started(h.t, wholes)
+	}
+	return packageBrowser.started(h.t, shells)
 }
 
 // tab opens a tab in the browser of a context. It is closed when the test ends.

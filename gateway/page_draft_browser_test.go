@@ -126,7 +126,7 @@ func (k *restartingNode) stop() {
 
 func TestDraftSurvivesNodeRestart(t *testing.T) {
 	t.Parallel()
-	browserPath(t)
+	browserPath(t, shells...)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })
@@ -190,7 +190,7 @@ func TestEscapeConfirmsOnlyWithDraft(t *testing.T) {
 
 func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
 	t.Parallel()
-	browserPath(t)
+	browserPath(t, shells...)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })

@@ -238,7 +238,7 @@ func TestElementsKeepDraftUnlessDisabled(t *testing.T) {
 
 func TestElementsSurviveNodeRestart(t *testing.T) {
 	t.Parallel()
-	browserPath(t)
+	browserPath(t, shells...)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })

@@ -44,7 +44,7 @@ const keep = `window.come = []; new MutationObserver((all) => { for (const m of 
 
 func TestTabsShareOneStream(t *testing.T) {
 	t.Parallel()
-	browserPath(t)
+	browserPath(t, shells...)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
 	k.start()
 	t.Cleanup(func() { k.stop() })

@@ -85,6 +85,7 @@ func (b *tab) waitGathered() {
 func TestHiddenTabsShowOneNotification(t *testing.T) {
 	t.Parallel() // it mostly waits
 	h := openPageServer(t)
+	h.notifies = true
 	all := h.tabs(2, "/")
 	h.mayNotify(all...)
 	all[0].click("#notify")
@@ -125,6 +126,7 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 func TestVisibleOrDisabledTabsShowNoNotification(t *testing.T) {
 	t.Parallel() // it mostly waits
 	h := openPageServer(t)
+	h.notifies = true
 	b := h.openBrowser()
 	b.open("/questions")
 	b.live()
@@ -181,6 +183,7 @@ func TestDeniedNotificationPermissionIsReported(t *testing.T) {
 func TestApprovalBehindManyQuestionsIsShown(t *testing.T) {
 	t.Parallel() // it mostly waits
 	h := openPageServer(t)
+	h.notifies = true
 	for range firstPaint + 10 {
 		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	}
