@@ -280,6 +280,31 @@ func TestDomainPackagesReadNoClock(t *testing.T) {
 	}
 }
 
+// hasOneGoroutine reports whether a package and its tests do all their work on the goroutine that calls them. So the race
+// detector has nothing to find there, and .ci/run tests them without it.
+func hasOneGoroutine(pkg string) bool {
+	return pkg == "." || strings.HasPrefix(pkg+"/", "mailbox/") || strings.HasPrefix(pkg+"/", "internal/sim/")
+}
+
+func TestPackagesWithOneGoroutineStartNone(t *testing.T) {
+	for _, f := range sources(t) {
+		if !hasOneGoroutine(f.pkg) {
+			continue
+		}
+		for _, spec := range f.tree.Imports {
+			if strings.HasPrefix(spec.Path.Value, `"sync`) {
+				t.Errorf("%s imports %s", f.path, spec.Path.Value)
+			}
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			if _, starts := n.(*ast.GoStmt); starts {
+				t.Errorf("%s starts a goroutine", f.path)
+			}
+			return true
+		})
+	}
+}
+
 func TestPackagesAndFilesAreSmall(t *testing.T) {
 	files := map[string]int{}
 	for _, f := range sources(t) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Patience is the longest time for which Holds waits. A machine that is busy with other tests needs much of it.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
 
 // longestPause is the longest time between two attempts that cost little.
 const longestPause = 20 * time.Millisecond
