@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"parley": main, clusterServer: serveCluster, acpAgent: playACPAgent})
+	testscript.Main(m, map[string]func(){"parley": main, "onterminal": onTerminal, clusterServer: serveCluster, acpAgent: playACPAgent})
 }
 
 // TestScripts runs the scripts in testdata/script: commands and their output.
@@ -102,7 +102,7 @@ func scriptsHere(t *testing.T) []string {
 			if m != nil && !given && slices.Contains(calls, m[2]) && !strings.Contains(line, " --edit") && !strings.HasSuffix(line, "&\n") {
 				lines[j] = strings.TrimSuffix(m[1], "exec ") + "here" + strings.TrimPrefix(line, m[1]+"parley")
 			}
-			given = strings.HasPrefix(line, "stdin ") || strings.HasPrefix(line, "ttyin ")
+			given = strings.HasPrefix(line, "stdin ")
 		}
 		scripts[i] = filepath.Join(folder, filepath.Base(path))
 		if err := os.WriteFile(scripts[i], []byte(strings.Join(lines, "")), 0o600); err != nil {

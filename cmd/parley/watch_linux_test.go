@@ -29,21 +29,7 @@ type screen struct {
 // openScreen runs a program on a pseudo-terminal, until the test ends.
 func openScreen(t *testing.T, c *exec.Cmd) *screen {
 	t.Helper()
-	ctrl, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	n, err := unix.IoctlGetInt(int(ctrl.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(ctrl.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctrl, tty := openTerminal(t)
 	s := &screen{t: t, ctrl: ctrl}
 	s.resize()
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
