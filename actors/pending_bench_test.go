@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"parley/actors/view"
 	"parley/internal/eventually"
@@ -20,7 +21,8 @@ import (
 // BenchmarkPendingAsks measures the memory that an open form adds, both copies included: 64 agents ask one host, which
 // answers nothing. It decodes the fields for each ask, as an edge of the node does. The first tenth of the forms counts
 // for what the node itself takes. live-B/form is on the heap after a collection, and rss-B/form is resident. With waiters,
-// a function waits for each outcome. PARLEY_BENCH_HEAP names a file for a heap profile.
+// a function waits for each outcome. Both are measured after the time PENDING_REST without mail: the log's server keeps what
+// was written last for some ten seconds. PARLEY_BENCH_HEAP names a file for a heap profile.
 func BenchmarkPendingAsks(b *testing.B) {
 	for _, waiting := range []bool{false, true} {
 		for _, forms := range []int{1_000, 10_000, 100_000} {
@@ -46,8 +48,10 @@ func pendingAsks(b *testing.B, forms int, waiting bool) {
 		guests[i] = guest(b, n, fmt.Sprint("guest", i))
 	}
 	askPending(b, guests, 0, forms/10, waiting)
+	rest(b, "PENDING_REST")
 	live, rss := memoryUse()
 	askPending(b, guests, forms/10, forms, waiting)
+	rest(b, "PENDING_REST")
 	nowLive, nowRSS := memoryUse()
 	b.ReportMetric(float64(nowLive-live)/float64(forms-forms/10), "live-B/form")
 	b.ReportMetric(float64(nowRSS-rss)/float64(forms-forms/10), "rss-B/form")
@@ -96,6 +100,21 @@ func openQuiet(b *testing.B) *Node {
 	}
 	b.Cleanup(func() { closeNode(b, n) })
 	return n
+}
+
+// rest sleeps for the time in a variable, and reports whether there is one.
+func rest(b *testing.B, variable string) bool {
+	b.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return false
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(d)
+	return true
 }
 
 // memoryUse returns the bytes that live on the heap, and the resident bytes, after a collection.

@@ -66,12 +66,7 @@ func settledForms(b *testing.B, forms int) {
 	b.ReportMetric(float64(nowLive-live)/float64(forms), "live-B/form")
 	b.ReportMetric(float64(nowLive)/(1<<20), "live-MiB")
 	b.ReportMetric(float64(nowRSS-rss)/(1<<20), "rss-MiB")
-	if text := os.Getenv("SETTLED_REST"); text != "" {
-		rest, err := time.ParseDuration(text)
-		if err != nil {
-			b.Fatal(err)
-		}
-		time.Sleep(rest)
+	if rest(b, "SETTLED_REST") {
 		nowLive, _ = memoryUse()
 		b.ReportMetric(float64(nowLive)/(1<<20), "rest-MiB")
 	}
