@@ -25,6 +25,9 @@ func (a *appends) cycle(context.Context, int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.n++; a.n%(16<<20/len(a.block)) == 0 {
+		if err := a.file.Truncate(0); err != nil { // to overwrite blocks takes less than to append them
+			return err
+		}
 		if _, err := a.file.Seek(0, 0); err != nil {
 			return err
 		}
