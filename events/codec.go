@@ -93,11 +93,12 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r
 		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	e := s.make()
-	into := any(e)
 	if form, ok := e.(*FormRequested); ok { // it is lifted
-		into = (*plainForm)(form)
+		err = form.read(payload)
+	} else {
+		err = msgpack.Unmarshal(payload, e)
 	}
-	if err := msgpack.Unmarshal(payload, into); err != nil {
+	if err != nil {
 		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	return Recorded{At: at, Event: e}, nil

@@ -121,7 +121,7 @@ func appendOrigin(b []byte, o *Origin) []byte {
 func appendForm(b []byte, e *FormRequested, n int) []byte {
 	b = pack.AppendUint(pack.AppendArray(b, n), e.Number)
 	b = appendIDs(b, &e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
-	b = appendFacet(b, e.Facet)
+	b = appendFacet(b, e.Held())
 	b = appendTexts(b, string(e.Kind), e.Title, e.Description)
 	b = appendList(b, e.Fields, appendField)
 	b = e.Deadline.AppendMsgpack(b)

@@ -27,7 +27,9 @@ type (
 func plain(e Event) any {
 	switch e := e.(type) {
 	case *FormRequested:
-		return (*plainRequested)(e)
+		whole, held := *e, e.Held()
+		whole.Facet = &held // which is in the log even if it is full
+		return (*plainRequested)(&whole)
 	case *FormAnswered:
 		return (*plainAnswered)(e)
 	case *FormCancelled:

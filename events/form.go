@@ -75,29 +75,45 @@ const (
 // times of Route. Only copies have Forwarder, Chain and Steps. The copy of an agent to which the form was escalated has that agent
 // as To. All other fields are the same in all mailboxes.
 type FormRequested struct {
-	Number      uint64             `json:"number"`
-	ID          capabilities.ID    `json:"form"` // also the message's ID
-	Promise     capabilities.ID    `json:"promise"`
-	Resolver    capabilities.ID    `json:"resolver"`
-	From        capabilities.ID    `json:"from"`
-	To          capabilities.ID    `json:"to"`
-	Via         capabilities.ID    `json:"via,omitzero"`   // the grant by which From reached To
-	Facet       capabilities.Facet `json:"facet,omitzero"` // and how much of To it held
-	Kind        FormKind           `json:"kind,omitempty"`
-	Title       string             `json:"title,omitempty"`
-	Description string             `json:"description"`
-	Fields      []Field            `json:"fields"`
-	Deadline    capabilities.Time  `json:"deadline,omitzero"`
-	NoForward   bool               `json:"noForward,omitempty"`
-	ReplyTo     capabilities.ID    `json:"replyTo,omitzero"`
-	Date        capabilities.Time  `json:"date"`                 // when it was asked
-	Key         string             `json:"key,omitempty"`        // idempotency key
-	Result      string             `json:"resultName,omitempty"` // the name to which the answer is bound
-	Forwarder   capabilities.ID    `json:"forwarder,omitzero"`   // the agent that forwarded this copy
-	Chain       []capabilities.ID  `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
-	Origin      *Origin            `json:"origin,omitempty"`     // of a form that was asked in a dialect
-	Route       *Route             `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
-	Steps       *CopySteps         `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
+	Number      uint64              `json:"number"`
+	ID          capabilities.ID     `json:"form"` // also the message's ID
+	Promise     capabilities.ID     `json:"promise"`
+	Resolver    capabilities.ID     `json:"resolver"`
+	From        capabilities.ID     `json:"from"`
+	To          capabilities.ID     `json:"to"`
+	Via         capabilities.ID     `json:"via,omitzero"`    // the grant by which From reached To
+	Facet       *capabilities.Facet `json:"facet,omitempty"` // and how much of To it held; nil for all
+	Kind        FormKind            `json:"kind,omitempty"`
+	Title       string              `json:"title,omitempty"`
+	Description string              `json:"description"`
+	Fields      []Field             `json:"fields"`
+	Deadline    capabilities.Time   `json:"deadline,omitzero"`
+	NoForward   bool                `json:"noForward,omitempty"`
+	ReplyTo     capabilities.ID     `json:"replyTo,omitzero"`
+	Date        capabilities.Time   `json:"date"`                 // when it was asked
+	Key         string              `json:"key,omitempty"`        // idempotency key
+	Result      string              `json:"resultName,omitempty"` // the name to which the answer is bound
+	Forwarder   capabilities.ID     `json:"forwarder,omitzero"`   // the agent that forwarded this copy
+	Chain       []capabilities.ID   `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
+	Origin      *Origin             `json:"origin,omitempty"`     // of a form that was asked in a dialect
+	Route       *Route              `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
+	Steps       *CopySteps          `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
+}
+
+// Narrowed returns the Facet of a form: nil if it permits every use.
+func Narrowed(f capabilities.Facet) *capabilities.Facet {
+	if f.IsFull() {
+		return nil
+	}
+	return &f
+}
+
+// Held returns how much of To the grant held by which From reached it.
+func (e *FormRequested) Held() capabilities.Facet {
+	if e.Facet == nil {
+		return capabilities.Facet{}
+	}
+	return *e.Facet
 }
 
 // Origin is the dialect in which a form was asked. It has the data that the dialect needs beyond the form itself. It

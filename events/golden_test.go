@@ -43,7 +43,7 @@ func goldenValue() capabilities.Value {
 func goldenForm() *FormRequested {
 	return &FormRequested{
 		Number: 70_000, ID: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Via: testID(6),
-		Facet: goldenGrant(1).Facet, Kind: Request, Title: "Title", Description: "What is it?", Deadline: goldenAt + 60_000, NoForward: true, ReplyTo: testID(7),
+		Facet: Narrowed(goldenGrant(1).Facet), Kind: Request, Title: "Title", Description: "What is it?", Deadline: goldenAt + 60_000, NoForward: true, ReplyTo: testID(7),
 		Date: goldenAt, Key: "key", Result: "answer", Forwarder: testID(8), Chain: []capabilities.ID{testID(5), testID(8)},
 		Fields: []Field{{
 			Name: "port", Label: "Port", Type: Select, Required: true, Default: capabilities.Int(80), Placeholder: "80", Help: "a port",

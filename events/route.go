@@ -182,7 +182,16 @@ func (e *FormRequested) DecodeMsgpack(dec *msgpack.Decoder) error {
 			}
 		}
 	}
-	return msgpack.Unmarshal(b, (*plainForm)(e))
+	return e.read(b)
+}
+
+// read reads an event of the newest version.
+func (e *FormRequested) read(b []byte) error {
+	if err := msgpack.Unmarshal(b, (*plainForm)(e)); err != nil {
+		return err
+	}
+	e.Facet = Narrowed(e.Held())
+	return nil
 }
 
 // plainForm is a FormRequested that is decoded by reflection.

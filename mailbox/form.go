@@ -364,7 +364,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	}
 	e := &events.FormRequested{
 		Number: s.Mail.Index.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
-		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
+		From: s.ID, To: to.Target, Via: to.Grant, Facet: events.Narrowed(to.Facet), Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: schema.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route,
 	}

@@ -318,7 +318,7 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 
 // strip removes the parts of a form that are private to its asker.
 func strip(e *events.FormRequested) {
-	e.Via, e.Facet, e.Key, e.Result, e.Route = capabilities.ID{}, capabilities.Facet{}, "", "", copied(e.Route)
+	e.Via, e.Facet, e.Key, e.Result, e.Route = capabilities.ID{}, nil, "", "", copied(e.Route)
 }
 
 // outcomeFor returns the outcome as a holder may see it. Only the answerer sees the values, and the ID of its answer.

@@ -216,7 +216,7 @@ func (m *Message) refTo(self capabilities.ID) capabilities.Ref {
 	case m.reached != nil:
 		return *m.reached
 	case m.Form != nil:
-		r.Grant, r.Facet = m.Form.Via, m.Form.Facet
+		r.Grant, r.Facet = m.Form.Via, m.Form.Held()
 	default:
 		r.Grant, r.Facet = m.Posted.Via, m.Posted.Facet
 	}
