@@ -275,6 +275,18 @@ func TestInitializingAgentIsReadyAfterRestart(t *testing.T) {
 }
 
 // TestPromptKeyIsIdempotent repeats a prompt: concurrently, after its run, and while there is no free slot.
+// TestSlotIsFreeOnceARunHasEnded checks that who sees the end of the only run that may run can prompt another agent at once.
+func TestSlotIsFreeOnceARunHasEnded(t *testing.T) {
+	t.Parallel()
+	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
+	a, b := newShellAgent(t, n, "a", "true"), newShellAgent(t, n, "b", "true")
+	for range 30 {
+		prompt(t, a, "go")
+		waitForFinish(t, a, view.FinishIdle)
+		a, b = b, a
+	}
+}
+
 func TestPromptKeyIsIdempotent(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
 	a, other := newShellAgent(t, n, "w", "true"), newShellAgent(t, n, "other", "read prompt; read more")

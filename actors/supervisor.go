@@ -474,9 +474,9 @@ func (c *supervisor) finish(m *process, r *run, result runtime.Result, accepted 
 	c.mu.Lock()
 	r.end = &end
 	c.mu.Unlock()
+	c.releaseSlot() // before anybody sees the end, and counts on the slot
 	c.record(m.agent, "the end of a run", end, func() {
 		accepted()
 		close(r.over)
 	})
-	c.releaseSlot()
 }
