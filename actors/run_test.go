@@ -274,7 +274,6 @@ func TestInitializingAgentIsReadyAfterRestart(t *testing.T) {
 	}
 }
 
-// TestPromptKeyIsIdempotent repeats a prompt: concurrently, after its run, and while there is no free slot.
 // TestSlotIsFreeOnceARunHasEnded checks that who sees the end of the only run that may run can prompt another agent at once.
 func TestSlotIsFreeOnceARunHasEnded(t *testing.T) {
 	t.Parallel()
@@ -287,6 +286,7 @@ func TestSlotIsFreeOnceARunHasEnded(t *testing.T) {
 	}
 }
 
+// TestPromptKeyIsIdempotent repeats a prompt: concurrently, after its run, and while there is no free slot.
 func TestPromptKeyIsIdempotent(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
 	a, other := newShellAgent(t, n, "w", "true"), newShellAgent(t, n, "other", "read prompt; read more")

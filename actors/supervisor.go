@@ -160,9 +160,9 @@ func (c *supervisor) launch(m *process, r *run, p runtime.Prompt) {
 func (c *supervisor) abandon(r *run, why error) {
 	r.failed = why
 	r.stop(why)
+	c.releaseSlot() // as in finish
 	close(r.accepted)
 	close(r.over)
-	c.releaseSlot()
 }
 
 // record has an agent's mailbox record a result of its program.
