@@ -282,11 +282,17 @@ func (n *Node) replayAll(ctx context.Context, id capabilities.ID) (*mailbox.Stat
 	return s, n.fold(ctx, s, loaded.Events)
 }
 
+// trimEvery is the number of events after which a replay looks at the old messages that it keeps. It looks at each of them.
+const trimEvery = 64
+
 // fold applies events to a state.
 func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Entry) error {
 	old := map[uint64]*mailbox.Message{}
 	s.Mail.Lend(old)
-	for _, e := range evs {
+	for i, e := range evs {
+		if i%trimEvery == 0 {
+			trimOld(old, maxOldReplay)
+		}
 		err := applyRecalling(ctx, n.journal, s, e.Recorded, old)
 		if _, lost := errors.AsType[lostPage](err); lost {
 			return err

@@ -143,7 +143,6 @@ func applyRecalling(ctx context.Context, j *persistence.Journal, s *mailbox.Stat
 		err := s.Apply(e)
 		absent, ok := errors.AsType[*mailbox.Absent](err)
 		if !ok {
-			trimOld(old, maxOldReplay)
 			return err
 		}
 		if err := recallInto(ctx, j, s, absent, old); err != nil {

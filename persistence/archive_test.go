@@ -257,7 +257,7 @@ func TestAppendsAndReadsWaitForACut(t *testing.T) {
 		return err
 	})
 	run(func() error {
-		j.reader.frames.drop()
+		j.grouped.forget()
 		_, err := j.Load(t.Context(), mailboxID(1))
 		return err
 	})
@@ -406,7 +406,7 @@ func TestSegmentElsewhereIsArchived(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		j.reader.frames.drop()
+		j.grouped.forget()
 		if _, err := j.EventsAt(t.Context(), mailboxID(1), []uint64{1}); parley.CodeOf(err) != parley.Archived {
 			t.Fatalf("an event that is elsewhere: %v", err)
 		}

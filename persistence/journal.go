@@ -34,6 +34,7 @@ type Journal struct {
 
 	gate     sync.RWMutex // held for reading while the server is asked, for writing while it is started again
 	archived *archived    // the beginning of the log that has left the stream
+	grouped  *grouped     // the newest part of the log, by mailbox
 
 	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
 	inDoubt []*frame   // commits that were sent and may be stored; guarded by busy
@@ -80,8 +81,9 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	j.order.init(&j.o)
 	j.archived = newArchived(&j.o, &j.snapshots.discarded)
+	j.grouped = newGrouped(&j.o)
 	j.outputs = outputs{hold: j.hold, log: o.Log}
-	j.reader = reader{hold: j.hold, archived: j.archived, damaged: j.fail, frames: newCache(cacheBytes)}
+	j.reader = reader{hold: j.hold, archived: j.archived, damaged: j.fail, grouped: j.grouped}
 	j.snapshots = snapshots{o: &j.o, log: o.Log, hold: j.hold, directory: &j.directory, reader: &j.reader, archived: j.archived}
 	j.archiver = archiver{
 		o: &j.o, log: o.Log, archived: j.archived, reader: &j.reader, directory: &j.directory, err: j.Err, damaged: j.fail, cut: j.cut,
@@ -97,6 +99,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 			j.line.close()
 		}
 		j.archived.close()
+		j.grouped.close()
 		_ = high.close() // read only so far
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
@@ -136,6 +139,7 @@ func (j *Journal) start(ctx context.Context) error {
 	j.tasks.Go(func() { j.marker(background) })
 	j.tasks.Go(func() { j.outputs.save(background) })
 	j.tasks.Go(func() { j.indexes.indexer(background) })
+	j.tasks.Go(func() { j.grouped.grouper(background) })
 	j.tasks.Go(func() { j.scrub(background, unchecked) })
 	return nil
 }
@@ -222,7 +226,7 @@ func (j *Journal) close(ctx context.Context) error {
 	}
 	j.connection().close()
 	j.archived.close()
-	j.reader.frames.drop()
+	j.grouped.close()
 	return errors.Join(append(errs, j.high.close())...)
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"sync"
 
 	"parley"
@@ -105,20 +105,12 @@ func notDurable(mailbox capabilities.ID, version uint64) error {
 // entriesAt returns the events of a mailbox with versions that are ascending and durable.
 func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, t trail, versions []uint64) ([]Entry, error) {
 	evs := make([]Entry, 0, len(versions))
-	for some := range slices.Chunk(t.with(versions), commitsAtOnce) {
-		commits, err := r.commits(ctx, some)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range commits {
-			for i := range c.Sections {
-				if s := &c.Sections[i]; s.Mailbox == mailbox && s.Count > 0 {
-					if evs, err = pickEntries(evs, c.Number, s, versions[len(evs):]); err != nil {
-						return nil, err
-					}
-				}
-			}
-		}
+	err := r.eachSection(ctx, mailbox, t.with(versions), func(s *numbered) (err error) {
+		evs, err = pickEntries(evs, s, versions[len(evs):])
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(evs) != len(versions) {
 		return nil, parley.Refuse(parley.CorruptLog, "the journal lacks version %d of mailbox %s", versions[len(evs)], mailbox.ULID)
@@ -127,20 +119,20 @@ func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, t trail
 }
 
 // pickEntries decodes a section if it has the first of the wanted versions, and appends its wanted events.
-func pickEntries(evs []Entry, number uint64, s *events.Section, want []uint64) ([]Entry, error) {
+func pickEntries(evs []Entry, s *numbered, want []uint64) ([]Entry, error) {
 	end := s.First + uint64(s.Count)
 	if len(want) == 0 || want[0] < s.First || want[0] >= end {
 		return evs, nil
 	}
 	recorded, err := s.Events()
 	if err != nil {
-		return nil, cannotRead(number, s, err)
+		return nil, cannotRead(s.commit, &s.Section, err)
 	}
 	for _, v := range want {
 		if v >= end {
 			break
 		}
-		evs = append(evs, Entry{Commit: number, Version: v, Recorded: recorded[v-s.First]})
+		evs = append(evs, Entry{Commit: s.commit, Version: v, Recorded: recorded[v-s.First]})
 	}
 	return evs, nil
 }
@@ -152,20 +144,12 @@ func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, t trail, 
 	}
 	numbers := t.between(after+1, last)
 	evs := make([]Entry, 0, last-after)
-	for some := range slices.Chunk(numbers, commitsAtOnce) { // the frames of each chunk can be freed
-		commits, err := r.commits(ctx, some)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range commits {
-			for i := range c.Sections {
-				if s := &c.Sections[i]; s.Mailbox == mailbox && s.Count > 0 {
-					if evs, err = appendEntries(evs, c.Number, s, after, last); err != nil {
-						return nil, err
-					}
-				}
-			}
-		}
+	err := r.eachSection(ctx, mailbox, numbers, func(s *numbered) (err error) {
+		evs, err = appendEntries(evs, s, after, last)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if uint64(len(evs)) != last-after {
 		return nil, lost(numbers[len(numbers)-1], "or one before it lacks events of mailbox %s: versions %d to %d are %d events",
@@ -175,13 +159,13 @@ func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, t trail, 
 }
 
 // appendEntries decodes a section and appends its events with versions after+1 to last.
-func appendEntries(evs []Entry, number uint64, s *events.Section, after, last uint64) ([]Entry, error) {
+func appendEntries(evs []Entry, s *numbered, after, last uint64) ([]Entry, error) {
 	if s.First > last || s.First+uint64(s.Count) <= after+1 {
 		return evs, nil
 	}
 	recorded, err := s.Events()
 	if err != nil {
-		return nil, cannotRead(number, s, err)
+		return nil, cannotRead(s.commit, &s.Section, err)
 	}
 	for i, event := range recorded {
 		version := s.First + uint64(i)
@@ -189,9 +173,9 @@ func appendEntries(evs []Entry, number uint64, s *events.Section, after, last ui
 			continue
 		}
 		if want := after + uint64(len(evs)) + 1; version != want {
-			return nil, lost(number, "has version %d of mailbox %s where version %d should be", version, s.Mailbox.ULID, want)
+			return nil, lost(s.commit, "has version %d of mailbox %s where version %d should be", version, s.Mailbox.ULID, want)
 		}
-		evs = append(evs, Entry{Commit: number, Version: version, Recorded: event})
+		evs = append(evs, Entry{Commit: s.commit, Version: version, Recorded: event})
 	}
 	return evs, nil
 }
@@ -213,6 +197,83 @@ func cannotRead(number uint64, s *events.Section, err error) error {
 
 // commitsAtOnce bounds the commits in memory while a mailbox is read.
 const commitsAtOnce = 64
+
+// eachSection calls fn with the sections that a mailbox has in commits with ascending numbers. It reads them from the
+// groups, from memory, or else from whole commits.
+func (r *reader) eachSection(ctx context.Context, mailbox capabilities.ID, numbers []uint64, fn func(s *numbered) error) error {
+	for len(numbers) > 0 {
+		some, n, err := r.nextSections(ctx, mailbox, numbers)
+		if err != nil {
+			return err
+		}
+		for i := range some {
+			if err := fn(&some[i]); err != nil {
+				return err
+			}
+		}
+		numbers = numbers[n:]
+	}
+	return nil
+}
+
+// nextSections returns the sections of a mailbox in the first of some commits, and the number of these.
+func (r *reader) nextSections(ctx context.Context, mailbox capabilities.ID, numbers []uint64) ([]numbered, int, error) {
+	if g := r.trustedGroup(ctx, numbers[0]); g != nil {
+		n := sort.Search(len(numbers), func(i int) bool { return numbers[i] > g.last.Number })
+		found, err := g.sections(mailbox, numbers[:n])
+		if err == nil {
+			return found, n, nil
+		}
+		r.grouped.discard(g, err)
+	}
+	if found, n := r.grouped.inMemory(mailbox, numbers); n > 0 {
+		return found, n, nil
+	}
+	n := 1 // the commits that are read one by one
+	for n < min(len(numbers), commitsAtOnce) && !r.grouped.has(numbers[n]) {
+		n++
+	}
+	commits, err := r.commits(ctx, numbers[:n])
+	if err != nil {
+		return nil, 0, err
+	}
+	var found []numbered
+	for _, c := range commits {
+		found = appendSections(found, mailbox, c)
+	}
+	return found, n, nil
+}
+
+// appendSections appends the sections of a mailbox in a commit.
+func appendSections(found []numbered, mailbox capabilities.ID, c *events.Commit) []numbered {
+	for i := range c.Sections {
+		if s := &c.Sections[i]; s.Mailbox.ULID == mailbox.ULID && s.Count > 0 {
+			found = append(found, numbered{c.Number, *s})
+		}
+	}
+	return found
+}
+
+// trustedGroup returns the group with a commit, if there is one and it was made from this log.
+func (r *reader) trustedGroup(ctx context.Context, number uint64) *group {
+	g, trusted := r.grouped.group(number)
+	if g == nil || number < r.begin() {
+		return nil
+	}
+	if trusted {
+		return g
+	}
+	hash, err := r.hash(ctx, g.last.Number)
+	if err != nil {
+		return nil // the log says why when it is read
+	}
+	if hash != g.last.Hash {
+		r.grouped.discard(g, errors.New("it was made from another log"))
+		return nil
+	}
+	r.grouped.trust(g)
+	return g
+}
 
 // readers bounds the concurrent requests for commits.
 const readers = 16

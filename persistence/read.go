@@ -107,44 +107,45 @@ func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, erro
 	return got.Message.Data, nil
 }
 
-// reader reads single commits of the log, and caches the newest of them. It is safe for concurrent use.
+// reader reads single commits of the log, and sections of mailboxes. It is safe for concurrent use.
 type reader struct {
 	hold     func() (*link, func())
 	archived *archived
 	damaged  func(error) // fails the journal
-	frames   *cache
+	grouped  *grouped
 	garbage  collector
 }
 
-// commit returns a commit of the log, from the cache if it is there. Damage fails the journal, except that of an archive.
+// commit returns a commit of the log, from memory if it is there. Damage fails the journal, except that of an archive.
 func (r *reader) commit(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
-	if c, hash, ok := r.frames.get(number); ok {
+	if c, hash, ok := r.grouped.commit(number); ok {
 		return c, hash, nil
 	}
-	c, hash, size, err := r.read(ctx, number)
+	c, hash, err := r.read(ctx, number)
 	if err != nil {
 		if _, archived := errors.AsType[*archiveDamage](err); !archived && parley.CodeOf(err) == parley.CorruptLog {
 			r.damaged(err)
 		}
 		return nil, events.Hash{}, err
 	}
-	r.frames.put(c, size, hash)
 	return c, hash, nil
 }
 
-func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, events.Hash, int, error) {
+func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
 	bytes, err := r.frame(ctx, number)
 	if err != nil {
-		return nil, events.Hash{}, 0, err
+		return nil, events.Hash{}, err
 	}
 	r.garbage.took(len(bytes))
-	c, hash, err := decode(number, bytes)
-	return c, hash, len(bytes), err
+	return decode(number, bytes)
 }
 
 // hash returns the hash of a commit. A commit from before the start is read from its block. That takes a tenth of the
 // time that the server needs to read the first commit of a block.
 func (r *reader) hash(ctx context.Context, number uint64) (events.Hash, error) {
+	if _, hash, ok := r.grouped.commit(number); ok {
+		return hash, nil
+	}
 	l, release := r.hold()
 	if bytes, ok := l.old.frame(l.o.streamName(), number); ok && number >= l.first.Load() {
 		release()
@@ -319,57 +320,6 @@ func leave(sub *nats.Subscription) error {
 		return unreachable(err)
 	}
 	return nil
-}
-
-// cacheBytes bounds the cache. Mailboxes that are loaded after a start share most of their commits.
-const cacheBytes = 8 << 20
-
-// cache has the commits that were read or written last. Nobody changes them.
-type cache struct {
-	sync.Mutex
-	room   int
-	slots  map[uint64]cached
-	oldest []uint64 // numbers in the order of their addition
-}
-
-type cached struct {
-	commit *events.Commit
-	hash   events.Hash
-	size   int
-}
-
-func newCache(room int) *cache { return &cache{room: room, slots: make(map[uint64]cached)} }
-
-func (c *cache) get(number uint64) (*events.Commit, events.Hash, bool) {
-	c.Lock()
-	defer c.Unlock()
-	s, ok := c.slots[number]
-	return s.commit, s.hash, ok
-}
-
-func (c *cache) put(commit *events.Commit, size int, hash events.Hash) {
-	size += 256 + 160*len(commit.Sections) // overhead of decoded commits
-	c.Lock()
-	defer c.Unlock()
-	if _, ok := c.slots[commit.Number]; ok || size > c.room {
-		return
-	}
-	c.slots[commit.Number] = cached{commit, hash, size}
-	c.oldest = append(c.oldest, commit.Number)
-	for c.room -= size; c.room < 0; {
-		old := c.oldest[0]
-		c.oldest = c.oldest[1:]
-		c.room += c.slots[old].size
-		delete(c.slots, old)
-	}
-}
-
-// drop removes all commits.
-func (c *cache) drop() {
-	c.Lock()
-	defer c.Unlock()
-	clear(c.slots)
-	c.oldest = nil
 }
 
 // collector collects garbage earlier than the Go runtime while the log is read. Reading leaves several copies of each

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley/capabilities"
 	"parley/events"
@@ -40,11 +41,15 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 		return 0, err
 	}
 	first := max(begin, min(seen+1, freshFrom(j.o.freshCommits, state.Bytes, begin, last)))
+	ungrouped := j.grouped.open(last) + 1
 	c := j.archived.chainFrom(first)
 	var at head
 	fold := func(number uint64, bytes []byte) error {
 		follow := c.follow
-		if number <= seen { // the index has it
+		switch {
+		case number >= ungrouped:
+			bytes = slices.Clone(bytes) // the commit stays in memory
+		case number <= seen: // the index has it
 			follow = c.followHead
 		}
 		commit, err := follow(number, bytes)
@@ -52,6 +57,9 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 			return err
 		}
 		at = head{c.last, commit.At}
+		if number >= ungrouped {
+			j.grouped.add(commit, len(bytes), c.last.Hash)
+		}
 		if err := c.confirm(j.high.last); err != nil {
 			return err
 		}
