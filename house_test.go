@@ -33,8 +33,9 @@ var imports = map[string][]string{
 	"mailbox/vote":        {"capabilities", "events"},
 	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota"},
 
-	"persistence":               {".", "capabilities", "events", "persistence/archive", "internal/natsauth"},
+	"persistence":               {".", "capabilities", "events", "persistence/archive", "persistence/group", "internal/natsauth"},
 	"persistence/archive":       {"capabilities", "events"},
+	"persistence/group":         {"capabilities", "events"},
 	"persistence/archive/store": {".", "persistence/archive"},
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
@@ -172,7 +173,7 @@ var impure = []string{
 }
 
 const (
-	maxFiles    = 30  // of a package, without tests
+	maxFiles    = 36  // of a package, without tests
 	maxLines    = 500 // of a file
 	maxMethods  = 40  // of a type
 	maxFunction = 70  // lines of a function, outside of tests

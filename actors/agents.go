@@ -69,9 +69,6 @@ func idsOf(list []view.AgentStatus) []capabilities.ID {
 
 // List returns the agents of the node that the agent sees, oldest first.
 func (as Agents) List(ctx context.Context, f view.AgentFilter) ([]view.AgentStatus, error) {
-	if err := as.agent.node.directory.fill(ctx); err != nil {
-		return nil, err
-	}
 	return as.Page(ctx, f, "", math.MaxInt)
 }
 

@@ -94,7 +94,7 @@ func copyOfState(t *testing.T, folder string) string {
 }
 
 // TestListReadsNoMailboxes lists agents after a regular stop, after a kill and without an index. The list is what the
-// logs say. After a regular stop no mailbox but the host's is read, and each unknown note is made once.
+// logs say. No mailbox is read for it. After a regular stop none is read but the host's, and those with work.
 func TestListReadsNoMailboxes(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -123,9 +123,6 @@ func TestListReadsNoMailboxes(t *testing.T) {
 				if m.Summary.Outbox > 0 && id != n.host {
 					resumed++
 				}
-			}
-			if err := n.directory.fill(t.Context()); err != nil {
-				t.Fatal(err)
 			}
 			eventually.Holds(t, "the mailboxes with work are read", func() bool { return n.registry.queued.Load() == 0 })
 			before := loads.Load()

@@ -14,13 +14,9 @@ import (
 	"parley/persistence"
 )
 
-// directory lists the agents of the node by the notes in the journal's index. So listing agents reads no mailboxes.
-// Each mailbox writes its note with its events. A note is unknown if the index was lost. It is also unknown if the
-// mailbox changed after the index was last stored, and the node was killed. Those are read from the log once.
+// directory lists the agents of the node by their notes, which are in the log. So listing agents reads no mailboxes.
 type directory struct {
 	node *Node
-
-	filling sync.Mutex // held while unknown notes are made
 
 	mu         sync.Mutex
 	running    map[capabilities.ID]bool             // agents whose programs run, as their mailboxes have said since the start
@@ -65,54 +61,7 @@ func (w *watch) tell(id capabilities.ID) {
 	w.signal()
 }
 
-// readers is the number of mailboxes that are read at once to make notes.
-const readers = 4
-
-// fill makes the notes that are unknown. It reads mailboxes in the order of their IDs, in which they share commits.
-func (d *directory) fill(ctx context.Context) error {
-	d.filling.Lock()
-	defer d.filling.Unlock()
-	ids := make(chan capabilities.ID)
-	failed := make(chan error, readers)
-	var work sync.WaitGroup
-	for range readers {
-		work.Go(func() {
-			for id := range ids {
-				if _, err := d.read(ctx, id); err != nil {
-					failed <- err
-					return
-				}
-			}
-		})
-	}
-	err := d.feed(ctx, ids, failed)
-	close(ids)
-	work.Wait()
-	return err
-}
-
-func (d *directory) feed(ctx context.Context, ids chan<- capabilities.ID, failed <-chan error) error {
-	for id, m := range d.node.journal.Mailboxes() {
-		if _, known := waitingByNote(m.Note); known {
-			continue
-		}
-		select {
-		case ids <- id:
-		case err := <-failed:
-			return err
-		case <-ctx.Done():
-			return errEnded(ctx)
-		}
-	}
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
-}
-
-// read makes the note of an agent from its log. An agent whose log cannot be read has the status error.
+// read returns the status of an agent by its log. An agent whose log cannot be read has the status error.
 func (d *directory) read(ctx context.Context, id capabilities.ID) (view.AgentStatus, error) {
 	d.mu.Lock()
 	known, bad := d.unreadable[id]
@@ -131,7 +80,6 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) (view.AgentSta
 		d.mu.Unlock()
 		return status, nil
 	}
-	d.node.journal.SetNote(id, s.Version, noteOfState(s, d.node.host))
 	return d.confirm(ctx, statusOf(s))
 }
 
@@ -142,7 +90,7 @@ func unreadable(id capabilities.ID, err error) view.AgentStatus {
 	}
 }
 
-// status returns the status of an agent, by its index entry.
+// status returns the status of an agent, by its index entry. A mailbox without a readable note is read itself.
 func (d *directory) status(ctx context.Context, id capabilities.ID, m persistence.Mailbox) (view.AgentStatus, error) {
 	s, err := statusByNote(id, d.node.host, m)
 	if err != nil {
@@ -168,9 +116,6 @@ func (d *directory) confirm(ctx context.Context, s view.AgentStatus) (view.Agent
 
 // all returns the status of every agent, oldest first.
 func (d *directory) all(ctx context.Context) ([]view.AgentStatus, error) {
-	if err := d.fill(ctx); err != nil {
-		return nil, err
-	}
 	var list []view.AgentStatus
 	for id, m := range d.node.journal.Mailboxes() {
 		s, err := d.status(ctx, id, m)

@@ -38,10 +38,9 @@ type mailboxActor struct {
 	fresh    bool // the state was just made from the log
 	silent   bool // the run in it had no output
 
-	noted   bool             // the note in the journal's index is of this state
-	shown   view.AgentStatus // in that note
-	waiting int              // forms, in that note
-	alone   bool             // in that note
+	noted bool             // the newest note in the log is of this state
+	shown view.AgentStatus // in that note
+	alone bool             // in that note
 
 	failures  uint64 // of the journal, when the message came: what it appends is lost if there are more by then
 	redeliver bool   // all items for mailboxes of this node have to be delivered again
@@ -167,7 +166,8 @@ func (b *mailboxActor) load() error {
 		return err
 	}
 	b.state, b.saved, b.head = s, saved, 0
-	b.fresh, b.silent, b.noted = true, wasSilent(b.node, s), false
+	b.fresh, b.silent = true, wasSilent(b.node, s)
+	b.shown, b.alone = statusOf(s), b.reg.id == b.node.host && isAlone(s)
 	b.old = lendTo(b)
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	b.reg.doubtful.Store(b.doubtful)
@@ -175,9 +175,8 @@ func (b *mailboxActor) load() error {
 		b.node.peers.Remember(s)
 		b.node.accounts.remember(s)
 	}
-	if m, _ := b.node.journal.Mailbox(b.reg.id); m.Note == "" {
-		b.node.journal.SetNote(b.reg.id, s.Version, noteOfState(s, b.node.host))
-	}
+	m, _ := b.node.journal.Mailbox(b.reg.id)
+	b.noted = m.Note == noteOf(b.shown, b.node.host, b.alone)
 	b.openAccount()
 	b.redeliver = true
 	announceOutbox(b)
@@ -257,19 +256,18 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	return nil
 }
 
-// note returns the agent's note for the journal's index, or "" if it is as before. Before is the version of the profile in
-// the present note.
+// note returns the agent's note, or "" if it is as before. Before is the version of the profile in the present note.
 func (b *mailboxActor) note(before uint64) string {
-	waiting, changed := b.state.Mail.Unanswered(), b.state.ProfileVersion() != before
+	changed := b.state.ProfileVersion() != before
 	alone := b.reg.id == b.node.host && isAlone(b.state)
-	if b.noted && !changed && waiting == b.waiting && alone == b.alone {
+	if b.noted && !changed && alone == b.alone {
 		return ""
 	}
 	if !b.noted || changed {
 		b.shown = statusOf(b.state)
 	}
-	b.noted, b.waiting, b.alone = true, waiting, alone
-	return noteOf(b.shown, b.node.host, waiting, alone)
+	b.noted, b.alone = true, alone
+	return noteOf(b.shown, b.node.host, alone)
 }
 
 func (b *mailboxActor) apply(recorded []events.Recorded) {

@@ -67,7 +67,7 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 		}
 	}
 	status := statusOf(child)
-	section.Summary, section.Note = child.Summary(), noteOf(status, b.node.host, 0, false)
+	section.Summary, section.Note = child.Summary(), noteOf(status, b.node.host, false)
 	if err := b.commit(now, evs, section); err != nil {
 		return id, err
 	}

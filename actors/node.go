@@ -158,11 +158,6 @@ func (n *Node) start(key nkeys.KeyPair) (err error) {
 	recovery := n.registry.beginRecovery()
 	n.resume(recovery)
 	recovery.done()
-	n.run(func() {
-		if err := n.directory.fill(n.life); err != nil && n.life.Err() == nil {
-			n.log.Warn("agents are not listed yet", "error", err)
-		}
-	})
 	return nil
 }
 

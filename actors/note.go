@@ -10,7 +10,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/actors/view"
 	"parley/capabilities"
@@ -19,8 +18,9 @@ import (
 	"parley/persistence"
 )
 
-// A note is what lists show of an agent, encoded for the journal's index. It begins with its format, the number of the
-// agent's status, and its flags. An agent at rest takes few bytes.
+// A note is what lists show of an agent, beside the summary of its mailbox. A mailbox writes it with the events that
+// change it. So a node knows all notes once it has read its log, and a list reads no mailbox. A note begins with its format,
+// the number of the agent's status, and its flags. An agent at rest takes few bytes.
 const noteFormat = 1
 
 // The flags of a note.
@@ -52,26 +52,9 @@ type noteMore struct {
 	AwayUntil    capabilities.Time
 }
 
-// earlierMore is the number of fields of noteMore in the notes of earlier versions, which have no absence.
-const earlierMore = 12
-
-// DecodeMsgpack reads the part of a note, also of an earlier version of the program.
-func (m *noteMore) DecodeMsgpack(dec *msgpack.Decoder) error {
-	b, err := dec.DecodeRaw()
-	if err != nil {
-		return err
-	}
-	if len(b) > 0 && b[0] == msgpcode.FixedArrayLow|earlierMore {
-		b = append(bytes.Clone(b), msgpcode.Nil, msgpcode.Nil)
-		b[0] += 2
-	}
-	type plain noteMore
-	return msgpack.Unmarshal(b, (*plain)(m))
-}
-
 // noteOfState encodes the note of a mailbox of a node with a host.
 func noteOfState(s *mailbox.State, host capabilities.ID) string {
-	return noteOf(statusOf(s), host, s.Mail.Unanswered(), isAlone(s))
+	return noteOf(statusOf(s), host, s.ID == host && isAlone(s))
 }
 
 // isAlone reports whether a host's mailbox has nothing that concerns other nodes or quotas.
@@ -86,8 +69,8 @@ func aloneByNote(note string) bool {
 	return err == nil && r.has(noteAlone)
 }
 
-// noteOf encodes the status of an agent of a node with a host. Waiting is the number of forms that wait for the agent.
-func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) string {
+// noteOf encodes the status of an agent of a node with a host.
+func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
 	var flags byte
 	if alone && s.ID == host {
 		flags |= noteAlone
@@ -123,7 +106,6 @@ func noteOf(s view.AgentStatus, host capabilities.ID, waiting int, alone bool) s
 	}
 	b := make([]byte, 0, 64)
 	b = append(b, noteFormat, byte(status), flags)
-	b = binary.AppendUvarint(b, uint64(waiting))
 	b = binary.AppendUvarint(b, s.Version)
 	b = binary.AppendVarint(b, int64(s.Created))
 	b = binary.AppendVarint(b, int64(s.Updated-s.Created))
@@ -182,7 +164,6 @@ func statusByNote(id, host capabilities.ID, m persistence.Mailbox) (view.AgentSt
 		ID: id, Node: id.Node, Kind: string(events.Guest), Status: r.status(), Host: id, Pending: []view.PendingPermission{},
 		Asks: int(m.Summary.Open),
 	}
-	r.uvarint() // waiting
 	s.Version = r.uvarint()
 	s.Created = capabilities.Time(r.varint())
 	s.Updated = s.Created + capabilities.Time(r.varint())
@@ -237,16 +218,6 @@ func (m *noteMore) fill(s *view.AgentStatus, r noteReader) {
 	}
 	s.Error, s.Queued, s.Cut, s.Runtime, s.User, s.Wrap, s.Policy = m.Error, m.Queued, m.Cut, m.Runtime, m.User, m.Wrap, m.Policy
 	s.AwayFrom, s.AwayUntil = m.AwayFrom, m.AwayUntil
-}
-
-// waitingByNote returns the number of forms that wait for an agent, and false if it is unknown.
-func waitingByNote(note string) (n uint64, known bool) {
-	r, err := openNote(note)
-	if err != nil {
-		return 0, false
-	}
-	n = r.uvarint()
-	return n, !r.bad
 }
 
 // mayMatch reports whether a filter may pick the agent of a note. It is far cheaper than the decoding of the note.

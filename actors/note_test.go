@@ -1,14 +1,10 @@
 package actors
 
 import (
-	"bytes"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/actors/view"
 	"parley/capabilities"
@@ -33,13 +29,10 @@ func TestNoteHasTheStatus(t *testing.T) {
 		{ID: id(6), Node: node, Kind: "guest", Status: "idle", Labels: map[string]string{}, Pending: none, Host: host, AwayFrom: 5, AwayUntil: 1 << 41},
 		{ID: id(5), Node: node, Kind: "other", Status: "running", Labels: map[string]string{}, Pending: none, Host: id(5)},
 	} {
-		note := noteOf(want, host, 300, true)
+		note := noteOf(want, host, want.ID == host)
 		got, err := statusByNote(want.ID, host, persistence.Mailbox{Note: note, Summary: events.Summary{Open: uint32(want.Asks)}})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
-		}
-		if n, known := waitingByNote(note); n != 300 || !known {
-			t.Errorf("%d forms wait, %v", n, known)
 		}
 		if aloneByNote(note) != (want.ID == host) {
 			t.Errorf("%s is alone: %v", want.ID, aloneByNote(note))
@@ -56,35 +49,5 @@ func TestNoteHasTheStatus(t *testing.T) {
 			}
 		}
 		t.Logf("%d bytes", len(note))
-	}
-}
-
-// TestNoteOfEarlierVersionIsRead reads a note that has no absence.
-func TestNoteOfEarlierVersionIsRead(t *testing.T) {
-	id := capabilities.ID{ULID: ulid.ULID{15: 1}, Node: capabilities.NodeOf([32]byte{31: 1})}
-	want := view.AgentStatus{ID: id, Node: id.Node, Kind: "guest", Status: "idle", Labels: map[string]string{}, Pending: []view.PendingPermission{}, Host: id, Policy: "never"}
-	note := noteOf(want, id, 0, false)
-	var buf bytes.Buffer
-	enc := msgpack.NewEncoder(&buf)
-	enc.UseArrayEncodedStructs(true)
-	more := struct {
-		Kind, Status string
-		Host, Maker  capabilities.ID
-		Error        string
-		Pending      []view.PendingPermission
-		Queued       int
-		Cut          []view.CutMessage
-		Runtime      string
-		User         string
-		Wrap         []string
-		Policy       string
-	}{Pending: want.Pending, Policy: "never"}
-	if err := enc.Encode(more); err != nil {
-		t.Fatal(err)
-	}
-	head := note[:strings.LastIndexByte(note, msgpcode.FixedArrayLow|14)]
-	got, err := statusByNote(id, id, persistence.Mailbox{Note: head + buf.String()})
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }

@@ -198,10 +198,8 @@ func (o *oldMail) changed(c *mailbox.ChangedMessages) ([]mailbox.Listed, bool, e
 
 // list lists the messages of a view from a number on.
 func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
-	if at, rests := m.agent.atRest(); rests && v.Pending {
-		if waiting, known := waitingByNote(at.Note); known && waiting == 0 {
-			return view.Inbox{Messages: []view.Message{}, Cursor: at.Version}, nil
-		}
+	if at, rests := m.agent.atRest(); rests && v.Pending && at.Summary.Waiting == 0 {
+		return view.Inbox{Messages: []view.Message{}, Cursor: at.Version}, nil
 	}
 	return call(ctx, m.agent, queryMessages{v, first, limit})
 }

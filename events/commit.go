@@ -49,6 +49,7 @@ func (m Mark) String() string {
 // Summary describes a mailbox after a section, for readers that do not decode its events.
 type Summary struct {
 	Open     uint32            // open forms that it asked
+	Waiting  uint32            // open forms that wait for its answer
 	Outbox   uint32            // items of its outbox, and runs that are pending or under way
 	Deadline capabilities.Time // the earliest deadline of its open forms; zero if none
 }
@@ -61,8 +62,8 @@ type Section struct {
 	Summary Summary
 	Body    []byte // the events, as Append encodes them
 
-	// Note is the text that listings show of the mailbox after the events. It is kept beside the log and not in the frame.
-	// "" keeps the note before.
+	// Note is what listings show of the mailbox after the events, in an encoding of the caller's. "" keeps the note before,
+	// so that few sections have one.
 	Note string
 }
 
@@ -80,9 +81,9 @@ type Commit struct {
 }
 
 const (
-	frameFormat   = 1
+	frameFormat   = 2
 	frameMagic    = "PLY\x01"
-	sectionCells  = 7
+	sectionCells  = 9
 	maxSections   = 1 << 20
 	minFrameBytes = len(frameMagic) + sha256.Size
 )
@@ -99,7 +100,7 @@ func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	}
 	size := 256
 	for _, s := range c.Sections {
-		size += len(s.Body) + 64
+		size += len(s.Body) + len(s.Note) + 64
 	}
 	if cap(room) < size {
 		room = make([]byte, 0, size)
@@ -122,10 +123,12 @@ func appendTable(b []byte, sections []Section) []byte {
 		s := &sections[i]
 		b = pack.AppendBytes(b, s.Mailbox.ULID[:])
 		for _, n := range [...]uint64{
-			s.First, uint64(s.Count), uint64(len(s.Body)), uint64(s.Summary.Open), uint64(s.Summary.Outbox), uint64(s.Summary.Deadline),
+			s.First, uint64(s.Count), uint64(len(s.Body)), uint64(s.Summary.Open), uint64(s.Summary.Waiting), uint64(s.Summary.Outbox),
+			uint64(s.Summary.Deadline),
 		} {
 			b = pack.AppendUint(b, n)
 		}
+		b = pack.AppendBytes(b, []byte(s.Note))
 	}
 	return b
 }
@@ -211,10 +214,11 @@ func (c *Commit) decodeTable(dec *msgpack.Decoder) (sizes []int, err error) {
 		var (
 			s        Section
 			who      []byte
+			note     []byte
 			size     int
 			deadline int64
 		)
-		err := dec.DecodeMulti(&who, &s.First, &s.Count, &size, &s.Summary.Open, &s.Summary.Outbox, &deadline)
+		err := dec.DecodeMulti(&who, &s.First, &s.Count, &size, &s.Summary.Open, &s.Summary.Waiting, &s.Summary.Outbox, &deadline, &note)
 		if err != nil {
 			return nil, err
 		}
@@ -223,6 +227,7 @@ func (c *Commit) decodeTable(dec *msgpack.Decoder) (sizes []int, err error) {
 		}
 		s.Mailbox = capabilities.ID{ULID: ulid.ULID(who), Node: c.Node}
 		s.Summary.Deadline = capabilities.Time(deadline)
+		s.Note = string(note)
 		c.Sections = append(c.Sections, s)
 		sizes = append(sizes, size)
 	}

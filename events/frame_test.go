@@ -60,7 +60,7 @@ func TestCommitNumbersRoundTrip(t *testing.T) {
 }
 
 func TestFrameOfANewerFormatIsUnknown(t *testing.T) {
-	for _, format := range []uint8{0, 2, 255} {
+	for _, format := range []uint8{0, 1, 3, 255} {
 		_, _, err := DecodeCommit(forgedFrame(t, []byte("anything"), format))
 		if u, ok := errors.AsType[*UnknownError](err); !ok || u.Version != format || errors.Is(err, ErrDamaged) {
 			t.Errorf("format %d: %v", format, err)
@@ -72,31 +72,31 @@ func TestFrameOfANewerFormatIsUnknown(t *testing.T) {
 func TestForgedFrameIsDamaged(t *testing.T) {
 	hash, node := make([]byte, 32), make([]byte, 32)
 	table := func(cells ...any) []any {
-		return append([]any{1, 1, hash, capabilities.Time(1), node}, cells...)
+		return append([]any{frameFormat, 1, hash, capabilities.Time(1), node}, cells...)
 	}
-	id := make([]byte, 16)
-	if _, _, err := DecodeCommit(forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 4, 0, 0, 0})...)); err != nil {
+	id, none := make([]byte, 16), []byte{}
+	if _, _, err := DecodeCommit(forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 4, 0, 0, 0, 0, none})...)); err != nil {
 		t.Fatalf("a valid frame: %v", err)
 	}
 	for what, frame := range map[string][]byte{
-		"a body past the end":                forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 5, 0, 0, 0})...),
-		"a body before the end":              forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 3, 0, 0, 0})...),
-		"a body of negative size":            forgedFrame(t, []byte("body"), table([]any{id, 1, 1, -1, 0, 0, 0})...),
-		"a body of 2^63":                     forgedFrame(t, []byte("body"), table([]any{id, 1, 1, uint64(1) << 63, 0, 0, 0})...),
-		"sizes that overflow in sum":         forgedFrame(t, []byte("body"), table([]any{id, 1, 1, int64(math.MaxInt64), 0, 0, 0, id, 1, 1, int64(math.MaxInt64), 0, 0, 0})...),
+		"a body past the end":                forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 5, 0, 0, 0, 0, none})...),
+		"a body before the end":              forgedFrame(t, []byte("body"), table([]any{id, 1, 1, 3, 0, 0, 0, 0, none})...),
+		"a body of negative size":            forgedFrame(t, []byte("body"), table([]any{id, 1, 1, -1, 0, 0, 0, 0, none})...),
+		"a body of 2^63":                     forgedFrame(t, []byte("body"), table([]any{id, 1, 1, uint64(1) << 63, 0, 0, 0, 0, none})...),
+		"sizes that overflow in sum":         forgedFrame(t, []byte("body"), table([]any{id, 1, 1, int64(math.MaxInt64), 0, 0, 0, 0, none, id, 1, 1, int64(math.MaxInt64), 0, 0, 0, 0, none})...),
 		"bodies without a table":             forgedFrame(t, []byte("body"), table([]any{})...),
 		"a table of half a section":          forgedFrame(t, nil, table([]any{id, 1, 1, 0})...),
 		"a table of 4 billion cells":         forgedFrame(t, nil, table(msgpack.RawMessage{0xdd, 0xff, 0xff, 0xff, 0xff})...),
 		"a table of 7 million cells":         forgedFrame(t, nil, table(msgpack.RawMessage{0xdd, 0, 0x6a, 0xcf, 0xc0})...),
-		"a mailbox that is too short":        forgedFrame(t, nil, table([]any{id[1:], 1, 1, 0, 0, 0, 0})...),
-		"a mailbox that is a number":         forgedFrame(t, nil, table([]any{7, 1, 1, 0, 0, 0, 0})...),
-		"a hash that is too short":           forgedFrame(t, nil, 1, 1, hash[1:], capabilities.Time(1), node, []any{}),
-		"a node that is too long":            forgedFrame(t, nil, 1, 1, hash, capabilities.Time(1), append(node, 0), []any{}),
-		"a time that is a number":            forgedFrame(t, nil, 1, 1, hash, 1, node, []any{}),
-		"a header cut short":                 forgedFrame(t, nil, 1, 1),
+		"a mailbox that is too short":        forgedFrame(t, nil, table([]any{id[1:], 1, 1, 0, 0, 0, 0, 0, none})...),
+		"a mailbox that is a number":         forgedFrame(t, nil, table([]any{7, 1, 1, 0, 0, 0, 0, 0, none})...),
+		"a hash that is too short":           forgedFrame(t, nil, frameFormat, 1, hash[1:], capabilities.Time(1), node, []any{}),
+		"a node that is too long":            forgedFrame(t, nil, frameFormat, 1, hash, capabilities.Time(1), append(node, 0), []any{}),
+		"a time that is a number":            forgedFrame(t, nil, frameFormat, 1, hash, 1, node, []any{}),
+		"a header cut short":                 forgedFrame(t, nil, frameFormat, 1),
 		"nothing but a hash":                 forgedFrame(t, nil),
 		"nothing":                            nil,
-		"another magic, with the right hash": append([]byte("XXXX"), forgedFrame(t, nil, 1)[4:]...),
+		"another magic, with the right hash": append([]byte("XXXX"), forgedFrame(t, nil, frameFormat)[4:]...),
 	} {
 		if c, _, err := DecodeCommit(frame); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %+v, %v", what, c, err)

@@ -173,7 +173,7 @@ func goldenFrame(t testing.TB) *Commit {
 	t.Helper()
 	all := samples()
 	body := func(names ...string) Section {
-		s := Section{Mailbox: testID(4), First: 7, Count: uint32(len(names)), Summary: Summary{Open: 1, Outbox: 300, Deadline: goldenAt + 60_000}}
+		s := Section{Mailbox: testID(4), First: 7, Count: uint32(len(names)), Summary: Summary{Open: 1, Waiting: 2, Outbox: 300, Deadline: goldenAt + 60_000}}
 		for _, n := range names {
 			var err error
 			if s.Body, err = Append(s.Body, Recorded{At: goldenAt, Event: all[n]}); err != nil {
@@ -184,7 +184,7 @@ func goldenFrame(t testing.TB) *Commit {
 	}
 	c := &Commit{Number: 70_000, Prev: Hash{0: 1, 31: 255}, At: goldenAt, Node: testID(0).Node}
 	c.Sections = []Section{body("FormRequested.v1", "NameBound.v1"), body("MessageDismissed.v1")}
-	c.Sections[1].Mailbox, c.Sections[1].First = testID(5), 1
+	c.Sections[1].Mailbox, c.Sections[1].First, c.Sections[1].Note = testID(5), 1, "a note"
 	return c
 }
 
@@ -299,8 +299,8 @@ func updateGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addGolden(t, "frame.v1.again.hex", hexText(frame))
-	addGolden(t, "frame.v1.again.json", commitJSON(t, c, hash))
+	addGolden(t, "frame.v2.hex", hexText(frame))
+	addGolden(t, "frame.v2.json", commitJSON(t, c, hash))
 }
 
 func TestGoldenFilesDecode(t *testing.T) {

@@ -319,6 +319,7 @@ func (m *model) check(t *rapid.T) {
 				}
 			}
 		}
+		want.Waiting = uint32(s.Mail.Unanswered())
 		want.Outbox = uint32(len(s.Outbox.Items()) + m.checkJob(t, p))
 		if got := s.Summary(); got != want {
 			t.Fatalf("%s: summary %+v, want %+v", p.name, got, want)

@@ -51,7 +51,10 @@ func New(id capabilities.ID) *State {
 
 // Summary returns what the journal notes of the mailbox beside its events.
 func (s *State) Summary() events.Summary {
-	return events.Summary{Open: uint32(s.Mail.asks.numbers.Len()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending()), Deadline: s.Mail.timers.next(s.Mail.isStanding)}
+	return events.Summary{
+		Open: uint32(s.Mail.asks.numbers.Len()), Waiting: uint32(s.Mail.Unanswered()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending()),
+		Deadline: s.Mail.timers.next(s.Mail.isStanding),
+	}
 }
 
 // ProfileVersion returns the version after the last event that changed how the agent is shown: its profile, its runs,

@@ -383,7 +383,7 @@ func (a *archived) checkpointed(mailbox capabilities.ID, version uint64) (state 
 func indexFrom(node capabilities.NodeID, c *archive.Checkpoint) (*index, error) {
 	x := newIndex(node)
 	err := c.Each(func(m archive.Mailbox) error {
-		e := &entry{id: m.ID, summary: m.Summary}
+		e := &entry{id: m.ID, summary: m.Summary, note: m.Note}
 		t := trail{steps: m.Steps}
 		for s := range t.from(1) {
 			e.addStep(s.commit, s.count)

@@ -264,7 +264,7 @@ func (a *archiver) writeCheckpoint(ctx context.Context, next *archive.Manifest, 
 		return readOnly("the archive cannot be written", err)
 	}
 	for _, e := range x.order {
-		m := archive.Mailbox{ID: e.id, Version: e.version, Last: e.last, Summary: e.summary, Steps: e.steps}
+		m := archive.Mailbox{ID: e.id, Version: e.version, Last: e.last, Summary: e.summary, Note: e.note, Steps: e.steps}
 		if m.State, err = a.stateAt(ctx, e, spill, state); err == nil {
 			err = w.Add(m)
 		}

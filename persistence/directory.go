@@ -39,7 +39,7 @@ func (d *directory) reset(x *index, at head) {
 func (d *directory) add(f *frame) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.index.addWritten(&f.Commit); err != nil {
+	if err := d.index.add(&f.Commit); err != nil {
 		return err
 	}
 	d.head = head{Mark{Number: f.Number, Hash: f.hash}, f.At}
@@ -106,16 +106,6 @@ func (d *directory) Mailbox(id capabilities.ID) (Mailbox, bool) {
 // shown returns an entry as readers see it. The lock is held.
 func (d *directory) shown(e *entry) Mailbox {
 	return Mailbox{Version: e.version, Summary: e.summary, Snapshot: d.saved[e.id], Note: e.note}
-}
-
-// SetNote sets the note of a mailbox that has none. The note was made from the events up to a version. It is ignored if
-// the mailbox has another version by now.
-func (d *directory) SetNote(id capabilities.ID, version uint64, note string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if e := d.index.entries.get(id.ULID); e != nil && id.Node == d.node && e.version == version && e.note == "" {
-		e.note = note
-	}
 }
 
 // Mailboxes returns all mailboxes that have events, in the order of their IDs. A mailbox that is added meanwhile may be

@@ -275,6 +275,7 @@ func (j *Journal) restart(ctx context.Context, end uint64) error {
 			return err
 		}
 		j.swap(l)
+		j.grouped.leave(l.first.Load())
 		return j.checkTail(ctx)
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func savedIndex(t testing.TB, n int) []byte {
 	all, _, last := testCommits(t, n)
 	x := newIndex(testNode(1))
 	for _, c := range all {
-		if err := x.addWritten(c); err != nil {
+		if err := x.add(c); err != nil {
 			t.Fatal(err)
 		}
 	}

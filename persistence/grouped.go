@@ -13,14 +13,16 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/persistence/group"
 )
 
-// groupBytes is the size of the commits of a group, and so of the commits that are kept in memory until they are grouped:
-// a second's work of a busy node.
+// groupBytes is the size of the commits of a group: a second's work of a busy node. They are in memory until then.
 const groupBytes = 8 << 20
 
-// maxUngrouped is a multiple of groupBytes. The oldest commits leave memory ungrouped if more collect, as after the start of
-// a node without groups, or on a disk that is too slow.
+const groupFolder = "groups"
+
+// maxUngrouped is a multiple of groupBytes. If more collect, the oldest commits leave memory ungrouped. That happens on a
+// disk that is too slow, and when a node without groups starts.
 const maxUngrouped = 4
 
 // maxGroups bounds the groups on disk. A mailbox with events in earlier commits only, and no snapshot, reads its commits.
@@ -31,23 +33,24 @@ const maxGroups = 32
 type grouped struct {
 	node   capabilities.NodeID
 	folder string
+	room   int // bytes of the commits of a group
 	log    *slog.Logger
 
 	full chan struct{} // there is a group to be written
 
 	mu      sync.RWMutex
 	closed  bool
-	commits []*events.Commit // the newest ones, without gap
-	hashes  []events.Hash    // of the commits
-	sizes   []int            // bytes of the commits in memory
-	bytes   int              // the sum of sizes
-	groups  []*group         // by their first commits
-	trusted map[*group]bool  // those that are known to be of this log
+	commits []*events.Commit     // the newest ones, without gap
+	hashes  []events.Hash        // of the commits
+	sizes   []int                // bytes of the commits in memory
+	bytes   int                  // the sum of sizes
+	groups  []*group.File        // by their first commits
+	trusted map[*group.File]bool // those that are known to be of this log
 }
 
 func newGrouped(o *Options) *grouped {
 	return &grouped{
-		node: o.Node, folder: filepath.Join(o.Folder, groupFolder), log: o.Log, full: make(chan struct{}, 1), trusted: map[*group]bool{},
+		node: o.Node, folder: filepath.Join(o.Folder, groupFolder), room: o.groupBytes, log: o.Log, full: make(chan struct{}, 1), trusted: map[*group.File]bool{},
 	}
 }
 
@@ -66,14 +69,14 @@ func (g *grouped) open(end uint64) (last uint64) {
 		if !name.Type().IsRegular() || filepath.Ext(name.Name()) != "" {
 			continue
 		}
-		one, err := openGroup(filepath.Join(g.folder, name.Name()), g.node)
+		one, err := group.Open(filepath.Join(g.folder, name.Name()), g.node)
 		switch {
 		case err != nil:
 			g.log.Warn("a group of commits is not used", "file", name.Name(), "error", err)
-		case one.first <= last || one.last.Number > end:
-			_ = one.file.Close() // it is of another log
+		case one.First <= last || one.Last.Number > end:
+			_ = one.Close() // it is of another log
 		default:
-			g.groups, last = append(g.groups, one), one.last.Number
+			g.groups, last = append(g.groups, one), one.Last.Number
 		}
 	}
 	return last
@@ -88,10 +91,10 @@ func (g *grouped) add(c *events.Commit, size int, hash events.Hash) {
 		g.drop(n)
 	}
 	g.commits, g.hashes, g.sizes = append(g.commits, c), append(g.hashes, hash), append(g.sizes, size)
-	if g.bytes += size; g.bytes > maxUngrouped*groupBytes && len(g.commits) > 1 {
+	if g.bytes += size; g.bytes > maxUngrouped*g.room && len(g.commits) > 1 {
 		g.drop((len(g.commits) + 1) / 2)
 	}
-	if g.bytes > groupBytes {
+	if g.bytes > g.room {
 		signal(g.full)
 	}
 }
@@ -126,7 +129,7 @@ func (g *grouped) grouper(ctx context.Context) {
 func (g *grouped) write() bool {
 	g.mu.RLock()
 	n, bytes := 0, 0
-	for n < len(g.sizes) && bytes < groupBytes {
+	for n < len(g.sizes) && bytes < g.room {
 		bytes += g.sizes[n]
 		n++
 	}
@@ -136,17 +139,17 @@ func (g *grouped) write() bool {
 		hash = g.hashes[n-1]
 	}
 	g.mu.RUnlock()
-	if bytes < groupBytes {
+	if bytes < g.room {
 		return false
 	}
 	first, last := commits[0].Number, commits[n-1].Number
 	err := MakeFolder(g.folder)
 	if err == nil {
-		err = writeGroup(g.folder, g.node, commits, hash)
+		err = group.Write(g.folder, g.node, commits, hash)
 	}
-	var one *group
+	var one *group.File
 	if err == nil {
-		one, err = openGroup(filepath.Join(g.folder, groupName(first, last)), g.node)
+		one, err = group.Open(filepath.Join(g.folder, group.Name(first, last)), g.node)
 	}
 	if err != nil {
 		g.log.Warn("commits are not grouped; mailboxes are read more slowly", "first", first, "last", last, "error", err)
@@ -166,23 +169,27 @@ func (g *grouped) write() bool {
 	return true
 }
 
+func (g *grouped) path(one *group.File) string {
+	return filepath.Join(g.folder, group.Name(one.First, one.Last.Number))
+}
+
 // remove closes and removes a group. The lock is held.
-func (g *grouped) remove(one *group) {
-	g.groups = slices.DeleteFunc(g.groups, func(other *group) bool { return other == one })
+func (g *grouped) remove(one *group.File) {
+	g.groups = slices.DeleteFunc(g.groups, func(other *group.File) bool { return other == one })
 	delete(g.trusted, one)
-	if err := errors.Join(one.file.Close(), os.Remove(one.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		g.log.Warn("a group of commits is not removed", "file", one.path, "error", err)
+	if err := errors.Join(one.Close(), os.Remove(g.path(one))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		g.log.Warn("a group of commits is not removed", "file", g.path(one), "error", err)
 	}
 }
 
 // discard removes a group that turned out to be of no use.
-func (g *grouped) discard(one *group, why error) {
+func (g *grouped) discard(one *group.File, why error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || !slices.Contains(g.groups, one) {
 		return
 	}
-	g.log.Warn("a group of commits is thrown away", "file", filepath.Base(one.path), "error", why)
+	g.log.Warn("a group of commits is thrown away", "file", filepath.Base(g.path(one)), "error", why)
 	g.remove(one)
 }
 
@@ -190,7 +197,7 @@ func (g *grouped) discard(one *group, why error) {
 func (g *grouped) leave(begin uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.groups) > 0 && g.groups[0].last.Number < begin {
+	for len(g.groups) > 0 && g.groups[0].Last.Number < begin {
 		g.remove(g.groups[0])
 	}
 }
@@ -205,7 +212,7 @@ func (g *grouped) sweep() {
 	defer g.mu.RUnlock()
 	for _, name := range names {
 		path := filepath.Join(g.folder, name.Name())
-		if !slices.ContainsFunc(g.groups, func(one *group) bool { return one.path == path }) {
+		if !slices.ContainsFunc(g.groups, func(one *group.File) bool { return g.path(one) == path }) {
 			if err := os.Remove(path); err != nil {
 				g.log.Warn("a file of groups is not removed", "file", name.Name(), "error", err)
 			}
@@ -227,7 +234,7 @@ func (g *grouped) close() {
 	defer g.mu.Unlock()
 	g.closed = true
 	for _, one := range g.groups {
-		_ = one.file.Close()
+		_ = one.Close()
 	}
 	g.groups = nil
 }
@@ -243,8 +250,9 @@ func (g *grouped) commit(number uint64) (*events.Commit, events.Hash, bool) {
 	return g.commits[i], g.hashes[i], true
 }
 
-// inMemory returns the sections of a mailbox in the first of some commits, as far as these are in memory, and their number.
-func (g *grouped) inMemory(mailbox capabilities.ID, numbers []uint64) (found []numbered, n int) {
+// inMemory returns the sections of a mailbox in the first of some commits. It stops at one that is not in memory, and
+// returns their number.
+func (g *grouped) inMemory(mailbox capabilities.ID, numbers []uint64) (found []group.Section, n int) {
 	g.mu.RLock()
 	commits := g.commits
 	g.mu.RUnlock()
@@ -257,23 +265,23 @@ func (g *grouped) inMemory(mailbox capabilities.ID, numbers []uint64) (found []n
 
 // has reports whether a commit is in a group.
 func (g *grouped) has(number uint64) bool {
-	one, _ := g.group(number)
+	one, _ := g.find(number)
 	return one != nil
 }
 
-// group returns the group with a commit, or nil. trusted says whether the group is known to be of this log.
-func (g *grouped) group(number uint64) (one *group, trusted bool) {
+// find returns the group with a commit, or nil. trusted says whether the group is known to be of this log.
+func (g *grouped) find(number uint64) (one *group.File, trusted bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	i := sort.Search(len(g.groups), func(i int) bool { return g.groups[i].last.Number >= number })
-	if i == len(g.groups) || g.groups[i].first > number {
+	i := sort.Search(len(g.groups), func(i int) bool { return g.groups[i].Last.Number >= number })
+	if i == len(g.groups) || g.groups[i].First > number {
 		return nil, false
 	}
 	return g.groups[i], g.trusted[g.groups[i]]
 }
 
 // trust notes that a group is of this log.
-func (g *grouped) trust(one *group) {
+func (g *grouped) trust(one *group.File) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.trusted[one] = true

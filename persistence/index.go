@@ -19,7 +19,7 @@ type Mailbox struct {
 	Version  uint64         // the number of its events
 	Summary  events.Summary // as its last section has it
 	Snapshot uint64         // the version of its newest snapshot; 0 if that is not known, as before the first Load
-	Note     string         // of its newest section with one; "" if it is unknown
+	Note     string         // of its newest section with one; "" if none had one
 }
 
 // index has the commits with events of each mailbox. It is not safe for concurrent use.
@@ -130,14 +130,8 @@ func newIndex(node capabilities.NodeID) *index {
 	return &index{node: node}
 }
 
-// add adds a commit that was read from the log. The notes of its mailboxes become unknown, as the log has none. It adds
-// nothing if the commit's versions do not follow those of the index.
-func (x *index) add(c *events.Commit) error { return x.addCommit(c, false) }
-
-// addWritten adds a commit that this process has written, with the notes of its sections.
-func (x *index) addWritten(c *events.Commit) error { return x.addCommit(c, true) }
-
-func (x *index) addCommit(c *events.Commit, noted bool) error {
+// add adds a commit. It adds nothing if the commit's versions do not follow those of the index.
+func (x *index) add(c *events.Commit) error {
 	if err := x.check(c); err != nil {
 		return err
 	}
@@ -151,13 +145,13 @@ func (x *index) addCommit(c *events.Commit, noted bool) error {
 				s.Note = next.Note
 			}
 		}
-		x.addSection(c.Number, &s, noted)
+		x.addSection(c.Number, &s)
 	}
 	x.sections += uint64(len(c.Sections))
 	return nil
 }
 
-func (x *index) addSection(commit uint64, s *events.Section, noted bool) {
+func (x *index) addSection(commit uint64, s *events.Section) {
 	e := x.entries.get(s.Mailbox.ULID)
 	if e == nil {
 		if s.Count == 0 {
@@ -168,11 +162,8 @@ func (x *index) addSection(commit uint64, s *events.Section, noted bool) {
 	}
 	x.open += uint64(s.Summary.Open) - uint64(e.summary.Open)
 	e.summary = s.Summary
-	switch {
-	case noted && s.Note != "":
+	if s.Note != "" {
 		e.note = s.Note
-	case !noted && s.Count > 0:
-		e.note = ""
 	}
 	if s.Count == 0 {
 		return
@@ -250,11 +241,11 @@ func (x *index) check(c *events.Commit) error {
 	return nil
 }
 
-// equal reports whether two indexes have the same entries. It does not compare notes.
+// equal reports whether two indexes have the same entries.
 func (x *index) equal(y *index) bool {
 	return x.events == y.events && x.sections == y.sections && x.open == y.open &&
 		slices.EqualFunc(x.order, y.order, func(a, b *entry) bool {
-			return a.id == b.id && a.version == b.version && a.last == b.last && a.summary == b.summary && bytes.Equal(a.steps, b.steps)
+			return a.id == b.id && a.version == b.version && a.last == b.last && a.summary == b.summary && a.note == b.note && bytes.Equal(a.steps, b.steps)
 		})
 }
 

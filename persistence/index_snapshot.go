@@ -26,7 +26,7 @@ import (
 const (
 	indexFile   = "index"
 	indexObject = "index"
-	indexMagic  = "PLYINDX\x02"
+	indexMagic  = "PLYINDX\x03"
 	indexHeader = 8 + 8 + 32 + 32
 )
 
@@ -156,7 +156,7 @@ func (c *indexCopy) write(to io.Writer, at Mark) error {
 	for i := range c.entries {
 		e := &c.entries[i]
 		b = append(b, e.id[:]...)
-		b = appendVarints(b, e.version, uint64(e.summary.Open), uint64(e.summary.Outbox), uint64(e.summary.Deadline),
+		b = appendVarints(b, e.version, uint64(e.summary.Open), uint64(e.summary.Waiting), uint64(e.summary.Outbox), uint64(e.summary.Deadline),
 			e.last, uint64(len(e.note)), uint64(len(e.steps)), uint64(len(c.trails[i])))
 		var last milestone
 		for _, m := range c.trails[i] {
@@ -191,9 +191,9 @@ func appendVarints(b []byte, numbers ...uint64) []byte {
 	return b
 }
 
-// The fewest bytes of an entry, an ID and eight numbers, and of a milestone, three numbers. They bound what is allocated.
+// The fewest bytes of an entry, an ID and nine numbers, and of a milestone, three numbers. They bound what is allocated.
 const (
-	minEntry     = 16 + 8
+	minEntry     = 16 + 9
 	minMilestone = 3
 )
 
@@ -261,7 +261,9 @@ func (r *indexReader) entry(e *entry) {
 	copy(e.id[:], r.rest)
 	r.rest = r.rest[len(e.id):]
 	e.version = r.varint()
-	e.summary = events.Summary{Open: uint32(r.varint()), Outbox: uint32(r.varint()), Deadline: capabilities.Time(r.varint())}
+	e.summary = events.Summary{
+		Open: uint32(r.varint()), Waiting: uint32(r.varint()), Outbox: uint32(r.varint()), Deadline: capabilities.Time(r.varint()),
+	}
 	e.last = r.varint()
 	note, steps, marks := r.varint(), r.varint(), r.varint()
 	if note > uint64(len(r.notes)) || steps > uint64(len(r.steps)) || marks > uint64(len(r.rest))/minMilestone {

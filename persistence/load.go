@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/persistence/group"
 )
 
 // Entry is an event of a mailbox with its place in the log.
@@ -105,7 +106,7 @@ func notDurable(mailbox capabilities.ID, version uint64) error {
 // entriesAt returns the events of a mailbox with versions that are ascending and durable.
 func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, t trail, versions []uint64) ([]Entry, error) {
 	evs := make([]Entry, 0, len(versions))
-	err := r.eachSection(ctx, mailbox, t.with(versions), func(s *numbered) (err error) {
+	err := r.eachSection(ctx, mailbox, t.with(versions), func(s *group.Section) (err error) {
 		evs, err = pickEntries(evs, s, versions[len(evs):])
 		return err
 	})
@@ -119,20 +120,20 @@ func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, t trail
 }
 
 // pickEntries decodes a section if it has the first of the wanted versions, and appends its wanted events.
-func pickEntries(evs []Entry, s *numbered, want []uint64) ([]Entry, error) {
+func pickEntries(evs []Entry, s *group.Section, want []uint64) ([]Entry, error) {
 	end := s.First + uint64(s.Count)
 	if len(want) == 0 || want[0] < s.First || want[0] >= end {
 		return evs, nil
 	}
 	recorded, err := s.Events()
 	if err != nil {
-		return nil, cannotRead(s.commit, &s.Section, err)
+		return nil, cannotRead(s.Commit, &s.Section, err)
 	}
 	for _, v := range want {
 		if v >= end {
 			break
 		}
-		evs = append(evs, Entry{Commit: s.commit, Version: v, Recorded: recorded[v-s.First]})
+		evs = append(evs, Entry{Commit: s.Commit, Version: v, Recorded: recorded[v-s.First]})
 	}
 	return evs, nil
 }
@@ -144,7 +145,7 @@ func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, t trail, 
 	}
 	numbers := t.between(after+1, last)
 	evs := make([]Entry, 0, last-after)
-	err := r.eachSection(ctx, mailbox, numbers, func(s *numbered) (err error) {
+	err := r.eachSection(ctx, mailbox, numbers, func(s *group.Section) (err error) {
 		evs, err = appendEntries(evs, s, after, last)
 		return err
 	})
@@ -159,13 +160,13 @@ func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, t trail, 
 }
 
 // appendEntries decodes a section and appends its events with versions after+1 to last.
-func appendEntries(evs []Entry, s *numbered, after, last uint64) ([]Entry, error) {
+func appendEntries(evs []Entry, s *group.Section, after, last uint64) ([]Entry, error) {
 	if s.First > last || s.First+uint64(s.Count) <= after+1 {
 		return evs, nil
 	}
 	recorded, err := s.Events()
 	if err != nil {
-		return nil, cannotRead(s.commit, &s.Section, err)
+		return nil, cannotRead(s.Commit, &s.Section, err)
 	}
 	for i, event := range recorded {
 		version := s.First + uint64(i)
@@ -173,9 +174,9 @@ func appendEntries(evs []Entry, s *numbered, after, last uint64) ([]Entry, error
 			continue
 		}
 		if want := after + uint64(len(evs)) + 1; version != want {
-			return nil, lost(s.commit, "has version %d of mailbox %s where version %d should be", version, s.Mailbox.ULID, want)
+			return nil, lost(s.Commit, "has version %d of mailbox %s where version %d should be", version, s.Mailbox.ULID, want)
 		}
-		evs = append(evs, Entry{Commit: s.commit, Version: version, Recorded: event})
+		evs = append(evs, Entry{Commit: s.Commit, Version: version, Recorded: event})
 	}
 	return evs, nil
 }
@@ -200,7 +201,7 @@ const commitsAtOnce = 64
 
 // eachSection calls fn with the sections that a mailbox has in commits with ascending numbers. It reads them from the
 // groups, from memory, or else from whole commits.
-func (r *reader) eachSection(ctx context.Context, mailbox capabilities.ID, numbers []uint64, fn func(s *numbered) error) error {
+func (r *reader) eachSection(ctx context.Context, mailbox capabilities.ID, numbers []uint64, fn func(s *group.Section) error) error {
 	for len(numbers) > 0 {
 		some, n, err := r.nextSections(ctx, mailbox, numbers)
 		if err != nil {
@@ -217,10 +218,10 @@ func (r *reader) eachSection(ctx context.Context, mailbox capabilities.ID, numbe
 }
 
 // nextSections returns the sections of a mailbox in the first of some commits, and the number of these.
-func (r *reader) nextSections(ctx context.Context, mailbox capabilities.ID, numbers []uint64) ([]numbered, int, error) {
+func (r *reader) nextSections(ctx context.Context, mailbox capabilities.ID, numbers []uint64) ([]group.Section, int, error) {
 	if g := r.trustedGroup(ctx, numbers[0]); g != nil {
-		n := sort.Search(len(numbers), func(i int) bool { return numbers[i] > g.last.Number })
-		found, err := g.sections(mailbox, numbers[:n])
+		n := sort.Search(len(numbers), func(i int) bool { return numbers[i] > g.Last.Number })
+		found, err := g.Sections(mailbox, numbers[:n])
 		if err == nil {
 			return found, n, nil
 		}
@@ -237,7 +238,7 @@ func (r *reader) nextSections(ctx context.Context, mailbox capabilities.ID, numb
 	if err != nil {
 		return nil, 0, err
 	}
-	var found []numbered
+	var found []group.Section
 	for _, c := range commits {
 		found = appendSections(found, mailbox, c)
 	}
@@ -245,29 +246,29 @@ func (r *reader) nextSections(ctx context.Context, mailbox capabilities.ID, numb
 }
 
 // appendSections appends the sections of a mailbox in a commit.
-func appendSections(found []numbered, mailbox capabilities.ID, c *events.Commit) []numbered {
+func appendSections(found []group.Section, mailbox capabilities.ID, c *events.Commit) []group.Section {
 	for i := range c.Sections {
 		if s := &c.Sections[i]; s.Mailbox.ULID == mailbox.ULID && s.Count > 0 {
-			found = append(found, numbered{c.Number, *s})
+			found = append(found, group.Section{Commit: c.Number, Section: *s})
 		}
 	}
 	return found
 }
 
 // trustedGroup returns the group with a commit, if there is one and it was made from this log.
-func (r *reader) trustedGroup(ctx context.Context, number uint64) *group {
-	g, trusted := r.grouped.group(number)
+func (r *reader) trustedGroup(ctx context.Context, number uint64) *group.File {
+	g, trusted := r.grouped.find(number)
 	if g == nil || number < r.begin() {
 		return nil
 	}
 	if trusted {
 		return g
 	}
-	hash, err := r.hash(ctx, g.last.Number)
+	hash, err := r.hash(ctx, g.Last.Number)
 	if err != nil {
 		return nil // the log says why when it is read
 	}
-	if hash != g.last.Hash {
+	if hash != g.Last.Hash {
 		r.grouped.discard(g, errors.New("it was made from another log"))
 		return nil
 	}

@@ -34,6 +34,7 @@ type Options struct {
 	maxBytes      int64         // limit of the stream; 0 is none. A low one makes its files small, in tests
 	listWithin    time.Duration // for listing the snapshots
 	freshCommits  uint64        // the newest commits, which are checked before the journal opens
+	groupBytes    int           // of the commits of a group
 }
 
 // The steps of a journal, for a Failpoint.
@@ -92,6 +93,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.freshCommits == 0 {
 		o.freshCommits = defaultFresh
+	}
+	if o.groupBytes == 0 {
+		o.groupBytes = groupBytes
 	}
 	if o.archiveAtOnce == 0 {
 		o.archiveAtOnce = defaultArchived

@@ -41,46 +41,17 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 		return 0, err
 	}
 	first := max(begin, min(seen+1, freshFrom(j.o.freshCommits, state.Bytes, begin, last)))
-	ungrouped := j.grouped.open(last) + 1
-	c := j.archived.chainFrom(first)
-	var at head
-	fold := func(number uint64, bytes []byte) error {
-		follow := c.follow
-		switch {
-		case number >= ungrouped:
-			bytes = slices.Clone(bytes) // the commit stays in memory
-		case number <= seen: // the index has it
-			follow = c.followHead
-		}
-		commit, err := follow(number, bytes)
-		if err != nil {
-			return err
-		}
-		at = head{c.last, commit.At}
-		if number >= ungrouped {
-			j.grouped.add(commit, len(bytes), c.last.Hash)
-		}
-		if err := c.confirm(j.high.last); err != nil {
-			return err
-		}
-		if err := c.confirm(archiveEnd); err != nil {
-			return err
-		}
-		if number <= seen {
-			return nil
-		}
-		if err := x.add(commit); err != nil {
-			return lost(number, "%v", err)
-		}
-		return nil
+	f := folding{
+		x: x, seen: seen, grouped: j.grouped, ungrouped: j.grouped.open(last) + 1,
+		chain: j.archived.chainFrom(first), marks: []Mark{j.high.last, archiveEnd},
 	}
 	if l.server != nil {
-		err = readFrames(&j.o, first, last, fold)
+		err = readFrames(&j.o, first, last, f.fold)
 	}
 	if err == nil {
-		err = l.each(ctx, c.last.Number+1, last, func(number uint64, bytes []byte) error {
+		err = l.each(ctx, f.chain.last.Number+1, last, func(number uint64, bytes []byte) error {
 			j.reader.garbage.took(len(bytes))
-			return fold(number, bytes)
+			return f.fold(number, bytes)
 		})
 	}
 	if err != nil {
@@ -89,9 +60,50 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	if err := j.checkMark(ctx, l, first); err != nil {
 		return 0, err
 	}
-	j.directory.reset(x, at)
+	j.directory.reset(x, f.at)
 	j.listSnapshots(ctx)
 	return first - 1, nil
+}
+
+// folding folds the log into an index that has its beginning.
+type folding struct {
+	x         *index
+	seen      uint64 // the last commit that the index has
+	grouped   *grouped
+	ungrouped uint64 // the first commit that is in no group
+	chain     *chain
+	marks     []Mark // commits that the log has to have
+	at        head   // the last commit
+}
+
+func (f *folding) fold(number uint64, bytes []byte) error {
+	follow := f.chain.follow
+	switch {
+	case number >= f.ungrouped:
+		bytes = slices.Clone(bytes) // the commit stays in memory
+	case number <= f.seen:
+		follow = f.chain.followHead
+	}
+	commit, err := follow(number, bytes)
+	if err != nil {
+		return err
+	}
+	f.at = head{f.chain.last, commit.At}
+	for _, m := range f.marks {
+		if err := f.chain.confirm(m); err != nil {
+			return err
+		}
+	}
+	if number >= f.ungrouped {
+		f.grouped.add(commit, len(bytes), f.chain.last.Hash)
+	}
+	if number <= f.seen {
+		return nil
+	}
+	if err := f.x.add(commit); err != nil {
+		return lost(number, "%v", err)
+	}
+	return nil
 }
 
 // freshFrom returns the first of the newest commits, which are always checked: most at most. The stream has bytes of the

@@ -169,7 +169,7 @@ func TestDamagedIndexOnlyCostsTime(t *testing.T) {
 			}
 			j := open(t, d)
 			w.check(t, j)
-			if m, _ := j.Mailbox(mailboxID(1)); m.Note != "" {
+			if m, _ := j.Mailbox(mailboxID(1)); m.Note != "a note" {
 				t.Errorf("the note is %q", m.Note)
 			}
 			closeJournal(t, j)

@@ -21,7 +21,7 @@ import (
 var places = flag.Int("places", 1, "places of each file that TestDamageOfEveryFile damages; 0 is every 16th byte")
 
 // derived matches the files that are made again from others, and those of output. Their damage is harmless.
-var derived = regexp.MustCompile(`/OBJ_|/PARLEY_OUT_|^index$|^outputs$|/index\.db$|stopped$|^archive/manifest`)
+var derived = regexp.MustCompile(`^groups/|/OBJ_|/PARLEY_OUT_|^index$|^outputs$|/index\.db$|stopped$|^archive/manifest`)
 
 // TestDamageOfEveryFile flips a bit and cuts off the end of every file in a state folder, one at a time. The journal
 // opens in bounded time with all its events, or it reports CORRUPT_LOG: at its start, or when it is verified.

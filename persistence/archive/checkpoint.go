@@ -23,6 +23,7 @@ type Mailbox struct {
 	Version uint64
 	Last    uint64 // the last commit with its events
 	Summary events.Summary
+	Note    string // its newest
 	Steps   []byte // its commits, as the journal's index keeps them
 	State   []byte
 }
@@ -94,19 +95,20 @@ func (w *CheckpointWriter) Add(m Mailbox) error {
 	if w.mailboxes > 0 && w.last.Compare(m.ID) >= 0 || m.Version == 0 {
 		return fmt.Errorf("checkpoint: mailbox %s of version %d is out of order", m.ID, m.Version)
 	}
-	if len(m.State)+len(m.Steps) > maxMailbox {
-		return fmt.Errorf("checkpoint: mailbox %s has %d bytes", m.ID, len(m.State)+len(m.Steps))
+	if size := len(m.Note) + len(m.State) + len(m.Steps); size > maxMailbox {
+		return fmt.Errorf("checkpoint: mailbox %s has %d bytes", m.ID, size)
 	}
 	if w.count == 0 {
 		w.first = m.ID
 	}
 	w.raw = append(w.raw, m.ID[:]...)
 	for _, n := range [...]uint64{
-		m.Version, m.Last, uint64(m.Summary.Open), uint64(m.Summary.Outbox), uint64(m.Summary.Deadline), uint64(len(m.Steps)), uint64(len(m.State)),
+		m.Version, m.Last, uint64(m.Summary.Open), uint64(m.Summary.Waiting), uint64(m.Summary.Outbox), uint64(m.Summary.Deadline),
+		uint64(len(m.Note)), uint64(len(m.Steps)), uint64(len(m.State)),
 	} {
 		w.raw = binary.AppendUvarint(w.raw, n)
 	}
-	w.raw = append(append(w.raw, m.Steps...), m.State...)
+	w.raw = append(append(append(w.raw, m.Note...), m.Steps...), m.State...)
 	w.last = m.ID
 	w.mailboxes++
 	w.count++
@@ -395,7 +397,7 @@ func takeMailbox(raw []byte) (m Mailbox, rest []byte, err error) {
 	}
 	copy(m.ID[:], raw)
 	raw = raw[len(m.ID):]
-	var n [7]uint64
+	var n [9]uint64
 	for i := range n {
 		v, size := binary.Uvarint(raw)
 		if size <= 0 {
@@ -403,12 +405,13 @@ func takeMailbox(raw []byte) (m Mailbox, rest []byte, err error) {
 		}
 		n[i], raw = v, raw[size:]
 	}
-	steps, state := n[5], n[6]
-	if steps > uint64(len(raw)) || state > uint64(len(raw))-steps || n[0] == 0 {
+	note, steps, state, left := n[6], n[7], n[8], uint64(len(raw))
+	if note > left || steps > left-note || state > left-note-steps || n[0] == 0 {
 		return m, nil, errCut
 	}
 	m.Version, m.Last = n[0], n[1]
-	m.Summary = events.Summary{Open: uint32(n[2]), Outbox: uint32(n[3]), Deadline: capabilities.Time(n[4])}
+	m.Summary = events.Summary{Open: uint32(n[2]), Waiting: uint32(n[3]), Outbox: uint32(n[4]), Deadline: capabilities.Time(n[5])}
+	m.Note, raw = string(raw[:note]), raw[note:]
 	m.Steps, raw = raw[:steps:steps], raw[steps:]
 	m.State, raw = raw[:state:state], raw[state:]
 	return m, raw, nil

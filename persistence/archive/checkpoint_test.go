@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -35,7 +36,7 @@ func newCheckpoint(t testing.TB) (string, events.Hash, []archive.Mailbox) {
 	for n := range 40 {
 		m := archive.Mailbox{
 			ID: ulid.ULID{15: byte(2 * n)}, Version: uint64(n + 1), Last: 7, Summary: events.Summary{Open: uint32(n), Deadline: 5},
-			Steps: []byte{7, byte(n)}, State: slices.Repeat([]byte(fmt.Sprint("state ", n)), 2000),
+			Note: fmt.Sprint("note ", n), Steps: []byte{7, byte(n)}, State: slices.Repeat([]byte(fmt.Sprint("state ", n)), 2000),
 		}
 		if err := w.Add(m); err != nil {
 			t.Fatal(err)
@@ -53,7 +54,7 @@ func newCheckpoint(t testing.TB) (string, events.Hash, []archive.Mailbox) {
 }
 
 func sameMailbox(a, b archive.Mailbox) bool {
-	return a.ID == b.ID && a.Version == b.Version && a.Last == b.Last && a.Summary == b.Summary && slices.Equal(a.Steps, b.Steps) && slices.Equal(a.State, b.State)
+	return a.ID == b.ID && a.Version == b.Version && a.Last == b.Last && a.Summary == b.Summary && a.Note == b.Note && slices.Equal(a.Steps, b.Steps) && slices.Equal(a.State, b.State)
 }
 
 func TestCheckpointRoundTrip(t *testing.T) {
@@ -84,7 +85,13 @@ func TestCheckpointRoundTrip(t *testing.T) {
 // TestFirstFormatOfCheckpoints reads a file of the first format, which every version has to read.
 func TestFirstFormatOfCheckpoints(t *testing.T) {
 	const golden = "testdata/format-1.checkpoint"
-	_, _, want := newCheckpoint(t)
+	path, _, want := newCheckpoint(t)
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		whole, err := os.ReadFile(path)
+		if err = errors.Join(err, os.WriteFile(golden, whole, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
