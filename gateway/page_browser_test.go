@@ -144,18 +144,8 @@ func (h *pageServer) tab(in context.Context, options ...chromedp.ContextOption) 
 	if err := chromedp.Listen(ctx, b.recordFault); err != nil { // it opens the tab
 		h.t.Fatal(err)
 	}
-	b.undoes(0)
 	h.signIn(b)
 	return b
-}
-
-// undoes sets for how many seconds the pages that the tab opens from now on can take a decision back.
-func (b *tab) undoes(seconds int) {
-	b.t.Helper()
-	source := fmt.Sprintf(`try { sessionStorage.setItem('parley.undo', '%d') } catch {}`, seconds)
-	if _, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: source}); err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 // signIn gives a tab a session with the rights of the token. The pages are at the session's address from then on.

@@ -74,6 +74,14 @@ func (b *tab) shoot(name string) {
 	b.shot(name)
 }
 
+// shotIfWanted takes a picture of the visible part if a folder for them was given.
+func (b *tab) shotIfWanted(name string) {
+	b.t.Helper()
+	if *screenshots != "" {
+		b.shot(name)
+	}
+}
+
 // shot takes a picture of the visible part.
 func (b *tab) shot(name string) {
 	b.t.Helper()

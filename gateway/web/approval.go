@@ -16,20 +16,19 @@ import (
 // IsApproval reports whether the form is about a tool's call.
 func (c card) IsApproval() bool { return c.Type == string(events.Approval) }
 
-// Bounds of what a page shows of a call before one asks for more.
+// Bounds of what a list shows of a call. What is decided is shown whole: a part has no button that allows.
 const (
-	firstLines = 40       // of a call; the rest is folded
-	openValue  = 12       // lines of a value that is not folded
-	maxInList  = 16 << 10 // bytes of an input whose whole is in a list; the page of the approval shows that of others
+	maxInList = 16 << 10 // bytes of an input whose whole is in a list; the page of the approval shows that of others
 
-	maxNoteInList = 2 << 10 // bytes of a note on a call of which a list shows a part
+	firstLines    = 40      // of a call of which a list shows a part
+	maxNoteInList = 2 << 10 // bytes of a note on such a call
 )
 
 // approval is the call of an approval as a page draws it.
 type approval struct {
 	call.Reading
 	Tool, Input, Folder string
-	Blocks              []block
+	Blocks              []call.Block // those of the reading, or the beginning of them in a list
 	More                int  // lines that only the approval's own page shows
 	Alone               bool // it is the approval's own page
 
@@ -77,13 +76,6 @@ func (a *approval) together(e view.Message, waiting []view.Message) {
 	}
 }
 
-// block is a block of a call. The rest is folded.
-type block struct {
-	call.Block
-	First, Rest []call.Line
-	Short, Long []call.Value
-}
-
 // newApproval reads the call of an approval.
 func newApproval(e view.Message) *approval {
 	a := &approval{Tool: e.Title, Input: e.Description, Folder: mailbox.FolderOf(e.Fields), Digest: e.Digest, Agent: e.FromName}
@@ -91,52 +83,30 @@ func newApproval(e view.Message) *approval {
 		a.Agent = view.ShortID(e.From)
 	}
 	a.Reading = call.Read(call.Call{Tool: a.Tool, Input: a.Input, Folder: a.Folder})
-	a.fold()
+	a.draw()
 	return a
 }
 
 // IsLarge reports whether a list shows a part of the call alone.
 func (a *approval) IsLarge() bool { return !a.Alone && len(a.Input) > maxInList }
 
-// fold divides the blocks into what is shown first and the rest.
-func (a *approval) fold() {
-	a.Blocks, a.More = nil, 0
-	room, size := firstLines, 0
+// draw picks what is shown of the call: all of it, or a part if it is large.
+func (a *approval) draw() {
+	a.Blocks, a.More = a.Reading.Blocks, 0
+	if !a.IsLarge() {
+		return
+	}
+	a.Blocks = nil
+	lines, size := firstLines, maxInList
 	for _, b := range a.Reading.Blocks {
-		n := min(room, len(b.Lines))
-		if len(b.Lines)-n < 3 {
-			n = len(b.Lines) // folding one or two lines hides more than it saves
-		}
-		if a.IsLarge() {
-			n = fitting(b.Lines[:n], maxInList-size)
-			size += sizeOf(b.Lines[:n])
-		}
-		if a.IsLarge() {
-			b.Notes = slices.DeleteFunc(slices.Clone(b.Notes), func(note string) bool {
-				long := len(note) > maxNoteInList
-				if long {
-					a.More += 1 + strings.Count(note, "\n")
-				}
-				return long
-			})
-		}
-		shown := block{Block: b, First: b.Lines[:n], Rest: b.Lines[n:]}
-		room -= n
-		for _, v := range b.Values {
-			if lines := 1 + strings.Count(v.Text, "\n"); lines <= min(openValue, room) && len(v.Text) < 80*openValue {
-				shown.Short, room = append(shown.Short, v), room-lines
-			} else {
-				shown.Long = append(shown.Long, v)
-			}
-		}
-		if a.IsLarge() {
-			a.More += len(shown.Rest)
-			for _, v := range shown.Long {
-				a.More += 1 + strings.Count(v.Text, "\n")
-			}
-			shown.Rest, shown.Long = nil, nil
-		}
-		a.Blocks = append(a.Blocks, shown)
+		whole := b
+		b.Notes = slices.DeleteFunc(slices.Clone(b.Notes), func(note string) bool { return len(note) > maxNoteInList })
+		b.Lines = b.Lines[:fitting(b.Lines[:min(lines, len(b.Lines))], size)]
+		b.Values = slices.DeleteFunc(slices.Clone(b.Values), call.Value.IsLong)
+		b.Values = b.Values[:min(lines-len(b.Lines), len(b.Values))]
+		lines, size = lines-b.Size(), size-sizeOf(b.Lines)
+		a.More += whole.Size() - b.Size() + len(whole.Notes) - len(b.Notes)
+		a.Blocks = append(a.Blocks, b)
 	}
 }
 
@@ -161,11 +131,8 @@ func sizeOf(lines []call.Line) (size int) {
 // whole has the approval shown whole, on its own page.
 func (a *approval) whole() {
 	a.Alone = true
-	a.fold()
+	a.draw()
 }
-
-// LinesOf returns the number of lines of a value.
-func (b block) LinesOf(v call.Value) int { return 1 + strings.Count(v.Text, "\n") }
 
 // isPlain reports whether a text comes back from a text area as it is, and shows all of its characters.
 func isPlain(text string) bool {

@@ -128,12 +128,20 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 	if button == "" {
 		button = "answer"
 	}
-	texts = withoutEdit(texts)
+	if e.Type == string(events.Approval) {
+		texts = apt(texts)
+	}
+	if button == "together" && sent.Get("decision") != mailbox.Deny {
+		return errNotShown
+	}
 	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, texts)
 	if button == "amend" {
 		name, request = "amend_form", amendmentOf(e, api.Acting{As: p.as}, api.RefTo(ref.String()), sent)
 	}
 	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && len(several.Decisions) > 1 {
+		if slices.ContainsFunc(several.Decisions, func(d api.Decision) bool { return d.Digest != e.Digest }) {
+			return errNotShown
+		}
 		name, request = "decide_many", several
 	}
 	return p.perform(button, name, request)
@@ -191,14 +199,20 @@ func undecided(r api.DecideManyResponse) error {
 	return parley.Refuse(first.Code, "%d of %d calls were not decided, the first because %s", count, len(r.Results), first.Message)
 }
 
-// withoutEdit leaves the input that was to be allowed out of an answer that denies the call.
-func withoutEdit(texts []events.FieldText) []events.FieldText {
-	if !slices.ContainsFunc(texts, func(t events.FieldText) bool {
-		return t.Name == "decision" && (t.Text == mailbox.Deny || t.Text == mailbox.Never)
-	}) {
-		return texts
+// errNotShown refuses to allow calls of which a plain HTML form shows a line at most.
+var errNotShown = parley.Refuse(parley.InvalidArgument, "a call is allowed where the whole of it is shown").
+	WithHint("open each call, and allow it there; several are denied at once")
+
+// apt returns the answer to an approval without what its decision does not take: a denial takes no input to allow
+// instead, and what is allowed takes no reason. The reason was begun for a denial.
+func apt(texts []events.FieldText) []events.FieldText {
+	drop := "reason"
+	for _, t := range texts {
+		if t.Name == "decision" && (t.Text == mailbox.Deny || t.Text == mailbox.Never) {
+			drop = "input"
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(texts), func(t events.FieldText) bool { return t.Name == "input" && t.Text != "" })
+	return slices.DeleteFunc(slices.Clone(texts), func(t events.FieldText) bool { return t.Name == drop && t.Text != "" })
 }
 
 // decisionsOf returns the decisions about the calls that a plain HTML form names, each by its ID and digest.

@@ -26,12 +26,15 @@ func (p *page) several(l listQuery) error {
 		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
 	}
 	button := p.r.PostForm.Get("do")
+	if button == mailbox.Once {
+		return errNotShown
+	}
 	of, err := readPicks(p.r.PostForm["pick"])
 	if err != nil {
 		return err
 	}
 	for _, m := range of {
-		if button == mailbox.Once || button == mailbox.Deny {
+		if button == mailbox.Deny {
 			err = p.perform(button, "decide_many", decisionsOf(m.as, url.Values{"of": m.calls, "decision": {button}}))
 		} else {
 			err = p.move(button, m)

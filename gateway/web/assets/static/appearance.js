@@ -20,6 +20,7 @@ export function prepare(card) {
   for (const e of article.querySelectorAll('parley-ask, .head a')) e.replaceWith(...e.childNodes); // these work in the node's own pages only
   for (const [selector, part] of Object.entries(parts)) for (const e of article.querySelectorAll(selector)) e.part.add(part);
   article.dataset.status = card.dataset.status;
+  article.dataset.digest = card.dataset.digest ?? '';
   article.dataset.revision = card.dataset.revision ?? '';
   article.tabIndex = -1;
   tellTimes(article);
@@ -83,6 +84,9 @@ button { padding: .5rem 1rem; background: var(--surface); border: 1px solid var(
 button.primary { color: var(--on-accent); background: var(--accent); border-color: var(--accent); }
 button.primary .describe { color: inherit; }
 button:disabled { opacity: .55; cursor: progress; }
+button[data-unseen] { opacity: 1; border-style: dashed; background: none; border-color: var(--border); color: var(--muted); cursor: not-allowed; }
+.call .context.input { max-height: none; }
+.whole-end { display: block; height: 1px; }
 summary { padding: .5rem; cursor: pointer; color: var(--muted); }
 .act[open], .row input { flex: 1 1 100%; }
 .panel { display: grid; gap: .35rem; padding: .5rem; }

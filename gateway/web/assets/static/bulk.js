@@ -1,12 +1,12 @@
 // Acts on several messages, whose rows are picked. The buttons are those of a plain form.
 
-import { announce } from './cards.js';
-import { openCard } from './item.js';
-import { rowOf } from './list.js';
+import { announce, refresh } from './cards.js';
+import { open, openCard, openNext } from './item.js';
+import { markDecided, rowOf } from './list.js';
 import { call } from './rpc.js';
-import { toast, undoable } from './toast.js';
-import { decideLater } from './undo.js';
+import { toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
+import { scrollOn, wasShown } from './whole.js';
 
 const bar = document.getElementById('bulk');
 const undoOf = { dismiss: 'restore', snooze: 'wake' };
@@ -30,6 +30,7 @@ function messagesOf(rows) {
 }
 
 const count = (groups, of) => groups.reduce((n, g) => n + g[of].length, 0);
+const isUnseen = (pick) => new URLSearchParams(pick.value).getAll('of').some((named) => !wasShown(named.split(' ')[1]));
 const waits = (pick) => pick.closest('.entry').hasAttribute('data-waits');
 
 /** Shows how many messages each button is for, and hides those that are for none. */
@@ -41,6 +42,12 @@ export function countPicks() {
   bar.querySelector('.picked').textContent = all.length ? `${count(groups, 'ids')} picked` : '';
   const fits = { once: calls > 0, deny: calls > 0, dismiss: all.some((p) => !waits(p)), snooze: all.some(waits) };
   for (const b of bar.querySelectorAll('button[name=do]')) b.hidden = !(fits[b.value.split('-')[0]] ?? true);
+  const once = bar.querySelector('button[value=once]');
+  if (once) {
+    const unseen = all.filter(isUnseen).length; // nothing is allowed that was not shown
+    once.disabled = unseen > 0;
+    once.textContent = unseen ? `Open ${unseen} to allow` : 'Allow once';
+  }
   const menu = bar.querySelector('.menu');
   if (menu) menu.hidden = !fits.snooze;
 }
@@ -64,19 +71,40 @@ export function pickNone() {
   countPicks();
 }
 
+/** Shows more of the picked calls that were not shown whole: the open one further on, or the next one. */
+function showUnseen() {
+  const rows = picks().filter(isUnseen).map((p) => p.closest('.entry'));
+  const card = openCard();
+  if (card && rows.includes(rowOf(card.id)) && !wasShown(card.dataset.digest)) scrollOn(card);
+  else if (rows.length) open(rows[0].firstElementChild.href, { focus: false });
+}
+
 /** Presses a button of the bar, if it is for a picked message. */
 export function pressBulk(value) {
   const button = bar?.querySelector(`button[value="${value}"]`);
+  if (value === 'once' && button?.disabled && !button.hidden) return showUnseen();
   if (button && !button.hidden && !button.closest('[hidden]')) button.click();
 }
 
-function decide(decision, groups) {
-  const calls = groups.filter((g) => g.calls.length).map(({ as, calls }) => ['decide_many', {
-    as, key: crypto.randomUUID?.() ?? '', decisions: calls.map(([form, digest]) => ({ form, digest, decision })),
-  }]);
-  const ids = groups.flatMap((g) => g.calls.map(([id]) => id));
-  const card = openCard();
-  decideLater({ calls, ids, said: `${decision === 'once' ? '✓ Allowed once' : '✕ Denied'} ×${ids.length}`, card: ids.includes(card?.dataset.id) ? card : null, ended: () => {} });
+/** Decides the calls among the messages, in one call for each agent's mail, and tells how it ended. */
+async function decide(decision, groups) {
+  const decided = [];
+  const wrong = [];
+  for (const { as, calls } of groups.filter((g) => g.calls.length)) {
+    const { results } = await call('decide_many', { as, key: crypto.randomUUID?.() ?? '', decisions: calls.map(([form, digest]) => ({ form, digest, decision })) });
+    for (const r of results) (r.error ? wrong : decided).push(r);
+  }
+  const ids = decided.map((r) => r.form);
+  markDecided(ids);
+  const said = `${decision === 'once' ? '✓ Allowed once' : '✕ Denied'} ×${ids.length}`;
+  if (ids.length) {
+    const words = document.createElement('p');
+    words.textContent = said;
+    toast(words);
+    announce(said);
+  }
+  if (wrong.length) warn(`${wrong.length} of ${wrong.length + ids.length} calls were not decided: ${wrong[0].error.message}`);
+  if (ids.includes(openCard()?.dataset.id) && !openNext()) await refresh(openCard());
 }
 
 const most = 256; // messages of one call
@@ -116,23 +144,23 @@ async function submitted(event) {
   const isFor = { dismiss: (p) => !waits(p), snooze: waits }[value.split('-')[0]] ?? (() => true);
   const groups = messagesOf(picks().filter(isFor));
   for (const menu of bar.querySelectorAll('details')) menu.open = false;
-  pickNone();
+  for (const b of bar.querySelectorAll('button')) b.disabled = true; // until it is durable
   document.getElementById('rows').focus({ preventScroll: true });
   try {
-    if (value === 'once' || value === 'deny') decide(value, groups);
+    if (value === 'once' || value === 'deny') await decide(value, groups);
     else await moveAll(value, groups);
+    pickNone();
   } catch (refused) {
-    const words = document.createElement('span');
-    words.className = 'failure';
-    words.role = 'alert';
-    words.textContent = visible(refused.message);
-    toast(words);
+    warn(refused.message);
   }
+  for (const b of bar.querySelectorAll('button')) b.disabled = false;
+  countPicks();
 }
 
 export function startBulk() {
   if (!bar) return;
   bar.addEventListener('submit', submitted);
+  document.addEventListener('parley-shown', countPicks);
   bar.addEventListener('reset', () => setTimeout(countPicks));
   document.getElementById('stream').addEventListener('change', countPicks);
 }

@@ -1,5 +1,6 @@
 // Updates the messages in the page. The node draws them.
 
+import { hold } from './keys.js';
 import { page } from './rpc.js';
 
 export const cardOf = (element) => element.closest('li.message');
@@ -73,6 +74,7 @@ function replaceQuestion(old, next) {
   const { filling } = formOf(old);
   const had = old.contains(document.activeElement) && document.activeElement;
   old.replaceWith(next);
+  hold(next);
   const now = formOf(next).filling;
   now.take(filling);
   const note = document.createElement('p');

@@ -25,6 +25,7 @@ import { Filling } from './filling.js';
 import { Live, said } from './live.js';
 import { Refused, call, page } from './rpc.js';
 import { readTexts, validateValues } from './validate.js';
+import { disable, Whole } from './whole.js';
 
 export { Refused, readTexts, validateValues };
 
@@ -54,7 +55,8 @@ export class ParleyFormElement extends Live {
   focus(options) { (this.shadow.querySelector('.field :is(input, textarea, select)') ?? this.article)?.focus(options); }
 
   reset() {
-    this.article = this.filling = this.formId = undefined;
+    this.whole?.stop?.();
+    this.article = this.filling = this.formId = this.whole = undefined;
     this.isOver = this.busy = false;
     this.fail('');
     this.shadow.replaceChildren(this.failure, this.news);
@@ -90,6 +92,8 @@ export class ParleyFormElement extends Live {
     if (waits) article.append(document.adoptNode(names)); // the names to choose from
     const draft = () => (this.noDraft ? undefined : new Draft({ as: this.as, id: this.formId, at: card.dataset.draft, endpoint: this.mailbox }));
     this.filling = waits ? new Filling(article.querySelector('form.ask'), draft()) : undefined;
+    this.whole?.stop?.();
+    this.whole = waits && card.dataset.type === 'approval' ? new Whole(article, card.dataset.digest) : undefined;
     if (!waits) forgetDraft(draftOf(this.as, this.formId));
     else if (had) this.filling.take(had);
     if (had && waits) this.news.textContent = 'The question has changed. What you typed stays where the fields are the same.';
@@ -152,7 +156,7 @@ export class ParleyFormElement extends Live {
   setBusy(busy) {
     this.busy = busy;
     this.article.ariaBusy = String(busy);
-    for (const b of this.article.querySelectorAll('button')) b.disabled = busy;
+    disable(this.article, busy);
   }
 }
 

@@ -104,11 +104,17 @@ export class Filling {
     this.keep();
   }
 
+  /** Returns the fields that a button sends. A reason is for a denial, and never goes with what is allowed. */
+  sent(pressed) {
+    const allows = this.form.querySelector('.why') && ['once', 'always'].includes(pressed?.value);
+    return allows ? this.fields.filter((f) => f.spec.name !== 'reason') : this.fields;
+  }
+
   /** Returns the values by field name; pressed is the button that sends them. */
-  values(pressed) { return Object.fromEntries(this.fields.map((f) => [f.spec.name, readTexts(f.spec, f.texts(pressed))])); }
+  values(pressed) { return Object.fromEntries(this.sent(pressed).map((f) => [f.spec.name, readTexts(f.spec, f.texts(pressed))])); }
 
   /** Returns the input as texts, for the node to parse. */
-  texts(pressed) { return this.fields.flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text }))); }
+  texts(pressed) { return this.sent(pressed).flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text }))); }
 
   errors(pressed) { return validateValues(this.fields.map((f) => f.spec), this.values(pressed)); }
 

@@ -1,15 +1,17 @@
 // <parley-ask> enhances the plain HTML form of an open form: it validates before sending, keeps drafts, shows errors at
 // their fields and handles keys. It is for the node's own page; <parley-form> is for other pages.
 
-import { call, home } from './rpc.js';
+import { call, home, Refused } from './rpc.js';
 import { askToLeave } from './dialog.js';
 import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
 import { close, open, openCard, openNext } from './item.js';
-import { toast, undoable } from './toast.js';
-import { decideLater, mayWait } from './undo.js';
+import { hold } from './keys.js';
+import { markDecided } from './list.js';
+import { placeToasts, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
+import { disable, Whole } from './whole.js';
 
 /** Returns the call of a button: the operation and its body. */
 function callOf(what, card, sent) {
@@ -61,19 +63,6 @@ function decisionsLike(card, sent, texts) {
   return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '' }];
 }
 
-/** Returns a decision in the words in which it is shown afterwards. */
-function wordsOf(button, texts, many) {
-  const text = (name) => texts.find((t) => t.name === name)?.text ?? '';
-  const rule = [...button.querySelectorAll('.describe')].map((d) => d.textContent).filter(Boolean).join(', ');
-  const reason = (many > 1 ? ` ×${many}` : '') + (text('reason') && ` · ${text('reason')}`);
-  switch (button.value) {
-    case 'once': return `✓ Allowed once${text('input') ? ', with another input' : ''}${reason}`;
-    case 'always': return `✓ Always: ${rule}${reason}`;
-    case 'never': return `✕ Never: ${rule}${reason}`;
-  }
-  return `✕ Denied${reason}`;
-}
-
 /** Returns a refusal in plain words. */
 function wordsFor(refused) {
   switch (refused.code) {
@@ -113,13 +102,6 @@ export class ParleyAct extends HTMLElement {
     const what = event.submitter?.name === 'do' ? event.submitter.value : 'answer';
     if (this.busy) return;
     const sent = new FormData(event.target);
-    if (what === 'together') {
-      const [operation, body] = callOf(what, this.card, sent);
-      const ids = body.decisions.map((d) => d.form);
-      const words = `${sent.get('decision') === 'once' ? '✓ Allowed' : '✕ Denied'} ${ids.length} calls`;
-      decideLater({ calls: [[operation, body]], ids, said: words, card: this.card, ended: () => {} });
-      return;
-    }
     this.perform(what, event.submitter, () => callOf(what, this.card, sent));
   }
 
@@ -128,7 +110,9 @@ export class ParleyAct extends HTMLElement {
     this.fail('');
     try {
       if (what === 'reply') await this.reply.stop(); // a draft that arrives after the reply would come back
-      await call(...make());
+      const [operation, body] = make();
+      const { results = [] } = await call(operation, body);
+      this.decided(results);
     } catch (refused) {
       this.setBusy(false);
       await this.refused(refused, button);
@@ -136,6 +120,16 @@ export class ParleyAct extends HTMLElement {
     }
     await this.done(what);
     this.setBusy(false);
+  }
+
+  /** Marks the calls that were decided, and tells of those that were not. It throws if this one was not. */
+  decided(results) {
+    this.many = results.length;
+    const wrong = results.filter((r) => r.error);
+    const own = wrong.find((r) => r.form === this.card.dataset.id);
+    if (wrong.length > 0 && (wrong.length > 1 || !own)) warn(`${wrong.length} of ${results.length} calls were not decided: ${wrong[0].error.message}`);
+    markDecided(results.filter((r) => !r.error).map((r) => r.form));
+    if (own) throw new Refused(own.error, 0);
   }
 
   async done(what) {
@@ -172,7 +166,7 @@ export class ParleyAct extends HTMLElement {
   setBusy(busy) {
     this.busy = busy;
     this.setAttribute('aria-busy', String(busy));
-    for (const b of this.querySelectorAll('button')) b.disabled = busy;
+    disable(this, busy);
   }
 }
 
@@ -181,13 +175,25 @@ export class ParleyForm extends ParleyAct {
   connectedCallback() {
     if (this.card) return;
     super.connectedCallback();
-    const deciding = `${document.body.dataset.deciding} ${this.card.dataset.decided}`; // they are not decided twice
-    for (const box of this.querySelectorAll('.same [type=checkbox]')) if (deciding.includes(box.value.split(' ')[0])) box.closest('label').remove();
     this.countSame();
+    new ResizeObserver(placeToasts).observe(this);
     const { as, id, draft } = this.card.dataset;
     this.filling = new Filling(this.querySelector('form.ask'), new Draft({ as, id, at: draft }));
+    if (this.card.matches('[data-type=approval]')) {
+      this.whole = new Whole(this.card, this.card.dataset.digest, () => hold(this.card));
+      const why = this.querySelector('.why');
+      why?.addEventListener('toggle', () => { if (!why.open) this.dropReason(why); });
+    }
     this.addEventListener('change', (e) => { if (e.target.name === 'of') this.countSame(); });
     this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !e.isComposing) this.leave(e); });
+  }
+
+  /** Forgets a reason that was begun: it is for a denial, from which the person has gone back. */
+  dropReason(why) {
+    const reason = why.querySelector('textarea');
+    if (!reason?.value || this.busy) return;
+    reason.value = '';
+    reason.dispatchEvent(new Event('input', { bubbles: true }));
   }
 
   /** Shows at the buttons how many identical calls they decide. */
@@ -201,6 +207,7 @@ export class ParleyForm extends ParleyAct {
   /** Saves what was typed last when the form leaves the page. */
   disconnectedCallback() {
     super.disconnectedCallback();
+    this.whole?.stop?.();
     this.filling?.draft?.send();
   }
 
@@ -220,10 +227,6 @@ export class ParleyForm extends ParleyAct {
     const sent = new FormData(event.target);
     const same = isDecision && !texts.some((t) => t.name === 'input') ? sent.getAll('of').map((named) => named.split(' ')[0]) : [];
     const made = same.length > 1 ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...(revision && { revision: Number(revision) }) }];
-    if (same.length > 1 || isDecision && mayWait([made])) {
-      decideLater({ calls: [made], ids: same.length > 1 ? same : [id], said: wordsOf(pressed, texts, same.length), card: this.card, ended: () => this.filling.finish() });
-      return;
-    }
     this.perform('answer', pressed, () => made);
   }
 
@@ -238,6 +241,7 @@ export class ParleyForm extends ParleyAct {
     const settled = await super.done(what);
     if (!document.getElementById('list')?.dataset.needs) return;
     const state = settled?.querySelector('.state')?.cloneNode(true);
+    if (this.many > 1) state?.append(` ×${this.many}`);
     const hasGone = openCard()?.id !== this.card.id || openNext();
     if (hasGone && state) toast(state);
   }

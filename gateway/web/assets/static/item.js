@@ -2,7 +2,7 @@
 
 import { announce, tellTimes } from './cards.js';
 import { askToLeave } from './dialog.js';
-import { focusFirst } from './keys.js';
+import { focusFirst, hold } from './keys.js';
 import { markCurrent, rowOf, rows } from './list.js';
 import { call, page } from './rpc.js';
 
@@ -22,7 +22,6 @@ export async function open(address, { focus = true, push = true } = {}) {
   const at = new URL(address, location.href);
   const asked = new URL(at);
   asked.searchParams.set('pane', 'item');
-  const decided = document.body.dataset.deciding ?? ''; // the message may be drawn before they are
   let doc;
   try {
     doc = await page(asked.pathname + asked.search, { base: '' });
@@ -32,7 +31,6 @@ export async function open(address, { focus = true, push = true } = {}) {
   }
   const card = doc.querySelector('#alone > .message');
   if (!card) return;
-  card.dataset.decided = decided;
   alone.replaceChildren(document.adoptNode(card));
   tellTimes(card);
   document.title = (/^\(\d+\) /.exec(document.title)?.[0] ?? '') + doc.title.replace(/^\(\d+\) /, '');
@@ -41,6 +39,7 @@ export async function open(address, { focus = true, push = true } = {}) {
   markCurrent();
   document.getElementById('item').scrollTop = 0;
   document.getElementById('item-title').textContent = doc.getElementById('item-title').textContent;
+  hold(card);
   if (focus) focusFirst(card);
   if (rowOf(card.id)?.hasAttribute('data-new')) read(card);
 }
@@ -65,7 +64,7 @@ export function press(value) {
 export function openNext() {
   const all = rows();
   const at = all.findIndex((r) => r.dataset.key === openCard()?.id);
-  const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits') && !document.body.dataset.deciding?.includes(r.dataset.id));
+  const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits'));
   if (next) open(next.firstElementChild.href);
   return next?.dataset.key ?? '';
 }
@@ -81,7 +80,7 @@ export function startItem() {
   if (!alone || !document.getElementById('list')) return;
   const list = location.href;
   document.addEventListener('click', (e) => {
-    const to = e.target.closest?.('.entry > a, .toast a, #back');
+    const to = e.target.closest?.('.entry > a, .toast a, #alone .see, #back');
     if (!to || e.defaultPrevented || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return;
     if (to.id === 'back') {
       if (document.body.dataset.begun !== 'list') return;

@@ -1,31 +1,35 @@
 // The keys of the page: of an approval, and to move about.
 
-const pause = 700; // milliseconds that an approval which came by itself takes no keys, so that none is for another one
+import { scrollOn } from './whole.js';
 
-/** Holds the keys of an approval back, since the person may not have seen it yet. */
+const pause = 700; // milliseconds for which an item that has just appeared takes no keys: they are for what was there before
+const holds = new WeakMap(); // the timers, by card
+
+/** Holds the keys of an item back, since the person may not have seen it yet. */
 export function hold(card) {
+  clearTimeout(holds.get(card));
   card.removeAttribute('data-keys');
-  setTimeout(() => card.setAttribute('data-keys', ''), pause);
+  holds.set(card, setTimeout(() => card.setAttribute('data-keys', ''), pause));
 }
 
 /** Focuses the first input, never a button: a key press meant for something else must not answer. */
 export function focusFirst(card) {
-  if (card?.matches('[data-type=approval]')) {
-    hold(card);
-    card.focus({ preventScroll: true });
-  } else {
+  if (card?.matches('[data-type=approval]')) card.focus({ preventScroll: true });
+  else {
     (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
   }
 }
 
 const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
-/** Handles a key of the approval that has the focus: A allows once, D gives a reason and denies, E edits the input. */
+/** Handles a key of an approval: A allows once, or scrolls what was not shown yet; D gives a reason and denies; E edits the input. */
 function decide(card, key, event) {
   const [reason, edit] = [card.querySelector('.why textarea'), card.querySelector('.edit textarea')];
   if (key === 'a') {
     event.preventDefault();
-    card.querySelector('button[value=once]')?.click();
+    const once = card.querySelector('button[value=once], a.see');
+    if (once?.matches('[data-unseen]')) scrollOn(card);
+    else once?.click();
   } else if (key === 'd' && reason) {
     event.preventDefault();
     reason.closest('details').open = true;
@@ -57,6 +61,14 @@ function step(by) {
   to?.scrollIntoView({ block: 'nearest' });
 }
 
+/** Returns the approval that a key is for: the one with the focus, or the open one unless the focus is elsewhere. */
+function approvalFor(at, more) {
+  const waits = '.message[data-type=approval][data-waits]';
+  if (at.closest?.('.message')) return at.closest(waits);
+  const isFree = at.matches?.('html, body, #main, #rows, .entry > a[aria-current]') && !more.isPicking();
+  return isFree && more.shown()?.matches(waits) ? more.shown() : null;
+}
+
 /** Handles a key. */
 function pressed(event, more) {
   if (event.isComposing || event.altKey || document.querySelector('dialog[open]')) return;
@@ -68,7 +80,7 @@ function pressed(event, more) {
   }
   if (event.ctrlKey || event.metaKey) return;
   const [at] = event.composedPath(); // within an element's shadow, too
-  const card = at.closest?.('.message[data-type=approval][data-waits]');
+  const card = approvalFor(at, more);
   const takesKeys = card?.hasAttribute('data-keys') && !event.repeat;
   if (takesKeys && at.matches('.why textarea') && event.key === 'Enter' && !event.shiftKey) {
     event.preventDefault();
@@ -87,6 +99,7 @@ function pressed(event, more) {
     }
   }
   if (/^[1-9]$/.test(key)) choose(Number(key));
+  if ('eus'.includes(key) && more.shown() && !more.shown().hasAttribute('data-keys')) return;
   const act = { j: () => step(1), k: () => step(-1), e: more.done, u: more.unread, s: more.snooze, x: more.pick, '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
   if (!act) return;
   if (key !== 'escape') event.preventDefault();
@@ -94,8 +107,8 @@ function pressed(event, more) {
 }
 
 /**
- * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, pick, and for picked messages
- * isPicking, pickNone and pressBulk.
+ * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, pick; shown, which returns the open
+ * message if the window shows it; and for picked messages isPicking, pickNone and pressBulk.
  */
 export function startKeys(more) {
   document.addEventListener('keydown', (e) => pressed(e, more));

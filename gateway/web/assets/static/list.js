@@ -17,6 +17,11 @@ export const rowOf = (key) => document.getElementById(`row-${key}`) ?? stream?.q
 export const keysOf = (row) => [row.dataset.key, ...(row.dataset.keys?.split(' ') ?? [])];
 export const rows = () => [...(stream?.querySelectorAll('.entry') ?? [])];
 
+/** Marks the rows of messages that were decided. The node draws them again soon. */
+export function markDecided(ids) {
+  for (const r of rows()) if (ids.includes(r.dataset.id)) r.removeAttribute('data-waits');
+}
+
 /** Fetches the chunk at an address of the list. */
 async function chunkAt(address) {
   const at = new URL(address, location.href);

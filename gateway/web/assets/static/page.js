@@ -7,7 +7,7 @@ import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
 import { canShow, close, openCard, press, read, startItem } from './item.js';
-import { focusFirst, startKeys } from './keys.js';
+import { focusFirst, hold, startKeys } from './keys.js';
 import { mailChanged, startList } from './list.js';
 import { notifyOf, startNotifying } from './notify.js';
 import { showKeys, showPalette, startPalette } from './palette.js';
@@ -33,7 +33,8 @@ startBulk();
 startPalette(document.getElementById('commands'));
 if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard());
-startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), pick, isPicking, pickNone, pressBulk });
+if (openCard()) hold(openCard());
+startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), shown: () => (canShow() ? openCard() : null), pick, isPicking, pickNone, pressBulk });
 setInterval(() => { tellSpans(document); checkAbsences(); }, 30_000);
 document.addEventListener('visibilitychange', checkAbsences); // the timer may have stood still
 startNotifying(document.getElementById('notify'));

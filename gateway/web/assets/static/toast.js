@@ -1,11 +1,22 @@
 // Shows what comes as toasts, which take no focus. What they are about stays in its list.
 
 import { announce, tellTimes } from './cards.js';
+import { visible } from './visible.js';
 
 const stays = 12_000; // milliseconds
-const most = 3;
+const most = matchMedia('(max-width: 30rem)').matches ? 1 : 3;
 
 const box = document.getElementById('toasts');
+
+/** Places the toasts above the bar of the open message, whose buttons they would cover. */
+export function placeToasts() {
+  const bar = document.querySelector('#alone parley-ask')?.getBoundingClientRect();
+  const isBelow = bar && bar.height > 0 && bar.top < innerHeight && bar.bottom > innerHeight - box.offsetHeight - 32;
+  box.style.bottom = isBelow ? `${Math.max(innerHeight - bar.top + 8, 16)}px` : '';
+}
+
+new ResizeObserver(placeToasts).observe(box);
+document.addEventListener('scroll', placeToasts, { capture: true, passive: true });
 
 /** Shows a toast with an element's content. It goes by itself, and with gone. */
 export function toast(content, key = '') {
@@ -22,7 +33,7 @@ export function toast(content, key = '') {
   tellTimes(t);
   box.append(t);
   while (box.childElementCount > most && !box.firstElementChild.contains(document.activeElement)) box.firstElementChild.remove();
-  const leave = () => { if (t.matches(':hover, :focus-within')) setTimeout(leave, stays); else t.remove(); };
+  const leave = () => { if (t.matches(':hover, :focus-within, :has(.failure)')) setTimeout(leave, stays); else t.remove(); };
   setTimeout(leave, stays);
   return t;
 }
@@ -44,6 +55,15 @@ export function undoable(text, undo) {
       announce(refused.message);
     }
   });
+}
+
+/** Shows what went wrong. It stays until it is put away. */
+export function warn(text) {
+  const words = document.createElement('p');
+  words.className = 'failure';
+  words.role = 'alert';
+  words.textContent = visible(text);
+  toast(words);
 }
 
 /** Removes the toasts about questions that are settled. */

@@ -1,0 +1,358 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// longCommand returns the input of a shell that runs so many lines, the last of which deletes.
+func longCommand(lines int) string {
+	var b strings.Builder
+	for i := range lines - 1 {
+		fmt.Fprintf(&b, `echo step %d\n`, i)
+	}
+	return `{"command":"` + b.String() + `python3 wipe.py --all"}`
+}
+
+// allowByKey presses A at the open call until it is allowed: it scrolls while there is more to see.
+func (b *tab) allowByKey(card string) {
+	b.t.Helper()
+	for range 100 {
+		b.until(fmt.Sprintf(`document.querySelector(%q)`, card+"[data-keys]"))
+		unseen := b.text(fmt.Sprintf(`document.querySelector(%q).matches("[data-unseen]")`, card+" button[value=once]")) == "true"
+		before := b.text(`document.querySelector("#item").scrollTop`)
+		b.press("a")
+		if !unseen {
+			return
+		}
+		b.until(fmt.Sprintf(`document.querySelector("#item").scrollTop !== %s`, before))
+		b.until(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 0))))`)
+	}
+	b.t.Fatal("the end of the call never came into view")
+}
+
+// inView is an expression that reports whether the last line of the open call is on the screen, above the bar of buttons.
+const inView = `(([line, bar]) => { const r = line.getBoundingClientRect(); return r.top >= 0 && r.bottom <= Math.min(innerHeight, bar.getBoundingClientRect().top) + 1; })
+	([[...document.querySelectorAll("#alone .line")].at(-1), document.querySelector("#alone form.ask")])`
+
+// TestCallIsAllowedOnceItsEndWasShown opens a call that is longer than the window.
+func TestCallIsAllowedOnceItsEndWasShown(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 1280} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			h := openPageServer(t)
+			p := h.approve("shell", longCommand(301))
+			b := h.openBrowser()
+			b.do(chromedp.EmulateViewport(width, 800))
+			b.open("/forms/" + p.Form.String() + "?in=questions")
+			once := asking(p) + " button[value=once]"
+			b.reads(once, "Scroll to the end to allow")
+			for _, value := range []string{"once", "always"} {
+				b.until(fmt.Sprintf(`document.querySelector(%q).disabled`, asking(p)+" button[value="+value+"]"))
+			}
+			b.until(fmt.Sprintf(`!document.querySelector(%q).disabled`, asking(p)+" button[value=deny]"))
+			b.run(fmt.Sprintf(`document.querySelector(%q).click()`, once))
+			b.until(fmt.Sprintf(`document.querySelector(%q)`, asking(p)+"[data-keys]"))
+			b.press("a")
+			b.until(`document.querySelector("#item").scrollTop > 0`)
+			if b.text(inView) != "false" || h.waitingCalls() != 1 {
+				t.Fatal("one key shows the end of 301 lines, or allows them")
+			}
+			b.shotIfWanted(fmt.Sprintf("long-call-%d", width))
+			b.run(`document.querySelector("#item").scrollTop = 1e6`)
+			b.reads(once, "Allow once")
+			b.until(fmt.Sprintf(`%s && !document.querySelector(%q).disabled`, inView, once))
+			b.press("a") // as it comes into view: the press was meant to scroll
+			if h.waitingCalls() != 1 {
+				t.Fatal("a key allows what has just come into view")
+			}
+			b.allowByKey(asking(p))
+			if !h.permitted(p) {
+				t.Error("it is denied")
+			}
+			b.checkNoFaults()
+		})
+	}
+}
+
+// TestElementAllowsOnceItsEndWasShown opens the form in the element for other pages.
+func TestElementAllowsOnceItsEndWasShown(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approve("shell", longCommand(301))
+	b := h.openBrowser()
+	b.open("/agents")
+	b.run(fmt.Sprintf(`document.documentElement.style.cssText = document.body.style.cssText = 'display:block;height:auto;overflow:visible';
+		document.body.innerHTML = '<parley-form form=%q></parley-form>'; import(%q)`, p.Form.String(), h.path("/elements.js")))
+	const button = `document.querySelector("parley-form").shadowRoot.querySelector("button[value=once]")`
+	b.until(button + `?.disabled && ` + button + `.innerText.includes("Scroll to the end")`)
+	b.run(`scrollTo(0, 1e6)`)
+	b.until(`!` + button + `.disabled`)
+	b.run(button + `.click()`)
+	if !h.permitted(p) {
+		t.Error("it is denied")
+	}
+	b.checkNoFaults()
+}
+
+// TestPickedCallsAreAllowedOnceShown picks two calls in a list.
+func TestPickedCallsAreAllowedOnceShown(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	long, short := h.approve("shell", longCommand(120)), h.approve("shell", `{"command":"make"}`)
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.until(`!document.querySelector("#alone button[value=once]").disabled`) // the short one is open, and shown
+	b.run(`document.querySelectorAll(".pick").forEach((p) => p.click())`)
+	b.reads(".bulk button[value=once]", "Open 1 to allow")
+	b.until(`document.querySelector(".bulk button[value=once]").disabled && !document.querySelector(".bulk button[value=deny]").disabled`)
+	b.run(`document.querySelector("#rows").focus()`)
+	b.press("a") // opens the one that was not shown
+	b.reads("#alone .heading", "echo step 0")
+	b.run(`document.querySelector("#item").scrollTop = 1e6`)
+	b.reads(".bulk button[value=once]", "Allow once")
+	b.press("a")
+	b.reads(".toast", "✓ Allowed once ×2")
+	if !h.permitted(long) || !h.permitted(short) {
+		t.Error("it is denied")
+	}
+	b.reads("#empty", "Nothing needs you")
+	b.until(`!document.querySelector("#alone .message[data-waits]")`)
+	b.checkNoFaults()
+}
+
+// TestPartOfCallCannotBeAllowed opens a list beside which a part of a call is shown, with and without a script.
+func TestPartOfCallCannotBeAllowed(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approve("shell", longCommand(3000))
+	_, _, body := h.get("/questions", "text/html")
+	if strings.Contains(body, `value="once" class="choice`) || strings.Contains(body, `value="always" class="choice`) || !strings.Contains(body, "Show the whole call to allow") {
+		t.Error("a part of a call has a button that allows")
+	}
+	pick := url.Values{"id": {p.Form.String()}, "of": {p.Form.String() + " " + strings.Repeat("0", 64)}}.Encode()
+	if status, _, body := h.postForm("/questions", url.Values{"do": {"once"}, "pick": {pick}}); status != http.StatusBadRequest || !strings.Contains(body, "where the whole of it is shown") {
+		t.Errorf("several are allowed unseen: %d\n%s", status, body)
+	}
+	if status, _, _ := h.postForm("/forms/"+p.Form.String(), url.Values{"do": {"together"}, "decision": {"once"}, "of": {p.Form.String() + " x"}}); status != http.StatusUnprocessableEntity && status != http.StatusBadRequest {
+		t.Errorf("all of an agent are allowed unseen: %d", status)
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.reads("#alone .see", "Show the whole call to allow")
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	b.press("a")
+	b.reads("#alone button[value=once]", "Scroll to the end to allow")
+	if n := h.waitingCalls(); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+	b.checkNoFaults()
+}
+
+// TestDecisionActsAtOnce holds the response to a decision back: the page says what happened once that is durable, and not
+// before.
+func TestDecisionActsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	first, second := h.approve("shell", `{"command":"one"}`), h.approve("shell", `{"command":"two"}`)
+	b := h.openBrowser()
+	b.open("/forms/" + first.Form.String() + "?in=questions")
+	b.live()
+	b.run(`const ask = fetch;
+		window.gone = new Promise((f) => { window.release = f; });
+		window.fetch = async (to, ...more) => {
+			const came = await ask(to, ...more);
+			if (/rpc/.test(to) && !/mark_read|draft/.test(to)) { window.came = true; await gone; }
+			return came;
+		};`)
+	b.click(asking(first) + " button[value=once]")
+	b.until(`window.came`)
+	if !h.permitted(first) {
+		t.Error("it is denied")
+	}
+	if got := b.text(`document.querySelectorAll(".toast").length + " " + document.querySelector("#alone .message").id.length`); !strings.HasPrefix(got, "0 ") {
+		t.Errorf("the page says what it does not know: %s", got)
+	}
+	b.run(`window.release()`)
+	b.reads(".toast", "✓ Allowed once")
+	b.reads("#alone .heading", "run two") // the next one opens
+	if got := b.text(`[...document.querySelectorAll(".toast button")].map((e) => e.textContent).join()`); got != "×" {
+		t.Errorf("the toast offers %q", got)
+	}
+	b.until(fmt.Sprintf(`document.querySelector(%q)`, asking(second)+"[data-keys]"))
+	b.repeat('a', 3) // a key that is held was pressed for another
+	if n := h.waitingCalls(); n != 1 {
+		t.Error("a key that is held allows")
+	}
+	b.checkNoFaults()
+}
+
+// outcomeOf returns the outcome of an approval, as its asker sees it, in text.
+func (h *pageServer) outcomeOf(form capabilities.ID) string {
+	h.t.Helper()
+	_, o, err := h.fae.AwaitApproval(h.t.Context(), capabilities.FormID(form))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return fmt.Sprintf("%+v", o)
+}
+
+// TestReasonNeverGoesWithAllow begins a denial, goes back, and allows; then it allows with the reason still there.
+func TestReasonNeverGoesWithAllow(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	const reason = "no, that is dangerous"
+	b := h.openBrowser()
+	for i, back := range []bool{true, false} {
+		p := h.approve("shell", fmt.Sprintf(`{"command":"make %d"}`, i))
+		b.open("/forms/" + p.Form.String())
+		b.click(asking(p) + " .why summary")
+		b.fill(asking(p)+" .why textarea", reason)
+		if back {
+			b.click(asking(p) + " .why summary")
+			b.until(`document.querySelector(".why textarea").value === ""`)
+		}
+		b.click(asking(p) + " button[value=once]")
+		b.reads(asking(p)+" .state", "✓ Allowed once")
+		if o := h.outcomeOf(p.Form); strings.Contains(o, "dangerous") {
+			t.Errorf("the reason goes with what is allowed: %s", o)
+		}
+	}
+	plain := h.approve("shell", `{"command":"make plain"}`)
+	if status, _, body := h.postForm("/forms/"+plain.Form.String(), url.Values{"f0": {"once"}, "f1": {reason}}); status != http.StatusSeeOther {
+		t.Fatalf("%d %s", status, body)
+	}
+	if o := h.outcomeOf(plain.Form); strings.Contains(o, "dangerous") {
+		t.Errorf("the reason of a plain form goes with what is allowed: %s", o)
+	}
+	b.checkNoFaults()
+}
+
+// TestKeysDecideOnLandingView opens all mail, where signing in leads, with an approval beside the list.
+func TestKeysDecideOnLandingView(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approve("shell", `{"command":"make"}`)
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.open("/")
+	b.live()
+	b.until(`document.activeElement === document.body && document.querySelector("#alone > .message[data-keys]")`)
+	b.press("a")
+	b.reads("#alone .state", "✓ Allowed once")
+	if !h.permitted(p) {
+		t.Error("it is denied")
+	}
+	other := h.approve("shell", `{"command":"make other"}`)
+	b.open("/")
+	b.live()
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	b.run(`document.querySelectorAll(".entry > a")[1].focus()`) // of another message
+	b.press("a")
+	b.run(`document.querySelector("#search").focus()`)
+	b.press("a")
+	b.until(`document.querySelector("#search").value === "a"`)
+	b.do(chromedp.EmulateViewport(390, 800)) // the list alone is shown
+	b.run(`document.activeElement.blur()`)
+	b.press("a")
+	if n := h.waitingCalls(); n != 1 {
+		t.Errorf("a key allowed what it was not for: %v", other.Form)
+	}
+	b.checkNoFaults()
+}
+
+// lie is an expression for what covers something, or is faint: each part of the rail and each button of the bar that is in
+// view has to be what a click at its middle hits.
+const lie = `(() => {
+	const wrong = [];
+	for (let e = document.querySelector("main"); e; e = e.parentElement) if (getComputedStyle(e).opacity !== "1") wrong.push(e.tagName + " is faint");
+	const box = document.querySelector(".of-agents")?.getBoundingClientRect();
+	const pane = document.querySelector("#item")?.getBoundingClientRect();
+	for (const e of document.querySelectorAll(".brand, #search, .views a, .of-agents a, .foot > :not(:empty), #alone .choices button, .toast")) {
+		if (!e.checkVisibility()) continue;
+		const r = e.getBoundingClientRect(), [x, y] = [r.x + r.width / 2, r.y + r.height / 2];
+		if (e.closest(".of-agents") && (y < box.top || y > box.bottom)) continue; // scrolled away
+		if (e.closest("#item") && (y < pane.top || y > pane.bottom)) continue;
+		const hit = document.elementFromPoint(x, y);
+		if (!hit || !e.contains(hit) && !hit.contains(e)) wrong.push((e.id || e.className || e.tagName) + " " + e.innerText.slice(0, 20) + " is under " + (hit?.id || hit?.className || hit?.tagName));
+	}
+	return wrong.join("; ");
+})()`
+
+// TestPageStaysWholeAfterEachAct looks at the page after a decision, a denial, an error and a lost connection, with 30 agents.
+func TestPageStaysWholeAfterEachAct(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 1280} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			h := openPageServer(t)
+			for i := range 30 {
+				if _, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: fmt.Sprintf("agent-%d", i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range 6 {
+				h.approve("shell", fmt.Sprintf(`{"command":"make step-%d"}`, i))
+			}
+			b := h.openBrowser()
+			b.do(chromedp.EmulateViewport(width, 800))
+			b.open("/questions")
+			b.live()
+			if width < 1100 {
+				b.click(".entry a")
+			}
+			look := func(act string) {
+				t.Helper()
+				b.shotIfWanted(fmt.Sprintf("after-%s-%d", strings.ReplaceAll(act, " ", "-"), width))
+				if wrong := b.text(lie); wrong != "" {
+					t.Errorf("after %s: %s", act, wrong)
+				}
+				if got := b.text(`document.documentElement.scrollWidth > innerWidth`); got != "false" {
+					t.Errorf("after %s the page is wider than its window", act)
+				}
+			}
+			for i, act := range []string{"a decision", "a denial"} {
+				b.until(`document.querySelector("#alone > .message[data-keys]")`)
+				b.click("#alone button[value=" + []string{"once", "deny"}[i] + "]")
+				b.until(fmt.Sprintf(`document.querySelectorAll(".entry[data-waits]").length === %d && document.querySelector("#alone > .message[data-waits][data-keys]")`, 5-i))
+				b.reads(".toast .state", []string{"Allowed once", "Denied"}[i])
+				look(act)
+			}
+			b.run(`const ask = fetch; window.fetch = async (to, ...more) => (/rpc/.test(to) ? new Response('{"error":{"code":"QUOTA","message":"there is no room"}}', { status: 429 }) : ask(to, ...more));`)
+			b.click("#alone button[value=once]")
+			b.reads("#alone .failure", "there is no room")
+			look("an error")
+			if err := h.server.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.until(`document.getElementById("connection").textContent`)
+			look("a lost connection")
+		})
+	}
+}
+
+// TestRefusalsAreReadable opens what there is not.
+func TestRefusalsAreReadable(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	for _, width := range []int64{320, 390, 1280} {
+		b.do(chromedp.EmulateViewport(width, 800))
+		b.do(chromedp.Navigate(h.url + "/forms/4711"))
+		b.reads("main", string(parley.NoSuchMessage))
+		b.shotIfWanted(fmt.Sprintf("refusal-%d", width))
+		if got := b.text(`document.querySelector("main").clientWidth >= Math.min(400, innerWidth - 40) && document.querySelector("h1").clientHeight < 80 && document.documentElement.scrollWidth <= innerWidth`); got != "true" {
+			t.Errorf("at %d it is %s wide", width, b.text(`document.querySelector("main").clientWidth`))
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Keeps a call from being allowed before the end of it was in view.
+
+const shown = new Set(); // the digests of the calls whose end was in view
+
+/** Reports whether the end of the call with a digest was in view, on any card of this page. */
+export const wasShown = (digest) => shown.has(digest);
+
+const allowing = 'button:is([value=once], [value=always])';
+
+/** Whole enables the buttons of a card that allow its call once the end of the call was in view. */
+export class Whole {
+  /**
+   * @param {Element} card of an approval that waits
+   * @param {string} digest of its call
+   * @param {() => void} [changed] called once the end was in view, unless it was before
+   */
+  constructor(card, digest, changed) {
+    this.end = card.querySelector('.whole-end');
+    this.form = card.querySelector('form.ask');
+    this.buttons = [...this.form.querySelectorAll(allowing)];
+    Object.assign(this, { digest, changed, isNear: false });
+    if (!this.end || shown.has(digest)) return;
+    this.say(false);
+    const look = () => this.look();
+    this.watch = new IntersectionObserver((seen) => { this.isNear = seen.at(-1).isIntersecting; this.look(); });
+    this.watch.observe(this.end);
+    this.size = new ResizeObserver(look);
+    this.size.observe(this.form);
+    for (const name of ['scroll', 'visibilitychange']) document.addEventListener(name, look, { capture: true, passive: true });
+    this.stop = () => {
+      this.watch.disconnect();
+      this.size.disconnect();
+      for (const name of ['scroll', 'visibilitychange']) document.removeEventListener(name, look, { capture: true });
+      this.stop = undefined;
+    };
+  }
+
+  /** Looks whether the end is in view now: on the screen, and not below the bar with the buttons. */
+  look() {
+    const isShown = shown.has(this.digest) || !document.hidden && this.isNear && this.end.getBoundingClientRect().bottom <= this.form.getBoundingClientRect().top + 1;
+    if (!isShown || !this.stop) return;
+    this.stop();
+    const isNew = !shown.has(this.digest);
+    shown.add(this.digest);
+    this.say(true);
+    if (isNew) document.dispatchEvent(new Event('parley-shown'));
+    this.changed?.();
+  }
+
+  /** Enables the buttons, or has them say what is missing. */
+  say(isShown) {
+    for (const b of this.buttons) {
+      b.disabled = !isShown;
+      b.toggleAttribute('data-unseen', !isShown);
+      const missing = b.querySelector('.unseen');
+      if (missing) for (const part of b.children) part.hidden = (part === missing) === isShown;
+    }
+  }
+}
+
+/** Disables the buttons of an element while something is under way. Those that allow what was not shown stay so. */
+export function disable(element, busy) {
+  for (const b of element.querySelectorAll('button')) b.disabled = busy || b.hasAttribute('data-unseen');
+}
+
+/** Scrolls what shows a card's call on by what is in view, less a little. */
+export function scrollOn(card) {
+  let box = card.querySelector('.whole-end');
+  while (box && !(box.scrollHeight > box.clientHeight && /auto|scroll/.test(getComputedStyle(box).overflowY))) box = box.parentElement;
+  box ??= document.scrollingElement;
+  const { top, bottom } = box.getBoundingClientRect();
+  const bar = card.querySelector('form.ask').getBoundingClientRect().top;
+  box.scrollBy({ top: 0.9 * (Math.min(bar, bottom, innerHeight) - Math.max(top, 0)) });
+}
