@@ -351,7 +351,7 @@ func TestRefusalsAreReadable(t *testing.T) {
 		b.do(chromedp.Navigate(h.url + "/forms/4711"))
 		b.reads("main", string(parley.NoSuchMessage))
 		b.shotIfWanted(fmt.Sprintf("refusal-%d", width))
-		if got := b.text(`document.querySelector("main").clientWidth >= Math.min(400, innerWidth - 40) && document.querySelector("h1").clientHeight < 80 && document.documentElement.scrollWidth <= innerWidth`); got != "true" {
+		if got := b.text(`document.querySelector("main").clientWidth >= Math.min(400, innerWidth - 40) && document.querySelector("h1").clientHeight < 120 && document.documentElement.scrollWidth <= innerWidth`); got != "true" {
 			t.Errorf("at %d it is %s wide", width, b.text(`document.querySelector("main").clientWidth`))
 		}
 	}

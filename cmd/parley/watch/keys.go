@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -180,6 +181,42 @@ func (m *model) targets(e view.Message) []view.Message {
 	return all
 }
 
+// callOf returns what identical calls share.
+func callOf(e view.Message) string { return cmp.Or(e.Digest, e.MessageID.String()) }
+
+// unseen returns the first of some calls whose end was not on the screen yet; nil if that of all was.
+func (m *model) unseen(calls []view.Message) *view.Message {
+	for i := range calls {
+		if !m.seen[callOf(calls[i])] {
+			return &calls[i]
+		}
+	}
+	return nil
+}
+
+// showMore shows the next lines of a call in place of allowing it. No key allows what has just come into view.
+func (m *model) showMore(e *view.Message) tea.Cmd {
+	if now := m.selected(); now == nil || callOf(*now) != callOf(*e) {
+		m.choose(m.rowOf(e.Number))
+		return m.hold()
+	}
+	m.scroll += m.itemHeight() - 1
+	if m.scroll+m.itemHeight() >= len(m.wrapped(*e)) {
+		return m.hold()
+	}
+	return nil
+}
+
+// rowOf returns the row that stands for a message.
+func (m *model) rowOf(number uint64) uint64 {
+	for row, numbers := range m.same {
+		if slices.Contains(numbers, number) {
+			return row
+		}
+	}
+	return number
+}
+
 // decide begins a decision on a call, or on all that are marked.
 func (m *model) decide(e view.Message, key string) tea.Cmd {
 	targets := m.targets(e)
@@ -190,6 +227,9 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 	many := ""
 	if len(targets) > 1 {
 		many = fmt.Sprintf(" %d calls", len(targets))
+	}
+	if unseen := m.unseen(targets); unseen != nil && key != "d" {
+		return m.showMore(unseen)
 	}
 	switch key {
 	case "a":

@@ -103,9 +103,11 @@ func (m *model) item() []string {
 	}
 	m.scroll = min(max(m.scroll, 0), max(len(all)-height, 0))
 	lines := all[m.scroll:]
-	if len(lines) > height {
-		rest := len(lines) - height + 1
-		lines = append(slices.Clone(lines[:height-1]), m.screen.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: page down, enter", rest)))
+	if m.below = 0; len(lines) > height {
+		m.below = len(lines) - height + 1
+		lines = append(slices.Clone(lines[:height-1]), m.screen.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: page down, enter", m.below)))
+	} else if e := m.selected(); e != nil {
+		m.seen[callOf(*e)] = true
 	}
 	for len(lines) < height {
 		lines = append(lines, "")
@@ -186,7 +188,15 @@ func (m *model) footer() []string {
 	if e != nil && m.held == 0 {
 		switch {
 		case e.AnswerNeeded && e.Type == string(events.Approval):
-			keys = "a allow · A always … · d deny · space mark · " + keys
+			keys = "space mark · " + keys
+			switch unseen := m.unseen(m.targets(*e)); {
+			case unseen == nil:
+				keys = "a allow · A always … · d deny · " + keys
+			case callOf(*unseen) == callOf(*e):
+				keys = fmt.Sprintf("a shows %d more lines, then allows · d deny · ", m.below) + keys
+			default:
+				keys = "a shows the marked calls, then allows · d deny · " + keys
+			}
 			if n := len(m.marked); n > 0 {
 				keys = fmt.Sprintf("%d marked · ", n) + keys
 			}

@@ -27,7 +27,7 @@ type Options struct {
 // Run shows the inbox until the person quits or ctx ends.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{ctx: ctx, node: o.Node, screen: o.Screen, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, state: "connecting …"}
+	m := &model{ctx: ctx, node: o.Node, screen: o.Screen, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, seen: map[string]bool{}, state: "connecting …"}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out))
 	var following sync.WaitGroup
 	following.Go(func() { follow(ctx, o.Node, p.Send) })
@@ -56,11 +56,14 @@ type model struct {
 	begun  bool     // one was selected
 	scroll int      // lines of it that are above the screen
 	whole  bool     // it has the screen to itself
+	moved  bool     // the person has selected it
+	below  int      // lines of it that are below the screen
 	drawn  drawnCall
 
 	same   map[uint64][]uint64 // the numbers of the calls that are one row, by that of the row
 	shown  map[uint64][]uint64 // same, as it was drawn last: no key decides what came later
 	marked map[uint64]bool     // rows
+	seen   map[string]bool     // the calls, by callOf, whose end was on the screen: no other is allowed
 
 	away   string // why the node is not reached; "" if it is
 	state  string // of the last action
@@ -131,7 +134,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// add takes messages that are new or have changed. The selection stays on its message.
+// add takes messages that are new or have changed. The selection stays on its message if that waits or the person has
+// selected it. Otherwise it goes to the first that waits, which the list would hide behind those decided.
 func (m *model) add(messages []view.Message) (held tea.Cmd) {
 	first := !m.filled
 	m.filled = true
@@ -159,7 +163,9 @@ func (m *model) add(messages []view.Message) (held tea.Cmd) {
 		return cmp.Compare(b, a)
 	})
 	m.group()
-	if _, there := m.items[m.chosen]; (!there || !m.begun) && len(m.order) > 0 {
+	e := m.selected()
+	isLeft := e == nil || !m.begun || !m.moved && !m.whole && m.prompt == nil && !waits(e) && waits(m.items[m.order[0]])
+	if isLeft && len(m.order) > 0 {
 		m.begun = true
 		m.choose(m.order[0])
 		if !first {
@@ -196,7 +202,7 @@ func (m *model) group() {
 // selected returns the selected message; nil if there is none.
 func (m *model) selected() *view.Message { return m.items[m.chosen] }
 
-func (m *model) choose(number uint64) { m.chosen, m.scroll = number, 0 }
+func (m *model) choose(number uint64) { m.chosen, m.scroll, m.moved = number, 0, false }
 
 // move selects the message that is so many places further down.
 func (m *model) move(by int) {
@@ -205,7 +211,7 @@ func (m *model) move(by int) {
 	}
 	at := slices.Index(m.order, m.chosen) + by
 	m.choose(m.order[min(max(at, 0), len(m.order)-1)])
-	m.held = 0
+	m.held, m.moved = 0, true
 }
 
 // done is the result of a call for messages.
@@ -230,6 +236,9 @@ func (m *model) finish(d done) tea.Cmd {
 		return nil
 	}
 	m.state = d.said
+	if slices.Contains(d.settled, m.chosen) {
+		m.moved = false
+	}
 	for _, n := range m.order {
 		if waits(m.items[n]) && slices.Contains(d.settled, m.chosen) && n != m.chosen {
 			m.choose(n)

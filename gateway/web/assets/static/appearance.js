@@ -84,7 +84,7 @@ button { padding: .5rem 1rem; background: var(--surface); border: 1px solid var(
 button.primary { color: var(--on-accent); background: var(--accent); border-color: var(--accent); }
 button.primary .describe { color: inherit; }
 button:disabled { opacity: .55; cursor: progress; }
-button[data-unseen] { opacity: 1; border-style: dashed; background: none; border-color: var(--border); color: var(--muted); cursor: not-allowed; }
+button:disabled[data-unseen] { opacity: 1; border-style: dashed; background: none; border-color: var(--border); color: var(--muted); cursor: not-allowed; }
 .call .context.input { max-height: none; }
 .whole-end { display: block; height: 1px; }
 summary { padding: .5rem; cursor: pointer; color: var(--muted); }

@@ -1,0 +1,140 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// newModel returns a model of a terminal of 80 by 20 cells.
+func newModel() *model {
+	m := &model{ctx: nil, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, seen: map[string]bool{}}
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
+	return m
+}
+
+// approval returns a call that waits.
+func approval(number uint64, command string) view.Message {
+	return view.Message{
+		Number: number, MessageID: capabilities.ID{ULID: [16]byte{byte(number + 1)}}, Type: string(events.Approval), Title: "Bash", AnswerNeeded: true,
+		Description: fmt.Sprintf(`{"command":%q}`, command), Digest: fmt.Sprint("digest of ", command),
+	}
+}
+
+// types presses keys, and draws the screen after each.
+func (m *model) types(keys string) (last tea.Cmd) {
+	for _, k := range keys {
+		last = m.press(tea.KeyPressMsg{Code: k, Text: string(k)})
+		m.View()
+	}
+	return last
+}
+
+// rest ends the time in which keys decide nothing.
+func (m *model) rest() { m.Update(released(m.held)) }
+
+func screenOf(m *model) string { return fmt.Sprint(m.View().Content) }
+
+func TestCallIsAllowedOnceItsEndWasOnScreen(t *testing.T) {
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf("echo step %d", i))
+	}
+	long := strings.Join(append(lines, "python3 wipe.py --all"), "\n")
+	m := newModel()
+	m.Update(arrived{approval(0, long), approval(1, "make")})
+	m.rest()
+	m.types("k")
+	m.choose(0)
+	if s := screenOf(m); strings.Contains(s, "wipe.py") || !strings.Contains(s, "more lines, then allows") || strings.Contains(s, "a allow ·") {
+		t.Fatalf("the screen:\n%s", s)
+	}
+	presses := 0
+	for ; !strings.Contains(screenOf(m), "wipe.py"); presses++ {
+		for _, key := range []string{"A", "a"} {
+			m.types(key)
+			if m.busy || m.prompt != nil {
+				t.Fatal("a call is allowed that was not shown")
+			}
+		}
+	}
+	if presses == 0 {
+		t.Fatal("all of it was shown")
+	}
+	if m.types("a"); m.busy {
+		t.Error("a key allows what has just come into view")
+	}
+	m.rest()
+	if m.types("a"); !m.busy {
+		t.Error("the whole call was shown, and A allows nothing")
+	}
+}
+
+func TestUnseenCallIsDenied(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(0, strings.Repeat("make\n", 100))})
+	m.rest()
+	screenOf(m)
+	if m.types("d"); m.prompt == nil {
+		t.Error("a call that was not shown cannot be denied")
+	}
+}
+
+// TestMarkedCallsAreShown marks two calls of which one was not on the screen.
+func TestMarkedCallsAreShown(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(0, "make"), approval(1, "make install")})
+	m.rest()
+	screenOf(m)
+	m.marked = map[uint64]bool{0: true, 1: true}
+	if s := screenOf(m); !strings.Contains(s, "a shows the marked calls") {
+		t.Errorf("the screen:\n%s", s)
+	}
+	if m.types("a"); m.busy || m.chosen != 0 {
+		t.Errorf("%d is selected, busy %t: want the call that was not shown", m.chosen, m.busy)
+	}
+	m.rest()
+	if m.types("a"); !m.busy {
+		t.Error("both were shown, and A allows nothing")
+	}
+}
+
+// TestWhatWaitsIsOnTop decides all, and sees the cursor go to what comes then.
+func TestWhatWaitsIsOnTop(t *testing.T) {
+	m := newModel()
+	var all arrived
+	for i := range uint64(12) {
+		e := approval(i, fmt.Sprint("make ", i))
+		all = append(all, e)
+	}
+	m.Update(all)
+	screenOf(m)
+	var numbers []uint64
+	for i := range all {
+		all[i].AnswerNeeded = false
+		all[i].Outcome = &view.Outcome{Status: view.StatusAnswered}
+		numbers = append(numbers, all[i].Number)
+	}
+	m.Update(done{numbers: numbers, settled: numbers})
+	m.Update(all)
+	var news arrived
+	for i := range uint64(9) {
+		news = append(news, approval(20+i, fmt.Sprint("make new ", i)))
+	}
+	m.Update(news)
+	if s := screenOf(m); m.chosen != 28 || m.held == 0 || !strings.Contains(s, "▸ 28.") {
+		t.Errorf("%d is selected:\n%s", m.chosen, s)
+	}
+	m.types("G") // the person looks at what was decided, and stays there
+	at := m.chosen
+	m.Update(arrived{approval(40, "make more")})
+	if m.chosen != at {
+		t.Errorf("%d is selected, want %d", m.chosen, at)
+	}
+}
