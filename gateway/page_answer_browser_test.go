@@ -215,13 +215,11 @@ func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	b.open("/questions")
 	b.holds(".context.input", `{"command":"rm -r <b>"}`)
 	b.until(`document.activeElement.matches('li.message')`) // never a button: a key press meant for something else must not decide
-	b.click(".why summary")
-	b.fill(".why textarea", "only today")
 	b.click(`.ask button[value=once]`)
-	b.reads(".state", "✓ Allowed once · only today · by HOST")
+	b.reads(".state", "✓ Allowed once · by HOST")
 	b.checkNoFaults()
 	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(permission.Form))
-	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once","reason":"only today"}` {
+	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once"}` {
 		t.Errorf("%v %v %v", allowed, outcome.Values.Text(), err)
 	}
 }

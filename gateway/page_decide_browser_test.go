@@ -91,14 +91,12 @@ func TestElementAllowsOnceItsEndWasShown(t *testing.T) {
 	h := openPageServer(t)
 	p := h.approve("shell", longCommand(301))
 	b := h.openBrowser()
-	b.open("/agents")
-	b.run(fmt.Sprintf(`document.documentElement.style.cssText = document.body.style.cssText = 'display:block;height:auto;overflow:visible';
-		document.body.innerHTML = '<parley-form form=%q></parley-form>'; import(%q)`, p.Form.String(), h.path("/elements.js")))
-	const button = `document.querySelector("parley-form").shadowRoot.querySelector("button[value=once]")`
-	b.until(button + `?.disabled && ` + button + `.innerText.includes("Scroll to the end")`)
+	b.openEmpty(`<parley-form form="` + p.Form.String() + `"></parley-form>`)
+	once := within("button[value=once]")
+	b.until(once + `?.disabled && ` + once + `.innerText.includes("Scroll to the end")`)
 	b.run(`scrollTo(0, 1e6)`)
-	b.until(`!` + button + `.disabled`)
-	b.run(button + `.click()`)
+	b.until(once + `?.disabled === false`)
+	b.clickWithin("button[value=once]")
 	if !h.permitted(p) {
 		t.Error("it is denied")
 	}

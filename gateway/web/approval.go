@@ -29,8 +29,8 @@ type approval struct {
 	call.Reading
 	Tool, Input, Folder string
 	Blocks              []call.Block // those of the reading, or the beginning of them in a list
-	More                int  // lines that only the approval's own page shows
-	Alone               bool // it is the approval's own page
+	More                int          // lines that only the approval's own page shows
+	Alone               bool         // it is the approval's own page
 
 	Decision, Reason, Rule *widget // of an approval that waits; Rule is nil if it offers none
 	Until                  *widget // the end of a rule; nil if it takes none

@@ -77,6 +77,15 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 		}
 		out[q.Name] = v
 	}
+	for i := range c.fields {
+		if !TakesOther(c.fields, i) || !isOther(out[c.fields[i].Name]) {
+			continue
+		}
+		in := c.fields[i+1].Name
+		if words, _ := out[in].AsString(); strings.TrimSpace(words) == "" && !w.has(in) {
+			w.add(in, "say it in words: "+OtherOption+" alone is no answer")
+		}
+	}
 	for name := range values {
 		if _, known := c.find(name); !known && !w.has(parley.Shown(name, maxFieldName)) {
 			w.add(parley.Shown(name, maxFieldName), "no such field")

@@ -152,6 +152,39 @@ func TestCheckNamesEveryWrongField(t *testing.T) {
 	}
 }
 
+// TestOtherNeedsWords answers a choice that takes other words with the option for them.
+func TestOtherNeedsWords(t *testing.T) {
+	for _, several := range []bool{false, true} {
+		fields, err := WidgetFields([]Widget{{Type: events.Radio, Several: several, Other: true, Options: []WidgetOption{{Label: "Postgres"}}}, {Type: events.Confirm}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Compile(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen := func(options ...string) capabilities.Value {
+			if several {
+				return capabilities.Strings(options...)
+			}
+			return capabilities.String(options[len(options)-1])
+		}
+		for _, words := range []string{"", " \n"} {
+			_, err := c.Check(values{"value": chosen("Postgres", OtherOption), "value_other": capabilities.String(words)})
+			wantFields(t, err, parley.InvalidAnswer, map[string]string{"value_other": "say it in words: Other alone is no answer"})
+		}
+		for name, v := range map[string]values{
+			"words":       {"value": chosen(OtherOption), "value_other": capabilities.String("SQLite")},
+			"a remark":    {"value": chosen("Postgres"), "value_other": capabilities.String("16 or later")},
+			"words alone": {"value_other": capabilities.String("SQLite")},
+		} {
+			if _, err := c.Check(v); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 func TestLargeAnswersAreRefused(t *testing.T) {
 	c := compiled(t, field("a", ""), field("b", ""))
 	half := capabilities.String(strings.Repeat("x", 130<<10))

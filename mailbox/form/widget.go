@@ -3,6 +3,7 @@ package form
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley"
@@ -143,6 +144,16 @@ func TakesOther(fields []events.Field, i int) bool {
 		return false
 	}
 	return question{Field: &fields[i]}.hasOption(OtherOption)
+}
+
+// isOther reports whether a choice is, or has, the option for an answer in other words.
+func isOther(choice capabilities.Value) bool {
+	isIt := func(v capabilities.Value) bool {
+		one, _ := v.AsString()
+		return one == OtherOption
+	}
+	several, _ := choice.AsList()
+	return isIt(choice) || slices.ContainsFunc(several, isIt)
 }
 
 // AddOther adds an answer in other words to values, beside the options of the field that were chosen.

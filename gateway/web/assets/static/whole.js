@@ -20,6 +20,13 @@ export class Whole {
     this.buttons = [...this.form.querySelectorAll(allowing)];
     Object.assign(this, { digest, changed, isNear: false });
     if (!this.end || shown.has(digest)) return;
+    if (window === top && isClear(this.end)) { // at once, so that the buttons of a short call do not move
+      this.isNear = true;
+      if (this.isShown()) {
+        this.remember();
+        return;
+      }
+    }
     this.say(false);
     const look = () => this.look();
     this.watch = new IntersectionObserver((seen) => { this.isNear = seen.at(-1).isIntersecting; this.look(); });
@@ -37,14 +44,21 @@ export class Whole {
 
   /** Looks whether the end is in view now: on the screen, and not below the bar with the buttons. */
   look() {
-    const isShown = shown.has(this.digest) || !document.hidden && this.isNear && this.end.getBoundingClientRect().bottom <= this.form.getBoundingClientRect().top + 1;
-    if (!isShown || !this.stop) return;
+    if (!this.stop || !this.isShown()) return;
     this.stop();
-    const isNew = !shown.has(this.digest);
-    shown.add(this.digest);
     this.say(true);
-    if (isNew) document.dispatchEvent(new Event('parley-shown'));
+    this.remember();
     this.changed?.();
+  }
+
+  isShown() {
+    return shown.has(this.digest) || !document.hidden && this.isNear && this.end.getBoundingClientRect().bottom <= this.form.getBoundingClientRect().top + 1;
+  }
+
+  remember() {
+    if (shown.has(this.digest)) return;
+    shown.add(this.digest);
+    document.dispatchEvent(new Event('parley-shown'));
   }
 
   /** Enables the buttons, or has them say what is missing. */
@@ -56,6 +70,17 @@ export class Whole {
       if (missing) for (const part of b.children) part.hidden = (part === missing) === isShown;
     }
   }
+}
+
+/** Reports whether an element is within the window and within all that scrolls around it. */
+function isClear(element) {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  if (height === 0 || top < 0 || bottom > innerHeight) return false;
+  for (let e = element.parentElement; e; e = e.parentElement) {
+    const box = e.getBoundingClientRect();
+    if (/auto|scroll|hidden/.test(getComputedStyle(e).overflowY) && (top < box.top || bottom > box.bottom)) return false;
+  }
+  return true;
 }
 
 /** Disables the buttons of an element while something is under way. Those that allow what was not shown stay so. */
