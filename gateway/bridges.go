@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -204,10 +205,6 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	secret, outcome, _ := strings.Cut(path, "/")
-	if err := s.sessions.Attempt(r); err != nil {
-		httpd.Refuse(w, err, 0)
-		return true
-	}
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 	w.Header().Set("Referrer-Policy", "no-referrer") // the address is a secret
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -229,7 +226,10 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
 // takeAnswer answers a form by a right. It writes a page, or JSON for the script that shows notifications.
 func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.AnswerWithRequest, label string) {
 	isProgram := r.Header.Get("Accept") == "application/json"
-	_, err := s.backend.AnswerWith(r.Context(), with)
+	err := s.presses.allow(digestOf(with.Secret), "uses of this link")
+	if err == nil {
+		_, err = s.backend.AnswerWith(r.Context(), with)
+	}
 	if err != nil {
 		s.monitor.Failed(r.Context(), "answer_with", err)
 	}
@@ -244,6 +244,12 @@ func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.Ans
 	default:
 		showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
 	}
+}
+
+// digestOf returns what stands for the secret of a link where its uses are counted.
+func digestOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return string(sum[:])
 }
 
 func showAnswer(w http.ResponseWriter, status int, shown answerShown) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -332,6 +333,59 @@ func TestSignInAttemptsAreLimited(t *testing.T) {
 	}
 	if fmt.Sprint(got) != "[401 401 401 429 429]" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestNobodySpendsWhatIsForOthers floods the addresses that need no token, as images on a page do. Signing in and the buttons
+// of links work all the same.
+func TestNobodySpendsWhatIsForOthers(t *testing.T) {
+	n, p := openWebhook(t)
+	form := n.Approve(`{"command":"ls"}`)
+	eventually.Holds(t, "the receiver is told", func() bool { return len(p.Told(form)) == 1 })
+	button := p.Told(form)[0].Buttons["Allow once"]
+	at, err := url.Parse(button)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(method, path, host, body string) (status int) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+at.Host+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	for i := range 40 {
+		do(http.MethodGet, "/answer/x/once", at.Host, "")
+		do(http.MethodPost, fmt.Sprintf("/answer/x%d/once", i), at.Host, "")
+		do(http.MethodPost, "/answer/x/once", at.Host, "")
+		do(http.MethodPost, web.SignInPath, at.Host, "code=guess")
+		do(http.MethodGet, at.Path, at.Host, "") // of a preview
+	}
+	if got := do(http.MethodPost, "/answer/x/once", at.Host, ""); got != http.StatusTooManyRequests {
+		t.Errorf("the same link again and again: %d", got)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if got := do(method, at.Path, "evil.example", ""); got != http.StatusMisdirectedRequest {
+			t.Errorf("%s at another host's name: %d", method, got)
+		}
+	}
+	code, err := n.server.backend.NewLink(n.node.Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := do(http.MethodPost, web.SignInPath, at.Host, "code="+code); got != http.StatusSeeOther {
+		t.Errorf("signing in: %d", got)
+	}
+	if got := do(http.MethodPost, at.Path, at.Host, ""); got != http.StatusOK {
+		t.Errorf("the button: %d", got)
 	}
 }
 

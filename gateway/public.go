@@ -17,15 +17,15 @@ import (
 // of a browser's session, and must not come from another site.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	harden(w.Header())
-	if s.serveAnswer(w, r) {
-		return
-	}
 	if !isOwnName(r.Host, s.listens) {
 		httpd.Refuse(w, parley.Refuse(parley.NotPermitted, "this is not %.80q", r.Host), http.StatusMisdirectedRequest)
 		return
 	}
 	if r.URL.Path == api.HealthPath {
 		healthz(w)
+		return
+	}
+	if s.serveAnswer(w, r) { // also for another site: the app of a receiver posts from its own page
 		return
 	}
 	if err := s.checkSite(r); err != nil {

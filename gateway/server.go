@@ -62,6 +62,7 @@ type Server struct {
 	listens     string        // the configured address
 	tls         TLS
 	sessions    *sessions
+	presses     attempts // of the buttons of links that answer, by link
 	site        *web.Site
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
@@ -94,6 +95,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s.devices.session = s.backend.SessionID
 	s.holds.server = s
 	s.sessions = &sessions{backend: s.backend, devices: &s.devices, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
+	s.presses.perMinute = maxPresses
 	var err error
 	if s.tools, err = newTools(node, o.Version, o.Log); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)

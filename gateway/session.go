@@ -95,12 +95,15 @@ func set(w http.ResponseWriter, r *http.Request, secret, path string, maxAge int
 	})
 }
 
-// Attempt implements web.Sessions.
-func (s *sessions) Attempt(r *http.Request) error { return s.attempts.allow(r) }
-
-// Begin implements web.Sessions.
+// Begin implements web.Sessions. Attempts that fail are counted, and no others: a link that is good works whatever was
+// tried before from the same address, such as that of a proxy. A code has 130 random bits, so nobody guesses one.
 func (s *sessions) Begin(w http.ResponseWriter, r *http.Request, code string) (base string, err error) {
 	made, err := s.backend.SignIn(r.Context(), code, browserOf(r))
+	if parley.CodeOf(err) == parley.Unauthenticated {
+		if many := s.attempts.allow(addressOf(r), "attempts to sign in from this address"); many != nil {
+			return "", many
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -149,10 +152,14 @@ func browserOf(r *http.Request) string {
 	return sanitize.Line(agent[:min(len(agent), 60)])
 }
 
-// maxAttempting bounds the addresses whose attempts are counted.
+// maxAttempting bounds the addresses, or links, whose attempts are counted.
 const maxAttempting = 4096
 
-// attempts bounds how often each address tries to sign in.
+// maxPresses bounds the uses a minute of a link that answers.
+const maxPresses = 30
+
+// attempts bounds how often something is tried a minute, by each address or with each link. There is one for each
+// purpose, so that nobody spends what is for another.
 type attempts struct {
 	perMinute int64
 
@@ -160,15 +167,19 @@ type attempts struct {
 	all map[string]*rate.Limiter
 }
 
-// allow counts an attempt. It refuses with RATE_LIMITED an address with too many.
-func (a *attempts) allow(r *http.Request) error {
-	address := r.RemoteAddr
+// addressOf returns the address of a client, as attempts are counted.
+func addressOf(r *http.Request) string {
 	if from, err := net.ResolveTCPAddr("tcp", r.RemoteAddr); err == nil {
-		address = connlimit.Address(from)
+		return connlimit.Address(from)
 	}
+	return r.RemoteAddr
+}
+
+// allow counts an attempt of one who tries. It refuses with RATE_LIMITED too many, which are called what they are.
+func (a *attempts) allow(who, what string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := a.all[address]
+	l := a.all[who]
 	if l == nil {
 		if len(a.all) >= maxAttempting {
 			a.forget()
@@ -177,16 +188,16 @@ func (a *attempts) allow(r *http.Request) error {
 			a.all = map[string]*rate.Limiter{}
 		}
 		l = rate.NewLimiter(rate.Limit(float64(a.perMinute)/60), int(min(a.perMinute, 1<<30)))
-		a.all[address] = l
+		a.all[who] = l
 	}
 	if l.Allow() {
 		return nil
 	}
-	return parley.Refuse(parley.RateLimited, "there were more than %d attempts to sign in from this address", a.perMinute).
+	return parley.Refuse(parley.RateLimited, "there were more than %d %s", a.perMinute, what).
 		WithHint("try again in a minute")
 }
 
-// forget drops the addresses that have all their attempts again, and then others until half are left.
+// forget drops those that have all their attempts again, and then others until half are left.
 func (a *attempts) forget() {
 	before := len(a.all)
 	for address, l := range a.all {

@@ -76,7 +76,7 @@ func LimitKeys() []LimitKey {
 	}
 	return append(keys,
 		LimitKey{LimitRate, 10_000, "calls and frames a second of one guest"},
-		LimitKey{LimitSignIns, 30, "attempts a minute to sign in from one address"},
+		LimitKey{LimitSignIns, 30, "failed attempts a minute to sign in from one address"},
 		LimitKey{LimitConnections, 2048, "connections to --listen from one address"},
 		LimitKey{LimitConnectionsAll, 8192, "connections to --listen"},
 		LimitKey{LimitConnectionsHost, 8192, "connections to the node's own socket"},

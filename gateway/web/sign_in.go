@@ -28,10 +28,9 @@ const maxSignIn = 4 << 10
 
 // Sessions makes and ends the sessions of browsers.
 type Sessions interface {
-	// Attempt counts an attempt to sign in. It refuses with RATE_LIMITED an address with too many.
-	Attempt(r *http.Request) error
 	// Begin exchanges the code of a link for a session, and stores the session in the browser. It returns the beginning of
-	// the addresses of the session's pages. It refuses with UNAUTHENTICATED a link that was used or has ended.
+	// the addresses of the session's pages. It refuses with UNAUTHENTICATED a link that was used or has ended, and with
+	// RATE_LIMITED too many of those from one address.
 	Begin(w http.ResponseWriter, r *http.Request, code string) (base string, err error)
 	// End ends the session of a principal, and with all those of its agent. It removes the session from the browser.
 	End(w http.ResponseWriter, r *http.Request, p api.Principal, all bool) error
@@ -46,10 +45,6 @@ func (s *Site) SignIn(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a link is used with POST"), http.StatusMethodNotAllowed)
-		return
-	}
-	if err := s.Sessions.Attempt(r); err != nil {
-		s.RefuseSignIn(w, r, err)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
