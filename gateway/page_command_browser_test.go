@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"parley"
@@ -322,4 +323,44 @@ func TestPageValidatesAsTheNode(t *testing.T) {
 			t.Errorf("%s\npage: %v\nnode: %v", a, got, want)
 		}
 	}
+}
+
+// TestKeyOfInputMethodSendsNothing presses what Safari sends when Enter confirms a composition: the composition has ended, and the
+// code of the key alone tells. In each place where a key acts it does nothing.
+func TestKeyOfInputMethodSendsNothing(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approve("shell", `{"command":"make"}`)
+	b := h.openBrowser()
+	const confirm = `(at, key) => {
+		at.dispatchEvent(new CompositionEvent('compositionstart', { bubbles: true }));
+		at.dispatchEvent(new CompositionEvent('compositionend', { bubbles: true, data: '日本' }));
+		return at.dispatchEvent(new KeyboardEvent('keydown', { key, keyCode: 229, bubbles: true, cancelable: true, composed: true }));
+	}`
+	left := func(selector, key string) {
+		t.Helper()
+		b.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
+		if got := b.text(fmt.Sprintf(`(%s)(document.querySelector(%q), %q)`, confirm, selector, key)); got != "true" {
+			t.Errorf("%s at %s is handled", key, selector)
+		}
+	}
+	b.open("/agents/fae")
+	b.fill("#line", "日本")
+	left("#line", "Enter")
+	b.open("/forms/" + p.Form.String())
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	for _, key := range []string{"a", "d", "e", "Escape"} {
+		left("#alone > .message", key)
+	}
+	b.click(asking(p) + " .why summary")
+	b.fill(asking(p)+" .why textarea", "日本")
+	left(asking(p)+" .why textarea", "Enter")
+	left(asking(p)+" .why textarea", "Escape")
+	b.press("k", chromedp.ModifierCtrl)
+	left(".palette input", "Enter")
+	left(".palette input", "ArrowDown")
+	if n := h.waitingCalls(); n != 1 {
+		t.Error("a key of an input method decides")
+	}
+	b.checkNoFaults()
 }

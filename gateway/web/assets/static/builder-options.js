@@ -1,5 +1,6 @@
 // Edits the options of a field in the form builder.
 
+import { composing } from './composing.js';
 import { element, Sequence, tools } from './sequence.js';
 
 const keys = ['value', 'label', 'description'];
@@ -26,7 +27,7 @@ export class Options {
     this.sequence = new Sequence(root.firstElementChild, 'Option', (draft) => new Choice(draft), changed);
     root.lastElementChild.addEventListener('click', () => this.sequence.add({}));
     root.addEventListener('keydown', (e) => {
-      if (e.key !== 'Enter' || e.isComposing || e.ctrlKey || e.metaKey || !e.target.matches('input')) return;
+      if (e.key !== 'Enter' || composing(e) || e.ctrlKey || e.metaKey || !e.target.matches('input')) return;
       e.preventDefault(); // continues with a new option
       e.stopPropagation();
       this.sequence.add({}, this.sequence.indexOf(e.target));

@@ -5,6 +5,7 @@ import { draftOf, forgetDraft, readDraft, saveDraft } from './draft.js';
 import { askToLeave } from './dialog.js';
 import { errorKey, FieldBuilder, Raw } from './builder-field.js';
 import { Preview } from './builder-preview.js';
+import { composing } from './composing.js';
 import { call } from './rpc.js';
 import { element, Sequence } from './sequence.js';
 import { visible } from './visible.js';
@@ -176,7 +177,7 @@ class Builder {
   }
 
   pressed(event) {
-    if (event.isComposing) return;
+    if (composing(event)) return;
     if (event.key === 'Escape') {
       event.preventDefault();
       this.leave();

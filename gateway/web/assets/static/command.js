@@ -6,6 +6,7 @@ import { buildForm } from './builder.js';
 import { call } from './rpc.js';
 import { commands, expected, fitsText, Misread, quote, read, unfinishedForm, usage } from './commands.js';
 import { Completion } from './completion.js';
+import { composing } from './composing.js';
 import { forgetDraft, readDraft, saveDraft, TextDraft } from './draft.js';
 import { visible } from './visible.js';
 
@@ -45,7 +46,7 @@ export class ParleyCommand extends HTMLElement {
   }
 
   pressed(event) {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.defaultPrevented) return;
+    if (event.key !== 'Enter' || event.shiftKey || composing(event) || event.defaultPrevented) return;
     event.preventDefault();
     this.send();
   }

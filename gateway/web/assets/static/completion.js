@@ -1,5 +1,6 @@
 // Completes the text of an input: a list beside it, for keyboard and pointer.
 
+import { composing } from './composing.js';
 import { visible } from './visible.js';
 
 const most = 50;
@@ -79,7 +80,7 @@ export class Completion {
   }
 
   pressed(event) {
-    if (event.isComposing || this.list.hidden) return;
+    if (composing(event) || this.list.hidden) return;
     const n = this.found.length;
     switch (event.key) {
       case 'ArrowDown': this.choose((this.chosen + 1) % n); break;

@@ -1,5 +1,6 @@
 // Handles the input of an open form: its values, errors and draft, both in the page and in the element for other pages.
 
+import { composing } from './composing.js';
 import { ending, showDigest } from './edit.js';
 import { Field } from './field.js';
 import { readTexts, validateValues } from './validate.js';
@@ -132,7 +133,7 @@ export class Filling {
   fail(why) { this.form.querySelector('.failure').textContent = visible(why); }
 
   pressed(event) {
-    if (event.isComposing || event.key !== 'Enter' || event.target.form !== this.form) return;
+    if (composing(event) || event.key !== 'Enter' || event.target.form !== this.form) return;
     if (event.repeat && !event.target.matches('textarea')) {
       event.preventDefault(); // a key that is held was pressed for what had the focus before
       return;

@@ -6,6 +6,7 @@ import { askToLeave } from './dialog.js';
 import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
+import { composing } from './composing.js';
 import { close, open, openCard, openNext } from './item.js';
 import { hold } from './keys.js';
 import { markDecided } from './list.js';
@@ -185,7 +186,7 @@ export class ParleyForm extends ParleyAct {
       why?.addEventListener('toggle', () => { if (!why.open) this.dropReason(why); });
     }
     this.addEventListener('change', (e) => { if (e.target.name === 'of') this.countSame(); });
-    this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !e.isComposing) this.leave(e); });
+    this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !composing(e)) this.leave(e); });
   }
 
   /** Forgets a reason that was begun: it is for a denial, from which the person has gone back. */

@@ -1,5 +1,6 @@
 // The keys of the page: of an approval, and to move about.
 
+import { composing } from './composing.js';
 import { scrollOn } from './whole.js';
 
 const pause = 700; // milliseconds for which an item that has just appeared takes no keys: they are for what was there before
@@ -71,7 +72,7 @@ function approvalFor(at, more) {
 
 /** Handles a key. */
 function pressed(event, more) {
-  if (event.isComposing || event.altKey || document.querySelector('dialog[open]')) return;
+  if (composing(event) || event.altKey || document.querySelector('dialog[open]')) return;
   const key = event.key.toLowerCase();
   if (key === 'k' && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();

@@ -1,6 +1,7 @@
 // The palette: everything that the page does and leads to, by a few letters. And the list of keys.
 
 import { pickAll } from './bulk.js';
+import { composing } from './composing.js';
 import { dialog } from './dialog.js';
 import { open, openCard, press, read } from './item.js';
 import { rows } from './list.js';
@@ -125,12 +126,13 @@ export function showPalette() {
   }
   input.addEventListener('input', () => { at = 0; draw(); });
   input.addEventListener('keydown', (e) => {
+    if (composing(e)) return;
     const by = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (by) {
       e.preventDefault();
       at = (at + by + found.length) % Math.max(found.length, 1);
       draw();
-    } else if (e.key === 'Enter' && !e.isComposing && found[at]) {
+    } else if (e.key === 'Enter' && found[at]) {
       e.preventDefault();
       go(found[at]);
     }
