@@ -86,8 +86,9 @@ func (f *field) question() question {
 		return f.someOf()
 	case events.Textarea:
 		text := f.preset()
+		w := huh.NewText().Title(f.title()).Description(f.help()).Placeholder(terminal.Visible(f.Placeholder)).Value(&text).Validate(f.check)
 		return question{
-			huh.NewText().Title(f.title()).Description(f.help()).Placeholder(terminal.Visible(f.Placeholder)).Value(&text).Validate(f.check),
+			&typed{w, &text, newAreaMirror(text)},
 			func() []events.FieldText { return f.said(text) },
 		}
 	}
@@ -100,7 +101,7 @@ func (f *field) line() question {
 	if f.Type == events.Secret {
 		w.EchoMode(huh.EchoModePassword)
 	}
-	return question{w, func() []events.FieldText { return f.said(text) }}
+	return question{&typed{w, &text, newLineMirror(text)}, func() []events.FieldText { return f.said(text) }}
 }
 
 func (f *field) yesOrNo() question {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -361,8 +360,7 @@ func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
 		}
 		return p.next(p.text)
 	case "backspace":
-		_, size := utf8.DecodeLastRuneInString(p.text)
-		p.text = p.text[:len(p.text)-size]
+		p.text = strings.TrimSuffix(p.text, terminal.LastCluster(p.text))
 	case "ctrl+u":
 		p.text = ""
 	default:

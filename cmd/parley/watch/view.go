@@ -179,7 +179,7 @@ func (m *model) footer() []string {
 		}
 		text := terminal.Visible(p.text)
 		if p.secret {
-			text = strings.Repeat("•", len([]rune(p.text)))
+			text = strings.Repeat("•", terminal.Clusters(p.text))
 		}
 		return append(lines, m.screen.Fit(fmt.Sprintf("%d. %s:", p.about.Number, p.label)), m.screen.Fit("> "+text+"▏"), m.screen.Fit(m.screen.Paint(terminal.Faint, "enter sends, esc goes back")))
 	}

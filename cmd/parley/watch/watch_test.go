@@ -138,3 +138,16 @@ func TestWhatWaitsIsOnTop(t *testing.T) {
 		t.Errorf("%d is selected, want %d", m.chosen, at)
 	}
 }
+
+// TestBackspaceTakesWholeCharacter removes a joined emoji from a line that is typed.
+func TestBackspaceTakesWholeCharacter(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(0, "make")})
+	m.rest()
+	screenOf(m)
+	m.types("d")
+	m.Update(tea.PasteMsg{Content: "ok👩‍💻"})
+	if m.press(tea.KeyPressMsg{Code: tea.KeyBackspace}); m.prompt.text != "ok" {
+		t.Errorf("%q is left", m.prompt.text)
+	}
+}
