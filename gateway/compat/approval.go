@@ -35,6 +35,7 @@ type ApprovedFrame struct {
 	Type    string          `json:"type"` // approval_response
 	ID      string          `json:"id,omitempty"`
 	Payload ApprovedPayload `json:"payload"`
+	Data    ApprovedPayload `json:"data,omitzero"` // in place of the payload, from browsers of that system
 	Form    string          `json:"form,omitempty"`
 	Rule    capabilities.ID `json:"rule,omitzero"` // the standing rule that decided
 }
@@ -64,6 +65,7 @@ func approvedFrame(r *Relay, h *Head, text []byte) error {
 	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
+	f.Payload = cmp.Or(f.Payload, f.Data)
 	id := h.calledFor(f.Payload.RequestID, f.ID)
 	form, err := r.askedApproval(id, f.Form)
 	if err != nil {

@@ -59,6 +59,7 @@ type AskedFrame struct {
 	Type    string       `json:"type"` // ask_response
 	ID      string       `json:"id,omitempty"`
 	Payload AskedPayload `json:"payload"`
+	Data    AskedPayload `json:"data,omitzero"` // in place of the payload, from browsers of that system
 	Form    string       `json:"form,omitempty"`
 }
 
@@ -124,6 +125,9 @@ func askedFrame(r *Relay, h *Head, text []byte) error {
 	var f AskedFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
+	}
+	if f.Payload.RequestID == "" && f.Data.RequestID != "" {
+		f.Payload = f.Data
 	}
 	id := h.calledFor(f.Payload.RequestID, f.ID)
 	form, err := r.askedByID(askDialect, id, f.Form)

@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/mailbox/form"
 )
 
 // questionDialect is the dialect of seed 002: the agent of a session asks one question at a time, as a form on a page.
@@ -251,8 +252,25 @@ type QuestionCommand struct {
 func submitFrame(r *Relay, _ *Head, text []byte) error {
 	return r.commandQuestion(text, func(ref capabilities.FormRef, f QuestionCommand) error {
 		_, err := r.agent.Answer(r.ctx, ref, f.Values)
+		if parley.CodeOf(err) == parley.AlreadyAnswered && r.isAnswer(ref, f.Values) {
+			return nil // the client lost what came back, and submits again
+		}
 		return err
 	})
+}
+
+// isAnswer reports whether the agent answered a form with these values.
+func (r *Relay) isAnswer(ref capabilities.FormRef, values map[string]capabilities.Value) bool {
+	e, err := r.agent.Message(r.ctx, ref)
+	if err != nil || e.Outcome == nil || e.Outcome.By != r.agent.ID() {
+		return false
+	}
+	schema, err := form.CompileAccepted(e.Fields)
+	if err != nil {
+		return false
+	}
+	stored, err := schema.Check(values)
+	return err == nil && capabilities.Record(stored).Equal(e.Outcome.Values)
 }
 
 func cancelFrame(r *Relay, _ *Head, text []byte) error {
