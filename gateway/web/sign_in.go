@@ -29,8 +29,8 @@ const maxSignIn = 4 << 10
 // Sessions makes and ends the sessions of browsers.
 type Sessions interface {
 	// Begin exchanges the code of a link for a session, and stores the session in the browser. It returns the beginning of
-	// the addresses of the session's pages. It refuses with UNAUTHENTICATED a link that was used or has ended, and with
-	// RATE_LIMITED too many of those from one address.
+	// the addresses of the session's pages. It refuses with UNAUTHENTICATED a link that was used or has ended. Too
+	// many of those from one address are refused with RATE_LIMITED.
 	Begin(w http.ResponseWriter, r *http.Request, code string) (base string, err error)
 	// End ends the session of a principal, and with all those of its agent. It removes the session from the browser.
 	End(w http.ResponseWriter, r *http.Request, p api.Principal, all bool) error
