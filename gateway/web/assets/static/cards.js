@@ -54,6 +54,8 @@ export function replaceCard(old, next) {
     for (const part of ['.head', '.notes']) old.querySelector(part).replaceWith(next.querySelector(part));
     return old;
   }
+  if (old.hasAttribute('data-keys')) next.setAttribute('data-keys', '');
+  else hold(next);
   const had = old.contains(document.activeElement);
   const lost = old.hasAttribute('data-waits') && formOf(old)?.isTyped && !formOf(old).busy;
   old.replaceWith(next);
