@@ -93,7 +93,7 @@ export class ParleyFormElement extends Live {
     const draft = () => (this.noDraft ? undefined : new Draft({ as: this.as, id: this.formId, at: card.dataset.draft, endpoint: this.mailbox }));
     this.filling = waits ? new Filling(article.querySelector('form.ask'), draft()) : undefined;
     this.whole?.stop?.();
-    this.whole = waits && card.dataset.type === 'approval' ? new Whole(article, card.dataset.digest) : undefined;
+    this.whole = waits && card.dataset.type === 'approval' ? new Whole(article, card.dataset.digest || card.dataset.id) : undefined;
     if (!waits) forgetDraft(draftOf(this.as, this.formId));
     else if (had) this.filling.take(had);
     if (had && waits) this.news.textContent = 'The question has changed. What you typed stays where the fields are the same.';

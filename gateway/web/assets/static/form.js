@@ -181,7 +181,7 @@ export class ParleyForm extends ParleyAct {
     const { as, id, draft } = this.card.dataset;
     this.filling = new Filling(this.querySelector('form.ask'), new Draft({ as, id, at: draft }));
     if (this.card.matches('[data-type=approval]')) {
-      this.whole = new Whole(this.card, this.card.dataset.digest, () => hold(this.card));
+      this.whole = new Whole(this.card, this.card.dataset.digest || this.card.dataset.id, () => hold(this.card));
       const why = this.querySelector('.why');
       why?.addEventListener('toggle', () => { if (!why.open) this.dropReason(why); });
     }

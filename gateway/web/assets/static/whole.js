@@ -1,6 +1,6 @@
 // Keeps a call from being allowed before the end of it was in view.
 
-const shown = new Set(); // the digests of the calls whose end was in view
+const shown = new Set(); // the calls whose end was in view, by digest
 
 /** Reports whether the end of the call with a digest was in view, on any card of this page. */
 export const wasShown = (digest) => shown.has(digest);
@@ -19,7 +19,11 @@ export class Whole {
     this.form = card.querySelector('form.ask');
     this.buttons = [...this.form.querySelectorAll(allowing)];
     Object.assign(this, { digest, changed, isNear: false });
-    if (!this.end || shown.has(digest)) return;
+    if (shown.has(digest)) return;
+    if (!this.end) { // a part of it alone is shown
+      this.say(false);
+      return;
+    }
     if (window === top && isClear(this.end)) { // at once, so that the buttons of a short call do not move
       this.isNear = true;
       if (this.isShown()) {
