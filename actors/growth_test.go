@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 // TestGrowthOfARestart kills a node after the same work for few agents and for many. What it then takes to read all
 // mailboxes depends on the work, and not on how many agents had a part in each commit.
 func TestGrowthOfARestart(t *testing.T) {
-	const cycles = 2048
+	const cycles = 6144
 	few, many := bytesOfARestart(t, 8, cycles), bytesOfARestart(t, 128, cycles)
 	t.Logf("%d and %d KiB allocated for 8 and 128 agents", few>>10, many>>10)
 	if many > 3*few {
@@ -36,7 +37,7 @@ func bytesOfARestart(t *testing.T, agents, cycles int) uint64 {
 			for range cycles / agents {
 				asked, err := a.Ask(t.Context(), Ask{To: "@self", Description: "what?", Fields: textField("a")})
 				if err == nil {
-					_, err = a.Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"a": capabilities.String("b")}})
+					_, err = a.Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"a": capabilities.String(strings.Repeat("b", 2000))}})
 				}
 				if err != nil {
 					t.Error(err)
