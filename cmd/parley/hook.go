@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"parley"
 	"parley/cmd/parley/hook"
-	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/client"
 )
@@ -56,6 +53,13 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 	c.Flags().BoolVar(&waitAnyway, "wait-anyway", false, "ask also where nobody follows the inbox")
 	c.Flags().BoolVar(&skipAsked, "skip-asked", false, "on PermissionRequest, ask only about calls that PreToolUse leaves")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if token, ok := env.lookup(hook.ProbeVariable); ok {
+			response, err := agent.RefuseProbe(env.stdin, hook.ProbeReason(token, string(env.options.state)))
+			if err != nil || response == nil {
+				return err
+			}
+			return env.printJSON(response)
+		}
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
 		if out, ok := env.stdout.(*os.File); ok {
@@ -81,69 +85,4 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 // isHook reports whether a coding agent runs the command.
 func isHook(c *cobra.Command) bool {
 	return c != nil && strings.HasPrefix(c.CommandPath()+" ", "parley hook ")
-}
-
-func setupCommand(env *environment) *cobra.Command {
-	c := &cobra.Command{
-		Use:     "setup",
-		Short:   "Enter Parley in a coding agent's settings",
-		Long:    "Enters the permission hook and the MCP server in a coding agent's settings.",
-		Example: "  parley setup claude-code --print\n  parley setup codex --project",
-		Args:    exactly(),
-		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: claude-code or codex") },
-	}
-	for _, agent := range hook.Agents() {
-		c.AddCommand(setupAgentCommand(env, agent))
-	}
-	return c
-}
-
-func setupAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
-	var printOnly, project, user bool
-	c := &cobra.Command{
-		Use:   agent.Name,
-		Short: "Enter Parley in the settings of " + agent.Title,
-		Long: fmt.Sprintf(`Enters the permission hook and the MCP server in the settings of %s: those of the person who runs it, or
-with --project of the folder that this is run in. What is there stays, the file as it was is kept beside it with
-%s at its end, and once entered nothing is changed again. A file that cannot be read is left alone.`, agent.Title, setup.BackupSuffix),
-		Example: "  parley setup " + agent.Name + " --print",
-		Args:    exactly(),
-	}
-	c.Flags().BoolVar(&printOnly, "print", false, "only show what would be entered, and where")
-	c.Flags().BoolVar(&project, "project", false, "enter it for this folder")
-	c.Flags().BoolVar(&user, "user", false, "enter it for whoever runs this (default)")
-	c.MarkFlagsMutuallyExclusive("project", "user")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		o, err := setupOptions(env, project)
-		if err != nil {
-			return err
-		}
-		files, err := setup.Files(agent, o)
-		if err != nil {
-			return err
-		}
-		if !printOnly {
-			if err := setup.Write(files); err != nil {
-				return err
-			}
-		}
-		return env.print(files, func() string { return setup.Text(files, printOnly) })
-	}
-	return c
-}
-
-func setupOptions(env *environment, project bool) (setup.Options, error) {
-	here, err := os.Getwd()
-	if err != nil {
-		return setup.Options{}, fmt.Errorf("find this folder: %w", err)
-	}
-	home, ok := env.lookup("HOME")
-	if !project && (!ok || !filepath.IsAbs(home)) {
-		return setup.Options{}, parley.Refuse(parley.InvalidArgument, "there is no home folder to keep settings in").WithHint("use --project")
-	}
-	o := setup.Options{Project: project, Folder: here, Home: home, As: env.options.as, Env: env.lookup, Notes: env.stderr}
-	if env.options.state != defaultState(env.lookup) {
-		o.State = string(env.options.state)
-	}
-	return o, nil
 }

@@ -1,17 +1,19 @@
 package setup
 
 import (
-	"fmt"
+	"bytes"
 	"path/filepath"
+	"strings"
 
 	"parley"
 	"parley/cmd/parley/hook"
+	"parley/cmd/parley/terminal"
 )
 
 // LeastClaudeCode is the least version of Claude Code whose PreToolUse asks in every mode, and takes a form's answers.
 const LeastClaudeCode = "2.1.85"
 
-// Files returns the files of a coding agent's settings with the entries of Parley. It writes nothing.
+// Files returns the files of a coding agent's settings with the entries of Parley, or without them. It writes nothing.
 func Files(agent hook.Agent, o Options) ([]File, error) {
 	s := settings{Options: o, agent: agent}
 	switch agent.Name {
@@ -28,7 +30,7 @@ func Files(agent hook.Agent, o Options) ([]File, error) {
 // a person, and in .mcp.json for a project.
 func (s settings) claudeCode() ([]File, error) {
 	files := s.claudeFiles()
-	file, err := s.hookFile(files.hooks)
+	hooks, err := s.hookFile(files.hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +38,14 @@ func (s settings) claudeCode() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file.Changed {
-		fmt.Fprintf(s.Notes, "note: asks in every mode about calls that your settings do not allow; needs Claude Code %s or later\n", LeastClaudeCode)
-	}
-	mcp, err := enterJSON(files.servers, map[string]any{"mcpServers": map[string]mcpServer{hook.ServerName: server}}, func(o object) (object, error) {
-		return enterServer(o, server)
+	entered := plainJSON(map[string]any{"mcpServers": map[string]mcpServer{hook.ServerName: server}})
+	mcp, err := s.jsonFile(files.servers, entered, func(d *document, enter bool) error {
+		if enter {
+			return d.setServer(&server)
+		}
+		return d.setServer(nil)
 	})
-	return []File{file, mcp}, err
+	return []File{hooks, mcp}, err
 }
 
 // codex enters the hooks in hooks.json and the MCP server in config.toml. No hook answers the questions of Codex, so it
@@ -51,7 +54,7 @@ func (s settings) claudeCode() ([]File, error) {
 // comments.
 func (s settings) codex() ([]File, error) {
 	folder := s.codexFolder()
-	file, err := s.hookFile(filepath.Join(folder, "hooks.json"))
+	hooks, err := s.hookFile(filepath.Join(folder, "hooks.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +62,7 @@ func (s settings) codex() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	mcp, err := enterTOML(filepath.Join(folder, "config.toml"), server)
-	if err == nil && file.Changed {
-		fmt.Fprintln(s.Notes, "note: Codex runs a hook once it is trusted: type /hooks there")
-	}
+	mcp, err := s.tomlFile(filepath.Join(folder, "config.toml"), server)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func (s settings) codex() ([]File, error) {
 	if s.Project {
 		instructions = filepath.Join(s.Folder, "AGENTS.md")
 	}
-	words, err := enterMarkdown(instructions)
-	return []File{file, mcp, words}, err
+	words, err := s.markdownFile(instructions)
+	return []File{hooks, mcp, words}, err
 }
 
 // codexFolder returns the folder of a person's configuration of Codex, or of the project's.
@@ -85,57 +85,141 @@ func (s settings) codexFolder() string {
 	return filepath.Join(s.Home, ".codex")
 }
 
-// hookFile returns the file with the hooks entered.
+// hookFile returns the file with the hooks entered, or taken out.
 func (s settings) hookFile(path string) (File, error) {
-	own, err := s.hooks()
+	own, err := s.hooks(path)
 	if err != nil {
 		return File{}, err
 	}
-	alone, _ := enterHooks(nil, s.agent.Name, own) // nothing is an object
-	return enterJSON(path, alone.encode(), func(o object) (object, error) {
-		entered, ok := enterHooks(o, s.agent.Name, own)
-		if !ok {
-			return nil, fmt.Errorf("its hooks are not as they should be")
+	alone, _ := readDocument(nil) // nothing is an object
+	if err := alone.setHooks(s.agent.Name, own); err != nil {
+		return File{}, err
+	}
+	return s.jsonFile(path, alone.text, func(d *document, enter bool) error {
+		if enter {
+			return d.setHooks(s.agent.Name, own)
 		}
-		return entered, nil
+		return d.setHooks(s.agent.Name, nil)
 	})
 }
 
-// hooks returns the hooks of the agent.
-func (s settings) hooks() ([]eventHook, error) {
+// jsonFile returns the file with an entry, or without it. change makes or undoes the entry. A file that has the entry
+// already stays unchanged.
+func (s settings) jsonFile(path string, entered []byte, change func(d *document, enter bool) error) (File, error) {
+	f, err := s.settingsFile(path)
+	if err != nil {
+		return f, err
+	}
+	if !s.Remove {
+		f.Entered = string(indented(entered))
+	}
+	plain := func(text []byte) (*document, error) {
+		d, ok := readDocument(text)
+		if !ok {
+			return nil, parley.Refuse(parley.InvalidArgument, "it is no JSON object, or has comments")
+		}
+		return d, change(d, false)
+	}
+	without, err := plain(f.before)
+	if err != nil {
+		f.problem = leftAlone(f.Path, terminal.Message(err))
+		return f, nil
+	}
+	written, _ := readDocument(f.before)
+	if s.Remove {
+		if bytes.Equal(written.text, without.text) {
+			return f, nil
+		}
+		f.withoutEntries(without.text, len(without.names()) == 0, func(kept []byte) bool {
+			d, err := plain(kept)
+			return err == nil && sameJSON(withoutEmpty(d), withoutEmpty(without))
+		})
+		return f, nil
+	}
+	isPlain := bytes.Equal(written.text, without.text)
+	if err := change(written, true); err != nil {
+		f.problem = leftAlone(f.Path, terminal.Message(err))
+		return f, nil
+	}
+	if f.there && sameJSON(f.before, written.text) {
+		return f, nil
+	}
+	f.becomes(written.text, isPlain)
+	return f, nil
+}
+
+// withoutEmpty returns the text of settings without the containers that entries go into, where those are empty.
+func withoutEmpty(d *document) []byte {
+	d = &document{text: bytes.Clone(d.text), unit: d.unit, newline: d.newline}
+	for _, event := range d.names("hooks") {
+		if d.count("hooks", event) == 0 {
+			d.cut("hooks", event)
+		}
+	}
+	for _, name := range []string{"hooks", "mcpServers"} {
+		if value := d.get(name); value != nil && value[0] == '{' && len(d.names(name)) == 0 {
+			d.cut(name)
+		}
+	}
+	return d.text
+}
+
+func leftAlone(path, why string) error {
+	return parley.Refuse(parley.InvalidArgument, "%s is left alone: %s", path, why).WithHint("--print shows what to enter by hand")
+}
+
+// hooks returns the hooks of the agent for a file of settings.
+func (s settings) hooks(path string) ([]eventHook, error) {
 	command, err := s.hookCommand()
 	if s.agent.Name != hook.ClaudeCode().Name {
 		return codexHooks(command), err
 	}
-	return s.claudeHooks(command), err
+	shown := path
+	if inside, ok := strings.CutPrefix(path, s.Folder+string(filepath.Separator)); ok && s.Project {
+		shown = inside
+	} else if inside, ok := strings.CutPrefix(path, s.Home+string(filepath.Separator)); ok {
+		shown = "~/" + inside
+	}
+	return claudeHooks(command, s.Away, otherwise(shown)), err
 }
 
-// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals on the others.
+// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals on the others. A hook that
+// fails leaves the call to Codex' own prompt.
 func codexHooks(command string) []eventHook {
-	return []eventHook{ownHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command)}
+	return []eventHook{askHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command)}
 }
+
+// elicitation is the event on which Claude Code lets a hook answer what another MCP server asks.
+const elicitation = "Elicitation"
 
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
-// that PreToolUse leaves. On the other events it withdraws approvals.
-func (s settings) claudeHooks(command string) []eventHook {
+// that PreToolUse leaves. On the other events it withdraws approvals. Only where a call waits does a failure block: on
+// Stop it would keep the person from ending a turn.
+func claudeHooks(command, away, otherwise string) []eventHook {
+	asking := command
+	if away != "" {
+		asking += " --when-away " + away
+	}
 	return []eventHook{
-		ownHook(hook.PreToolUse, command), ownHook(hook.PermissionRequest, command+" --skip-asked"),
+		shutHook(hook.PreToolUse, asking, otherwise), shutHook(hook.PermissionRequest, asking+" --skip-asked", otherwise),
+		shutHook(elicitation, asking, otherwise),
 		endHook(hook.PostToolUse, command), endHook(hook.SubagentStop, command), endHook(hook.Stop, command), endHook(hook.SessionEnd, command),
 	}
 }
 
 // claudeFiles are the paths of Claude Code's settings.
-type claudeFiles struct{ hooks, servers string }
+type claudeFiles struct{ hooks, local, servers string }
 
 // claudeFiles returns the paths of a person's settings, or of the project's.
 func (s settings) claudeFiles() claudeFiles {
 	if s.Project {
-		return claudeFiles{filepath.Join(s.Folder, ".claude", "settings.json"), filepath.Join(s.Folder, ".mcp.json")}
+		folder := filepath.Join(s.Folder, ".claude")
+		return claudeFiles{filepath.Join(folder, "settings.json"), filepath.Join(folder, "settings.local.json"), filepath.Join(s.Folder, ".mcp.json")}
 	}
 	if folder, ok := s.Env("CLAUDE_CONFIG_DIR"); ok && filepath.IsAbs(folder) {
-		return claudeFiles{filepath.Join(folder, "settings.json"), filepath.Join(folder, ".claude.json")}
+		return claudeFiles{hooks: filepath.Join(folder, "settings.json"), servers: filepath.Join(folder, ".claude.json")}
 	}
-	return claudeFiles{filepath.Join(s.Home, ".claude", "settings.json"), filepath.Join(s.Home, ".claude.json")}
+	return claudeFiles{hooks: filepath.Join(s.Home, ".claude", "settings.json"), servers: filepath.Join(s.Home, ".claude.json")}
 }
 
 // server returns the entry of the MCP server. It acts for the same agent as the hook.

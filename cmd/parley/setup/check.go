@@ -1,25 +1,25 @@
 package setup
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/pelletier/go-toml/v2"
-
-	"parley"
 	"parley/cmd/parley/hook"
+	"parley/cmd/parley/terminal"
 )
 
-// Check reports how Parley is entered in the settings of a coding agent: in words, and whether that asks as it should. It
-// reports no words where neither settings nor the program are found.
+const versionTime = 10 * time.Second // for a program to say its version
+
+// Check reports whether a coding agent asks as it should, in words, from all settings that take effect in o.Folder. Where
+// Claude Code is installed, it has it make a call. It reports no words where neither settings nor the program are found.
 func Check(ctx context.Context, agent hook.Agent, o Options) (words string, good bool) {
 	s := settings{Options: o, agent: agent}
 	if agent.Name == hook.Codex().Name {
@@ -28,129 +28,219 @@ func Check(ctx context.Context, agent hook.Agent, o Options) (words string, good
 	return s.checkClaudeCode(ctx)
 }
 
+// source is a file of settings that takes effect.
+type source struct {
+	path    string
+	flag    string // with which setup enters its hooks there
+	managed bool   // by an administrator
+	doc     *document
+}
+
 // checkClaudeCode reports whether Claude Code asks in every mode.
 func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool) {
-	s.Project = false
-	paths := []string{s.claudeFiles().hooks}
-	s.Project = true
-	paths = append(paths, s.claudeFiles().hooks)
-	entered, missing, err := s.missingHooks(paths, s.claudeHooks(""))
+	sources, wrong := s.claudeSources()
+	var own []ownHook
+	for _, from := range sources {
+		own = append(own, from.doc.own(s.agent.Name)...)
+	}
 	version, found := versionOf(ctx, "claude")
 	switch {
-	case err != nil:
-		return err.Error(), false
-	case !entered && !found:
+	case len(own) == 0 && len(wrong) > 0:
+		return strings.Join(wrong, "; "), false
+	case len(own) == 0 && !found:
 		return "", true
-	case !entered:
+	case len(own) == 0:
 		return "not set up: parley setup claude-code", true
-	case len(missing) > 0:
-		return fmt.Sprintf("no hook on %s, so not every mode asks: parley setup claude-code enters it", strings.Join(missing, ", ")), false
+	}
+	wrong = append(wrong, disabled(sources)...)
+	if missing := missingFrom(own, claudeHooks("", "", "")); len(missing) > 0 {
+		wrong = append(wrong, fmt.Sprintf("no hook on %s, so not every mode asks: parley setup claude-code enters it", strings.Join(missing, ", ")))
+	}
+	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise("")))...)
+	switch {
+	case len(wrong) > 0:
+		return strings.Join(wrong, "; "), false
 	case !found:
-		return "asks in every mode; the program claude is not on the path, so its version is not known", true
+		return "asks in every mode; the program claude is not on the path, so it was not tried", true
 	case isOlder(version, LeastClaudeCode):
 		return fmt.Sprintf("version %s is too old to ask in every mode: at least %s", version, LeastClaudeCode), false
 	}
-	return "asks in every mode, version " + version, true
+	if failed := s.probe(ctx, sources); failed != "" {
+		return fmt.Sprintf("version %s was tried: %s", version, failed), false
+	}
+	return "asks in every mode, version " + version + ": a call was tried, and refused. --bare, --safe-mode and --setting-sources leave hooks out", true
 }
 
-// checkCodex reports whether Codex asks about calls that leave its sandbox. It also reports whether it has the MCP
-// server, whose ask_user asks its questions. Codex alone knows whether a person trusts the hooks.
-func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
-	var paths, servers []string
-	for _, project := range []bool{false, true} {
-		s.Project = project
-		paths = append(paths, filepath.Join(s.codexFolder(), "hooks.json"))
-		servers = append(servers, filepath.Join(s.codexFolder(), "config.toml"))
-	}
-	entered, missing, err := s.missingHooks(paths, codexHooks(""))
-	hasServer := false
-	for _, path := range servers {
-		has, failed := hasServerIn(path)
-		hasServer, err = hasServer || has, cmp.Or(err, failed)
-	}
-	version, found := versionOf(ctx, "codex")
-	if version == "" {
-		version = "unknown"
-	}
-	switch {
-	case err != nil:
-		return err.Error(), false
-	case !entered && !hasServer && !found:
-		return "", true
-	case !entered && !hasServer:
-		return "not set up: parley setup codex", true
-	case len(missing) > 0:
-		return fmt.Sprintf("no hook on %s: parley setup codex enters it", strings.Join(missing, ", ")), false
-	case !hasServer:
-		return "no MCP server, so its questions are not asked: parley setup codex enters it", false
-	}
-	return fmt.Sprintf("asks about calls that leave its sandbox once you trust the hooks with /hooks, version %s", version), true
-}
-
-// missingHooks returns the events of hooks that no file has, and reports whether any file has one of Parley's.
-func (s settings) missingHooks(paths []string, wanted []eventHook) (any bool, missing []string, err error) {
-	var entered []string
-	for _, path := range paths {
-		events, err := s.enteredIn(path)
+// claudeSources returns the settings that Claude Code merges for the folder, the strongest first, and what is wrong with
+// those that cannot be read: Claude Code leaves such a file out as a whole.
+func (s settings) claudeSources() (sources []source, wrong []string) {
+	read := func(from source) {
+		f, err := readSettings(resolve(from.path, maxLinks))
 		if err != nil {
-			return false, nil, err
+			wrong = append(wrong, terminal.Message(err))
+			return
 		}
-		entered = append(entered, events...)
-	}
-	for _, h := range wanted {
-		if !slices.Contains(entered, h.event) {
-			missing = append(missing, h.event)
+		var ok bool
+		if from.doc, ok = readDocument(f.before); !ok {
+			wrong = append(wrong, fmt.Sprintf("%s is no JSON object, or has comments, so none of it takes effect", from.path))
+			return
+		}
+		if f.there {
+			sources = append(sources, from)
 		}
 	}
-	return len(entered) > 0, missing, nil
+	s.Project = false
+	own := s.claudeFiles()
+	s.Project = true
+	project := s.claudeFiles()
+	pieces, _ := filepath.Glob(filepath.Join(s.Managed, "managed-settings.d", "*.json")) // the pattern is right
+	slices.Reverse(pieces)                                                               // the last one is the strongest
+	managed := append([]string{filepath.Join(filepath.Dir(own.hooks), "remote-settings.json")}, pieces...)
+	for _, path := range append(managed, filepath.Join(s.Managed, "managed-settings.json")) {
+		read(source{path: path, managed: true})
+	}
+	read(source{path: project.local, flag: " --project"})
+	read(source{path: project.hooks, flag: " --project"})
+	if project.hooks != own.hooks {
+		read(source{path: own.hooks, flag: " --user"})
+	}
+	return sources, wrong
 }
 
-// hasServerIn reports whether a file of Codex's configuration has the MCP server.
-func hasServerIn(path string) (bool, error) {
-	f, err := readSettings(path)
-	if err != nil {
-		return false, err
+// ManagedFolder returns where an administrator keeps settings of Claude Code.
+func ManagedFolder() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "/Library/Application Support/ClaudeCode"
+	case "windows":
+		return `C:\Program Files\ClaudeCode`
 	}
-	var all struct {
-		Servers map[string]any `toml:"mcp_servers"`
-	}
-	if toml.Unmarshal(f.before, &all) != nil {
-		return false, parley.Refuse(parley.InvalidArgument, "%s is no TOML", f.Path)
-	}
-	return all.Servers[hook.ServerName] != nil, nil
+	return "/etc/claude-code"
 }
 
-// enteredIn returns the events on which a file has Parley's hook.
-func (s settings) enteredIn(path string) (events []string, err error) {
-	f, err := readSettings(path)
-	if err != nil {
-		return nil, err
-	}
-	all, ok := readObject(f.before)
-	if !ok {
-		return nil, parley.Refuse(parley.InvalidArgument, "%s is no JSON object, or has comments", f.Path)
-	}
-	hooks, _ := readObject(all.get("hooks")) // empty where they are none
-	for _, event := range hooks {
-		var groups []struct {
-			Hooks []json.RawMessage `json:"hooks"`
+// disabled returns what keeps Claude Code from running the hooks of settings. Of several files that set a switch, the
+// strongest holds. The managed settings alone leave hooks of others out.
+func disabled(sources []source) (wrong []string) {
+	for _, from := range sources {
+		var off bool
+		if raw := from.doc.get("disableAllHooks"); raw == nil || json.Unmarshal(raw, &off) != nil {
+			continue // what is no boolean is ignored
 		}
-		if json.Unmarshal(event.value, &groups) != nil {
+		if off {
+			wrong = append(wrong, fmt.Sprintf("it asks nothing: %s has disableAllHooks", from.path))
+		}
+		break
+	}
+	for _, from := range sources {
+		if !from.managed {
 			continue
 		}
-		for _, g := range groups {
-			if slices.ContainsFunc(g.Hooks, func(h json.RawMessage) bool { return isOwnHook(h, s.agent.Name) }) {
-				events = append(events, event.name)
+		for _, name := range []string{"allowManagedHooksOnly", "strictPluginOnlyCustomization"} {
+			switch raw := string(from.doc.get(name)); {
+			case raw == "true", strings.HasPrefix(raw, "[") && strings.Contains(raw, `"hooks"`):
+				wrong = append(wrong, fmt.Sprintf("it asks nothing: %s has %s, so that hooks of others do not run", from.path, name))
 			}
 		}
 	}
-	return events, nil
+	return wrong
+}
+
+// missingFrom returns the events of the wanted hooks on which there is none.
+func missingFrom(own []ownHook, wanted []eventHook) (missing []string) {
+	for _, h := range wanted {
+		if !slices.ContainsFunc(own, func(o ownHook) bool { return o.event == h.event }) {
+			missing = append(missing, h.event)
+		}
+	}
+	return missing
+}
+
+// wrongHooks returns what is wrong with Parley's hooks: those that ask other than the wanted ones, another node, or of a
+// program that does not run.
+func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eventHook) (wrong []string) {
+	runs := map[string]error{} // by program
+	for _, from := range sources {
+		var events []string
+		for _, h := range from.doc.own(s.agent.Name) {
+			i := slices.IndexFunc(wanted, func(w eventHook) bool { return w.event == h.event })
+			if i >= 0 && h.differs(wanted[i]) {
+				events = append(events, h.event)
+			}
+			if _, tried := runs[h.program]; !tried {
+				if runs[h.program] = runsParley(ctx, h.program); runs[h.program] != nil {
+					wrong = append(wrong, fmt.Sprintf("the program of the hooks in %s, %s, does not run: %v", from.path, h.program, runs[h.program]))
+				}
+			}
+			if node := s.nodeOf(h.args); !sameFolder(node, s.State) {
+				words := fmt.Sprintf("the hooks in %s ask another node, that of %s: parley setup %s%s enters those of %s", from.path, node, s.agent.Name, from.flag, s.State)
+				if !slices.Contains(wrong, words) {
+					wrong = append(wrong, words)
+				}
+			}
+		}
+		if len(events) > 0 {
+			wrong = append(wrong, fmt.Sprintf("the hooks on %s in %s are from an earlier setup, or changed: not every call is asked, or a failure allows it: parley setup %s%s replaces them",
+				strings.Join(events, ", "), from.path, s.agent.Name, from.flag))
+		}
+	}
+	return wrong
+}
+
+// differs reports whether a hook asks about fewer calls than the wanted one, gives up earlier, or allows where it fails.
+func (h ownHook) differs(wanted eventHook) bool {
+	if h.matcher != "" || h.Type != "command" || h.Timeout < wanted.Timeout || isShut(wanted.Command) && !isShut(h.Command) {
+		return true
+	}
+	for _, name := range []string{"if", "async", "asyncRewake", "once"} { // which limit when it runs, or what it decides
+		if set, there := h.more[name]; there && set != false {
+			return true
+		}
+	}
+	return slices.Contains(h.args, "--skip-asked") && h.event != hook.PermissionRequest
+}
+
+// nodeOf returns the state folder of the node that a hook asks.
+func (s settings) nodeOf(args []string) string {
+	for i, arg := range args {
+		if set, ok := strings.CutPrefix(arg, "--state="); ok {
+			return set
+		}
+		if arg == "--state" && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	if set, ok := s.Env("PARLEY_STATE"); ok && set != "" {
+		return set
+	}
+	return s.Default
+}
+
+func sameFolder(a, b string) bool {
+	return a == b || resolve(absolute(a), maxLinks) == resolve(absolute(b), maxLinks)
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// runsParley reports why a program of a hook does not run.
+func runsParley(ctx context.Context, program string) error {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return fmt.Errorf("%s", terminal.Reason(err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	return exec.CommandContext(ctx, path, "version").Run()
 }
 
 // versionOf returns the version of a program on the path, and whether there is one: the word of its output that begins
 // with a digit.
 func versionOf(ctx context.Context, name string) (string, bool) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, name, "--version").Output()
 	if err != nil {

@@ -3,90 +3,208 @@ package setup
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"parley"
-	"parley/cmd/parley/hook"
-	"parley/cmd/parley/terminal"
 )
 
-// object is a JSON object in the order of its text. Changing one member keeps the others as they are.
-type object []member
-
-type member struct {
-	name  string
-	value json.RawMessage
+// document is a JSON object as text. An edit leaves the rest of the text as it is, to the byte.
+type document struct {
+	text    []byte
+	unit    string // that indents one level
+	newline string
 }
 
-// readObject reads an object. An empty text is an empty object.
-func readObject(text []byte) (object, bool) {
+// part is a member of an object, or an element of an array, with its place in the text.
+type part struct {
+	name           string // of a member
+	begin, at, end int    // of the part, of its value, and behind it
+}
+
+// place is a step from an object or an array to a value in it: a name or an index.
+type place any
+
+// readDocument reads a JSON object. An empty text is an empty object, and a single line is laid out.
+func readDocument(text []byte) (*document, bool) {
+	text = bytes.Clone(text)
 	if len(bytes.TrimSpace(text)) == 0 {
-		return object{}, true
+		text = []byte("{}\n")
 	}
-	if !json.Valid(text) {
+	if !json.Valid(text) || bytes.TrimSpace(text)[0] != '{' {
 		return nil, false
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
+	d := &document{text: text, unit: "  ", newline: "\n"}
+	if bytes.Contains(text, []byte("\r\n")) {
+		d.newline = "\r\n"
 	}
-	o := object{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, false
-		}
-		m := member{name: name.(string)} // valid JSON has nothing else here
-		if err := d.Decode(&m.value); err != nil {
-			return nil, false
-		}
-		o = append(o, m)
+	if !bytes.Contains(bytes.TrimSpace(text), []byte("\n")) {
+		d.text = bytes.ReplaceAll(indented(text), []byte("\n"), []byte(d.newline))
 	}
-	return o, true
+	if parts := d.parts(d.root()); len(parts) > 0 && d.beginsLine(parts[0].begin) && d.margin(parts[0].begin) != "" {
+		d.unit = d.margin(parts[0].begin)
+	}
+	return d, true
 }
 
-// at returns the index of a member, or -1. Of several members with one name it is the last, as for other readers.
-func (o object) at(name string) int {
-	for i := len(o) - 1; i >= 0; i-- {
-		if o[i].name == name {
+func (d *document) root() int { return bytes.IndexByte(d.text, '{') }
+
+// parts returns the parts of the object or the array at a place in the text, and none of another value.
+func (d *document) parts(at int) (parts []part) {
+	if d.text[at] != '{' && d.text[at] != '[' {
+		return nil
+	}
+	r := json.NewDecoder(bytes.NewReader(d.text[at:]))
+	_, _ = r.Token() // the text is valid JSON, here and below
+	for r.More() {
+		from := at + int(r.InputOffset())
+		p := part{begin: from + len(d.text[from:]) - len(bytes.TrimLeft(d.text[from:], " \t\r\n,"))}
+		if d.text[at] == '{' {
+			name, _ := r.Token()
+			p.name, _ = name.(string)
+		}
+		var value json.RawMessage
+		_ = r.Decode(&value)
+		p.end = at + int(r.InputOffset())
+		p.at = p.end - len(value)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// index returns the index of a part, or -1. Of several members with one name it is the last, as for other readers.
+func index(parts []part, step place) int {
+	if i, ok := step.(int); ok && i < len(parts) {
+		return i
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		if name, ok := step.(string); ok && parts[i].name == name {
 			return i
 		}
 	}
 	return -1
 }
 
-func (o object) get(name string) json.RawMessage {
-	if i := o.at(name); i >= 0 {
-		return o[i].value
-	}
-	return nil
-}
-
-// with returns the object with a member set.
-func (o object) with(name string, value json.RawMessage) object {
-	o = slices.Clone(o)
-	if i := o.at(name); i >= 0 {
-		o[i].value = value
-		return o
-	}
-	return append(o, member{name, value})
-}
-
-func (o object) encode() json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
+// find returns the place of a value in the text.
+func (d *document) find(path ...place) (at int, ok bool) {
+	at = d.root()
+	for _, step := range path {
+		parts := d.parts(at)
+		i := index(parts, step)
+		if _, named := step.(string); i < 0 || named != (d.text[at] == '{') {
+			return 0, false
 		}
-		b.Write(plainJSON(m.name))
-		b.WriteByte(':')
-		b.Write(m.value)
+		at = parts[i].at
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return at, true
+}
+
+// get returns a value, nil without one.
+func (d *document) get(path ...place) (value json.RawMessage) {
+	if at, ok := d.find(path...); ok {
+		_ = json.NewDecoder(bytes.NewReader(d.text[at:])).Decode(&value) // the text is valid JSON
+	}
+	return value
+}
+
+// names returns the names of an object's members.
+func (d *document) names(path ...place) (names []string) {
+	if at, ok := d.find(path...); ok && d.text[at] == '{' {
+		for _, p := range d.parts(at) {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// count returns the number of an array's elements, or -1 for what is no array.
+func (d *document) count(path ...place) int {
+	at, ok := d.find(path...)
+	if !ok || d.text[at] != '[' {
+		return -1
+	}
+	return len(d.parts(at))
+}
+
+// set puts a value at a path. It makes the objects that lead there, and adds an element behind the last one. What it goes
+// into has to be an object, or an array for an index.
+func (d *document) set(value json.RawMessage, path ...place) {
+	last := len(path) - 1
+	at, ok := d.find(path[:last]...)
+	if !ok {
+		d.set(plainJSON(map[string]json.RawMessage{path[last].(string): value}), path[:last]...)
+		return
+	}
+	parts := d.parts(at)
+	if i := index(parts, path[last]); i >= 0 {
+		p := parts[i]
+		if !sameJSON(d.text[p.at:p.end], value) {
+			d.splice(p.at, p.end, d.laidOut(value, d.beginsLine(p.begin), d.margin(p.begin)))
+		}
+		return
+	}
+	name := ""
+	if s, ok := path[last].(string); ok {
+		name = string(plainJSON(s)) + ": "
+	}
+	if len(parts) == 0 {
+		margin := d.margin(at)
+		inner := d.newline + margin + d.unit
+		end := at + bytes.IndexAny(d.text[at:], "}]") + 1
+		d.splice(at+1, end-1, inner+name+d.laidOut(value, true, margin+d.unit)+d.newline+margin)
+		return
+	}
+	end := parts[len(parts)-1].end
+	if margin := d.margin(parts[0].begin); d.beginsLine(parts[0].begin) {
+		d.splice(end, end, ","+d.newline+margin+name+d.laidOut(value, true, margin))
+		return
+	}
+	d.splice(end, end, ", "+name+d.laidOut(value, false, ""))
+}
+
+// cut takes out the value at a path, with its name.
+func (d *document) cut(path ...place) {
+	last := len(path) - 1
+	at, ok := d.find(path[:last]...)
+	if !ok {
+		return
+	}
+	parts := d.parts(at)
+	switch i := index(parts, path[last]); {
+	case i < 0:
+	case len(parts) == 1:
+		end := parts[0].end + bytes.IndexAny(d.text[parts[0].end:], "}]")
+		d.splice(at+1, end, "")
+	case i == len(parts)-1:
+		d.splice(parts[i-1].end, parts[i].end, "")
+	default:
+		d.splice(parts[i].begin, parts[i+1].begin, "")
+	}
+}
+
+func (d *document) splice(begin, end int, text string) {
+	d.text = slices.Replace(d.text, begin, end, []byte(text)...)
+}
+
+// laidOut returns a value as text: in several lines behind a margin, or in one.
+func (d *document) laidOut(value json.RawMessage, lines bool, margin string) string {
+	if !lines {
+		return string(value)
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, value, margin, d.unit); err != nil {
+		panic(err) // it was made of valid parts
+	}
+	return strings.ReplaceAll(b.String(), "\n", d.newline)
+}
+
+// margin returns the white space that the line of a place begins with.
+func (d *document) margin(at int) string {
+	line := d.text[bytes.LastIndexByte(d.text[:at], '\n')+1 : at]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+func (d *document) beginsLine(at int) bool {
+	begin := bytes.LastIndexByte(d.text[:at], '\n') + 1
+	return begin > 0 && len(bytes.TrimLeft(d.text[begin:at], " \t")) == 0
 }
 
 // plainJSON returns the JSON form of a value that has one, without escapes for HTML.
@@ -102,145 +220,15 @@ func plainJSON(v any) json.RawMessage {
 
 func indented(raw json.RawMessage) []byte {
 	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
+	if err := json.Indent(&b, bytes.TrimSpace(raw), "", "  "); err != nil {
 		panic(err) // it was made of valid parts
 	}
 	b.WriteByte('\n')
 	return b.Bytes()
 }
 
-// hookHandler is a hook in the settings of either agent.
-type hookHandler struct {
-	Type    string `json:"type"`
-	Command string `json:"command"`
-	Timeout int    `json:"timeout"` // seconds
-	Status  string `json:"statusMessage,omitempty"`
-}
-
-// eventHook is a hook on one event.
-type eventHook struct {
-	event string
-	hookHandler
-}
-
-// ownHook returns the hook that asks on an event.
-func ownHook(event, command string) eventHook {
-	return eventHook{event, hookHandler{
-		Type: "command", Command: command, Timeout: int(hook.Timeout.Seconds()), Status: "Waiting for a decision in Parley",
-	}}
-}
-
-// endHook returns the hook that withdraws approvals on an event.
-func endHook(event, command string) eventHook {
-	return eventHook{event, hookHandler{Type: "command", Command: command, Timeout: 10}}
-}
-
-// enterHooks puts hooks into settings. Each replaces an earlier one of Parley's on its event, wherever the program was
-// then. A new one comes after all others, since Codex trusts hooks by their places.
-func enterHooks(settings object, agent string, own []eventHook) (object, bool) {
-	hooks, ok := readObject(settings.get("hooks"))
-	for _, h := range own {
-		if !ok {
-			return nil, false
-		}
-		hooks, ok = enterHook(hooks, agent, h)
-	}
-	if !ok {
-		return nil, false
-	}
-	return settings.with("hooks", hooks.encode()), true
-}
-
-// enterHook puts a hook among the hooks of settings.
-func enterHook(hooks object, agent string, own eventHook) (object, bool) {
-	var groups []json.RawMessage
-	if raw := hooks.get(own.event); raw != nil && json.Unmarshal(raw, &groups) != nil {
-		return nil, false
-	}
-	found := false
-	for i, raw := range groups {
-		group, ok := readObject(raw)
-		var handlers []json.RawMessage
-		if !ok || json.Unmarshal(group.get("hooks"), &handlers) != nil {
-			continue // not Parley's, whatever it is
-		}
-		for j, h := range handlers {
-			if !isOwnHook(h, agent) {
-				continue
-			}
-			found = true
-			if !sameJSON(h, plainJSON(own.hookHandler)) {
-				handlers[j] = plainJSON(own.hookHandler)
-				groups[i] = group.with("hooks", plainJSON(handlers)).encode()
-			}
-		}
-	}
-	if !found {
-		groups = append(groups, plainJSON(map[string]any{"hooks": []hookHandler{own.hookHandler}}))
-	}
-	return hooks.with(own.event, plainJSON(groups)), true
-}
-
-// isOwnHook reports whether a handler runs Parley's hook, wherever the program is.
-func isOwnHook(raw json.RawMessage, agent string) bool {
-	var h hookHandler
-	if json.Unmarshal(raw, &h) != nil {
-		return false
-	}
-	program, rest, ok := strings.Cut(h.Command, " hook "+agent)
-	return ok && (rest == "" || rest[0] == ' ') && filepath.Base(strings.Trim(program, "'")) == "parley"
-}
-
-// mcpServer is a program that is an MCP server on its standard input and output.
-type mcpServer struct {
-	Type    string   `json:"type"`
-	Command string   `json:"command"`
-	Args    []string `json:"args"`
-}
-
-// enterServer puts the MCP server into settings. It refuses to replace another server of that name.
-func enterServer(settings object, server mcpServer) (object, error) {
-	servers, ok := readObject(settings.get("mcpServers"))
-	if !ok {
-		return nil, parley.Refuse(parley.InvalidArgument, "its mcpServers are no object")
-	}
-	if raw := servers.get(hook.ServerName); raw != nil {
-		var was mcpServer
-		if json.Unmarshal(raw, &was) != nil || filepath.Base(was.Command) != "parley" {
-			return nil, parley.Refuse(parley.InvalidArgument, "it has another MCP server with the name %s", hook.ServerName)
-		}
-	}
-	return settings.with("mcpServers", servers.with(hook.ServerName, plainJSON(server)).encode()), nil
-}
-
 // sameJSON reports whether two JSON texts differ in layout only.
 func sameJSON(a, b []byte) bool {
 	var first, second bytes.Buffer
 	return json.Compact(&first, a) == nil && json.Compact(&second, b) == nil && bytes.Equal(first.Bytes(), second.Bytes())
-}
-
-// enterJSON returns the file with an entry. A file that has the entry already stays unchanged.
-func enterJSON(path string, entered any, enter func(object) (object, error)) (File, error) {
-	f, err := readSettings(path)
-	if err != nil {
-		return f, err
-	}
-	f.Entered = string(indented(plainJSON(entered)))
-	was, ok := readObject(f.before)
-	if !ok {
-		f.problem = leftAlone(f.Path, "it is no JSON object, or has comments")
-		return f, nil
-	}
-	is, err := enter(was)
-	if err != nil {
-		f.problem = leftAlone(f.Path, terminal.Message(err))
-		return f, nil
-	}
-	f.Changed = !f.there || !sameJSON(was.encode(), is.encode())
-	f.after = indented(is.encode())
-	return f, nil
-}
-
-func leftAlone(path, why string) error {
-	return parley.Refuse(parley.InvalidArgument, "%s is left alone: %s", path, why).WithHint("--print shows what to enter by hand")
 }

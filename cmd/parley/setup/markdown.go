@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -19,11 +18,15 @@ const askWords = "To ask the person whom you work for, call the tool `ask_user` 
 	"choice or an approval. It reaches them when they are away. Where its result has the status pending, go on with\n" +
 	"`await_answer` and the handle. No answer is not a yes.\n"
 
-// enterMarkdown returns the file with the instructions in it.
-func enterMarkdown(path string) (File, error) {
-	f, err := readSettings(path)
+// markdownFile returns the file with the instructions in it, or without them.
+func (s settings) markdownFile(path string) (File, error) {
+	f, err := s.settingsFile(path)
 	if err != nil {
 		return f, err
+	}
+	if s.Remove {
+		f.withoutBlock(wordsBegin, wordsEnd)
+		return f, nil
 	}
 	f.Entered = wordsBegin + "\n" + askWords + wordsEnd + "\n"
 	before, after, found, err := cutBlock(string(f.before), wordsBegin, wordsEnd)
@@ -34,10 +37,6 @@ func enterMarkdown(path string) (File, error) {
 		f.problem = leftAlone(f.Path, err.Error())
 		return f, nil
 	}
-	if !found {
-		before = spaced(before)
-	}
-	f.after = []byte(before + f.Entered + after)
-	f.Changed = !bytes.Equal(f.before, f.after)
+	f.becomes(enterBlock(before, f.Entered, after, found), !found)
 	return f, nil
 }

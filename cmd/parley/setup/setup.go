@@ -2,9 +2,9 @@ package setup
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"parley/cmd/parley/hook"
@@ -14,13 +14,16 @@ import (
 // Options select the settings, and the command that the coding agent runs.
 type Options struct {
 	Project bool   // the settings of Folder, not those of the person
+	Remove  bool   // take out what was entered
 	Folder  string // the project's
 	Home    string // the person's home folder
 	As      string // the name of the agent that asks; "" for the guest of the folder that the coding agent works in
-	State   string // the node's state folder, if it is not the default
+	State   string // the node's state folder
+	Default string // the state folder of a hook that names none
+	Managed string // the folder with an administrator's settings of Claude Code
+	Away    string // what happens to calls that nobody can be asked about, as in "parley hook --when-away"; "" for the default
 
-	Env   func(string) (string, bool)
-	Notes io.Writer // receives further advice for the person
+	Env func(string) (string, bool)
 }
 
 // Write writes the files that are changed, or none if something keeps an entry out of one of them.
@@ -38,13 +41,21 @@ func Write(files []File) error {
 	return nil
 }
 
-// Text shows the entries of files, or only where they were made.
+// Text shows the entries of files where whole is true, and where they were made or taken out otherwise.
 func Text(files []File, whole bool) string {
 	lines := make([]string, len(files))
 	for i, f := range files {
 		switch {
-		case whole:
+		case whole && f.Entered != "":
 			lines[i] = "# " + f.Path + "\n" + strings.TrimRight(f.Entered, "\n")
+		case whole && f.Changed:
+			lines[i] = "would be taken out of " + f.Path
+		case f.Gone:
+			lines[i] = "removed " + f.Path
+		case f.Changed && f.Entered == "":
+			lines[i] = "taken out of " + f.Path
+		case f.Entered == "":
+			lines[i] = "is not in " + f.Path
 		case f.Changed:
 			lines[i] = "entered in " + f.Path
 		default:
@@ -54,16 +65,38 @@ func Text(files []File, whole bool) string {
 	return strings.Join(lines, "\n")
 }
 
+// Repository returns the root of the Git repository that a folder is in, "" without one.
+func Repository(folder string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil {
+			return folder
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return ""
+		}
+		folder = parent
+	}
+}
+
 // settings makes the entries for one coding agent.
 type settings struct {
 	Options
 	agent hook.Agent
 }
 
+// root returns the folder that a project's files stay in: the repository's, or the project's own.
+func (s settings) root() string {
+	if root := Repository(s.Folder); root != "" {
+		return root
+	}
+	return s.Folder
+}
+
 // arguments returns the arguments with which the settings run this program. They name the agent that asks only where
 // --as was given: a hook finds it by its folder.
 func (s settings) arguments(command ...string) []string {
-	if s.State != "" {
+	if s.State != s.Default {
 		command = append(command, "--state", s.State)
 	}
 	return command
@@ -85,13 +118,14 @@ func program() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
-	if found, err := exec.LookPath("parley"); err == nil && sameFile(found, self) {
+	if found, err := exec.LookPath("parley"); err == nil && SameFile(found, self) {
 		return "parley", nil
 	}
 	return self, nil
 }
 
-func sameFile(a, b string) bool {
+// SameFile reports whether two paths lead to one file or folder.
+func SameFile(a, b string) bool {
 	first, err := os.Stat(a)
 	if err != nil {
 		return false

@@ -1,7 +1,9 @@
 package setup
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -9,23 +11,15 @@ import (
 	"parley/cmd/parley/hook"
 )
 
-// TestSetupKeepsOtherSettings adds hooks and servers to all kinds of settings, and again to the results.
+// TestSetupKeepsOtherSettings adds hooks and servers to all kinds of settings, again to the results, and takes them out.
 func TestSetupKeepsOtherSettings(t *testing.T) {
-	hooks := []eventHook{ownHook(hook.PermissionRequest, "parley hook claude-code")}
+	hooks := []eventHook{askHook(hook.PermissionRequest, "parley hook claude-code")}
 	server := mcpServer{Type: "stdio", Command: "parley", Args: []string{"mcp", "--as", "fae"}}
-	enterings := map[string]func(string) (string, error){
-		"hook": func(text string) (string, error) {
-			return entered(text, func(o object) (object, error) {
-				is, ok := enterHooks(o, "claude-code", hooks)
-				if !ok {
-					return nil, fmt.Errorf("its hooks are not as they should be")
-				}
-				return is, nil
-			})
-		},
-		"server": func(text string) (string, error) {
-			return entered(text, func(o object) (object, error) { return enterServer(o, server) })
-		},
+	edits := map[string]func(string) (string, error){
+		"hook":      edited(func(d *document) error { return d.setHooks("claude-code", hooks) }),
+		"unhook":    edited(func(d *document) error { return d.setHooks("claude-code", nil) }),
+		"server":    edited(func(d *document) error { return d.setServer(&server) }),
+		"no-server": edited(func(d *document) error { return d.setServer(nil) }),
 		"block": func(text string) (string, error) {
 			if text != "" {
 				text += "\n" // the reader of the test file removes it
@@ -36,36 +30,40 @@ func TestSetupKeepsOtherSettings(t *testing.T) {
 	}
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			enter := enterings[d.Cmd]
-			if enter == nil {
+			edit := edits[d.Cmd]
+			if edit == nil {
 				t.Fatalf("%s: no command %s", d.Pos, d.Cmd)
 			}
-			once, err := enter(d.Input)
+			once, err := edit(d.Input)
 			if err != nil {
 				return err.Error() + "\n"
 			}
-			again, err := enter(once)
+			again, err := edit(once)
 			if d.Cmd == "block" {
-				again, err = enter(once[:len(once)-1])
+				again, err = edit(once[:len(once)-1])
 			}
 			if err != nil || again != once {
-				t.Errorf("%s: entered twice it is another (%v):\n%s", d.Pos, err, again)
+				t.Errorf("%s: edited twice it is another (%v):\n%s", d.Pos, err, again)
 			}
-			return once
+			return strings.TrimSuffix(once, "\n") + "\n"
 		})
 	})
 }
 
-func entered(text string, enter func(object) (object, error)) (string, error) {
-	was, ok := readObject([]byte(text))
-	if !ok {
-		return "", fmt.Errorf("no JSON object")
+func edited(edit func(*document) error) func(string) (string, error) {
+	return func(text string) (string, error) {
+		d, ok := readDocument([]byte(text))
+		if !ok {
+			return "", fmt.Errorf("no JSON object")
+		}
+		if err := edit(d); err != nil {
+			return "", err
+		}
+		if !json.Valid(d.text) {
+			return "", fmt.Errorf("became what is no JSON: %s", d.text)
+		}
+		return string(d.text), nil
 	}
-	is, err := enter(was)
-	if err != nil {
-		return "", err
-	}
-	return string(indented(is.encode())), nil
 }
 
 func TestTOMLStrings(t *testing.T) {

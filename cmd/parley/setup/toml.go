@@ -18,19 +18,24 @@ const (
 	blockEnd   = "# <<< parley"
 )
 
-// enterTOML returns the file with the block in it.
-func enterTOML(path string, server mcpServer) (File, error) {
-	f, err := readSettings(path)
+// tomlFile returns the file with the block in it, or without it.
+func (s settings) tomlFile(path string, server mcpServer) (File, error) {
+	f, err := s.settingsFile(path)
 	if err != nil {
 		return f, err
 	}
+	if s.Remove {
+		f.withoutBlock(blockBegin, blockEnd)
+		return f, nil
+	}
 	block := serverBlock(server)
 	f.Entered = block
-	if f.after, err = withBlock(f.before, block); err != nil {
+	after, err := withBlock(f.before, block)
+	if err != nil {
 		f.problem = leftAlone(f.Path, err.Error())
 		return f, nil
 	}
-	f.Changed = !bytes.Equal(f.before, f.after)
+	f.becomes(after, !bytes.Contains(f.before, []byte(blockBegin)))
 	return f, nil
 }
 
@@ -63,38 +68,86 @@ func withBlock(text []byte, block string) ([]byte, error) {
 	}
 	servers, _ := others["mcp_servers"].(map[string]any) // nil also for what is no table
 	_, taken := servers[hook.ServerName]
-	if !begun {
-		before = spaced(before)
-	}
-	entered := []byte(before + block + after)
+	entered := enterBlock(before, block, after, begun)
 	if taken || toml.Unmarshal(entered, new(map[string]any)) != nil { // a table cannot stand twice, nor extend an inline one
 		return nil, fmt.Errorf("it has MCP servers in a way that leaves no room for another table, or one with the name %s", hook.ServerName)
 	}
 	return entered, nil
 }
 
+// enterBlock returns the text with a block between its parts, which are those around a former one if begun is true. The
+// block has the line ends of the text.
+func enterBlock(before, block, after string, begun bool) []byte {
+	if !begun {
+		before = spaced(before)
+	}
+	return []byte(before + strings.ReplaceAll(block, "\n", newlineOf(before+after)) + after)
+}
+
+// withoutBlock sets the text of the file without the block, and without the empty line that spaced has put before it.
+func (f *File) withoutBlock(begin, end string) {
+	before, after, begun, err := cutBlock(string(f.before), begin, end)
+	if err != nil {
+		f.problem = leftAlone(f.Path, err.Error())
+		return
+	}
+	if !begun {
+		return
+	}
+	if kept, ok := f.kept(); ok && strings.TrimRight(string(kept.before), "\r\n") == strings.TrimRight(before, "\r\n") {
+		before = string(kept.before)
+		if after != "" && before != "" && !strings.HasSuffix(before, "\n") {
+			before += "\n"
+		}
+	} else if newline := newlineOf(before); strings.HasSuffix(before, newline+newline) {
+		before = strings.TrimSuffix(before, newline)
+	}
+	text := before + after
+	f.withoutEntries([]byte(text), strings.TrimSpace(text) == "", func(kept []byte) bool { return string(kept) == text })
+}
+
 // cutBlock returns the text before and after the lines that begin and end a block, and whether there is one.
 func cutBlock(text, begin, end string) (before, after string, found bool, err error) {
-	before, rest, begun := strings.Cut(text, begin+"\n")
-	_, after, ended := strings.Cut(rest, end+"\n")
-	switch {
-	case begun != ended, strings.Contains(before, end):
-		return "", "", false, fmt.Errorf("the lines around what parley setup entered are not both there")
-	case begun && strings.Contains(after, begin):
-		return "", "", false, fmt.Errorf("parley setup has entered something twice")
+	var begun, ended int
+	before, after = text, ""
+	at := 0
+	for line := range strings.Lines(text) {
+		switch strings.TrimRight(line, "\r\n") {
+		case begin:
+			begun++
+			before = text[:at]
+		case end:
+			ended++
+			after = text[at+len(line):]
+		}
+		at += len(line)
 	}
-	return before, after, begun, nil
+	switch {
+	case begun > 1:
+		return "", "", false, fmt.Errorf("parley setup has entered something twice")
+	case begun != ended, begun == 1 && len(before)+len(after) >= len(text):
+		return "", "", false, fmt.Errorf("the lines around what parley setup entered are not both there")
+	}
+	return before, after, begun == 1, nil
 }
 
 // spaced returns a text that ends with an empty line, so that a block can follow.
 func spaced(text string) string {
+	newline := newlineOf(text)
 	switch {
 	case text == "":
 		return text
 	case !strings.HasSuffix(text, "\n"):
-		return text + "\n\n"
-	case !strings.HasSuffix(text, "\n\n"):
-		return text + "\n"
+		return text + newline + newline
+	case !strings.HasSuffix(text, newline+newline):
+		return text + newline
 	}
 	return text
+}
+
+func newlineOf(text string) string {
+	if strings.Contains(text, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
 }

@@ -1,0 +1,39 @@
+package hook
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"parley/cmd/parley/terminal"
+	"parley/gateway/api"
+)
+
+// ProbeVariable is the environment variable by which "parley doctor" tells hooks that it has a coding agent try a call. A
+// hook that has it asks nobody and allows nothing.
+const ProbeVariable = "PARLEY_PROBE"
+
+const maxToken = 64 // bytes of a probe's token that are repeated
+
+// ProbeReason is the reason for which a hook of the node with a state folder denies a call that is tried. The token tells
+// the hook that was called now from any other.
+func ProbeReason(token, state string) string {
+	if real, err := filepath.EvalSymlinks(state); err == nil {
+		state = real
+	}
+	return fmt.Sprintf("a call to try the hook: %.*s of %s", maxToken, token, state)
+}
+
+// RefuseProbe reads a request of the agent, and returns the response that denies the call for a reason. It returns none
+// where the event asks about no call.
+func (a Agent) RefuseProbe(in io.Reader, reason string) (*Response, error) {
+	text, err := terminal.Read(in, "the request", api.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	call, err := readCall(text)
+	if err != nil || call.ends() {
+		return nil, err
+	}
+	return a.answer(call.event, Decision{Decided: true, Reason: reason}), nil
+}

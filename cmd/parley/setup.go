@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/capabilities"
+	"parley/cmd/parley/hook"
+	"parley/cmd/parley/interview"
+	"parley/cmd/parley/setup"
+	"parley/cmd/parley/terminal"
+	"parley/events"
+)
+
+func setupCommand(env *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "setup",
+		Short:   "Enter Parley in a coding agent's settings, or take it out",
+		Long:    "Enters the permission hook and the MCP server in a coding agent's settings, or takes them out again.",
+		Example: "  parley setup claude-code --print\n  parley setup codex --project\n  parley setup claude-code --remove",
+		Args:    exactly(),
+		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: claude-code or codex") },
+	}
+	for _, agent := range hook.Agents() {
+		c.AddCommand(setupAgentCommand(env, agent))
+	}
+	return c
+}
+
+// setupFlags are the flags of "parley setup NAME".
+type setupFlags struct {
+	print, remove, project, user bool
+	away                         string
+}
+
+func setupAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
+	var flags setupFlags
+	c := &cobra.Command{
+		Use:   agent.Name,
+		Short: "Enter Parley in the settings of " + agent.Title + ", or take it out",
+		Long: fmt.Sprintf(`Enters the permission hook and the MCP server in the settings of %s: in a Git repository those of the folder
+that this is run in, and anywhere else those of the person who runs it. --project and --user choose. What is there stays.
+The file as it was before the first entry is kept beside it with %s at its end, and an entry of an earlier setup is
+replaced. A file that cannot be read is left alone, and so is one of a project that leads out of it.
+
+--remove takes out what was entered, of the folder and of the person, and leaves what else was changed since.`, agent.Title, setup.BackupSuffix),
+		Example: "  parley setup " + agent.Name + " --print\n  parley setup " + agent.Name + " --remove",
+		Args:    exactly(),
+	}
+	c.Flags().BoolVar(&flags.print, "print", false, "only show what would be entered or taken out, and where")
+	c.Flags().BoolVar(&flags.remove, "remove", false, "take out what was entered")
+	c.Flags().BoolVar(&flags.project, "project", false, "for this folder (default in a Git repository)")
+	c.Flags().BoolVar(&flags.user, "user", false, "for whoever runs this (default elsewhere)")
+	c.MarkFlagsMutuallyExclusive("project", "user")
+	if agent.Name == hook.ClaudeCode().Name {
+		c.Flags().StringVar(&flags.away, "when-away", "", "where nobody can be asked: "+strings.Join(awayNames(), ", ")+" (default ask in a terminal, deny with -p)")
+		c.MarkFlagsMutuallyExclusive("when-away", "remove")
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if c.Flags().Changed("when-away") && !slices.Contains(awayNames(), flags.away) {
+			return usage(c, "unknown choice %q: want %s", flags.away, strings.Join(awayNames(), ", "))
+		}
+		return runSetup(c.Context(), env, agent, flags)
+	}
+	return c
+}
+
+// awayChoices are what a hook of Claude Code does about a call where nobody can be asked: where no node runs, or nobody
+// follows the inbox.
+var awayChoices = []events.Option{
+	{Value: "ask", Description: "Claude Code asks at its own prompt; with -p there is none, and it denies"},
+	{Value: "deny", Description: "the call is denied, and the model reads why"},
+	{Value: "mode", Description: "the call runs if Claude Code's mode and rules allow it"},
+	{Value: "defer", Description: "with -p the run ends, and can be resumed"},
+}
+
+const defaultAway = "Claude Code asks at its own prompt in a terminal, and the call is denied with -p"
+
+func awayNames() (names []string) {
+	for _, o := range awayChoices {
+		names = append(names, o.Value)
+	}
+	return names
+}
+
+// awayWords returns what a choice means; that of "" is the default.
+func awayWords(away string) string {
+	for _, o := range awayChoices {
+		if o.Value == away {
+			return o.Description
+		}
+	}
+	return defaultAway
+}
+
+func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags setupFlags) error {
+	projects := []bool{flags.project}
+	switch {
+	case flags.remove && !flags.project && !flags.user:
+		projects = []bool{true, false}
+	case !flags.project && !flags.user:
+		inside, err := inProject(env)
+		if err != nil {
+			return err
+		}
+		projects = []bool{inside}
+	}
+	claude := agent.Name == hook.ClaudeCode().Name
+	if claude && flags.away == "" && !flags.print && !flags.remove && !env.options.json && env.interactive() {
+		var err error
+		if flags.away, err = askAway(ctx, env); err != nil {
+			return err
+		}
+	}
+	var files []setup.File
+	for _, project := range projects {
+		o, err := setupOptions(env, project)
+		if err != nil {
+			return err
+		}
+		o.Remove, o.Away = flags.remove, flags.away
+		more, err := setup.Files(agent, o)
+		if err != nil {
+			return err
+		}
+		for _, f := range more { // in the home folder the project's settings are the person's
+			if !slices.ContainsFunc(files, func(g setup.File) bool { return g.Path == f.Path }) {
+				files = append(files, f)
+			}
+		}
+	}
+	if !flags.print {
+		if err := setup.Write(files); err != nil {
+			return err
+		}
+	}
+	if err := env.print(files, func() string { return setup.Text(files, flags.print) }); err != nil || flags.remove || flags.print {
+		return err
+	}
+	return noteSetup(ctx, env, agent, projects[0], flags.away, files[0].Changed)
+}
+
+// noteSetup says on standard error for whom the hooks are entered, and what "parley doctor" would say of them.
+func noteSetup(ctx context.Context, env *environment, agent hook.Agent, project bool, away string, changed bool) error {
+	o, err := setupOptions(env, project)
+	if err != nil {
+		return err
+	}
+	if project {
+		fmt.Fprintf(env.stderr, "note: for this project: it takes effect where %s is started in %s, for whoever does; --user enters it for all your folders\n",
+			agent.Title, terminal.Visible(o.Folder))
+	} else {
+		fmt.Fprintf(env.stderr, "note: for you, in all folders; --project enters it for one folder alone\n")
+	}
+	if agent.Name == hook.ClaudeCode().Name {
+		fmt.Fprintf(env.stderr, "note: where no node runs, or nobody follows the inbox: %s; --when-away changes it\n", awayWords(away))
+	} else if changed {
+		fmt.Fprintf(env.stderr, "note: Codex runs a hook once it is trusted: type /hooks there\n")
+	}
+	words, good := setup.Check(ctx, agent, o)
+	kind := "note"
+	if !good {
+		kind = "warning"
+	}
+	fmt.Fprintf(env.stderr, "%s: %s %s\n", kind, agent.Title, terminal.Visible(words))
+	return nil
+}
+
+// askAway asks on the terminal what a hook does where nobody can be asked. Enter takes the default.
+func askAway(ctx context.Context, env *environment) (string, error) {
+	const field, byDefault = "when_away", "default"
+	options := append([]events.Option{{Value: byDefault, Description: defaultAway}}, awayChoices...)
+	texts, err := interview.Ask(ctx, env.stdin, env.stdout, "Claude Code's calls are asked in Parley.", "parley setup", []events.Field{{
+		Name: field, Label: "Where no node runs, or nobody follows the inbox", Type: events.Select, Required: true,
+		Options: options, Default: capabilities.String(byDefault),
+	}})
+	if err != nil {
+		return "", err
+	}
+	for _, t := range texts {
+		if t.Name == field && t.Text != byDefault {
+			return t.Text, nil
+		}
+	}
+	return "", nil
+}
+
+// inProject reports whether the folder is in a Git repository. The home folder is none: its settings are the person's.
+func inProject(env *environment) (bool, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return false, fmt.Errorf("find this folder: %w", err)
+	}
+	home, _ := env.lookup("HOME")
+	root := setup.Repository(here)
+	return root != "" && !setup.SameFile(root, home) && !setup.SameFile(here, home), nil
+}
+
+func setupOptions(env *environment, project bool) (setup.Options, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return setup.Options{}, fmt.Errorf("find this folder: %w", err)
+	}
+	home, ok := env.lookup("HOME")
+	if !project && (!ok || !filepath.IsAbs(home)) {
+		return setup.Options{}, parley.Refuse(parley.InvalidArgument, "there is no home folder to keep settings in").WithHint("use --project")
+	}
+	return setup.Options{
+		Project: project, Folder: here, Home: home, As: env.options.as, Env: env.lookup, Managed: setup.ManagedFolder(),
+		State: string(env.options.state), Default: string(defaultState(env.lookup)),
+	}, nil
+}

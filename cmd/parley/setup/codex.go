@@ -1,0 +1,133 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"parley"
+	"parley/cmd/parley/hook"
+	"parley/cmd/parley/terminal"
+)
+
+// codexConfig is what a file of Codex' configuration says of hooks and approvals.
+type codexConfig struct {
+	path string
+
+	Servers  map[string]any         `toml:"mcp_servers"`
+	Features map[string]any         `toml:"features"`
+	Approval any                    `toml:"approval_policy"`
+	Sandbox  any                    `toml:"sandbox_mode"`
+	Profile  string                 `toml:"profile"`
+	Profiles map[string]codexConfig `toml:"profiles"`
+	Managed  bool                   `toml:"allow_managed_hooks_only"`
+}
+
+// checkCodex reports whether Codex asks about calls that leave its sandbox. It also reports whether it has the MCP
+// server, whose ask_user asks its questions. Codex alone knows whether a person trusts the hooks.
+func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
+	var (
+		sources   []source
+		configs   []codexConfig // the strongest first
+		wrong     []string
+		hasServer bool
+	)
+	configs, wrong = addConfig(configs, wrong, "/etc/codex/requirements.toml")
+	for _, from := range []source{{flag: " --project"}, {flag: " --user"}} {
+		s.Project = from.flag == " --project"
+		if s.Project && s.codexFolder() == filepath.Join(s.Home, ".codex") {
+			continue
+		}
+		configs, wrong = addConfig(configs, wrong, filepath.Join(s.codexFolder(), "config.toml"))
+		from.path = filepath.Join(s.codexFolder(), "hooks.json")
+		f, err := readSettings(resolve(from.path, maxLinks))
+		if err != nil {
+			wrong = append(wrong, terminal.Message(err))
+			continue
+		}
+		var ok bool
+		if from.doc, ok = readDocument(f.before); !ok {
+			wrong = append(wrong, fmt.Sprintf("%s is no JSON object, or has comments", from.path))
+			continue
+		}
+		sources = append(sources, from)
+	}
+	configs, wrong = addConfig(configs, wrong, "/etc/codex/config.toml")
+	var own []ownHook
+	for _, from := range sources {
+		own = append(own, from.doc.own(s.agent.Name)...)
+	}
+	for _, c := range configs {
+		hasServer = hasServer || c.Servers[hook.ServerName] != nil
+	}
+	version, found := versionOf(ctx, "codex")
+	if version == "" {
+		version = "unknown"
+	}
+	switch isThere := len(own) > 0 || hasServer; {
+	case !isThere && len(wrong) > 0:
+		return strings.Join(wrong, "; "), false
+	case !isThere && !found:
+		return "", true
+	case !isThere:
+		return "not set up: parley setup codex", true
+	}
+	if missing := missingFrom(own, codexHooks("")); len(missing) > 0 {
+		wrong = append(wrong, fmt.Sprintf("no hook on %s: parley setup codex enters it", strings.Join(missing, ", ")))
+	}
+	if !hasServer {
+		wrong = append(wrong, "no MCP server, so its questions are not asked: parley setup codex enters it")
+	}
+	wrong = append(wrong, unasked(configs)...)
+	wrong = append(wrong, s.wrongHooks(ctx, sources, codexHooks(""))...)
+	if len(wrong) > 0 {
+		return strings.Join(wrong, "; "), false
+	}
+	return fmt.Sprintf("asks about calls that leave its sandbox once you trust the hooks with /hooks, version %s; codex exec and -a never do not ask", version), true
+}
+
+// addConfig adds a file of Codex' configuration, and before it the profile that it chooses.
+func addConfig(configs []codexConfig, wrong []string, path string) ([]codexConfig, []string) {
+	f, err := readSettings(resolve(path, maxLinks))
+	if err != nil {
+		return configs, append(wrong, terminal.Message(err))
+	}
+	var c codexConfig
+	if toml.Unmarshal(f.before, &c) != nil {
+		return configs, append(wrong, terminal.Message(parley.Refuse(parley.InvalidArgument, "%s is no TOML, or not as Codex reads it", path)))
+	}
+	c.path = path
+	if chosen, ok := c.Profiles[c.Profile]; ok {
+		chosen.path = path
+		configs = append(configs, chosen)
+	}
+	return append(configs, c), wrong
+}
+
+// unasked returns what keeps Codex from asking. Of several files that set it, the first holds.
+func unasked(configs []codexConfig) (wrong []string) {
+	var isHooks, isApproval, isSandbox bool // that a stronger file has set it
+	for _, c := range configs {
+		for _, name := range []string{"hooks", "codex_hooks"} { // the second is the name before
+			on, set := c.Features[name].(bool)
+			if set && !on && !isHooks {
+				wrong = append(wrong, fmt.Sprintf("it asks nothing: %s has %s = false among its features", c.path, name))
+			}
+			isHooks = isHooks || set
+		}
+		if c.Managed {
+			wrong = append(wrong, fmt.Sprintf("it asks nothing: %s has allow_managed_hooks_only", c.path))
+		}
+		if c.Approval == "never" && !isApproval {
+			wrong = append(wrong, fmt.Sprintf(`it asks nothing: %s has approval_policy = "never"`, c.path))
+		}
+		if c.Sandbox == "danger-full-access" && !isSandbox {
+			wrong = append(wrong, fmt.Sprintf(`it asks nothing: %s has sandbox_mode = "danger-full-access", so no call leaves its sandbox`, c.path))
+		}
+		isApproval, isSandbox = isApproval || c.Approval != nil, isSandbox || c.Sandbox != nil
+	}
+	return wrong
+}
