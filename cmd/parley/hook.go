@@ -53,7 +53,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 	c.Flags().BoolVar(&waitAnyway, "wait-anyway", false, "ask also where nobody follows the inbox")
 	c.Flags().BoolVar(&skipAsked, "skip-asked", false, "on PermissionRequest, ask only about calls that PreToolUse leaves")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if token, ok := env.lookup(hook.ProbeVariable); ok {
+		if token, _ := env.lookup(hook.ProbeVariable); token != "" {
 			response, err := agent.RefuseProbe(env.stdin, hook.ProbeReason(token, string(env.options.state)))
 			if err != nil || response == nil {
 				return err

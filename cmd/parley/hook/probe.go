@@ -15,8 +15,8 @@ const ProbeVariable = "PARLEY_PROBE"
 
 const maxToken = 64 // bytes of a probe's token that are repeated
 
-// ProbeReason is the reason for which a hook of the node with a state folder denies a call that is tried. The token tells
-// the hook that was called now from any other.
+// ProbeReason is the reason for which a hook denies a call that is tried. The token tells the hook that was called now
+// from any other, and the state folder its node from others.
 func ProbeReason(token, state string) string {
 	if real, err := filepath.EvalSymlinks(state); err == nil {
 		state = real

@@ -52,7 +52,7 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	case len(own) == 0:
 		return "not set up: parley setup claude-code", true
 	}
-	wrong = append(wrong, disabled(sources)...)
+	wrong = append(wrong, s.disabled(sources)...)
 	if missing := missingFrom(own, claudeHooks("", "", "")); len(missing) > 0 {
 		wrong = append(wrong, fmt.Sprintf("no hook on %s, so not every mode asks: parley setup claude-code enters it", strings.Join(missing, ", ")))
 	}
@@ -68,11 +68,11 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	if failed := s.probe(ctx, sources); failed != "" {
 		return fmt.Sprintf("version %s was tried: %s", version, failed), false
 	}
-	return "asks in every mode, version " + version + ": a call was tried, and refused. --bare, --safe-mode and --setting-sources leave hooks out", true
+	return "asks in every mode, version " + version + ": a call was tried, and refused. --bare, --safe-mode, --restricted and --setting-sources leave hooks out", true
 }
 
-// claudeSources returns the settings that Claude Code merges for the folder, the strongest first, and what is wrong with
-// those that cannot be read: Claude Code leaves such a file out as a whole.
+// claudeSources returns the settings that Claude Code merges for the folder, the strongest first. It says what is wrong
+// with a file that cannot be read, which Claude Code leaves out as a whole.
 func (s settings) claudeSources() (sources []source, wrong []string) {
 	read := func(from source) {
 		f, err := readSettings(resolve(from.path, maxLinks))
@@ -119,20 +119,26 @@ func ManagedFolder() string {
 }
 
 // disabled returns what keeps Claude Code from running the hooks of settings. Of several files that set a switch, the
-// strongest holds. The managed settings alone leave hooks of others out.
-func disabled(sources []source) (wrong []string) {
+// strongest holds. The managed settings alone leave hooks of others out, and nothing else leaves theirs out.
+func (s settings) disabled(sources []source) (wrong []string) {
+	for _, name := range simpleModes() {
+		if set, _ := s.Env(name); set != "" && set != "0" && set != "false" {
+			wrong = append(wrong, "it asks nothing where the environment has "+name)
+		}
+	}
+	inManaged := slices.ContainsFunc(sources, func(from source) bool { return from.managed && len(from.doc.own(s.agent.Name)) > 0 })
 	for _, from := range sources {
 		var off bool
 		if raw := from.doc.get("disableAllHooks"); raw == nil || json.Unmarshal(raw, &off) != nil {
 			continue // what is no boolean is ignored
 		}
-		if off {
+		if off && (from.managed || !inManaged) {
 			wrong = append(wrong, fmt.Sprintf("it asks nothing: %s has disableAllHooks", from.path))
 		}
 		break
 	}
 	for _, from := range sources {
-		if !from.managed {
+		if !from.managed || inManaged {
 			continue
 		}
 		for _, name := range []string{"allowManagedHooksOnly", "strictPluginOnlyCustomization"} {
@@ -143,6 +149,11 @@ func disabled(sources []source) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// simpleModes are the variables that have Claude Code run no hooks, as --bare and --safe-mode do.
+func simpleModes() []string {
+	return []string{"CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED"}
 }
 
 // missingFrom returns the events of the wanted hooks on which there is none.
@@ -186,7 +197,8 @@ func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eve
 	return wrong
 }
 
-// differs reports whether a hook asks about fewer calls than the wanted one, gives up earlier, or allows where it fails.
+// differs reports whether a hook is less than the wanted one: it asks about fewer calls, gives up earlier, or allows where
+// it fails.
 func (h ownHook) differs(wanted eventHook) bool {
 	if h.matcher != "" || h.Type != "command" || h.Timeout < wanted.Timeout || isShut(wanted.Command) && !isShut(h.Command) {
 		return true

@@ -188,7 +188,8 @@ func isOwnHook(raw json.RawMessage, agent string) bool {
 	return ok
 }
 
-// ownCommand returns the program of a handler that runs Parley's hook, and its arguments up to an operator of the shell.
+// ownCommand returns the program of a handler that runs Parley's hook. The arguments are those of the hook, without what
+// the shell does besides.
 func ownCommand(raw json.RawMessage, agent string) (program string, args []string, ok bool) {
 	var h hookHandler
 	if json.Unmarshal(raw, &h) != nil {
@@ -216,8 +217,12 @@ func isAssignment(word string) bool {
 	return ok && !strings.ContainsAny(name, "/-.")
 }
 
-// isParley reports whether a command is this program, under its own name or one that begins with it, as "parley-2".
-func isParley(program string) bool { return strings.HasPrefix(filepath.Base(program), hook.ServerName) }
+// isParley reports whether a command is this program: where it is, under its own name, or one that begins with it, as
+// "parley-2".
+func isParley(command string) bool {
+	self, err := program()
+	return strings.HasPrefix(filepath.Base(command), "parley") || err == nil && command == self
+}
 
 // mcpServer is a program that is an MCP server on its standard input and output.
 type mcpServer struct {
@@ -226,8 +231,8 @@ type mcpServer struct {
 	Args    []string `json:"args"`
 }
 
-// setServer puts the MCP server into settings, or takes it out without one. It leaves another server of that name alone:
-// it refuses to replace it.
+// setServer puts the MCP server into settings, or takes it out where it is nil. It refuses to replace another server of
+// that name, and does not take it out.
 func (d *document) setServer(server *mcpServer) error {
 	var was mcpServer
 	raw := d.get("mcpServers", hook.ServerName)

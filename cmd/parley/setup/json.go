@@ -47,7 +47,7 @@ func readDocument(text []byte) (*document, bool) {
 
 func (d *document) root() int { return bytes.IndexByte(d.text, '{') }
 
-// parts returns the parts of the object or the array at a place in the text, and none of another value.
+// parts returns the parts of the object or the array at a place in the text. Another value has none.
 func (d *document) parts(at int) (parts []part) {
 	if d.text[at] != '{' && d.text[at] != '[' {
 		return nil

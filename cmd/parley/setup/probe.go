@@ -28,9 +28,9 @@ const (
 	maxSaid    = 300              // bytes of a program's output that are shown
 )
 
-// probe has Claude Code make a call that does nothing, with the settings of the folder and a model that is played here. It
-// returns what is wrong: "" if the hook was called, asks this node, and the call was refused for it. The person's own
-// folders are left as they are: the run has a folder of its own, with copies of what settings say of hooks and calls.
+// probe has Claude Code make a call that does nothing. It has the settings of the folder, and a model that is played here.
+// It returns what is wrong: "" if the hook was called, asks this node, and the call was refused for it. The person's own
+// folders are left as they are. The run has a folder of its own, with copies of what settings say of hooks and calls.
 func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -70,15 +70,11 @@ func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
 	return "the hook was not called, or did not answer, and the call ended so: " + shortened(result)
 }
 
-// isAgents reports whether a variable tells Claude Code its model, or is of a session that this program may run in. Those
-// that leave hooks out stay.
+// isAgents reports whether a variable tells Claude Code its model, or is of a session that this program runs in. Those
+// that leave hooks out are not among them.
 func isAgents(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	switch name {
-	case "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED":
-		return false
-	}
-	return slices.ContainsFunc([]string{"CLAUDE", "ANTHROPIC_", "AWS_", "OTEL_"}, func(p string) bool { return strings.HasPrefix(name, p) })
+	return !slices.Contains(simpleModes(), name) && slices.ContainsFunc([]string{"CLAUDE", "ANTHROPIC_", "AWS_", "OTEL_"}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // copySettings writes what the settings say of hooks and calls where Claude Code finds it for a project. Hooks of others
@@ -101,11 +97,13 @@ func (s settings) copySettings(sources []source, config, project string) error {
 			return err
 		}
 	}
-	return nil
+	// All settings of a project take effect once a person trusts it.
+	trusted := map[string]any{"projects": map[string]any{resolve(project, maxLinks): map[string]bool{"hasTrustDialogAccepted": true}}}
+	return os.WriteFile(filepath.Join(config, ".claude.json"), plainJSON(trusted), 0o600)
 }
 
-// harmless returns of settings what they say of hooks and calls, without hooks of others and without variables that
-// programs other than hooks read.
+// harmless returns what settings say of hooks and calls. Hooks of others do nothing in it, and of the variables those for
+// hooks are left.
 func (s settings) harmless(d *document) []byte {
 	var all struct {
 		Hooks       map[string]any    `json:"hooks,omitempty"`
@@ -119,7 +117,7 @@ func (s settings) harmless(d *document) []byte {
 		}
 	}
 	for name := range all.Env {
-		if name != "PATH" && !strings.HasPrefix(name, "PARLEY_") && (isAgents(name) || !strings.HasPrefix(name, "CLAUDE")) {
+		if name != "PATH" && !strings.HasPrefix(name, "PARLEY_") && !slices.Contains(simpleModes(), name) {
 			delete(all.Env, name)
 		}
 	}

@@ -75,8 +75,8 @@ func withBlock(text []byte, block string) ([]byte, error) {
 	return entered, nil
 }
 
-// enterBlock returns the text with a block between its parts, which are those around a former one if begun is true. The
-// block has the line ends of the text.
+// enterBlock returns the text with a block between its parts. Those are around a former block if begun is true. The block
+// has the line ends of the text.
 func enterBlock(before, block, after string, begun bool) []byte {
 	if !begun {
 		before = spaced(before)
@@ -84,7 +84,7 @@ func enterBlock(before, block, after string, begun bool) []byte {
 	return []byte(before + strings.ReplaceAll(block, "\n", newlineOf(before+after)) + after)
 }
 
-// withoutBlock sets the text of the file without the block, and without the empty line that spaced has put before it.
+// withoutBlock sets the text of the file without the block. The empty line that spaced has put before it goes too.
 func (f *File) withoutBlock(begin, end string) {
 	before, after, begun, err := cutBlock(string(f.before), begin, end)
 	if err != nil {

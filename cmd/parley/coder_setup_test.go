@@ -1,0 +1,166 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/cmd/parley/modeltest"
+	"parley/internal/eventually"
+)
+
+// onPath puts the coding agent on the path of the commands of a test, under the name that it is found by.
+func (c *coderTest) onPath(t *testing.T, name string) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.Symlink(c.program, filepath.Join(folder, name)); err != nil {
+		t.Fatal(err)
+	}
+	for i, variable := range c.env {
+		if path, ok := strings.CutPrefix(variable, "PATH="); ok {
+			c.env[i] = "PATH=" + folder + string(filepath.ListSeparator) + path
+		}
+	}
+}
+
+// filesIn returns the files below a folder, with their contents.
+func filesIn(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestDoctorTriesClaudeCode has the doctor make a call through Claude Code, with hooks that are called and with such that
+// are not, though no file switches them off. It changes nothing, and asks nobody.
+func TestDoctorTriesClaudeCode(t *testing.T) {
+	t.Parallel()
+	c := newClaude(t)
+	c.onPath(t, "claude")
+	state := nodeTest(t)
+	foreign := filepath.Join(c.home, "foreign-hook-ran")
+	c.write(t, filepath.Join(c.home, ".claude", "settings.json"), map[string]any{
+		"permissions": map[string]any{"allow": []string{"Bash"}, "defaultMode": "acceptEdits"},
+		"hooks":       map[string]any{"SessionStart": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "touch " + foreign}}}}},
+	})
+	out, err := c.parley(t, "setup", "claude-code", "--state", state).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "note: Claude Code asks in every mode, version ") || !strings.Contains(string(out), "a call was tried, and refused") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	before := filesIn(t, c.home)
+	doctor := func(env ...string) string {
+		command := c.parley(t, "doctor", "--state", state)
+		command.Env = append(command.Env, env...)
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, "claude code") {
+				return line
+			}
+		}
+		t.Fatalf("nothing about Claude Code: %s", out)
+		return ""
+	}
+	if line := doctor(); !strings.HasPrefix(line, "ok    claude code   asks in every mode, version ") {
+		t.Error(line)
+	}
+	for path, text := range filesIn(t, c.home) {
+		if before[path] != text {
+			t.Errorf("%s was %q, and is %q", path, before[path], text)
+		}
+	}
+	if out, _, _ := runTest(t.Context(), state, nil, "permit", "ls"); out != "" {
+		t.Errorf("the call that is tried was raised: %s", out)
+	}
+	own := filepath.Join(c.home, ".claude", "settings.json")
+	c.writeText(t, own, strings.Replace(before[own], "{", `{"env": {"CLAUDE_CODE_SIMPLE": "1"},`, 1))
+	if line := doctor(); !strings.Contains(line, "warn  claude code   version ") || !strings.Contains(line, "the hook was not called") {
+		t.Error(line)
+	}
+	c.writeText(t, own, strings.ReplaceAll(before[own], " --state "+state, ""))
+	c.writeText(t, filepath.Join(c.project, ".claude", "settings.local.json"), `{"env": {"PARLEY_STATE": "/elsewhere"}}`)
+	command := c.parley(t, "doctor")
+	command.Env = append(command.Env, "PARLEY_STATE="+state)
+	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "the hook that is called asks another node") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestClaudeCodeBlocksWithoutItsHook kills the hook while its approval is open, and takes its program away: neither allows.
+func TestClaudeCodeBlocksWithoutItsHook(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the hook's process is found in /proc")
+	}
+	const prompt = "Make a file"
+	for _, mode := range []string{"bypassPermissions", "acceptEdits", "auto"} {
+		for _, way := range []string{"killed", "gone"} {
+			t.Run(mode+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+				state := c.setUp(t, "claude-code")
+				attend(t, state)
+				if way == "gone" {
+					path := filepath.Join(c.home, ".claude", "settings.json")
+					text, err := os.ReadFile(path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					c.writeText(t, path, strings.ReplaceAll(string(text), `"parley hook`, `"/nonexistent/parley hook`))
+				}
+				end := c.background(t, "-p", prompt, "--permission-mode", mode)
+				if way == "killed" {
+					awaitCall(t, state, "touch a.txt")
+					killHook(t, state)
+				}
+				end()
+				if isThere(c.project, "a.txt") {
+					t.Error("the command has run")
+				}
+				results := c.model.Results(prompt)
+				if len(results) != 1 || !strings.Contains(results[0].Text, "the hook could not run, so this call is blocked") {
+					t.Errorf("the model has read %q", results)
+				}
+			})
+		}
+	}
+}
+
+// killHook kills the hook that asks a node, without its shell.
+func killHook(t *testing.T, state string) {
+	t.Helper()
+	eventually.Holds(t, "a hook asks", func() bool {
+		processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range processes {
+			line, _ := os.ReadFile(path) // it may have ended
+			words := strings.Split(string(line), "\x00")
+			if len(words) < 3 || filepath.Base(words[0]) != "parley" || words[1] != "hook" || !strings.Contains(string(line), state) {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				return syscall.Kill(pid, syscall.SIGKILL) == nil
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,124 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/hook"
+)
+
+// TestCheckFindsWhatDoesNotAsk sets up a coding agent, and changes one thing: a switch in any of the files that take
+// effect, or a hook. "" is all well.
+func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // no coding agent is there
+	const off = `{"disableAllHooks": true}`
+	claude, codex := hook.ClaudeCode(), hook.Codex()
+	const own, project, local = ".claude/settings.json", "project/.claude/settings.json", "project/.claude/settings.local.json"
+	for name, test := range map[string]struct {
+		agent   hook.Agent
+		files   map[string]string              // by path below the home folder
+		changed map[string]func(string) string // of the files that setup has written
+		options func(*Options)
+		want    string // in what is said
+	}{
+		"as entered":              {agent: claude},
+		"off for the project":     {agent: claude, files: map[string]string{project: off}, want: "project/.claude/settings.json has disableAllHooks"},
+		"off for the local":       {agent: claude, files: map[string]string{local: off}, want: "settings.local.json has disableAllHooks"},
+		"on again in the project": {agent: claude, files: map[string]string{local: off, "managed/managed-settings.json": `{"disableAllHooks": false}`}},
+		"off, and on for local":   {agent: claude, files: map[string]string{project: off, local: `{"disableAllHooks": false}`}},
+		"off is no boolean":       {agent: claude, files: map[string]string{local: `{"disableAllHooks": "true"}`}},
+		"off by administrator":    {agent: claude, files: map[string]string{"managed/managed-settings.json": off, local: `{"disableAllHooks": false}`}, want: "managed-settings.json has disableAllHooks"},
+		"off by a piece":          {agent: claude, files: map[string]string{"managed/managed-settings.d/10.json": off, "managed/managed-settings.json": `{"disableAllHooks": false}`}, want: "10.json has disableAllHooks"},
+		"only managed hooks":      {agent: claude, files: map[string]string{"managed/managed-settings.json": `{"allowManagedHooksOnly": true}`}, want: "allowManagedHooksOnly"},
+		"only plugins' hooks":     {agent: claude, files: map[string]string{"managed/managed-settings.json": `{"strictPluginOnlyCustomization": ["skills", "hooks"]}`}, want: "strictPluginOnlyCustomization"},
+		"not the administrator's": {agent: claude, files: map[string]string{project: `{"allowManagedHooksOnly": true}`}},
+		"local has comments":      {agent: claude, files: map[string]string{local: "{} // mine"}, want: "settings.local.json is no JSON object"},
+		"plain mode": {agent: claude, options: func(o *Options) {
+			o.Env = func(name string) (string, bool) { return "1", name == "CLAUDE_CODE_SIMPLE" }
+		}, want: "the environment has CLAUDE_CODE_SIMPLE"},
+		"some tools":       {agent: claude, changed: map[string]func(string) string{own: replacing(`"hooks": [`+"\n"+`          {`, `"matcher": "Bash", "hooks": [`+"\n"+`          {`)}, want: "from an earlier setup, or changed"},
+		"some arguments":   {agent: claude, changed: map[string]func(string) string{own: replacing(`"timeout"`, `"if": "Bash(git *)", "timeout"`)}, want: "hooks on PreToolUse in"},
+		"in background":    {agent: claude, changed: map[string]func(string) string{own: replacing(`"timeout"`, `"async": true, "timeout"`)}, want: "hooks on PreToolUse in"},
+		"gives up":         {agent: claude, changed: map[string]func(string) string{own: replacing(`86400`, `600`)}, want: "hooks on PreToolUse in"},
+		"lets failures by": {agent: claude, changed: map[string]func(string) string{own: replacing(`exit 2`, `exit 1`)}, want: "hooks on PreToolUse in"},
+		"some events":      {agent: claude, changed: map[string]func(string) string{own: replacing(`"PermissionRequest"`, `"Permission"`)}, want: "no hook on PermissionRequest"},
+		"no such program":  {agent: claude, changed: map[string]func(string) string{own: programGone}, want: "/nonexistent/parley, does not run"},
+		"another node":     {agent: claude, options: func(o *Options) { o.State = "/elsewhere" }, want: "ask another node, that of /state"},
+		"another by default": {agent: claude, options: func(o *Options) {
+			o.Env = func(name string) (string, bool) { return "/elsewhere", name == "PARLEY_STATE" }
+		}, changed: map[string]func(string) string{own: func(text string) string { return strings.ReplaceAll(text, " --state /state", "") }}, want: "that of /elsewhere"},
+
+		"codex as entered":   {agent: codex},
+		"codex without":      {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[features]\nhooks = false\n")}, want: "hooks = false"},
+		"codex, old name":    {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[features]\ncodex_hooks = false\n")}, want: "codex_hooks = false"},
+		"codex, dotted":      {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "features.hooks = false\n" + text }}, want: "hooks = false"},
+		"codex, project":     {agent: codex, files: map[string]string{"project/.codex/config.toml": "approval_policy = \"never\""}, want: `approval_policy = "never"`},
+		"codex, profile":     {agent: codex, files: map[string]string{"project/.codex/config.toml": "profile = \"x\"\n[profiles.x]\napproval_policy = \"never\""}, want: `approval_policy = "never"`},
+		"codex, overruled":   {agent: codex, files: map[string]string{"project/.codex/config.toml": "approval_policy = \"on-request\""}, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "approval_policy = \"never\"\n" + text }}},
+		"codex, no sandbox":  {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "sandbox_mode = \"danger-full-access\"\n" + text }}, want: "danger-full-access"},
+		"codex, no server":   {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(string) string { return "" }}, want: "no MCP server"},
+		"codex, no TOML":     {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("[")}, want: "is no TOML"},
+		"codex, other state": {agent: codex, options: func(o *Options) { o.State = "/elsewhere" }, want: "ask another node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, home := person(t)
+			if err := enter(t, test.agent, o); err != nil {
+				t.Fatal(err)
+			}
+			// the program of the hooks is this test, which says no version
+			for _, path := range []string{own, ".codex/hooks.json"} {
+				if text, err := os.ReadFile(filepath.Join(home, path)); err == nil {
+					writeText(t, filepath.Join(home, path), strings.ReplaceAll(string(text), os.Args[0]+" hook", fakeParley(t)+" hook"))
+				}
+			}
+			for path, change := range test.changed {
+				writeText(t, filepath.Join(home, path), change(readText(t, filepath.Join(home, path))))
+			}
+			for path, text := range test.files {
+				writeText(t, filepath.Join(home, path), text)
+			}
+			if test.options != nil {
+				test.options(&o)
+			}
+			words, good := Check(t.Context(), test.agent, o)
+			if good != (test.want == "") || !strings.Contains(words, test.want) || good && !strings.HasPrefix(words, "asks ") {
+				t.Errorf("%t: %s", good, words)
+			}
+		})
+	}
+}
+
+func programGone(text string) string {
+	at := strings.Index(text, `/parley hook`)
+	begin := strings.LastIndexByte(text[:at], '"') + 1
+	return strings.ReplaceAll(text, text[begin:at], "/nonexistent")
+}
+
+// fakeParley returns a program with Parley's name that runs.
+func fakeParley(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "parley")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestCheckIsSilentWithoutAgents finds nothing where neither settings nor programs are, and does not wait for a pipe.
+func TestCheckIsSilentWithoutAgents(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	o, home := person(t)
+	for _, agent := range hook.Agents() {
+		if words, good := Check(t.Context(), agent, o); words != "" || !good {
+			t.Errorf("%s: %s", agent.Name, words)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(home, "project", ".claude", "settings.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if words, good := Check(t.Context(), hook.ClaudeCode(), o); good || !strings.Contains(words, "it is no file") {
+		t.Errorf("a folder in the place of settings: %s", words)
+	}
+}
