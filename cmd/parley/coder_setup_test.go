@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -163,4 +164,36 @@ func killHook(t *testing.T, state string) {
 		}
 		return false
 	})
+}
+
+// TestSetupAsksOnTerminal has setup ask what happens where nobody can be asked: Enter takes the default, and keys another.
+func TestSetupAsksOnTerminal(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		keys  string
+		count int // of hooks with the choice
+	}{
+		"the default": {keys: "\r"},
+		"another":     {keys: "\x1b[B\x1b[B\r", count: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			command := exec.CommandContext(t.Context(), "parley", "setup", "claude-code", "--user", "--state", filepath.Join(home, "state"))
+			command.Dir = home
+			command.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "GORACE=atexit_sleep_ms=0"}
+			s := inTerminal(t, command)
+			s.expect(t, "nobody follows the inbox")
+			s.expect(t, "can be resumed")
+			s.press(t, test.keys)
+			s.expect(t, "--when-away changes it")
+			text, err := os.ReadFile(filepath.Join(home, ".claude", "settings.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), " --when-away deny "); n != test.count {
+				t.Errorf("%d hooks have it: %s", n, text)
+			}
+		})
+	}
 }

@@ -153,13 +153,18 @@ func noteSetup(ctx context.Context, env *environment, agent hook.Agent, project 
 	if err != nil {
 		return err
 	}
+	claude := agent.Name == hook.ClaudeCode().Name
 	if project {
-		fmt.Fprintf(env.stderr, "note: for this project: it takes effect where %s is started in %s, for whoever does; --user enters it for all your folders\n",
-			agent.Title, terminal.Visible(o.Folder))
+		without := ""
+		if claude {
+			without = ", and blocks their calls where Parley is not installed"
+		}
+		fmt.Fprintf(env.stderr, "note: for this project: it takes effect where %s is started in %s, for everybody%s; --user enters it for all your folders\n",
+			agent.Title, terminal.Visible(o.Folder), without)
 	} else {
 		fmt.Fprintf(env.stderr, "note: for you, in all folders; --project enters it for one folder alone\n")
 	}
-	if agent.Name == hook.ClaudeCode().Name {
+	if claude {
 		fmt.Fprintf(env.stderr, "note: where no node runs, or nobody follows the inbox: %s; --when-away changes it\n", awayWords(away))
 	} else if changed {
 		fmt.Fprintf(env.stderr, "note: Codex runs a hook once it is trusted: type /hooks there\n")
