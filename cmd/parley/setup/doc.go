@@ -1,6 +1,7 @@
-// Package setup enters Parley's hooks and MCP server in the settings of coding agents, and checks them.
+// Package setup enters Parley's hooks and MCP server in the settings of coding agents, takes them out, and checks them.
 //
-// It keeps all other settings, and the former file beside a changed one. A file that has the entries already stays
-// unchanged. A file that cannot be read, or has another server of the same name, is left alone with an error. The package
-// does not ask the node. Of the coding agents it runs only "claude --version", for the check.
+// It edits text in place, so that all other settings stay as they are written. The file from before the first entry is kept
+// beside the changed one. A file that has the entries already stays unchanged. A file that cannot be read, or has another
+// server of the same name, is left alone with an error. The package does not ask the node. For the check it asks coding
+// agents for their version. It has Claude Code make a call that does nothing, with a model that it plays.
 package setup
