@@ -110,7 +110,7 @@ func knownPermission(b *mailboxActor, c mailbox.RequestApproval, known mailbox.E
 		return view.Permission{Asked: asked}, err
 	}
 	f := known.Message.Form
-	return view.Permission{Asked: asked, Allowed: b.state.ApprovalResult(f, mailbox.DigestCall(c.Tool, c.Input)).Allowed}, nil
+	return view.Permission{Asked: asked, Allowed: b.state.ApprovalResult(f, mailbox.DigestCall(c.Tool, c.Input, c.Folder)).Allowed}, nil
 }
 
 // AwaitApproval blocks until an approval is decided or has ended, and reports whether the call may be made. It may not if

@@ -38,10 +38,10 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 	if p, err = fae.Approve(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmful), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmful, ""), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Fatalf("a call that was not shown is decided: %v", err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmless), Values: text("decision", mailbox.Once)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmless, ""), Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
 	}
 	if allowed, _, err := fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form)); err != nil || !allowed {

@@ -23,7 +23,7 @@ func TestDecideSeveral(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Decision{Form: p.Form, Digest: mailbox.DigestCall("shell", input), Decision: mailbox.Once}
+		return Decision{Form: p.Form, Digest: mailbox.DigestCall("shell", input, ""), Decision: mailbox.Once}
 	}
 	plain, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestDecideSeveralTooLargeForOneCommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		several = append(several, Decision{Form: p.Form, Digest: mailbox.DigestCall("shell", input), Decision: mailbox.Deny, Reason: strings.Repeat("x", 200<<10)})
+		several = append(several, Decision{Form: p.Form, Digest: mailbox.DigestCall("shell", input, ""), Decision: mailbox.Deny, Reason: strings.Repeat("x", 200<<10)})
 	}
 	for i, d := range n.Host().Decide(t.Context(), "", several) {
 		if d.Err != nil || d.Outcome.Status != view.StatusAnswered {

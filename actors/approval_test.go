@@ -89,10 +89,10 @@ func TestLargestApprovalGoesToAnotherNode(t *testing.T) {
 		t.Errorf("one byte more: %v", err)
 	}
 	shown := awaitMessage(t, b.Host(), asked.Form)
-	if shown.Description != largest || shown.Digest != mailbox.DigestCall("Write", largest) {
+	if shown.Description != largest || shown.Digest != mailbox.DigestCall("Write", largest, "") {
 		t.Fatalf("shown are %d bytes, digest %s", len(shown.Description), shown.Digest)
 	}
-	answer := Answer{Form: capabilities.FormID(asked.Form), Digest: mailbox.DigestCall("Write", callOf(1<<10)), Values: text("decision", mailbox.Deny)}
+	answer := Answer{Form: capabilities.FormID(asked.Form), Digest: mailbox.DigestCall("Write", callOf(1<<10), ""), Values: text("decision", mailbox.Deny)}
 	if _, err := b.Host().Answer(t.Context(), answer); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Errorf("another call is decided: %v", err)
 	}

@@ -413,7 +413,7 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 }
 
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
-	e.Title, e.Description, e.Fields = f.Title, f.Description, f.Fields
+	e.Title, e.Description, e.Folder, e.Fields = f.Title, f.Description, f.Folder, f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
 	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
@@ -462,7 +462,7 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	o.Values = a.Values
 	if f.Kind == events.Approval {
 		if o.EditedInput = mailbox.EditedInput(a.Values); o.EditedInput != "" {
-			o.EditedDigest = mailbox.DigestCall(f.Title, o.EditedInput)
+			o.EditedDigest = mailbox.DigestCall(f.Title, o.EditedInput, f.Folder)
 		}
 	}
 	for _, field := range f.Fields {

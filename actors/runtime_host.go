@@ -133,14 +133,10 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 	if err := d.check(); err != nil {
 		return runtime.Decision{}, err
 	}
-	digest := mailbox.DigestCall(c.Tool, c.Input)
-	d.mu.Lock()
-	why, before := d.denied[digest]
-	d.mu.Unlock()
-	if before {
-		return runtime.Decision{Reason: why}, nil
+	p, err := call(ctx, d.agent, duringRun[runPermission]{d.run, approveCall{d, c}})
+	if err == nil && p.denied {
+		return runtime.Decision{Reason: p.why}, nil
 	}
-	p, err := call(ctx, d.agent, duringRun[runPermission]{d.run, approveCall{d, c, digest}})
 	if err != nil || p.Decided {
 		return runtime.Decision{Allowed: p.Allowed, Always: p.Decided && p.lasts}, err
 	}
@@ -151,20 +147,22 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 	if err != nil {
 		return runtime.Decision{}, err
 	}
-	return d.decided(digest, allowed && outcome.Digest == digest, outcome), nil
+	return d.decided(p.digest, allowed && outcome.Digest == p.digest, outcome), nil
 }
 
 // runPermission is a permission for a call of a run.
 type runPermission struct {
 	view.Permission
-	lasts bool // a rule covers later calls too
+	digest string // of the call, in the folder of the program
+	lasts  bool   // a rule covers later calls too
+	denied bool   // it was denied in this run
+	why    string
 }
 
 // approveCall asks for approval of a call of the run. It first looks for an earlier form that no other call of the run uses.
 type approveCall struct {
-	host   *runtimeHost
-	call   runtime.Call
-	digest string
+	host *runtimeHost
+	call runtime.Call
 }
 
 func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
@@ -172,17 +170,21 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	folder := folderOf(b.state.Runs.Program())
-	key, err := b.state.CallKey(m.digest, folder, func(key string) bool { return d.taken[key] })
+	p := runPermission{digest: mailbox.DigestCall(m.call.Tool, m.call.Input, folder)}
+	if p.why, p.denied = d.denied[p.digest]; p.denied {
+		return p, nil
+	}
+	key, err := b.state.CallKey(p.digest, func(key string) bool { return d.taken[key] })
 	if err != nil {
-		return runPermission{}, err
+		return p, err
 	}
 	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key}
 	asked, err := requestPermission{command: command}.handle(b)
-	p := asked.result
+	p.Permission, p.lasts = asked.result, b.state.Rules.Lasts(asked.result.Rule)
 	if err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true
 	}
-	return runPermission{p, b.state.Rules.Lasts(p.Rule)}, err
+	return p, err
 }
 
 // folderOf returns the folder in which a program runs: its own, or the node's if it has none. It returns "" if the folder is

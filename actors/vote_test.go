@@ -141,9 +141,9 @@ func TestApprovalNeedsHostAndAnother(t *testing.T) {
 	}
 	awaitMessage(t, b.Host(), p.Form)
 	decide := func(h *Agent) Decided {
-		return h.Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", input), Decision: mailbox.Once}})[0]
+		return h.Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", input, ""), Decision: mailbox.Once}})[0]
 	}
-	if d := b.Host().Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", `{}`), Decision: mailbox.Once}})[0]; parley.CodeOf(d.Err) != parley.InvalidArgument {
+	if d := b.Host().Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", `{}`, ""), Decision: mailbox.Once}})[0]; parley.CodeOf(d.Err) != parley.InvalidArgument {
 		t.Fatalf("another call than the one that was shown: %+v", d)
 	}
 	if d := decide(b.Host()); d.Err != nil || d.Outcome.Status != view.StatusVoted {
@@ -155,7 +155,7 @@ func TestApprovalNeedsHostAndAnother(t *testing.T) {
 	if d := decide(a.Host()); d.Err != nil || d.Outcome.Status != view.StatusAnswered {
 		t.Fatalf("the host's decision: %+v", d)
 	}
-	if allowed, o, err := fae.AwaitApproval(t.Context(), ref); err != nil || !allowed || o.Digest != mailbox.DigestCall("shell", input) {
+	if allowed, o, err := fae.AwaitApproval(t.Context(), ref); err != nil || !allowed || o.Digest != mailbox.DigestCall("shell", input, "") {
 		t.Fatalf("the call: %t, %+v, %v", allowed, o, err)
 	}
 }

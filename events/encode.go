@@ -13,15 +13,12 @@ import (
 // test compares their encodings with those of reflection.
 
 // formFields is the number of fields of FormRequested.
-const formFields = 23
+const formFields = 24
 
 // appendPayload appends an event as an array of its fields.
 func appendPayload(b []byte, e Event) ([]byte, error) {
 	switch e := e.(type) {
 	case *FormRequested:
-		if e.Origin == nil && e.Route == nil && e.Steps == nil { // the first versions of the program can decode it
-			return appendForm(b, e, formFields-3), nil
-		}
 		return appendRequested(b, e), nil
 	case *RunEnded:
 		if e.By.IsZero() { // earlier versions of the program can decode it
@@ -92,34 +89,9 @@ func write(enc *msgpack.Encoder, b []byte) error {
 	return err
 }
 
-// appendRequested appends a form. Earlier versions of the program can decode one without Steps.
+// appendRequested appends a form.
 func appendRequested(b []byte, e *FormRequested) []byte {
-	switch {
-	case e.Steps != nil:
-		b = appendOrigin(appendForm(b, e, formFields), e.Origin)
-		if e.Route == nil {
-			b = pack.AppendNil(b)
-		} else {
-			b = appendRoute(b, e.Route)
-		}
-		return appendList(b, *e.Steps, appendStep)
-	case e.Route != nil:
-		return appendRoute(appendOrigin(appendForm(b, e, formFields-1), e.Origin), e.Route)
-	}
-	return appendOrigin(appendForm(b, e, formFields-2), e.Origin)
-}
-
-func appendOrigin(b []byte, o *Origin) []byte {
-	if o == nil {
-		return pack.AppendNil(b)
-	}
-	b = appendTexts(pack.AppendArray(b, 8), o.Dialect, o.ID, o.Session, o.Submit, o.Run, o.Agent)
-	return pack.AppendBool(pack.AppendUint(b, o.Turn), o.Bare)
-}
-
-// appendForm appends all fields of a form but its Origin, Route and Steps. They are the first of an array of n.
-func appendForm(b []byte, e *FormRequested, n int) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, n), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, formFields), e.Number)
 	b = appendIDs(b, &e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
 	b = appendFacet(b, e.Held())
 	b = appendTexts(b, string(e.Kind), e.Title, e.Description)
@@ -130,7 +102,23 @@ func appendForm(b []byte, e *FormRequested, n int) []byte {
 	b = e.Date.AppendMsgpack(b)
 	b = appendTexts(b, e.Key, e.Result)
 	b = e.Forwarder.AppendMsgpack(b)
-	return appendList(b, e.Chain, appendID)
+	b = appendOrigin(appendList(b, e.Chain, appendID), e.Origin)
+	return appendTexts(appendSteps(appendRoute(b, e.Route), e.Steps), e.Folder)
+}
+
+func appendSteps(b []byte, s *CopySteps) []byte {
+	if s == nil {
+		return pack.AppendNil(b)
+	}
+	return appendList(b, *s, appendStep)
+}
+
+func appendOrigin(b []byte, o *Origin) []byte {
+	if o == nil {
+		return pack.AppendNil(b)
+	}
+	b = appendTexts(pack.AppendArray(b, 8), o.Dialect, o.ID, o.Session, o.Submit, o.Run, o.Agent)
+	return pack.AppendBool(pack.AppendUint(b, o.Turn), o.Bare)
 }
 
 func appendField(b []byte, f *Field) []byte {

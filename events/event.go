@@ -182,7 +182,7 @@ type upcast func(payload []byte) ([]byte, error)
 // schemas lists all kinds of events. To change an event, raise its version, add the upcast from the version before, and
 // add a sample to testdata.
 var schemas = map[Kind]schema{
-	kindFormRequested:     {name: "FormRequested", version: 4, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: shorterForm(formFields - 3), 2: shorterForm(formFields - 2), 3: shorterForm(formFields - 1)}},
+	kindFormRequested:     {name: "FormRequested", version: 5, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: shorterForm(formFields - 4), 2: shorterForm(formFields - 3), 3: shorterForm(formFields - 2), 4: shorterForm(formFields - 1)}},
 	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
 	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindFormForwarded:     {name: "FormForwarded", version: 3, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia, 2: lengthened(forwardedFields - 1)}},
@@ -250,16 +250,6 @@ func Name(e Event) string { return schemas[e.kind()].name }
 // Version returns the version in which an event is encoded.
 func Version(e Event) int {
 	switch e := e.(type) {
-	case *FormRequested:
-		switch {
-		case e.Steps != nil:
-		case e.Route != nil:
-			return 3
-		case e.Origin != nil:
-			return 2
-		default:
-			return 1
-		}
 	case *FormForwarded:
 		if e.Because.IsZero() {
 			return 2

@@ -98,6 +98,7 @@ type FormRequested struct {
 	Origin      *Origin             `json:"origin,omitempty"`     // of a form that was asked in a dialect
 	Route       *Route              `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
 	Steps       *CopySteps          `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
+	Folder      string              `json:"folder,omitempty"`     // of an approval: where its call is made, absolute; "" if that is not known
 }
 
 // Narrowed returns the Facet of a form: nil if it permits every use.

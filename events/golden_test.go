@@ -77,10 +77,16 @@ func goldenRoutedForm() *FormRequested {
 }
 
 func goldenCopy() *FormRequested {
-	f := goldenForm()
+	f := goldenRoutedForm()
 	f.Steps = &CopySteps{
 		{By: testID(4), Cause: Escalated, Date: goldenAt, After: 14_400_000}, {By: testID(5), Date: goldenAt + 1}, {By: testID(8), Cause: Absent, Date: goldenAt + 2, Until: goldenAt + 9},
 	}
+	return f
+}
+
+func goldenCall() *FormRequested {
+	f := goldenCopy()
+	f.Kind, f.Folder = Approval, "/srv/shop"
 	return f
 }
 
@@ -88,10 +94,7 @@ func goldenCopy() *FormRequested {
 func samples() map[string]Event {
 	title := "New title"
 	return map[string]Event{
-		"FormRequested.v1": goldenForm(),
-		"FormRequested.v2": goldenFormOfDialect(),
-		"FormRequested.v3": goldenRoutedForm(),
-		"FormRequested.v4": goldenCopy(),
+		"FormRequested.v5": goldenCall(),
 		"VoteCast.v1": &VoteCast{
 			Form: testID(1), By: testID(5), Principal: testID(8), Revision: 2, Outcome: VoteDeclined, Digest: Hash{1, 31: 2}, Note: "not today", Date: goldenAt, Answer: testID(30),
 		},
@@ -157,7 +160,7 @@ func samples() map[string]Event {
 		"RuleAdded.v2": &RuleAdded{
 			Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1), Covers: goldenCoverage(),
 		},
-		"RulesOffered.v1": &RulesOffered{Form: testID(1), Folder: "/srv/agent", Wider: []Coverage{*goldenCoverage()}},
+		"RulesOffered.v1": &RulesOffered{Form: testID(1), Wider: []Coverage{*goldenCoverage()}},
 		"RuleRemoved.v1":  &RuleRemoved{Rule: testID(11)},
 	}
 }
@@ -183,7 +186,7 @@ func goldenFrame(t testing.TB) *Commit {
 		return s
 	}
 	c := &Commit{Number: 70_000, Prev: Hash{0: 1, 31: 255}, At: goldenAt, Node: testID(0).Node}
-	c.Sections = []Section{body("FormRequested.v1", "NameBound.v1"), body("MessageDismissed.v1")}
+	c.Sections = []Section{body("FormRequested.v5", "NameBound.v1"), body("MessageDismissed.v1")}
 	c.Sections[1].Mailbox, c.Sections[1].First, c.Sections[1].Note = testID(5), 1, "a note"
 	return c
 }

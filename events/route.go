@@ -169,13 +169,13 @@ type MemberSet struct {
 	Date  capabilities.Time `json:"date"`
 }
 
-// DecodeMsgpack reads the event as an array. Snapshots have it without Steps, or without a Route too.
+// DecodeMsgpack reads the event as an array. Old snapshots have it without the last of them.
 func (e *FormRequested) DecodeMsgpack(dec *msgpack.Decoder) error {
 	b, err := dec.DecodeRaw()
 	if err != nil {
 		return err
 	}
-	for n := byte(formFields - 2); n < formFields; n++ {
+	for n := byte(formFields - 3); n < formFields; n++ {
 		if len(b) > 3 && b[0] == msgpcode.Array16 && b[2] == n {
 			if b, err = shorterForm(n)(b); err != nil {
 				return err
@@ -198,6 +198,9 @@ func (e *FormRequested) read(b []byte) error {
 type plainForm FormRequested
 
 func appendRoute(b []byte, r *Route) []byte {
+	if r == nil {
+		return pack.AppendNil(b)
+	}
 	b = pack.AppendUint(pack.AppendArray(b, 5), uint64(r.Need))
 	b = pack.AppendBool(pack.AppendBool(b, r.NoVeto), r.NoSelf)
 	b = appendList(b, r.Remind, func(b []byte, d *Delay) []byte { return pack.AppendInt(b, int64(*d)) })

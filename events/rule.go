@@ -67,11 +67,10 @@ type CommandPattern struct {
 }
 
 // RulesOffered lists the standing rules that an approval offers, beside the one for that very call. It follows the
-// form, at the approval's home alone. Folder is the folder of the call.
+// form, at the approval's home alone.
 type RulesOffered struct {
-	Form   capabilities.ID `json:"form"`
-	Folder string          `json:"folder,omitempty"`
-	Wider  []Coverage      `json:"wider,omitempty"`
+	Form  capabilities.ID `json:"form"`
+	Wider []Coverage      `json:"wider,omitempty"`
 }
 
 // RuleUsed records a call that was decided by a standing rule, or by the agent's policy if Rule is zero.

@@ -32,7 +32,7 @@ func TestPageShowsLargestCall(t *testing.T) {
 			}
 			path := "/forms/" + p.Form.String()
 			status, _, body := h.get(path, "text/html")
-			if status != 200 || !strings.Contains(body, "last") || !strings.Contains(body, mailbox.DigestCall(test.tool, test.input)) {
+			if status != 200 || !strings.Contains(body, "last") || !strings.Contains(body, mailbox.DigestCall(test.tool, test.input, "")) {
 				t.Fatalf("its page: %d, %d bytes", status, len(body))
 			}
 			if status, _, body := h.postForm(path, url.Values{"do": {"answer"}, "f0": {"once"}}); status != 303 {

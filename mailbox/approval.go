@@ -195,16 +195,19 @@ func (q *Question) Digest() string {
 	if q.Kind != events.Approval {
 		return ""
 	}
-	return DigestCall(q.Title, q.Description)
+	return DigestCall(q.Title, q.Description, q.Folder)
 }
 
-// DigestCall returns the digest of a call. A NUL separates tool and input, since an input is JSON and holds none.
-func DigestCall(tool, input string) string {
-	sum := callDigest(tool, input)
+// DigestCall returns the digest of a call in a folder, which is "" if it is not known. A NUL separates the parts, which
+// have none: an input is JSON.
+func DigestCall(tool, input, folder string) string {
+	sum := callDigest(tool, input, folder)
 	return hex.EncodeToString(sum[:])
 }
 
-func callDigest(tool, input string) events.Hash { return sha256.Sum256([]byte(tool + "\x00" + input)) }
+func callDigest(tool, input, folder string) events.Hash {
+	return sha256.Sum256([]byte(tool + "\x00" + input + "\x00" + folder))
+}
 
 // checkApproval checks the parts of an answer to an approval that depend on each other. It replaces the duration after
 // which a rule ends by a time. An input that equals the one shown is left out. A rule never follows from another input:

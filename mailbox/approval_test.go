@@ -115,7 +115,7 @@ func TestEditedCallMakesNoRule(t *testing.T) {
 		if edited != "" && (!ask.Editable || edited == ask.Input || edited != input || texts[0].Text != mailbox.Once) {
 			t.Fatalf("%+v allows the input %q", texts, edited)
 		}
-		result := v.States["fae"].ApprovalResult(v.Messages("fae")[0].Form, mailbox.DigestCall(ask.Tool, ask.Input))
+		result := v.States["fae"].ApprovalResult(v.Messages("fae")[0].Form, mailbox.DigestCall(ask.Tool, ask.Input, ""))
 		if result.Allowed && result.Input != edited {
 			t.Fatalf("allowed is %q, answered %q", result.Input, edited)
 		}
@@ -133,15 +133,15 @@ func TestDecisionIsOfTheShownCall(t *testing.T) {
 			Outcome:  mailbox.Outcome{Answered: &events.FormAnswered{By: by, Values: capabilities.Record(map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)})}},
 		}
 	}
-	if !s.ApprovalResult(answered(host), mailbox.DigestCall("shell", `{"command":"ls"}`)).Allowed {
+	if !s.ApprovalResult(answered(host), mailbox.DigestCall("shell", `{"command":"ls"}`, "")).Allowed {
 		t.Error("the call that was shown is not allowed")
 	}
 	for _, other := range [][2]string{{"shell", `{"command":"ls -l"}`}, {"terminal", `{"command":"ls"}`}, {"", ""}} {
-		if s.ApprovalResult(answered(host), mailbox.DigestCall(other[0], other[1])).Allowed {
+		if s.ApprovalResult(answered(host), mailbox.DigestCall(other[0], other[1], "")).Allowed {
 			t.Errorf("%q is allowed, and was not shown", other)
 		}
 	}
-	if s.ApprovalResult(answered(host), "").Allowed || s.ApprovalResult(answered(agent), mailbox.DigestCall("shell", `{"command":"ls"}`)).Allowed {
+	if s.ApprovalResult(answered(host), "").Allowed || s.ApprovalResult(answered(agent), mailbox.DigestCall("shell", `{"command":"ls"}`, "")).Allowed {
 		t.Error("no call, or one that the agent decided itself, is allowed")
 	}
 }

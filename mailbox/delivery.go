@@ -10,6 +10,7 @@ import (
 	"parley/events"
 	"parley/mailbox/form"
 	"parley/mailbox/quota"
+	"parley/mailbox/rule"
 )
 
 // AcceptDelivery records a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is
@@ -181,6 +182,11 @@ func checkForm(s *State, e *events.FormRequested, here bool) error {
 		if err := checkInput(e.Title, e.Description); err != nil {
 			return err
 		}
+		if err := rule.CheckFolder(e.Folder); err != nil {
+			return err
+		}
+	} else if e.Folder != "" {
+		return parley.Refuse(parley.InvalidForm, "only a call has a folder")
 	}
 	if err := checkOrigin(e.Origin); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"parley"
 	"parley/capabilities"
@@ -156,14 +157,14 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 	if !ok || asked.To != s.Profile.Host {
 		return evs, nil
 	}
-	offered := &events.RulesOffered{Form: asked.ID, Folder: c.Folder, Wider: call.Offers()}
+	offered := &events.RulesOffered{Form: asked.ID, Wider: call.Offers()}
 	fields := approvalFields(false)
 	if stale != nil {
 		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
 			parley.Quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
 	}
 	if c.Folder != "" || len(offered.Wider) > 0 {
-		fields = append(fields, offeredField(offered), untilQuestion())
+		fields = append(fields, offeredField(c.Folder, offered), untilQuestion())
 		evs = append(evs, offered)
 	}
 	if c.Editable {
@@ -180,15 +181,33 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 // maxShownRule bounds how much of a rule's words is shown within other text, in characters.
 const maxShownRule = 200
 
-// offeredField returns the field in which a rule is chosen. Each option is a rule in words. The first is for that very
-// call, and the default.
-func offeredField(o *events.RulesOffered) events.Field {
-	f := events.Field{Name: ruleField, Label: "Always and Never are for", Type: events.Select}
-	f.Options = append(f.Options, events.Option{Value: rule.VeryCall(o.Folder)})
-	for i := range o.Wider {
-		f.Options = append(f.Options, events.Option{Value: rule.Words(&o.Wider[i])})
+// offeredField returns the field in which a rule is chosen. Each option is an offer: its value is the offer's ID, and its
+// label the rule in words. The first is for that very call, and the default.
+func offeredField(folder string, o *events.RulesOffered) events.Field {
+	f := events.Field{Name: ruleField, Label: "Always and Never are for", Type: events.Select, Options: []events.Option{veryCall(folder)}}
+	for i, id := range offerIDs(o.Wider) {
+		f.Options = append(f.Options, events.Option{Value: id, Label: rule.Words(&o.Wider[i])})
 	}
 	return f
+}
+
+// veryCall returns the offer of the rule for the very call.
+func veryCall(folder string) events.Option {
+	return events.Option{Value: string(events.CoversCall), Label: rule.VeryCall(folder)}
+}
+
+// offerIDs returns the IDs of the wider rules that an approval offers: the kind of each, and behind that its number if
+// there are several of a kind.
+func offerIDs(wider []events.Coverage) []string {
+	seen := map[events.CoverageKind]int{}
+	ids := make([]string, len(wider))
+	for i, c := range wider {
+		seen[c.Kind]++
+		if ids[i] = string(c.Kind); seen[c.Kind] > 1 {
+			ids[i] += "-" + strconv.Itoa(seen[c.Kind])
+		}
+	}
+	return ids
 }
 
 // isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
@@ -266,18 +285,14 @@ func outlasts(r, other *events.RuleAdded) bool {
 		rule.Equal(r.Covers, other.Covers)
 }
 
-// offered returns the rule with the chosen words. Without a choice it is the one for that very call.
+// offered returns the rule of the offer with an ID. Without one it is the rule for that very call.
 func (q *Question) offered(chosen string) (events.Coverage, error) {
-	var o events.RulesOffered
+	if chosen == "" || chosen == string(events.CoversCall) {
+		return rule.Read(rule.Call{Tool: q.Title, Input: q.Description, Folder: q.Folder}).Exact(), nil
+	}
 	if q.Offered != nil {
-		o = *q.Offered
-	}
-	if chosen == "" || chosen == rule.VeryCall(o.Folder) {
-		return rule.Read(rule.Call{Tool: q.Title, Input: q.Description, Folder: o.Folder}).Exact(), nil
-	}
-	for _, c := range o.Wider {
-		if rule.Words(&c) == chosen {
-			return c, nil
+		if i := slices.Index(offerIDs(q.Offered.Wider), chosen); i >= 0 {
+			return q.Offered.Wider[i], nil
 		}
 	}
 	return events.Coverage{}, parley.Refuse(parley.InvalidAnswer, "the approval does not offer the rule %s", parley.Quoted(chosen, maxShownRule)).
@@ -290,29 +305,24 @@ func RuleWords(fields []events.Field, answer capabilities.Value) string {
 	if decision, _ := values[decisionField].AsString(); decision != Always && decision != Never {
 		return ""
 	}
-	if chosen, _ := values[ruleField].AsString(); chosen != "" {
-		return chosen
+	offers := OffersOf(fields)
+	chosen, _ := values[ruleField].AsString()
+	if i := slices.IndexFunc(offers, func(o events.Option) bool { return o.Value == chosen }); i >= 0 {
+		return offers[i].Label
 	}
-	return OffersOf(fields)[0]
+	return offers[0].Label
 }
 
-// OffersOf returns the rules that an approval with these fields offers, in words. The first is for the very call.
-func OffersOf(fields []events.Field) []string {
+// OffersOf returns the rules that an approval with these fields offers: the ID of each, by which an answer names it, and
+// the rule in words as its label. The first is for the very call.
+func OffersOf(fields []events.Field) []events.Option {
 	for _, f := range fields {
-		if f.Name != ruleField || len(f.Options) == 0 {
-			continue
+		if f.Name == ruleField && len(f.Options) > 0 {
+			return f.Options
 		}
-		offers := make([]string, len(f.Options))
-		for i, o := range f.Options {
-			offers[i] = o.Value
-		}
-		return offers
 	}
-	return []string{rule.VeryCall("")}
+	return []events.Option{veryCall("")}
 }
-
-// FolderOf returns the folder of the call that an approval with these fields shows; "" if it is not known.
-func FolderOf(fields []events.Field) string { return rule.FolderOf(OffersOf(fields)[0]) }
 
 // LimitRule sets the end of a standing rule. By has to be the agent's host.
 type LimitRule struct {

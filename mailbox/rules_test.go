@@ -92,14 +92,14 @@ func TestSnapshotHasOfferedRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := func(words string) ([]events.Event, error) {
-		values := map[string]capabilities.Value{mailbox.DecisionField: capabilities.String(mailbox.Always), mailbox.RuleField: capabilities.String(words)}
+	answer := func(offer string) ([]events.Event, error) {
+		values := map[string]capabilities.Value{mailbox.DecisionField: capabilities.String(mailbox.Always), mailbox.RuleField: capabilities.String(offer)}
 		return fae.Decide(mailbox.RemoteAnswer{SettleForm: mailbox.SettleForm{Form: m.Form.ID, By: v.States["host"].ID, Values: values}}, v.Now, v.NewID)
 	}
-	if evs, err := answer(pushRule + " or more"); parley.CodeOf(err) != parley.InvalidAnswer {
+	if evs, err := answer("commands-2"); parley.CodeOf(err) != parley.InvalidAnswer {
 		t.Errorf("a rule that is not offered: %v %v", evs, err)
 	}
-	evs, err := answer(pushRule)
+	evs, err := answer("commands")
 	if err != nil || len(evs) != 2 {
 		t.Fatal(evs, err)
 	}

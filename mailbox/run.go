@@ -255,9 +255,9 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 }
 
 // CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
-// if its answer was not read and it is not taken. It has to be about the same folder. An answer that a run has read was
-// for one call. It fails with Absent.
-func (s *State) CallKey(call, folder string, taken func(key string) bool) (string, error) {
+// if its answer was not read and it is not taken. An answer that a run has read was for one call. The call is given by its
+// digest. It fails with Absent.
+func (s *State) CallKey(call string, taken func(key string) bool) (string, error) {
 	for n := 0; ; n++ {
 		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))
 		m, err := s.Mail.underKey(&s.Mail.Keys.asked, key)
@@ -265,8 +265,7 @@ func (s *State) CallKey(call, folder string, taken func(key string) bool) (strin
 			return key, err
 		}
 		before := s.Runs.run == nil || m.Number < s.Runs.run.First
-		here := m.Form.Offered == nil || m.Form.Offered.Folder == folder
-		if before && here && (m.Form.IsOpen() || m.Form.Settled > s.Runs.ended) && !taken(key) {
+		if before && (m.Form.IsOpen() || m.Form.Settled > s.Runs.ended) && !taken(key) {
 			return key, nil
 		}
 	}

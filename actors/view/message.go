@@ -39,6 +39,7 @@ type Message struct {
 	// of a form, request or approval
 	Title        string            `json:"title,omitempty"`
 	Description  string            `json:"description,omitempty"`
+	Folder       string            `json:"folder,omitempty"` // of an approval: where its call is made; "" if that is not known
 	Fields       []events.Field    `json:"fields,omitempty"`
 	PromiseID    capabilities.ID   `json:"promiseId,omitzero"`
 	ResolverID   capabilities.ID   `json:"resolverId,omitzero"`

@@ -44,7 +44,7 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 			t.Fatal(err)
 		}
 		decideLargest(t, state, input, decision)
-		if d, err := asked.Await(t.Context()); err != nil || d.Allowed != (decision == "allow") || d.Outcome.Digest != mailbox.DigestCall("Write", input) {
+		if d, err := asked.Await(t.Context()); err != nil || d.Allowed != (decision == "allow") || d.Outcome.Digest != mailbox.DigestCall("Write", input, "") {
 			t.Errorf("%s: %+v %v", decision, d, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 // decideLargest checks that permit show has the whole of a call that waits, and decides it by its digest.
 func decideLargest(t *testing.T, state, input, decision string) {
 	t.Helper()
-	digest := mailbox.DigestCall("Write", input)
+	digest := mailbox.DigestCall("Write", input, "")
 	out, errs, exit := runTest(t.Context(), state, nil, "permit", "show", digest)
 	if exit != 0 || !strings.Contains(out, `last`) || len(out) < largestInput/2 {
 		t.Errorf("shown with %d, %d bytes, %s", exit, len(out), errs)

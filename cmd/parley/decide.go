@@ -351,7 +351,7 @@ type decidedCall struct {
 // the call that was shown.
 func (d decision) decisionFor(which permission) (api.Decision, error) {
 	chosen, err := which.offer(d.rule)
-	r := api.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen}
+	r := api.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen.Value}
 	if d.until.text != "" && mailbox.MayEnd(which.Fields) {
 		r.Until = capabilities.At(d.until.at).String()
 	}

@@ -18,6 +18,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
+	"parley/events"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
@@ -392,7 +393,12 @@ func (env *environment) editInput(ctx context.Context, input string) ([]byte, er
 
 // offers returns the rules that an approval offers, in words. The first covers exactly this call.
 func (w permission) offers() []string {
-	return mailbox.OffersOf(w.Fields)
+	offers := mailbox.OffersOf(w.Fields)
+	words := make([]string, len(offers))
+	for i, o := range offers {
+		words[i] = o.Label
+	}
+	return words
 }
 
 // note returns the note of an approval about a former rule, or "".
@@ -405,22 +411,22 @@ func (w permission) note() string {
 	return ""
 }
 
-// offer returns the offered rule with a number, from 1, or with these words. It returns "" for no choice.
-func (w permission) offer(chosen string) (string, error) {
-	offers := w.offers()
+// offer returns the offered rule with a number, from 1, or with these words. It returns none for no choice, and for the
+// rule of the very call, for which an approval may have no field.
+func (w permission) offer(chosen string) (offer events.Option, err error) {
 	if chosen == "" {
-		return "", nil
+		return offer, nil
 	}
-	for i, words := range offers {
-		if chosen == words || chosen == strconv.Itoa(i+1) {
+	for i, o := range mailbox.OffersOf(w.Fields) {
+		if chosen == o.Label || chosen == strconv.Itoa(i+1) {
 			if i == 0 {
-				return "", nil // as it is without a choice, also where the approval has no field for one
+				return offer, nil
 			}
-			return words, nil
+			return o, nil
 		}
 	}
-	return "", parley.Refuse(parley.InvalidArgument, "approval %d does not offer the rule %q", w.Number, chosen).
-		WithHint("choose one by its number or its words: %s", strings.Join(numbered(offers), " | "))
+	return offer, parley.Refuse(parley.InvalidArgument, "approval %d does not offer the rule %q", w.Number, chosen).
+		WithHint("choose one by its number or its words: %s", strings.Join(numbered(w.offers()), " | "))
 }
 
 // numbered returns the offers with their numbers.
@@ -458,8 +464,8 @@ func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 		return "", err
 	case !how.always:
 		return text, nil
-	case chosen == "":
-		chosen = w.offers()[0]
+	case chosen.Value == "":
+		chosen = mailbox.OffersOf(w.Fields)[0]
 	}
-	return text + "\n   rule:  " + terminal.Visible(chosen) + untilText(capabilities.At(how.until.at), clock), nil
+	return text + "\n   rule:  " + terminal.Visible(chosen.Label) + untilText(capabilities.At(how.until.at), clock), nil
 }

@@ -87,7 +87,7 @@ func (w *Worker) outcomes(m *view.Message, n Notice) []string {
 	l, listens := w.Receiver.(Listener)
 	switch {
 	case !listens && w.Base() == "":
-	case m.Digest != "" && isWhole(m):
+	case m.Digest != "" && n.Whole:
 		return []string{"once", "deny"}
 	case m.Digest != "": // nobody allows what they do not see
 		return []string{"deny"}
@@ -98,8 +98,8 @@ func (w *Worker) outcomes(m *view.Message, n Notice) []string {
 }
 
 // fieldsOf returns the fields of a form, if all that is shown of it is whole and safe.
-func fieldsOf(m *view.Message) []events.Field {
-	if m.Type != "form" || !isWhole(m) {
+func fieldsOf(m *view.Message, whole bool) []events.Field {
+	if m.Type != "form" || !whole {
 		return nil
 	}
 	for _, f := range m.Fields {

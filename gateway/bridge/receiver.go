@@ -8,6 +8,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/call"
 	"parley/gateway/sanitize"
 )
 
@@ -39,12 +40,14 @@ type Notice struct {
 	Form     capabilities.ID
 	Revision uint64
 	Kind     string
-	Title    string
-	Text     string
+	Title    string // of an approval the tool
+	Text     string // of an approval the call as it is read
+	Whole    bool   // Title and Text are all of it: else nobody may allow what they do not see
+	Folder   string // of an approval, in which the call is made; "" if it is not known
 	From     string
 	At       capabilities.Time
 	Deadline capabilities.Time
-	Page     string         // address of the node's pages; "" for none
+	Page     string         // address of the form's page; "" for none
 	Buttons  []Button       // of an open approval, or of a form that fits a Listener
 	Fields   []events.Field // of a form, if all that is shown of it is whole; else none
 
@@ -68,12 +71,18 @@ const AnswerPath = "/answer/"
 // noticeOf returns what is told of a form as it is now.
 func noticeOf(m *view.Message, base string) Notice {
 	n := Notice{
-		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(m.Title, maxTitle), Text: Cut(m.Description, maxText),
+		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(sanitize.Line(m.Title), maxTitle), Folder: Cut(sanitize.Line(m.Folder), maxText),
 		From: nameOf(m.FromName, m.From), At: m.Date, Deadline: m.Deadline, Status: string(view.StatusOpen),
-		Fields: fieldsOf(m),
 	}
+	if m.Type == string(events.Approval) {
+		n.Text, n.Whole = readingOf(m)
+	} else {
+		n.Text, n.Whole = brief(m.Description)
+	}
+	n.Whole = n.Whole && n.Title == m.Title
+	n.Fields = fieldsOf(m, n.Whole)
 	if base != "" {
-		n.Page = base + "/"
+		n.Page = base + "/forms/" + n.Form.String()
 	}
 	if o := m.Outcome; o != nil {
 		n.Status, n.By, n.Ended = string(o.Status), nameOf(o.ByName, o.By), o.At
@@ -81,9 +90,52 @@ func noticeOf(m *view.Message, base string) Notice {
 	return n
 }
 
-// isWhole reports whether a notice has all of a form's texts.
-func isWhole(m *view.Message) bool {
-	return Cut(m.Title, maxTitle) == m.Title && Cut(m.Description, maxText) == m.Description
+// readingOf returns the call of an approval as text, and whether that is all of it. A line with characters that hide is
+// shown with them spelled out, and is not taken for the whole.
+func readingOf(m *view.Message) (text string, whole bool) {
+	rows := call.Read(call.Of(m)).Rows()
+	lines := make([]string, len(rows))
+	plain := true
+	for i, r := range rows {
+		row := strings.ReplaceAll(r.Text, "\t", "    ")
+		lines[i] = sanitize.Line(row)
+		plain = plain && lines[i] == row
+	}
+	text, whole = shortened(strings.Join(lines, "\n"), room)
+	if whole && !plain {
+		text += "\n[It has characters that do not show, which are spelled out. Open it to allow it.]"
+	}
+	return text, whole && plain
+}
+
+// brief returns a text that is safe to show, and whether that is all of it.
+func brief(text string) (short string, whole bool) {
+	safe := sanitize.Lines(text)
+	short, whole = shortened(safe, room)
+	return short, whole && short == text
+}
+
+// room bounds the text of a notice.
+var room = call.Bounds{Lines: 16, Width: 80, Characters: maxText}
+
+// shortened returns a text within bounds, and says below it if that is not all.
+func shortened(text string, b call.Bounds) (short string, whole bool) {
+	if short, whole = call.Shorten(text, b); !whole {
+		short += "\n" + notWhole
+	}
+	return short, whole
+}
+
+// notWhole ends a text that is not all of what is asked.
+const notWhole = "[This is not all of it. Open it to see the whole.]"
+
+// Brief returns the text of a notice in less room, and whether title and text are all of what is asked.
+func (n Notice) Brief(b call.Bounds) (text string, whole bool) {
+	text, whole = shortened(strings.TrimSuffix(n.Text, "\n"+notWhole), b)
+	if whole && !n.Whole {
+		return n.Text, false
+	}
+	return text, whole && n.Whole
 }
 
 func nameOf(name string, id capabilities.ID) string {

@@ -30,6 +30,8 @@ type Reading struct {
 	Blocks  []Block
 	Risks   []Risk
 	LeftOut int // lines and values that the blocks do not show
+
+	call Call
 }
 
 // Kind is the kind of a block.
@@ -123,8 +125,15 @@ type reader struct {
 	leftOut int
 }
 
-// add appends a block, and leaves out what is over the bounds.
+// add appends a block, and leaves out what is over the bounds. Long runs of blanks are told by their length.
 func (r *reader) add(b Block) {
+	b.Lines = sparing(b.Lines)
+	for i, n := range b.Notes {
+		b.Notes[i] = condensed(n)
+	}
+	for i := range b.Values {
+		b.Values[i].Text = condensed(b.Values[i].Text)
+	}
 	if over := len(b.Lines) - r.left; over > 0 {
 		b.Lines, r.leftOut = b.Lines[:r.left], r.leftOut+over
 	}
@@ -137,7 +146,7 @@ func (r *reader) add(b Block) {
 
 // reading returns what was read, in words.
 func (r *reader) reading() Reading {
-	out := Reading{Blocks: r.blocks, Risks: r.risks.all, LeftOut: r.leftOut}
+	out := Reading{Blocks: r.blocks, Risks: r.risks.all, LeftOut: r.leftOut, call: r.call}
 	out.Verb, out.Object = "use", r.tool()
 	for _, b := range r.blocks {
 		if b.Kind != Values {

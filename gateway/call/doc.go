@@ -4,7 +4,8 @@
 // under its path, with the changed words marked. A written file is shown whole. Any other input is shown by its keys.
 // Notes tell what is risky. One line and a phrase describe the call in plain words.
 //
-// Promised: each key of an input is in a block, and a reading says so if lines were left out. The result and the time are
+// Promised: each key of an input is in a block, and a reading says so if lines were left out. A long run of blanks, which could
+// push the rest out of sight, is told by its length. All places that show a call show its reading. The result and the time are
 // bounded for any input. The package is pure. Not promised: that the notes on risks are complete. They help a reader and
 // decide nothing.
 //

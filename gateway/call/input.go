@@ -248,10 +248,13 @@ func diffsOf(list json.RawMessage) []edit {
 // pretty returns a JSON value as text: short ones as they are, long ones with a line for each member. Text that is not
 // JSON, or nests too deep, stays as it is.
 func pretty(value []byte) string {
-	if len(value) <= maxPhrase || capabilities.Nesting(value) > maxNesting {
-		return string(value)
-	}
 	var b bytes.Buffer
+	if capabilities.Nesting(value) > maxNesting || len(value) <= maxPhrase {
+		if json.Compact(&b, value) != nil {
+			return string(value)
+		}
+		return b.String()
+	}
 	if json.Indent(&b, value, "", "  ") != nil {
 		return string(value)
 	}

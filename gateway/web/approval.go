@@ -78,11 +78,11 @@ func (a *approval) together(e view.Message, waiting []view.Message) {
 
 // newApproval reads the call of an approval.
 func newApproval(e view.Message) *approval {
-	a := &approval{Tool: e.Title, Input: e.Description, Folder: mailbox.FolderOf(e.Fields), Digest: e.Digest, Agent: e.FromName}
+	a := &approval{Tool: e.Title, Input: e.Description, Folder: e.Folder, Digest: e.Digest, Agent: e.FromName}
 	if a.Agent == "" {
 		a.Agent = view.ShortID(e.From)
 	}
-	a.Reading = call.Read(call.Call{Tool: a.Tool, Input: a.Input, Folder: a.Folder})
+	a.Reading = call.Read(call.Of(&e))
 	a.draw()
 	return a
 }
@@ -186,10 +186,10 @@ func (a *approval) decisions(drawn []widget) {
 		if c.Value != mailbox.Always && c.Value != mailbox.Never {
 			continue
 		}
-		c.Description = mailbox.OffersOf(nil)[0]
+		c.Description = mailbox.OffersOf(nil)[0].Label
 		if a.Rule != nil {
 			if c.Description, c.Says = "the rule chosen below", a.Rule.Control; len(a.Rule.Options) == 1 {
-				c.Description = a.Rule.Options[0].Value
+				c.Description = a.Rule.Options[0].Label
 			}
 		}
 	}

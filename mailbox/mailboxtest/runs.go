@@ -140,7 +140,7 @@ func (v *Harness) askAgain(as string, a mailbox.RequestForm, c mailbox.Command) 
 // askCall asks whether a call may be made, as the program of a run does.
 func (v *Harness) askCall(as, tool, input string) string {
 	s, taken := v.States[as], v.taken[as]
-	key, err := s.CallKey(tool+input, "", func(key string) bool { return taken[key] })
+	key, err := s.CallKey(tool+input, func(key string) bool { return taken[key] })
 	if err != nil {
 		v.TB.Fatal(err)
 	}

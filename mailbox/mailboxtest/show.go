@@ -149,7 +149,10 @@ func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {
 	if err != nil {
 		return v.refusal(err)
 	}
-	text := strings.Join(mailbox.OffersOf(m.Form.Fields), "\n") + "\n"
+	text := ""
+	for _, o := range mailbox.OffersOf(m.Form.Fields) {
+		text += o.Value + ": " + o.Label + "\n"
+	}
 	if help := m.Form.Fields[0].Help; help != "" {
 		text += help + "\n"
 	}

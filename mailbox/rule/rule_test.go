@@ -485,14 +485,3 @@ func TestWordsOfUnusualRules(t *testing.T) {
 		t.Error("a rule of an unknown kind covers a call")
 	}
 }
-
-func TestFolderIsReadFromWords(t *testing.T) {
-	for _, folder := range []string{"", "/srv/shop", "/a, in /b", "/odd\u202e\n"} {
-		if got := FolderOf(VeryCall(folder)); got != folder {
-			t.Errorf("the folder %q is read as %q", folder, got)
-		}
-	}
-	if got := FolderOf("git status, in /srv"); got != "" {
-		t.Errorf("the words of another rule have the folder %q", got)
-	}
-}

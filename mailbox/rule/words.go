@@ -65,18 +65,6 @@ func where(folder string) string {
 	return ", in " + strconv.QuoteToGraphic(folder)
 }
 
-// FolderOf returns the folder in the words of VeryCall; "" for none.
-func FolderOf(words string) string {
-	folder, ok := strings.CutPrefix(words, VeryCall("")+", in ")
-	if !ok {
-		return ""
-	}
-	if whole, err := strconv.Unquote(folder); err == nil {
-		return whole
-	}
-	return folder
-}
-
 func isShowable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }

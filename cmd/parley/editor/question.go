@@ -143,27 +143,23 @@ func (s *server) request(ctx context.Context, p permission) (string, error) {
 func (s *server) askPermission(ctx context.Context, session acp.SessionId, e view.Message) error {
 	offers := mailbox.OffersOf(e.Fields)
 	options := []acp.PermissionOption{{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow once", OptionId: mailbox.Once}}
-	for i, words := range offers {
+	for _, o := range offers {
 		options = append(options, acp.PermissionOption{
-			Kind: acp.PermissionOptionKindAllowAlways, Name: "Always: " + terminal.Visible(words), OptionId: acp.PermissionOptionId(mailbox.Always + strconv.Itoa(i)),
+			Kind: acp.PermissionOptionKindAllowAlways, Name: "Always: " + terminal.Visible(o.Label), OptionId: acp.PermissionOptionId(mailbox.Always + " " + o.Value),
 		})
 	}
 	options = append(options,
 		acp.PermissionOption{Kind: acp.PermissionOptionKindRejectOnce, Name: "Deny", OptionId: mailbox.Deny},
-		acp.PermissionOption{Kind: acp.PermissionOptionKindRejectAlways, Name: "Never: " + terminal.Visible(offers[0]), OptionId: mailbox.Never})
+		acp.PermissionOption{Kind: acp.PermissionOptionKindRejectAlways, Name: "Never: " + terminal.Visible(offers[0].Label), OptionId: mailbox.Never})
 	chosen, err := s.request(ctx, permission{session, toolCall(e), options})
 	if err != nil || chosen == "" {
 		return err
 	}
 	answer := map[string]capabilities.Value{}
-	if n, isRule := strings.CutPrefix(chosen, mailbox.Always); isRule {
-		i, err := strconv.Atoi(n)
-		if err != nil || i < 0 || i >= len(offers) {
-			return parley.Refuse(parley.InvalidArgument, "%.80q is no option", chosen)
-		}
+	if id, isRule := strings.CutPrefix(chosen, mailbox.Always+" "); isRule {
 		chosen = mailbox.Always
-		if i > 0 {
-			answer["rule"] = capabilities.String(offers[i])
+		if id != offers[0].Value { // which needs no field
+			answer["rule"] = capabilities.String(id)
 		}
 	}
 	answer["decision"] = capabilities.String(chosen)

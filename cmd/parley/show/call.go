@@ -7,23 +7,22 @@ import (
 	"parley/actors/view"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/call"
-	"parley/mailbox"
-	"parley/mailbox/rule"
 )
 
 // Kind is the part that a line has in a call or a message.
-type Kind int
+type Kind = call.RowKind
 
 // The kinds of lines.
 const (
-	Text    Kind = iota
-	Path         // of a file, above its lines
-	Key          // of an input, above or before its value
-	Command      // that a shell runs
-	Note         // about the lines above
-	Added        // by an edit
-	Removed
-	Risk // of the call
+	Text    = call.TextRow
+	Path    = call.PathRow
+	Key     = call.KeyRow
+	Command = call.CommandRow
+	Note    = call.NoteRow
+	Added   = call.AddedRow
+	Removed = call.RemovedRow
+	Risk    = call.RiskRow
+	Folder  = call.FolderRow
 )
 
 // Line is a line that is safe to print.
@@ -32,83 +31,20 @@ type Line struct {
 	Text string
 }
 
-// read reads the call of an approval.
-func read(e view.Message) call.Reading {
-	return call.Read(call.Call{Tool: e.Title, Input: e.Description, Folder: folderOf(e)})
-}
-
-// folderOf returns the folder of an approval's call, which stands in the words of its first rule; "" if none does.
-func folderOf(e view.Message) string {
-	folder, found := strings.CutPrefix(mailbox.OffersOf(e.Fields)[0], rule.VeryCall("")+", in ")
-	if !found || !strings.HasPrefix(folder, "/") {
-		return ""
-	}
-	return folder
-}
-
 // Wants returns what the call of an approval does, behind "wants to".
 func Wants(e view.Message) string {
-	r := read(e)
+	r := call.Read(call.Of(&e))
 	return terminal.Visible(r.Verb + " " + r.Object)
 }
 
-// CallLines returns the whole call of an approval. If it has too many lines, the input as it stands follows the first.
+// CallLines returns the whole call of an approval.
 func CallLines(e view.Message) []Line {
-	r := read(e)
-	var lines []Line
-	for _, risk := range r.Risks {
-		lines = append(lines, Line{Risk, "! " + terminal.Visible(risk.Text)})
-	}
-	for i, b := range r.Blocks {
-		if b.Path != "" && (i == 0 || r.Blocks[i-1].Path != b.Path) {
-			lines = append(lines, Line{Path, terminal.Visible(b.Path)})
-		} else if b.Path != "" {
-			lines = append(lines, Line{Note, "…"})
-		}
-		for _, n := range b.Notes {
-			lines = append(lines, Line{Note, terminal.Visible(n)})
-		}
-		for k, l := range b.Lines {
-			lines = append(lines, lineOf(b.Kind, k, l))
-		}
-		for _, v := range b.Values {
-			lines = append(lines, valueLines(v)...)
-		}
-	}
-	if r.LeftOut > 0 {
-		lines = append(lines, Line{Note, fmt.Sprintf("… %d more lines, which the whole input has:", r.LeftOut)})
-		lines = append(lines, plain(Text, "", e.Description)...)
+	rows := call.Read(call.Of(&e)).Rows()
+	lines := make([]Line, len(rows))
+	for i, r := range rows {
+		lines[i] = Line{r.Kind, spread(r.Text)}
 	}
 	return lines
-}
-
-// lineOf returns a line of a block, the number k of it.
-func lineOf(block call.Kind, k int, l call.Line) Line {
-	text := spread(l.Text())
-	switch {
-	case block == call.Command && k == 0:
-		return Line{Command, "$ " + text}
-	case block == call.Command:
-		return Line{Command, "  " + text}
-	case l.Mark == call.Note || l.Mark == call.Skip:
-		return Line{Note, "… " + text}
-	case l.Mark == call.Added || block == call.File:
-		return Line{Added, "+" + text}
-	case l.Mark == call.Removed:
-		return Line{Removed, "-" + text}
-	}
-	return Line{Text, " " + text}
-}
-
-// valueLines returns a key with its value. A long value stands below its key.
-func valueLines(v call.Value) []Line {
-	switch {
-	case v.Key == "":
-		return plain(Text, "", v.Text)
-	case v.IsLong():
-		return append([]Line{{Key, terminal.Visible(v.Key) + ":"}}, plain(Text, "  ", v.Text)...)
-	}
-	return []Line{{Key, terminal.Visible(v.Key) + ": " + terminal.Visible(v.Text)}}
 }
 
 // plain returns the lines of a text, each behind a prefix.
@@ -146,7 +82,7 @@ func Preview(lines []Line, s terminal.Screen, most int, command string) string {
 // Paint returns the line in the style of its kind.
 func (l Line) Paint(s terminal.Screen) string {
 	switch l.Kind {
-	case Path:
+	case Path, Folder:
 		return s.Paint(terminal.Place, l.Text)
 	case Command:
 		return s.Paint(terminal.Strong, l.Text)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"parley/actors/view"
-	"parley/events"
 )
 
 func TestCallsAreShown(t *testing.T) {
@@ -19,9 +18,7 @@ func TestCallsAreShown(t *testing.T) {
 		{"x", "{\"text\":\"ls \u202e\\u001b[2J\"}", `text: ls \u{202e}\u{1b}[2J`},
 		{"Write", `{"file_path":"/etc/x","content":"a"}`, "!|/etc/x|+a"},
 	} {
-		e := view.Message{Type: "approval", Title: c.tool, Description: c.input, Fields: []events.Field{{
-			Name: "rule", Options: []events.Option{{Value: "exactly this call, in /srv"}},
-		}}}
+		e := view.Message{Type: "approval", Title: c.tool, Description: c.input, Folder: "/srv"}
 		var got []string
 		for _, l := range CallLines(e) {
 			if l.Kind == Risk {
@@ -29,12 +26,9 @@ func TestCallsAreShown(t *testing.T) {
 			}
 			got = append(got, l.Text)
 		}
-		if s := strings.Join(got, "|"); s != c.want {
+		if s := strings.Join(got, "|"); s != "in /srv|"+c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.input, s, c.want)
 		}
-	}
-	if got := folderOf(view.Message{}); got != "" {
-		t.Errorf("a message without rules is in %q", got)
 	}
 }
 

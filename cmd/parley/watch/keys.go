@@ -26,7 +26,7 @@ type prompt struct {
 	label   string
 	text    string
 	secret  bool
-	choices []string // of rules; nil for free text
+	choices []events.Option // rules; nil for free text
 	next    func(text string) tea.Cmd
 }
 
@@ -264,9 +264,9 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 	}
 	d := api.Decision{Decision: mailbox.Always}
 	if n > 1 {
-		d.Rule = offers[n-1]
+		d.Rule = offers[n-1].Value
 	}
-	return m.settleAll(targets, "✓ Always: "+terminal.Visible(offers[n-1]), d)
+	return m.settleAll(targets, "✓ Always: "+terminal.Visible(offers[n-1].Label), d)
 }
 
 // settleAll decides in one request on the calls that were shown, each by its digest. Of identical ones, the first alone

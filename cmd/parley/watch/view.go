@@ -175,7 +175,7 @@ func (m *model) footer() []string {
 	if p := m.prompt; p != nil {
 		var lines []string
 		for i, c := range p.choices {
-			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s", i+1, terminal.Visible(c)), m.screen.Width)...)
+			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s", i+1, terminal.Visible(c.Label)), m.screen.Width)...)
 		}
 		text := terminal.Visible(p.text)
 		if p.secret {

@@ -11,6 +11,7 @@ import (
 	webpush "github.com/SherClockHolmes/webpush-go"
 
 	"parley/gateway/bridge"
+	"parley/gateway/call"
 )
 
 // Bounds of a notification. A phone shows a few lines of it, and no more.
@@ -19,6 +20,9 @@ const (
 	maxTitle   = 80      // characters
 	maxBody    = 240
 )
+
+// room bounds the body: about what a phone shows.
+var room = call.Bounds{Lines: 8, Width: 45, Characters: maxBody}
 
 // maxWait is how long a push service keeps a message for a browser that cannot be reached.
 const maxWait = 4 * 24 * time.Hour
@@ -55,9 +59,10 @@ func (p *Push) Tell(ctx context.Context, n bridge.Notice) (mark string, err erro
 	if n.Title != "" {
 		m.Title += ": " + n.Title
 	}
-	m.Title, m.Body = line(m.Title), n.Text
-	title, body := bridge.Cut(m.Title, maxTitle), bridge.Cut(m.Body, maxBody)
-	whole := title == m.Title && body == m.Body
+	m.Title = line(m.Title)
+	title := bridge.Cut(m.Title, maxTitle)
+	body, whole := n.Brief(room)
+	whole = whole && title == m.Title
 	m.Title, m.Body = title, body
 	for _, b := range n.Buttons {
 		if b.Outcome == "deny" || whole { // nobody allows what they do not see
@@ -90,7 +95,8 @@ func (p *Push) send(ctx context.Context, n bridge.Notice, m message, urgency web
 		return err
 	}
 	if len(body) > maxMessage { // characters of four bytes, or that JSON escapes
-		m.Title, m.Body = bridge.Cut(m.Title, maxTitle/4), bridge.Cut(m.Body, maxBody/4)
+		m.Title = bridge.Cut(m.Title, maxTitle/4)
+		m.Body, _ = n.Brief(call.Bounds{Lines: room.Lines, Width: room.Width, Characters: maxBody / 4})
 		m.Answers = deniesOf(m.Answers)
 		if body, err = json.Marshal(m); err != nil {
 			return err

@@ -63,6 +63,8 @@ type data struct {
 	Kind     string            `json:"kind"`
 	Title    string            `json:"title,omitempty"`
 	Text     string            `json:"text"`
+	Whole    bool              `json:"whole"`            // title and text are all of what is asked
+	Folder   string            `json:"folder,omitempty"` // in which a call is made
 	From     string            `json:"from"`
 	Deadline capabilities.Time `json:"deadline,omitzero"`
 	Page     string            `json:"page,omitempty"`
@@ -95,7 +97,7 @@ func (h *Webhook) Settle(ctx context.Context, n bridge.Notice) error {
 
 func (h *Webhook) post(ctx context.Context, kind string, at capabilities.Time, n bridge.Notice) error {
 	p := payload{Type: kind, Timestamp: at, Data: data{
-		Form: n.Form, Revision: n.Revision, Kind: n.Kind, Title: n.Title, Text: n.Text, From: n.From, Deadline: n.Deadline, Page: n.Page,
+		Form: n.Form, Revision: n.Revision, Kind: n.Kind, Title: n.Title, Text: n.Text, Whole: n.Whole, Folder: n.Folder, From: n.From, Deadline: n.Deadline, Page: n.Page,
 		Status: n.Status, By: n.By, Ended: n.Ended,
 	}}
 	for _, b := range n.Buttons {
