@@ -126,9 +126,11 @@ func (b *bridged) agent() *actors.Agent {
 	return a
 }
 
-func (b *bridged) Approve(input string) string {
+func (b *bridged) Approve(input string) string { return b.ApproveIn("", "Bash", input) }
+
+func (b *bridged) ApproveIn(folder, tool, input string) string {
 	b.t.Helper()
-	p, err := b.agent().Approve(b.t.Context(), actors.Approval{Tool: "Bash", Input: input})
+	p, err := b.agent().Approve(b.t.Context(), actors.Approval{Tool: tool, Input: input, Folder: folder})
 	if err != nil {
 		b.t.Fatal(err)
 	}

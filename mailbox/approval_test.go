@@ -145,3 +145,30 @@ func TestDecisionIsOfTheShownCall(t *testing.T) {
 		t.Error("no call, or one that the agent decided itself, is allowed")
 	}
 }
+
+// TestFolderIsOfTheCall asks about equal calls in two folders, with and without votes. Each is a call of its own, and who
+// received it knows its folder.
+func TestFolderIsOfTheCall(t *testing.T) {
+	for _, need := range []uint32{1, 2} {
+		v := mailboxtest.New(t)
+		v.Add("host")
+		v.Add("fae")
+		digests := map[string]string{}
+		for i, folder := range []string{"/", "/tmp/scratch", ""} {
+			v.Must("fae", mailbox.RequestApproval{Tool: "shell", Input: `{"command":"rm -rf ."}`, Folder: folder, Need: need})
+			v.Deliver(false)
+			f := v.Messages("host")[i].Form
+			if f.Folder != folder || digests[f.Digest()] != "" {
+				t.Errorf("need %d: the call in %q has the folder %q and the digest of %q", need, folder, f.Folder, digests[f.Digest()])
+			}
+			digests[f.Digest()] = folder + "."
+		}
+		other := v.Messages("host")[1].Form.Digest()
+		_, _, err := v.States["host"].DraftAnswer(mailbox.Reply{
+			Form: capabilities.FormNumber(0), Digest: other, Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}},
+		}, v.Now, v.IDsOf("host"))
+		if parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("need %d: the call in / is allowed as that in /tmp/scratch: %v", need, err)
+		}
+	}
+}

@@ -334,7 +334,11 @@ func approvalsWhere(ctx context.Context, env *environment, wanted func(permissio
 
 // text returns a call in full.
 func (w permission) text() string {
-	return fmt.Sprintf("agent: %s\n   tool:  %s\n   input: %s", show.Party(w.FromName, w.From), terminal.Visible(w.Title), terminal.Visible(w.Description))
+	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title))
+	if w.Folder != "" {
+		text += "   folder: " + terminal.Visible(w.Folder) + "\n"
+	}
+	return text + "   input: " + terminal.Visible(w.Description)
 }
 
 // decidedCall is the JSON form of an outcome, with the call that it decides.

@@ -157,7 +157,8 @@ type pendingCall struct {
 	Number   uint64            `json:"number"` // of the approval, in the caller's mailbox
 	Tool     string            `json:"tool"`
 	Input    json.RawMessage   `json:"input"`
-	Digest   string            `json:"digest"` // of the tool and the input: it is decided by this, too
+	Folder   string            `json:"folder,omitempty"` // in which the call is made
+	Digest   string            `json:"digest"`           // of the tool, the input and the folder: it is decided by this, too
 	Offers   []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
 	Note     string            `json:"note,omitempty"`
 	Editable bool              `json:"editable,omitempty"` // it may be allowed with another input
@@ -167,7 +168,7 @@ type pendingCall struct {
 
 func (w permission) call() pendingCall {
 	c := pendingCall{
-		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Digest: w.Digest, AskedAt: w.Date,
+		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Folder: w.Folder, Digest: w.Digest, AskedAt: w.Date,
 		Offers: w.offers(), Note: w.note(), Editable: mailbox.IsEditable(w.Fields), Outcome: w.Outcome,
 	}
 	if !json.Valid(c.Input) { // an input of another client may be no JSON

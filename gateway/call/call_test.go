@@ -210,3 +210,23 @@ func FuzzRead(f *testing.F) {
 
 // bare returns a text without blanks.
 func bare(text string) string { return strings.Join(strings.Fields(text), "") }
+
+func TestShortenedTextTellsWhetherItIsWhole(t *testing.T) {
+	room := Bounds{Lines: 3, Width: 10, Characters: 25}
+	for text, want := range map[string]string{
+		"":                               "whole ",
+		"a\nb":                           "whole a\nb",
+		"a\nb\nc\nd":                     "part a\nb\nc\n…",
+		"aaaaaaaaaaa\nb\nc":              "part aaaaaaaaaaa\nb\n…",
+		"aaaaaaaaaa\nbbbbbbbbbb\ncccccc": "part aaaaaaaaaa\nbbbbbbbbbb\nccc…",
+		"a\n\n\nb":                       "part a\n\n\n…",
+		"a\n\n\n\n\nb":                   "part a\n⋯ 4 blank lines\n…",
+		"ääääääääääääääääääääääää": "whole ääääääääääääääääääääääää",
+		strings.Repeat("x", 99):    "part xxxxxxxxxxxxxxxxxxxxxxxxx…",
+	} {
+		short, whole := Shorten(text, room)
+		if got := map[bool]string{true: "whole ", false: "part "}[whole] + short; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -42,6 +42,7 @@ type Message struct {
 	// of a form, request or approval
 	Title        string      `json:"title,omitempty"`
 	Description  string      `json:"description,omitempty"`
+	Folder       string      `json:"folder,omitempty"` // of an approval: where its call is made
 	Fields       []Field     `json:"fields,omitempty"`
 	PromiseID    ID          `json:"promiseId,omitempty"`
 	ResolverID   ID          `json:"resolverId,omitempty"`

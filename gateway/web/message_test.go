@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/call/calltest"
 	"parley/mailbox/form"
 )
 
@@ -83,7 +84,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 			Type: string(events.Approval), Number: 1, Date: m.Date, Title: evil, Description: string(text), AnswerNeeded: true,
 			Fields: []events.Field{{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}}}, {Name: "reason", Type: events.Textarea}},
 		}
-		m.Fields = append(m.Fields, events.Field{Name: "rule", Type: events.Select, Options: []events.Option{{Value: "exactly this call, in /" + evil}, {Value: evil}}})
+		m.Fields = append(m.Fields, events.Field{Name: "rule", Type: events.Select, Options: []events.Option{{Value: "call", Label: "exactly this call, in /" + evil}, {Value: evil}}})
 		return m
 	}
 	message := view.Message{Type: "message", Number: 2, Date: m.Date, FromName: evil, Text: evil, Edges: m.Edges}
@@ -151,5 +152,25 @@ func TestVotesAreShown(t *testing.T) {
 	m.Votes.Own, m.AnswerNeeded = view.VoteVoid, true
 	if html = fragment(t, newCard("", "", m, nil, nil)); !strings.Contains(html, "answer again") || strings.Contains(html, `value="withdraw"`) {
 		t.Errorf("a void vote: %s", html)
+	}
+}
+
+// TestHostileCallsAreShownOnPage draws calls that hide what they do.
+func TestHostileCallsAreShownOnPage(t *testing.T) {
+	t.Parallel()
+	raw := regexp.MustCompile(`(?s)<details class="raw">.*?</details>|<dl class="digests">.*?</dl>|<textarea.*?</textarea>`)
+	for _, c := range calltest.Hostile() {
+		m := view.Message{Type: string(events.Approval), Number: 1, Date: capabilities.At(time.Now()), Title: c.Tool, Description: c.Input, Folder: "/srv/shop", AnswerNeeded: true, Fields: []events.Field{
+			{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}}}, {Name: "reason", Type: events.Textarea},
+		}}
+		page := raw.ReplaceAllString(fragment(t, newCard("", "", m, nil, nil)), "")
+		for _, text := range append(c.Shows, "/srv/shop") {
+			if !strings.Contains(page, text) {
+				t.Errorf("%s: %q is not shown:\n%.3000s", c.Name, text, page)
+			}
+		}
+		if strings.Contains(page, strings.Repeat("\n", 12)) || strings.Contains(page, strings.Repeat(" ", 100)) {
+			t.Errorf("%s: blanks push the rest away", c.Name)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"parley/actors/view"
+	"parley/cmd/parley/terminal"
+	"parley/gateway/call/calltest"
 )
 
 func TestCallsAreShown(t *testing.T) {
@@ -39,5 +41,28 @@ func TestLongCallEndsWithItsInput(t *testing.T) {
 	note, last := lines[len(lines)-2], lines[len(lines)-1]
 	if len(lines) > 11_000 || last.Text != input || note.Kind != Note || !strings.HasSuffix(note.Text, " more lines, which the whole input has:") {
 		t.Errorf("%d lines, the last %.100q after %q", len(lines), last.Text, note.Text)
+	}
+}
+
+// TestHostileCallsAreShown shows calls that hide what they do.
+func TestHostileCallsAreShown(t *testing.T) {
+	for _, c := range calltest.Hostile() {
+		lines := CallLines(view.Message{Type: "approval", Title: c.Tool, Description: c.Input, Folder: "/srv/shop"})
+		var all strings.Builder
+		blank := 0
+		for _, l := range lines {
+			if strings.TrimSpace(l.Text) == "" {
+				blank++
+			}
+			all.WriteString(l.Text + "\n")
+		}
+		for _, text := range append(c.Shows, "in /srv/shop") {
+			if !strings.Contains(all.String(), text) {
+				t.Errorf("%s: %q is not shown:\n%.2000s", c.Name, text, all.String())
+			}
+		}
+		if terminal.Visible(all.String()) != strings.ReplaceAll(all.String(), "\n", `\n`) || blank > 2 || strings.Contains(all.String(), strings.Repeat(" ", 100)) {
+			t.Errorf("%s: %d blank lines:\n%.2000s", c.Name, blank, all.String())
+		}
 	}
 }

@@ -225,6 +225,9 @@ func verb(e view.Message, with string) string {
 		words = []string{"requested", terminal.Quoted(e.Description), with}
 	case string(events.Approval):
 		words = []string{"asked to call", terminal.Quoted(e.Title), with, "(input: " + terminal.Visible(e.Description) + ")"}
+		if e.Folder != "" {
+			words = append(words, "in "+terminal.Visible(e.Folder))
+		}
 	default:
 		words = []string{"sent", terminal.Quoted(e.Text), with}
 		if !e.ReplyTo.IsZero() {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/gateway/call/calltest"
+	"parley/gateway/sanitize"
 	"parley/internal/eventually"
 )
 
@@ -13,6 +15,8 @@ import (
 type Node interface {
 	// Approve asks the host to approve a call with an input, and returns the form.
 	Approve(input string) (form string)
+	// ApproveIn asks the host to approve a call of a tool in a folder.
+	ApproveIn(folder, tool, input string) (form string)
 	// Decide answers an approval as the host, elsewhere.
 	Decide(form, decision string)
 	// Cancel takes a form back.
@@ -55,6 +59,7 @@ func Run(t *testing.T, open func(*testing.T) (Node, Place)) {
 		"a restart loses nothing":    restart,
 		"nothing is allowed unseen":  unseen,
 		"what is shown cannot trick": tricks,
+		"a folder is shown":          folder,
 	} {
 		t.Run(name, func(t *testing.T) {
 			node, place := open(t)
@@ -154,11 +159,33 @@ func unseen(t *testing.T, n Node, p Place) {
 	}
 }
 
+// tricks asks about calls that hide what they do. Whoever is offered to allow one is shown it, and not far below.
 func tricks(t *testing.T, n Node, p Place) {
-	form := n.Approve("{\"command\":\"ls \u202e\"}")
-	told := awaitTold(t, p, form, 1)
-	if _, allows := told.Buttons["Allow once"]; allows || strings.Contains(told.Text, "\u202e") || strings.Contains(told.Text, `\u202e"`) {
-		t.Errorf("hidden characters are shown: %q, %v", told.Text, told.Buttons)
+	for _, c := range calltest.Hostile() {
+		told := awaitTold(t, p, n.ApproveIn("/srv", c.Tool, c.Input), 1)
+		_, denies := told.Buttons["Deny"]
+		_, allows := told.Buttons["Allow once"]
+		if !denies || allows && (c.Hidden || c.Long) {
+			t.Errorf("%s: the buttons are %v, under\n%.2000s", c.Name, told.Buttons, told.Text)
+		}
+		for _, text := range c.Shows {
+			if allows && !strings.Contains(told.Text, text) {
+				t.Errorf("%s: it may be allowed, and %q is not shown:\n%.2000s", c.Name, text, told.Text)
+			}
+		}
+		lines := strings.Count(told.Text, "\n") + strings.Count(told.Text, `\n`)
+		if strings.ContainsFunc(told.Text, func(r rune) bool { return r != '\n' && r != '\t' && r != '\r' && sanitize.Hides(r) }) || lines > 60 || len(told.Text) > 6000 {
+			t.Errorf("%s: %d lines and %d bytes are shown:\n%.2000s", c.Name, lines, len(told.Text), told.Text)
+		}
+	}
+}
+
+// folder asks about equal calls in two folders.
+func folder(t *testing.T, n Node, p Place) {
+	for _, folder := range []string{"/", "/tmp/scratch"} {
+		if told := awaitTold(t, p, n.ApproveIn(folder, "Bash", `{"command":"rm -rf ."}`), 1); !strings.Contains(told.Text, "in "+folder) {
+			t.Errorf("the folder %s is not shown: %s", folder, told.Text)
+		}
 	}
 }
 

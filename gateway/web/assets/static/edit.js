@@ -3,9 +3,9 @@
 const hex = (bytes) => [...new Uint8Array(bytes)].map((b) => b.toString(16).padStart(2, '0')).join('');
 
 /** Returns the digest of a call, as the node has it; '' where the browser has no digests. */
-async function digestOf(tool, input) {
+async function digestOf(tool, input, folder) {
   if (!globalThis.crypto?.subtle) return ''; // the page is from another machine, without TLS
-  return hex(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(`${tool}\0${input}`)));
+  return hex(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(`${tool}\0${input}\0${folder}`)));
 }
 
 /** Keeps the digest of a form's edited input up to date. */
@@ -15,7 +15,7 @@ export function showDigest(form) {
   if (!control) return;
   const update = async () => {
     const input = control.value;
-    const digest = input && input !== control.defaultValue ? await digestOf(code.dataset.tool, input) : '';
+    const digest = input && input !== control.defaultValue ? await digestOf(code.dataset.tool, input, code.dataset.folder) : '';
     if (input !== control.value) return; // another one came meanwhile
     code.textContent = digest;
     code.closest('div').hidden = !digest;
