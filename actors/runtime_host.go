@@ -174,11 +174,15 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	if p.why, p.denied = d.denied[p.digest]; p.denied {
 		return p, nil
 	}
-	key, err := b.state.CallKey(p.digest, func(key string) bool { return d.taken[key] })
+	call := p.digest
+	if m.call.DenyOnly {
+		call += ":deny"
+	}
+	key, err := b.state.CallKey(call, func(key string) bool { return d.taken[key] })
 	if err != nil {
 		return p, err
 	}
-	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key}
+	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key, DenyOnly: m.call.DenyOnly}
 	asked, err := requestPermission{command: command}.handle(b)
 	p.Permission, p.lasts = asked.result, b.state.Rules.Lasts(asked.result.Rule)
 	if err == nil && !p.Decided {

@@ -35,15 +35,12 @@ const (
 const maxInput = 256 << 10
 
 // approvalFields returns the fields of every approval. The form shows the tool as its title and the input as its
-// description. A form never changes, so the decision is about the call that was shown. One that several decide on makes
-// no rule, by which a single one would decide on later calls.
-func approvalFields(several bool) []events.Field {
-	options := []events.Option{{Value: Deny, Label: "Deny"}, {Value: Once, Label: "Once"}}
-	if !several {
-		options = append(options, events.Option{Value: Always, Label: "Always"}, events.Option{Value: Never, Label: "Never"})
-	}
+// description. A form never changes, so the decision is about the call that was shown. It takes the first so many
+// decisions.
+func approvalFields(decisions int) []events.Field {
+	options := []events.Option{{Value: Deny, Label: "Deny"}, {Value: Once, Label: "Once"}, {Value: Always, Label: "Always"}, {Value: Never, Label: "Never"}}
 	return []events.Field{
-		{Name: decisionField, Label: "Decision", Type: events.Buttons, Required: true, Options: options},
+		{Name: decisionField, Label: "Decision", Type: events.Buttons, Required: true, Options: options[:decisions]},
 		{Name: reasonField, Label: "Reason", Type: events.Textarea},
 	}
 }
@@ -57,6 +54,13 @@ func untilQuestion() events.Field {
 func inputQuestion() events.Field {
 	return events.Field{Name: inputField, Label: "Input to allow instead of the one shown", Type: events.Textarea}
 }
+
+// The numbers of decisions that approvals take.
+const (
+	denyAlone   = 1 // of a call that cannot be allowed
+	withoutRule = 2 // where several decide: by a rule, a single one would decide on later calls
+	anyDecision = 4
+)
 
 // IsEditable reports whether an approval with these fields may be allowed with another input.
 func IsEditable(fields []events.Field) bool {
@@ -82,8 +86,20 @@ type RequestApproval struct {
 	Editable bool // the asker makes the call with the input that was allowed, whichever that is
 	Remind   []events.Delay
 	Escalate []Escalation // only with Need
+	DenyOnly bool         // the asker cannot be told that it may make the call: it can only be denied
 	Need     uint32       // so many principals have to agree, and the host is one of them; 0 is 1
 	NoVeto   bool         // a denial by another than the host does not settle the approval alone
+}
+
+// decisions returns the number of decisions that the approval takes.
+func (c RequestApproval) decisions() int {
+	switch {
+	case c.DenyOnly:
+		return denyAlone
+	case c.several():
+		return withoutRule
+	}
+	return anyDecision
 }
 
 // several reports whether more than one has to agree.
@@ -108,8 +124,8 @@ func (c RequestApproval) Form() RequestForm {
 		to = capabilities.NameHost
 	}
 	return RequestForm{
-		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(c.several()),
-		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: !c.several(), folder: c.Folder, editable: c.Editable && !c.several(),
+		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(c.decisions()),
+		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: !c.several(), folder: c.Folder, editable: c.Editable && c.decisions() == anyDecision,
 		Remind: c.Remind, Escalate: c.Escalate, Need: c.Need, NoVeto: c.NoVeto,
 	}
 }
@@ -126,7 +142,7 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	}
 	read := rule.Read(rule.Call{Tool: c.Tool, Input: c.Input, Folder: c.Folder})
 	made := s.Rules.ruling(c.Tool, read, now)
-	if len(made.by) > 0 && !(c.several() && s.Rules.Allows(made.by[0])) { // what one has always allowed is not agreed on
+	if len(made.by) > 0 && !(c.decisions() < anyDecision && s.Rules.Allows(made.by[0])) { // what one has always allowed is not agreed on
 		return made.events(c), nil
 	}
 	evs, err := c.Form().decide(s, now, ids)

@@ -172,3 +172,41 @@ func TestFolderIsOfTheCall(t *testing.T) {
 		}
 	}
 }
+
+// TestCallThatCannotBeAllowed asks for an asker that cannot be told that it may make the call. No standing rule and no host
+// allows it.
+func TestCallThatCannotBeAllowed(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	call := mailbox.RequestApproval{Tool: "shell", Input: `{"command":"ls"}`, Folder: "/srv"}
+	settle := func(form uint64, decision string) error {
+		c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(form), Texts: []events.FieldText{{Name: "decision", Text: decision}}}, v.Now, v.IDsOf("host"))
+		if err == nil {
+			v.Must("fae", c)
+			v.Deliver(false)
+		}
+		return err
+	}
+	v.Must("fae", call)
+	v.Deliver(false)
+	if err := settle(0, mailbox.Always); err != nil {
+		t.Fatal(err)
+	}
+	call.DenyOnly = true
+	if evs := v.Must("fae", call); len(evs) != 1 || events.Name(evs[0]) != "FormRequested" {
+		t.Fatalf("a rule decides: %v", evs)
+	}
+	v.Deliver(false)
+	for _, decision := range []string{mailbox.Once, mailbox.Always, mailbox.Never} {
+		if err := settle(1, decision); parley.CodeOf(err) != parley.InvalidAnswer {
+			t.Errorf("it takes %s: %v", decision, err)
+		}
+	}
+	if err := settle(1, mailbox.Deny); err != nil {
+		t.Error(err)
+	}
+	if f := v.Messages("fae")[1].Form; v.States["fae"].ApprovalResult(f, f.Digest()).Decision != mailbox.Deny || f.Fields[0].Help == "" {
+		t.Errorf("the form is %+v", f)
+	}
+}

@@ -48,7 +48,7 @@ func (l *Mail) OriginKeys() int { return len(l.Origins.Entries()) }
 func (r *PeerDirectory) IntroducedBy(node capabilities.NodeID) int { return r.introducedBy(node) }
 
 // ApprovalFields is approvalFields.
-func ApprovalFields() []events.Field { return approvalFields(false) }
+func ApprovalFields() []events.Field { return approvalFields(anyDecision) }
 
 // Recount counts what an agent uses and what its mailbox holds for senders, but for the bytes of a day.
 func Recount(s *State, messages []*Message) (own quota.Amounts, senders map[capabilities.ID]quota.Amounts) {

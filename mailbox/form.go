@@ -254,6 +254,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
 	note("folder", e.Folder == a.folder)
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
+	note("decisions", a.Kind != events.Approval || len(a.Fields) == 0 || len(a.Fields[0].Options) == len(f.Fields[0].Options))
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
 	return differs

@@ -440,7 +440,10 @@ func (c GrantAnswer) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 // outcomes returns the outcomes that an answer to the form may choose, and those of a right that names none.
 func (q *Question) outcomes() (all, usual []string) {
 	if q.Kind == events.Approval {
-		return []string{Deny, Once, Always, Never}, []string{Deny, Once}
+		for _, o := range q.Fields[0].Options {
+			all = append(all, o.Value)
+		}
+		return all, all[:min(len(all), withoutRule)]
 	}
 	all = []string{right.Answer, right.Decline}
 	return all, all

@@ -157,8 +157,12 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 	if !ok || asked.To != s.Profile.Host {
 		return evs, nil
 	}
+	if c.DenyOnly {
+		asked.Fields[0].Help = "The agent offers no way to allow this one call. It can only be denied."
+		return evs, nil
+	}
 	offered := &events.RulesOffered{Form: asked.ID, Wider: call.Offers()}
-	fields := approvalFields(false)
+	fields := approvalFields(anyDecision)
 	if stale != nil {
 		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
 			parley.Quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
@@ -213,7 +217,10 @@ func offerIDs(wider []events.Coverage) []string {
 // isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
 // may also offer rules and an end of them, and take another input. It may explain why an old rule does not apply.
 func isApproval(fields []events.Field, here bool) bool {
-	want := approvalFields(len(fields) > 0 && len(fields[0].Options) == 2)
+	if len(fields) == 0 || !slices.Contains([]int{denyAlone, withoutRule, anyDecision}, len(fields[0].Options)) {
+		return false
+	}
+	want := approvalFields(len(fields[0].Options))
 	if !here || len(fields) < len(want) {
 		return slices.EqualFunc(fields, want, sameQuestion)
 	}

@@ -71,8 +71,9 @@ type Answer struct {
 
 // Call is a tool call that needs permission. Input is a JSON document.
 type Call struct {
-	Tool  string
-	Input string
+	Tool     string
+	Input    string
+	DenyOnly bool // the program cannot be told that the call is allowed
 }
 
 // Decision is the decision about a call. A question that was declined, cancelled or has expired does not allow it.

@@ -208,6 +208,13 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Takes reports whether an approval takes a decision, as in "once". What its asker cannot carry out it does not take.
+func (m *Message) Takes(decision string) bool {
+	return slices.ContainsFunc(m.Fields, func(f events.Field) bool {
+		return f.Name == "decision" && slices.ContainsFunc(f.Options, func(o events.Option) bool { return o.Value == decision })
+	})
+}
+
 // AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent has to ask
 // one recipient in both. They may be decided as one.
 func (m *Message) AsksSame(o *Message) bool {

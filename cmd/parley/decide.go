@@ -354,12 +354,24 @@ type decidedCall struct {
 // decisionFor returns the decision on one call. The request has the form's ID and the call's digest, so that it decides
 // the call that was shown.
 func (d decision) decisionFor(which permission) (api.Decision, error) {
+	if which.AnswerNeeded && !which.Takes(d.choice) {
+		return api.Decision{}, which.refuse()
+	}
 	chosen, err := which.offer(d.rule)
 	r := api.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen.Value}
 	if d.until.text != "" && mailbox.MayEnd(which.Fields) {
 		r.Until = capabilities.At(d.until.at).String()
 	}
 	return r, err
+}
+
+// refuse returns the error for a decision that an approval does not take.
+func (w permission) refuse() error {
+	if w.Takes(mailbox.Once) {
+		return parley.Refuse(parley.InvalidAnswer, "call %d is decided by several, who make no rule", w.Number).WithHint("leave out --always")
+	}
+	return parley.Refuse(parley.InvalidAnswer, "call %d can only be denied, once: %s", w.Number, terminal.Visible(w.note())).
+		WithHint("parley deny %d REASON tells the agent what to do instead", w.Number)
 }
 
 // settleApproval decides on one call, and prints it.

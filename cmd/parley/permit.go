@@ -127,7 +127,7 @@ func (w permission) full(s terminal.Screen) string {
 	whole := s
 	whole.Width = 0 // a line that is cut would hide what it allows
 	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), whole, 0, ""))
-	if w.Outcome == nil {
+	if w.Outcome == nil && w.Takes(mailbox.Always) {
 		b.WriteString("\n   always allows: " + strings.Join(numbered(w.offers()), "\n                  "))
 	}
 	if note := w.note(); note != "" {
@@ -138,7 +138,14 @@ func (w permission) full(s terminal.Screen) string {
 		fmt.Fprintf(&b, "\n   digests: %s was shown, %s is allowed", w.Digest, o.EditedDigest)
 	}
 	if w.AnswerNeeded {
-		fmt.Fprintf(&b, "\n   parley allow %d | parley deny %d [REASON] | parley allow %d --always --rule NUMBER", w.Number, w.Number, w.Number)
+		b.WriteString("\n   ")
+		if w.Takes(mailbox.Once) {
+			fmt.Fprintf(&b, "parley allow %d | ", w.Number)
+		}
+		fmt.Fprintf(&b, "parley deny %d [REASON]", w.Number)
+		if w.Takes(mailbox.Always) {
+			fmt.Fprintf(&b, " | parley allow %d --always --rule NUMBER", w.Number)
+		}
 		if mailbox.IsEditable(w.Fields) {
 			fmt.Fprintf(&b, " | parley allow %d --edit", w.Number)
 		}
@@ -394,10 +401,11 @@ func (env *environment) editInput(ctx context.Context, input string) ([]byte, er
 
 // offers returns the rules that an approval offers, in words. The first covers exactly this call.
 func (w permission) offers() []string {
-	offers := mailbox.OffersOf(w.Fields)
-	words := make([]string, len(offers))
-	for i, o := range offers {
-		words[i] = o.Label
+	words := []string{}
+	if w.Takes(mailbox.Always) {
+		for _, o := range mailbox.OffersOf(w.Fields) {
+			words = append(words, o.Label)
+		}
 	}
 	return words
 }

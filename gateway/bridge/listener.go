@@ -87,7 +87,7 @@ func (w *Worker) outcomes(m *view.Message, n Notice) []string {
 	l, listens := w.Receiver.(Listener)
 	switch {
 	case !listens && w.Base() == "":
-	case m.Digest != "" && n.Whole:
+	case m.Digest != "" && n.Whole && n.MayAllow:
 		return []string{"once", "deny"}
 	case m.Digest != "": // nobody allows what they do not see
 		return []string{"deny"}

@@ -43,6 +43,7 @@ type Notice struct {
 	Title    string // of an approval the tool
 	Text     string // of an approval the call as it is read
 	Whole    bool   // Title and Text are all of it: else nobody may allow what they do not see
+	MayAllow bool   // of an approval: it takes that
 	Folder   string // of an approval, in which the call is made; "" if it is not known
 	From     string
 	At       capabilities.Time
@@ -76,6 +77,7 @@ func noticeOf(m *view.Message, base string) Notice {
 	}
 	if m.Type == string(events.Approval) {
 		n.Text, n.Whole = readingOf(m)
+		n.MayAllow = m.Takes("once")
 	} else {
 		n.Text, n.Whole = brief(m.Description)
 	}

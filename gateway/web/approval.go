@@ -224,6 +224,11 @@ func (a *approval) Button(value string) button {
 	return b
 }
 
+// MayAllow reports whether the call may be allowed at all.
+func (a *approval) MayAllow() bool {
+	return slices.ContainsFunc(a.Decision.Choices, func(c choice) bool { return c.Value == mailbox.Once })
+}
+
 // MayRule reports whether a decision may make a rule. It makes none where several decide.
 func (a *approval) MayRule() bool {
 	return slices.ContainsFunc(a.Decision.Choices, func(c choice) bool { return c.Value == mailbox.Always })

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -25,9 +26,12 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	}
 	t.settle(ctx)
 	call := t.notices.calls.complete(r.ToolCall)
+	options := usable(r.Options)
 	d, err := runtime.Decision{}, error(parley.Refuse(parley.TooLarge, "the call is too long to be shown"))
 	if call.isShowable() {
-		d, err = t.host.Approve(ctx, callOf(call, t.peer.agent))
+		shown := callOf(call, t.peer.agent)
+		shown.DenyOnly = optionFor(runtime.Decision{Allowed: true}, options) == nil
+		d, err = t.host.Approve(ctx, shown)
 	}
 	switch {
 	case t.isEnding():
@@ -41,15 +45,20 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	if !d.Allowed && !d.Ended {
 		t.explainLater(call, d.Reason)
 	}
-	option := optionFor(d, r.Options)
-	if d.Allowed && !d.Ended && (option == nil || option.Kind == acp.PermissionOptionKindRejectOnce) {
-		t.warn("what was allowed is not, because the agent has no option for this one call")
-	}
 	outcome := acp.NewRequestPermissionOutcomeCancelled()
-	if option != nil {
+	if option := optionFor(d, options); option != nil {
 		outcome = acp.NewRequestPermissionOutcomeSelected(option.OptionId)
 	}
 	return acp.RequestPermissionResponse{Meta: reasonOf(d), Outcome: outcome}, nil
+}
+
+// usable returns the options that say one thing each. An ID that stands twice does not tell what the agent makes of it.
+func usable(options []acp.PermissionOption) []acp.PermissionOption {
+	times := map[acp.PermissionOptionId]int{}
+	for _, o := range options {
+		times[o.OptionId]++
+	}
+	return slices.DeleteFunc(slices.Clone(options), func(o acp.PermissionOption) bool { return o.OptionId == "" || times[o.OptionId] > 1 })
 }
 
 // reasonOf returns the metadata with the reason of a decision. The protocol has no field for it, and the agents that are
@@ -69,7 +78,7 @@ func optionFor(d runtime.Decision, options []acp.PermissionOption) *acp.Permissi
 	case d.Ended:
 		return nil
 	case d.Allowed:
-		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindRejectOnce}
+		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce}
 	}
 	for _, kind := range wanted {
 		for i := range options {

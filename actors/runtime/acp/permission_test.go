@@ -38,11 +38,13 @@ func TestPermissionIsDecidedAsShown(t *testing.T) {
 		"ended":                  {all, runtime.Decision{Ended: true, Allowed: true}, cancelled},
 		"always, of once":        {onlyOnce, runtime.Decision{Allowed: true, Always: true}, selected("1")},
 		"reject always, of once": {onlyOnce, runtime.Decision{Always: true}, selected("3")},
-		"once, of always":        {onlyAlways, runtime.Decision{Allowed: true}, cancelled},
-		"always, of always":      {onlyAlways, runtime.Decision{Allowed: true, Always: true}, cancelled},
 		"reject, of always":      {onlyAlways, runtime.Decision{}, selected("4")},
 		"reject, of none":        {onlyAllow, runtime.Decision{}, cancelled},
-		"no options":             {`[]`, runtime.Decision{Allowed: true}, cancelled},
+		"no options":             {`[]`, runtime.Decision{}, cancelled},
+		"one ID for both":        {`[{"optionId":"1","name":"a","kind":"allow_once"},{"optionId":"1","name":"b","kind":"reject_once"}]`, runtime.Decision{}, cancelled},
+		"an ID twice":            {`[{"optionId":"1","name":"a","kind":"allow_once"},{"optionId":"1","name":"b","kind":"reject_once"},{"optionId":"2","name":"c","kind":"reject_always"}]`, runtime.Decision{}, selected("2")},
+		"an unknown kind":        {`[{"optionId":"1","name":"a","kind":"allow_session"},{"optionId":"2","name":"b","kind":"reject_once"}]`, runtime.Decision{}, selected("2")},
+		"an empty ID":            {`[{"optionId":"","name":"a","kind":"reject_once"},{"optionId":"2","name":"b","kind":"allow_once"}]`, runtime.Decision{}, cancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := runtimetest.Begin(t, agent(t), runtimetest.NewHost(t), prompted("say before",
@@ -50,6 +52,9 @@ func TestPermissionIsDecidedAsShown(t *testing.T) {
 			call := run.NextCall()
 			if call.Tool != "git push" || call.Input != `{"command":"git push"}` {
 				t.Errorf("shown %+v", call.Call)
+			}
+			if may := strings.Contains(c.options, `"allow_once"`) && name != "one ID for both" && name != "an ID twice"; call.DenyOnly == may {
+				t.Errorf("it can only be denied: %t", call.DenyOnly)
 			}
 			if got := run.Text(runtime.Output); got != "before" {
 				t.Errorf("asked before what came before was written: %q", got)

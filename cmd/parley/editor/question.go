@@ -116,11 +116,18 @@ func (s *server) settleAsked(session acp.SessionId, e view.Message, status, oper
 		q.answered = true
 	}
 	s.mu.Unlock()
-	err := s.call(s.ctx, operation, request, nil)
-	if err == nil && status != "" {
-		s.update(session, map[string]any{"sessionUpdate": "tool_call_update", "toolCallId": e.MessageID.String(), "status": status})
+	var settled struct{ Status view.FormStatus }
+	err := s.call(s.ctx, operation, request, &settled)
+	if err != nil || status == "" {
+		return err
 	}
-	return err
+	update := map[string]any{"sessionUpdate": "tool_call_update", "toolCallId": e.MessageID.String(), "status": status}
+	waits := map[view.FormStatus]string{view.StatusVoted: "Your vote counts. The call waits for others.", view.StatusAnswering: "The decision is kept, and goes to the agent's node."}[settled.Status]
+	if waits != "" {
+		update["status"], update["content"] = "in_progress", []acp.ToolCallContent{acp.ToolContent(acp.TextBlock(waits))}
+	}
+	s.update(session, update)
+	return nil
 }
 
 // permission is a request for permission.
@@ -142,15 +149,22 @@ func (s *server) request(ctx context.Context, p permission) (string, error) {
 // askPermission asks about the call of an approval. Each standing rule that it offers is an option.
 func (s *server) askPermission(ctx context.Context, session acp.SessionId, e view.Message) error {
 	offers := mailbox.OffersOf(e.Fields)
-	options := []acp.PermissionOption{{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow once", OptionId: mailbox.Once}}
+	var options []acp.PermissionOption
+	if e.Takes(mailbox.Once) {
+		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow once", OptionId: mailbox.Once})
+	}
+	if !e.Takes(mailbox.Always) {
+		offers = nil
+	}
 	for _, o := range offers {
 		options = append(options, acp.PermissionOption{
 			Kind: acp.PermissionOptionKindAllowAlways, Name: "Always: " + terminal.Visible(o.Label), OptionId: acp.PermissionOptionId(mailbox.Always + " " + o.Value),
 		})
 	}
-	options = append(options,
-		acp.PermissionOption{Kind: acp.PermissionOptionKindRejectOnce, Name: "Deny", OptionId: mailbox.Deny},
-		acp.PermissionOption{Kind: acp.PermissionOptionKindRejectAlways, Name: "Never: " + terminal.Visible(offers[0].Label), OptionId: mailbox.Never})
+	options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindRejectOnce, Name: "Deny", OptionId: mailbox.Deny})
+	if len(offers) > 0 {
+		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindRejectAlways, Name: "Never: " + terminal.Visible(offers[0].Label), OptionId: mailbox.Never})
+	}
 	chosen, err := s.request(ctx, permission{session, toolCall(e), options})
 	if err != nil || chosen == "" {
 		return err
