@@ -16,8 +16,8 @@ import (
 	"parley/mailbox/form"
 )
 
-// Send sends a message in which @name and @edge:name carry what the agent has under those names. \@ is a plain @. To is
-// as in Ask.
+// Send sends a message in which @name and @edge:name carry what the agent has under those names, as mailbox.ParseText says.
+// To is as in Ask.
 func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
 	return post(a, ctx, mailbox.PostMessage{To: to, Text: text})
 }
@@ -42,7 +42,9 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 		return pending[view.Sent]{}, err
 	}
 	e := evs[0].(*events.MessagePosted)
-	return pending[view.Sent]{view.Sent{Message: e.Message, Number: e.Number}, nodesTo(b, e.To)}, nil
+	sent := view.Sent{Message: e.Message, Number: e.Number}
+	sent.Given, sent.Plain = mailbox.References(m.command.Text, e.Text)
+	return pending[view.Sent]{sent, nodesTo(b, e.To)}, nil
 }
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.

@@ -267,32 +267,47 @@ func (d *delegation) give(name string, v capabilities.Value) (capabilities.Value
 
 // parts returns the parts of a text with the values that they refer to, given under their edge names.
 func (d *delegation) parts(parts []TextPart) ([]events.Span, error) {
-	spans := make([]events.Span, len(parts))
-	given := map[string]capabilities.Value{}
-	var size messageSize
+	values, paths := map[string]capabilities.Value{}, map[string]string{}
 	for i, part := range parts {
-		if v, again := given[part.Edge]; part.Edge == "" || again {
-			spans[i] = events.Span{Words: part.Words, Edge: part.Edge, Value: v}
-			if err := size.add(spans[i]); err != nil {
-				return nil, err
-			}
+		if part.Edge == "" {
 			continue
 		}
-		v, err := part.resolve(d.s)
-		if err == nil && inMail(part.Path) {
+		v, known, err := part.resolve(d.s)
+		if err == nil && known && inMail(part.Path) {
 			v, err = d.s.holder(capabilities.UseGive, d.now).claimBare(v)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := size.add(events.Span{Edge: part.Edge, Value: v}); err != nil {
+		if !known {
+			parts[i].Edge = ""
+			continue
+		}
+		if path, again := paths[part.Edge]; again && path != part.Path || !again && len(paths) == maxEdges {
+			return nil, parley.Refuse(parley.InvalidArgument, "the message has two values under @%.80s, or more than %d in all", part.Edge, maxEdges).
+				WithHint("give each an edge name of its own: @edge:name")
+		}
+		values[part.Edge], paths[part.Edge] = v, part.Path
+	}
+	var spans []events.Span
+	given := map[string]bool{}
+	var size messageSize
+	for _, part := range joined(parts) {
+		sp := events.Span{Words: part.Words}
+		if part.Edge != "" {
+			sp = events.Span{Edge: part.Edge, Value: values[part.Edge]}
+		}
+		if err := size.add(sp); err != nil {
 			return nil, err
 		}
-		if v, err = d.give(part.Edge, v); err != nil {
-			return nil, err
+		if part.Edge != "" && !given[part.Edge] {
+			v, err := d.give(part.Edge, sp.Value)
+			if err != nil {
+				return nil, err
+			}
+			given[part.Edge], values[part.Edge], sp.Value = true, v, v
 		}
-		given[part.Edge] = v
-		spans[i] = events.Span{Edge: part.Edge, Value: v}
+		spans = append(spans, sp)
 	}
 	return spans, nil
 }

@@ -124,13 +124,9 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err != nil {
 		return nil, err
 	}
-	parts, err := c.parts()
-	if err != nil {
-		return nil, err
-	}
 	id := ids()
 	d := delegation{s: s, to: to.Target, message: id, now: now, ids: ids}
-	spans, err := d.parts(parts)
+	spans, err := d.parts(c.parts())
 	if err != nil {
 		return nil, err
 	}
@@ -209,9 +205,9 @@ func (d *TextDrafts) sent(e *events.MessagePosted) {
 }
 
 // parts parses the text, unless it is plain.
-func (c PostMessage) parts() ([]TextPart, error) {
+func (c PostMessage) parts() []TextPart {
 	if c.Plain {
-		return []TextPart{{Words: c.Text}}, nil
+		return []TextPart{{Words: c.Text}}
 	}
 	return ParseText(c.Text)
 }
@@ -234,20 +230,21 @@ func (c PostMessage) recipient(s *State, now capabilities.Time) (to capabilities
 	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
 }
 
-// resolve returns the value that a part of a text refers to.
-func (p TextPart) resolve(s *State) (capabilities.Value, error) {
-	v, err := s.Namespace().Lookup(p.Path)
+// resolve returns the value that a part of a text refers to. It reports false if it refers to nothing: a text may have an @
+// before any word. It fails for one that can only be meant as a reference.
+func (p TextPart) resolve(s *State) (v capabilities.Value, known bool, err error) {
+	v, err = s.Namespace().Lookup(p.Path)
 	if sp := capabilities.Special("@" + p.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
 		v, err = s.Namespace().Lookup(sp)
 	}
 	if _, absent := errors.AsType[*Absent](err); absent {
-		return v, err
+		return v, false, err
 	}
-	if err != nil {
+	if err != nil && strings.HasPrefix(p.Path, "@") {
 		e := *parley.AsError(err)
-		return v, e.WithHint(`write \@ for a plain @`)
+		return v, false, e.WithHint(`write \@ for a plain @`)
 	}
-	return v, nil
+	return v, err == nil, nil
 }
 
 // messageSize adds up the size of a message, span by span. A value under one edge is stored each time that it occurs.
@@ -313,26 +310,34 @@ func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 	return sent.ReplyTo().IsZero() && to == sent.To(), err
 }
 
-// sameText reports whether the message has the words of another, with the same values under the same edges. It fails
-// with Absent.
+// sameText reports whether the message has the words of another, with the same values under the same edges. What one took as
+// text and the other as a reference differs. It fails with Absent.
 func (c PostMessage) sameText(s *State, spans []events.Span) (bool, error) {
-	parts, err := c.parts()
-	if err != nil || len(parts) != len(spans) {
-		return false, nil
-	}
-	for i, m := range parts {
-		sp := spans[i]
-		if m.Words != sp.Words || m.Edge != sp.Edge {
-			return false, nil
-		}
-		if m.Edge == "" {
+	parts := c.parts()
+	values := map[string]capabilities.Value{}
+	for i, p := range parts {
+		if p.Edge == "" {
 			continue
 		}
-		v, err := m.resolve(s)
+		v, known, err := p.resolve(s)
 		if _, absent := errors.AsType[*Absent](err); absent {
 			return false, err
 		}
-		if err != nil || !withoutGrants(v).Equal(withoutGrants(sp.Value)) {
+		if err != nil {
+			return false, nil
+		}
+		if values[p.Edge] = v; !known {
+			parts[i].Edge = ""
+		}
+	}
+	if parts = joined(parts); len(parts) != len(spans) {
+		return false, nil
+	}
+	for i, p := range parts {
+		switch sp := spans[i]; {
+		case p.Edge != sp.Edge || p.Edge == "" && p.Words != sp.Words:
+			return false, nil
+		case p.Edge != "" && !withoutGrants(values[p.Edge]).Equal(withoutGrants(sp.Value)):
 			return false, nil
 		}
 	}
@@ -353,44 +358,49 @@ func withoutGrants(v capabilities.Value) capabilities.Value {
 
 // TextPart is a part of a message as its sender wrote it: words, or the path of a value under an edge name.
 type TextPart struct {
-	Words string
-	Edge  string
-	Path  string
+	Words  string // of a reference, the reference as it was written
+	Edge   string
+	Path   string
+	Quoted bool // words that would be a reference if they were not code, and not in quotes
 }
 
+// maxEdges bounds the edges of a message.
 const maxEdges = 64
 
-// ParseText parses a message. @name and @edge:name refer to values, and \@ is a plain @. An @ within a word, as in an
-// e-mail address, or without a name after it is plain text. A name here consists of letters, digits, "_", "-", "/" and
-// inner dots; other names need a second name. An edge never begins with "@", as the standard edges do.
-// It refuses with INVALID_ARGUMENT an edge that stands for two values.
-func ParseText(text string) ([]TextPart, error) {
+// ParseText parses a message. @name and @edge:name at the beginning of a word refer to values, and \@ is a plain @. All else
+// is plain text: an @ within a word, as in an e-mail address, or without a name after it, and all that stands in backticks, in
+// a fence, in quotes or in a quoted line. There a text is spoken of, and nothing is handed over. A name here consists of
+// letters, digits, "_", "-", "/" and inner dots; other names need a second name. An edge never begins with "@", as the
+// standard edges do.
+func ParseText(text string) []TextPart {
 	var (
 		parts []TextPart
 		words strings.Builder
-		edges = map[string]string{} // the path by edge
-		prev  rune
+		prev  = ' '
 	)
+	flush := func() {
+		if words.Len() > 0 {
+			parts = append(parts, TextPart{Words: words.String()})
+			words.Reset()
+		}
+	}
+	quoted := quotedIn(text)
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
+		in := quoted.at(i)
 		switch {
-		case r == '\\' && strings.HasPrefix(text[i+1:], "@"):
+		case r == '\\' && in != inCode && strings.HasPrefix(text[i+1:], "@"):
 			words.WriteByte('@')
 			prev, i = '@', i+2
 			continue
-		case r == '@' && !inWord(prev):
+		case r == '@' && beginsWord(prev, in):
 			m, length := reference(text[i:])
 			if length == 0 {
 				break
 			}
-			if path, ok := edges[m.Edge]; ok && path != m.Path || !ok && len(edges) == maxEdges {
-				return nil, parley.Refuse(parley.InvalidArgument, "the message has two values under @%.80s, or more than %d in all", m.Edge, maxEdges).
-					WithHint("give each an edge name of its own: @edge:name")
-			}
-			edges[m.Edge] = m.Path
-			if words.Len() > 0 {
-				parts = append(parts, TextPart{Words: words.String()})
-				words.Reset()
+			flush()
+			if m.Words = text[i : i+length]; in != notQuoted {
+				m = TextPart{Words: m.Words, Quoted: true}
 			}
 			parts = append(parts, m)
 			prev, i = 'x', i+length
@@ -399,14 +409,50 @@ func ParseText(text string) ([]TextPart, error) {
 		words.WriteString(text[i : i+n])
 		prev, i = r, i+n
 	}
-	if words.Len() > 0 || len(parts) == 0 {
-		parts = append(parts, TextPart{Words: words.String()})
+	if flush(); len(parts) == 0 {
+		parts = append(parts, TextPart{})
 	}
-	return parts, nil
+	return parts
 }
 
-func inWord(r rune) bool {
-	return r == '_' || r == '@' || unicode.IsLetter(r) || unicode.IsDigit(r)
+// beginsWord reports whether a word may begin behind a character. In quotes and code it may begin behind their marks too.
+func beginsWord(prev rune, in quoting) bool {
+	return unicode.IsSpace(prev) || unicode.Is(unicode.Ps, prev) || strings.ContainsRune("<*,;–—", prev) || in != notQuoted && strings.ContainsRune("`'\"‘“«„‹", prev)
+}
+
+// joined returns the text of parts as a message has it: runs of words are one, and a reference that names nothing is words.
+func joined(parts []TextPart) (all []TextPart) {
+	for _, p := range parts {
+		if n := len(all) - 1; p.Edge == "" && n >= 0 && all[n].Edge == "" {
+			all[n].Words += p.Words
+			continue
+		}
+		p.Quoted = false
+		all = append(all, p)
+	}
+	return all
+}
+
+// References returns what a sent message has handed over, and what in its text looks like a reference and was taken as text.
+// Each stands once, as it was written.
+func References(text string, spans []events.Span) (given, plain []string) {
+	edges := map[string]bool{}
+	for _, sp := range spans {
+		edges[sp.Edge] = sp.Edge != ""
+	}
+	for _, p := range ParseText(text) {
+		list := &plain
+		switch {
+		case p.Edge != "" && edges[p.Edge]:
+			list = &given
+		case p.Edge == "" && !p.Quoted:
+			continue
+		}
+		if !slices.Contains(*list, p.Words) && len(*list) < maxEdges {
+			*list = append(*list, p.Words)
+		}
+	}
+	return given, plain
 }
 
 // reference parses @name or @edge:path at the start of text. Length 0 means that there is none.

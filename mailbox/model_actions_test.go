@@ -191,9 +191,9 @@ func (m *model) post(t *rapid.T) {
 	p := m.anyAgent(t)
 	to, edge := somePath.Draw(t, "to"), cmp.Or(rapid.SampledFrom([]string{"", "b", "n"}).Draw(t, "edge"), "SELF")
 	target, want := p.resolve(to)
-	value, ok := p.lookup(edge)
-	if want == "" && !ok {
-		want = parley.UnknownName
+	value, known := p.lookup(edge)
+	if !known {
+		value.text = "@it:" + edge // it stays text
 	}
 	if want == "" && value.agent != "" && p.revoked[value.grant] {
 		want = parley.NotPermitted
@@ -228,6 +228,12 @@ func (m *model) post(t *rapid.T) {
 		p.grants, value.grant = append(p.grants, g), g.ID
 	}
 	sent := modelMessage{id: posted.Message, from: p.name, edges: map[string]modelValue{"it": value}}
+	if given, plain := mailbox.References("take @it:"+edge, posted.Text); known != (len(given) == 1) || known == (len(plain) == 1) {
+		t.Fatalf("%q is known: %t, and it is said that %v was given and %v is text", edge, known, given, plain)
+	}
+	if !known {
+		sent.edges = nil
+	}
 	if target.agent == p.name {
 		p.receive(sent)
 	} else {
@@ -238,10 +244,10 @@ func (m *model) post(t *rapid.T) {
 func (m *model) adopt(t *rapid.T) {
 	p, name := m.anyAgent(t), someName.Draw(t, "name")
 	n, msg, want := p.pick(t, func(msg modelMessage) bool { return msg.form == nil && msg.from != p.name })
-	if want == parley.NotAForm {
+	if _, carries := msg.edges["it"]; want == parley.NotAForm && carries {
 		want = m.free(p, name)
-	} else if want == "" {
-		want = parley.UnknownName // a form has no such edge
+	} else if want == "" || want == parley.NotAForm {
+		want = parley.UnknownName // a form has no such edge, nor has a message whose reference named nothing
 	}
 	if _, ok := m.do(t, p.name, mailbox.AdoptName{Message: n, Edge: "it", Name: name}, want); ok {
 		p.names[name] = msg.edges["it"]

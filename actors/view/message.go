@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"parley/capabilities"
 	"parley/events"
@@ -303,6 +304,23 @@ type Sent struct {
 	// Unreachable reports that a node cannot be reached now. It is that of the recipient, or of something that the
 	// message or one before it gives. The message goes there when it can.
 	Unreachable bool `json:"unreachable,omitempty"`
+
+	// Given are the references of the text by which something was handed over, as they were written. Plain is what looks like
+	// one and was taken as text: it names nothing that the sender holds, or is code or in quotes.
+	Given []string `json:"given,omitempty"`
+	Plain []string `json:"plain,omitempty"`
+}
+
+// Words says what a message has handed over, and what in it was taken as text; "" if there is neither.
+func (s Sent) Words() string {
+	var parts []string
+	if len(s.Given) > 0 {
+		parts = append(parts, "handed over: "+strings.Join(s.Given, ", "))
+	}
+	if len(s.Plain) > 0 {
+		parts = append(parts, "taken as text: "+strings.Join(s.Plain, ", "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Prompted is an accepted message to an agent: it is on disk there. With Running, the agent's program has it and runs;

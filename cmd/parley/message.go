@@ -26,8 +26,9 @@ func sendCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "send RECIPIENT TEXT",
 		Short: "Send a message, with references",
-		Long: `Sends a message. @name in the text carries what the agent holds under that name, @edge:name the same under
-another word. The recipient may keep it with "parley adopt". \@ is a plain @, and so is one inside a word.`,
+		Long: `Sends a message. @name at the beginning of a word carries what the agent holds under that name, @edge:name the same under
+another word. The recipient may keep it with "parley adopt". Any other @ is text: before what is no name that the agent
+holds, inside a word, in code (backticks) and in quotes, and \@. What was handed over, and what was taken as text, is said.`,
 		Example: `  parley send bob 'meet @alice, my address is me@example.com'
   parley send bob 'here is the @worker:build/worker-3' --as fae`,
 		Args:              exactly("RECIPIENT", "TEXT"),
@@ -39,8 +40,16 @@ another word. The recipient may keep it with "parley adopt". \@ is a plain @, an
 				return err
 			}
 			env.noteUnreachable(sent.Unreachable, terminal.Quoted(args[0]))
+			env.noteGiven(sent)
 			return env.print(sent, sent.Message.String)
 		},
+	}
+}
+
+// noteGiven tells a person what a message has handed over, and what in it was taken as text.
+func (env *environment) noteGiven(sent view.Sent) {
+	if words := sent.Words(); words != "" && !env.options.json {
+		fmt.Fprintln(env.stderr, "parley: "+terminal.Visible(words))
 	}
 }
 
@@ -61,6 +70,7 @@ func replyCommand(env *environment) *cobra.Command {
 				return err
 			}
 			env.noteUnreachable(sent.Unreachable, "whoever sent "+terminal.Visible(args[0]))
+			env.noteGiven(sent)
 			return env.print(sent, sent.Message.String)
 		},
 	}

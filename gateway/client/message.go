@@ -223,6 +223,9 @@ type Sent struct {
 	Message     ID     `json:"message"`
 	Number      uint64 `json:"number"`
 	Unreachable bool   `json:"unreachable,omitempty"` // it, or what it gives, goes there when it can
+
+	Given []string `json:"given,omitempty"` // references of the text by which something was handed over, as they were written
+	Plain []string `json:"plain,omitempty"` // what looks like a reference and was taken as text
 }
 
 // Send sends a message, with references as @edge:name or @name.

@@ -227,7 +227,9 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 	if len(targets) > 1 {
 		many = fmt.Sprintf(" %d calls", len(targets))
 	}
-	if not := slices.IndexFunc(targets, func(o view.Message) bool { return key == "a" && !o.Takes(mailbox.Once) || key == "A" && !o.Takes(mailbox.Always) }); not >= 0 {
+	if not := slices.IndexFunc(targets, func(o view.Message) bool {
+		return key == "a" && !o.Takes(mailbox.Once) || key == "A" && !o.Takes(mailbox.Always)
+	}); not >= 0 {
 		m.state = fmt.Sprintf("%d does not take that: it can be denied, or is decided by several", targets[not].Number)
 		return nil
 	}

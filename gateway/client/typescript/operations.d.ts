@@ -895,6 +895,7 @@ export interface Envelope {
   draftAt?: string;
   edges?: Record<string, unknown>;
   fields?: Array<Field>;
+  folder?: string;
   forwardedTo?: Array<Forwarded>;
   /** An ID: {ULID}@{node}. */
   forwarder?: string;
@@ -1183,9 +1184,11 @@ export interface Rule {
 }
 
 export interface Sent {
+  given?: Array<string>;
   /** An ID: {ULID}@{node}. */
   message: string;
   number: number;
+  plain?: Array<string>;
   unreachable?: boolean;
 }
 

@@ -994,6 +994,7 @@ class Envelope(_Envelope, total=False):
     draftAt: str  # A time in UTC, with milliseconds.
     edges: Dict[str, Any]
     fields: List[Field]
+    folder: str
     forwardedTo: List[Forwarded]
     forwarder: str  # An ID: {ULID}@{node}.
     forwarderName: str
@@ -1273,6 +1274,8 @@ class _Sent(TypedDict):
 
 
 class Sent(_Sent, total=False):
+    given: List[str]
+    plain: List[str]
     unreachable: bool
 
 

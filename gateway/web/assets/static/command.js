@@ -161,6 +161,8 @@ function describe(operation, answer) {
   if (operation === 'message') return answer.queued ? 'It waits for its turn.' : '';
   if (operation === 'list_names') return answer.names.join('\n') || 'There are no names there.';
   if (answer.outcome) return 'It was answered before.';
+  const said = [['Handed over', answer.given], ['Taken as text', answer.plain]].filter(([, names]) => names?.length).map(([what, names]) => `${what}: ${names.join(', ')}.`);
+  if (said.length) return said.join(' ');
   if (answer.unreachable) return 'It is on its way to a node that cannot be reached now.';
   return operation === 'form' || operation === 'request' ? `Asked, as number ${answer.number}.` : 'Done.';
 }
