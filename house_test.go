@@ -124,6 +124,7 @@ var pure = map[string][]string{
 		"bytes", "encoding/base32", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "io", "maps", "math", "net/url", "slices",
 		"strconv", "strings", "sync", "time", "unicode", "unicode/utf8", "unique",
 		"github.com/nats-io/nkeys", "github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
+		"golang.org/x/text/unicode/norm",
 	},
 	"events": {
 		"bytes", "crypto/sha256", "encoding/binary", "encoding/json", "errors", "fmt", "time",

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"parley"
 )
 
@@ -22,6 +24,10 @@ const (
 
 // Path is the path of a value below the names of an agent: a name, then fields of records.
 type Path []string
+
+// Normal returns a text in normal form C, in which equal characters are equal bytes. What is compared is in this form:
+// names, and the names and choices of fields. One that is typed or pasted as a letter with a separate accent is the same.
+func Normal(s string) string { return norm.NFC.String(s) }
 
 // String returns the names joined by slashes.
 func (p Path) String() string { return strings.Join(p, "/") }

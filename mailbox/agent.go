@@ -70,7 +70,7 @@ func checkAgentName(name string) error {
 // Genesis returns the first events of the mailbox of an agent that another makes. A host is its own @host; a guest has
 // its maker's.
 func (c CreateAgent) Genesis(by *State) []events.Event {
-	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: c.Name, Title: c.Title, Labels: c.Labels}
+	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: capabilities.Normal(c.Name), Title: capabilities.Normal(c.Title), Labels: c.Labels}
 	if c.Kind == events.Host {
 		made.Host = c.Agent
 	}
@@ -199,7 +199,8 @@ func (c UpdateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 	}
 	title := s.Profile.Title
 	if c.Title != nil {
-		title = *c.Title
+		title = capabilities.Normal(*c.Title)
+		c.Title = &title
 	}
 	if err := checkProfile(title, c.Labels); err != nil {
 		return nil, err

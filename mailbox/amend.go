@@ -172,7 +172,7 @@ func (c AmendForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 		Form: f.ID, Revision: f.Revision() + 1, Title: f.Title, Description: f.Description, Fields: f.Fields, Note: c.Note, Date: now,
 	}
 	if c.Title != nil {
-		e.Title = *c.Title
+		e.Title = titleOf(f.Kind, *c.Title)
 	}
 	if c.Description != nil {
 		e.Description = *c.Description

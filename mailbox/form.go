@@ -206,7 +206,7 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	if v, ok, err := s.Names.get(a.Result); ok || err != nil {
 		return Existing{Value: v}, ok, err
 	}
-	if n, ok := s.Mail.asks.results[a.Result]; ok {
+	if n, ok := s.Mail.asks.results[capabilities.Normal(a.Result)]; ok {
 		m := s.Mail.live[n]
 		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Result)
 	}
@@ -248,7 +248,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	if a.Kind == events.Approval && f.Kind == events.Approval {
 		title, description = "tool", "input"
 	}
-	note(title, a.Title == e.Title)
+	note(title, titleOf(a.Kind, a.Title) == e.Title)
 	note(description, a.Description == e.Description)
 	asked := Question{FormRequested: e, comment: f.comment}
 	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
@@ -256,7 +256,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
 	note("decisions", a.Kind != events.Approval || len(a.Fields) == 0 || len(a.Fields[0].Options) == len(f.Fields[0].Options))
 	note("noForward", a.NoForward == f.NoForward)
-	note("name", a.Result == "" || a.Result == f.Result)
+	note("name", a.Result == "" || capabilities.Normal(a.Result) == f.Result)
 	return differs
 }
 
@@ -366,10 +366,18 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	e := &events.FormRequested{
 		Number: s.Mail.Index.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: events.Narrowed(to.Facet), Kind: a.Kind,
-		Title: a.Title, Description: a.Description, Fields: schema.Fields(),
+		Title: titleOf(a.Kind, a.Title), Description: a.Description, Fields: schema.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route, Folder: a.folder,
 	}
 	return []events.Event{e}, nil
+}
+
+// titleOf returns the title of a form of a kind as it is stored. That of an approval is a tool, whose name stays as it is.
+func titleOf(kind events.FormKind, title string) string {
+	if kind == events.Approval {
+		return title
+	}
+	return capabilities.Normal(title)
 }
 
 // compile returns the schema of the form.

@@ -478,7 +478,7 @@ func nameLength(text string, special bool) int {
 	end := 0
 	for i, r := range text {
 		switch {
-		case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r), special && i == 0 && r == '@':
+		case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r), end > 0 && unicode.IsMark(r), special && i == 0 && r == '@':
 			end = i + utf8.RuneLen(r)
 			continue
 		case end > 0 && (r == '-' || r == '.' || r == '/' || r == '@' && text[i-1] == '/'):

@@ -93,6 +93,7 @@ func (l *Names) needs(name string, v capabilities.Value) error {
 
 // get returns the value of a name, and whether it has one. It fails with Absent.
 func (l *Names) get(name string) (capabilities.Value, bool, error) {
+	name = capabilities.Normal(name)
 	if v, bound := l.values[name]; bound {
 		return v, true, nil
 	}
@@ -248,7 +249,7 @@ func (s *State) checkFree(name string) error {
 	} else if taken {
 		return parley.Refuse(parley.NameTaken, "the name %.80q is taken", name).WithHint("parley remove %s frees it", name)
 	}
-	if n, awaited := s.Mail.asks.results[name]; awaited {
+	if n, awaited := s.Mail.asks.results[capabilities.Normal(name)]; awaited {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits the answer of form %d", name, n)
 	}
 	if s.Peers.invited(name) >= 0 {
@@ -304,7 +305,7 @@ func (c MoveName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 	if err != nil {
 		return nil, err
 	}
-	if c.Force && c.From == c.To {
+	if c.Force && capabilities.Normal(c.From) == capabilities.Normal(c.To) {
 		return nil, nil
 	}
 	if _, taken, err := s.Names.get(c.To); err != nil {
@@ -378,6 +379,9 @@ func (n Namespace) Lookup(path string) (capabilities.Value, error) {
 		r, ok := v.AsRecord()
 		if !ok {
 			return capabilities.Value{}, parley.Refuse(parley.UnknownName, "%.200q is a %s and has no parts", p[:len(p)-len(rest)+i], v.TypeName())
+		}
+		if _, ok := r[part]; !ok {
+			part = capabilities.Normal(part)
 		}
 		if v, ok = r[part]; !ok {
 			return capabilities.Value{}, unknownName(path)

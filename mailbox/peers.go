@@ -337,6 +337,7 @@ func (r *PeerDirectory) invitation(id capabilities.ID) int {
 
 // invited returns the index of the open invitation under a name; -1 if there is none.
 func (r *PeerDirectory) invited(name string) int {
+	name = capabilities.Normal(name)
 	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return !i.Ended && i.Name == name })
 }
 

@@ -154,11 +154,26 @@ func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Even
 		return nil, err
 	}
 	for _, e := range evs {
+		normalize(e)
 		if err := s.needs(e); err != nil {
 			return nil, err
 		}
 	}
 	return evs, nil
+}
+
+// normalize has the names that an event binds in the form in which they are compared.
+func normalize(e events.Event) {
+	switch e := e.(type) {
+	case *events.NameBound:
+		e.Name = capabilities.Normal(e.Name)
+	case *events.NameUnbound:
+		e.Name = capabilities.Normal(e.Name)
+	case *events.FormRequested:
+		e.Result = capabilities.Normal(e.Result)
+	case *events.InvitationMade:
+		e.Name = capabilities.Normal(e.Name)
+	}
 }
 
 // DecideWithin is Decide for the agent's own commands, held to quotas. Nil limits are none.

@@ -57,6 +57,7 @@ func TestParseText(t *testing.T) {
 		"@me:@self":            {under("me", "@self")},
 		"@it:@mail/0/@value":   {under("it", "@mail/0/@value")},
 		"@Grüße @名前.":          {ref("Grüße", "Grüße"), words(" "), ref("名前", "名前"), words(".")},
+		"@cafe\u0301 @\u0301a": {ref("cafe\u0301", "cafe\u0301"), words(" @\u0301a")},
 		"@🙂":                   {words("@🙂")},
 		"line\n@a\nline":       {words("line\n"), ref("a", "a"), words("\nline")},
 		"\xff@a\xff":           {words("\xff@a\xff")},

@@ -52,6 +52,7 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 	if err := CheckSize(values); err != nil {
 		return nil, err
 	}
+	values = normalNames(values, w)
 	out := make(map[string]capabilities.Value, len(c.fields))
 	left := newCheckBudget()
 	for i := range c.fields {
@@ -70,6 +71,9 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 			continue
 		}
 		if given {
+			if takesChoices(q.Field) {
+				v = normalChoice(v)
+			}
 			if why := q.wrong(v, left); why != "" {
 				w.add(q.Name, why)
 				continue

@@ -99,17 +99,19 @@ func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) 
 	}
 	var w fieldErrors
 	for i := range fields {
-		_, twice := c.find(fields[i].Name)
-		c.fields = append(c.fields, fields[i])
+		field := fields[i]
+		makePlain(&field)
+		_, twice := c.find(field.Name)
+		c.fields = append(c.fields, field)
 		p, problems := compileField(&c.fields[i], left)
-		if twice && fields[i].Name != "" {
+		if twice && field.Name != "" {
 			problems = append(problems, "this name stands twice")
 		}
 		for _, why := range problems {
-			w.add(fieldKey(fields[i].Name, i), why)
+			w.add(fieldKey(field.Name, i), why)
 		}
 		if c.index != nil {
-			c.index[fields[i].Name] = i
+			c.index[field.Name] = i
 		}
 		if p != nil {
 			if c.patterns == nil {
@@ -163,7 +165,7 @@ func fieldKey(name string, i int) string {
 	return parley.Shown(name, maxFieldName)
 }
 
-// compileField makes a field explicit. It returns its pattern and all its faults.
+// compileField returns the pattern of a field, and all its faults.
 func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []string) {
 	say := func(why string) {
 		if why != "" {
@@ -174,7 +176,6 @@ func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []
 	say(wrongText("label", f.Label, maxLabel))
 	say(wrongText("help", f.Help, maxHelp))
 	say(wrongText("placeholder", f.Placeholder, maxLabel))
-	makePlain(f)
 	say(wrongOptions(f))
 	if len(f.Pattern) > 0 && !left.isUp() { // one field reports that the budget is used up
 		var why string
@@ -190,8 +191,13 @@ func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []
 	return p, problems
 }
 
-// makePlain sets the implied parts of a field, and removes an empty default or pattern.
+// makePlain sets the implied parts of a field, and removes an empty default or pattern. What answers are compared with is
+// in normal form.
 func makePlain(f *events.Field) {
+	f.Name, f.Label, f.Options = capabilities.Normal(f.Name), capabilities.Normal(f.Label), normalOptions(f.Options)
+	if takesChoices(f) {
+		f.Default = normalChoice(f.Default)
+	}
 	if f.Type == events.Confirm && len(f.Options) == 0 {
 		f.Options = []events.Option{{Value: "Yes"}, {Value: "No"}}
 	}
@@ -201,6 +207,52 @@ func makePlain(f *events.Field) {
 	if isEmpty(f.Default) {
 		f.Default = capabilities.Null()
 	}
+}
+
+// normalOptions returns options with values and labels in normal form.
+func normalOptions(options []events.Option) []events.Option {
+	for i, o := range options {
+		value, label := capabilities.Normal(o.Value), capabilities.Normal(o.Label)
+		if value == o.Value && label == o.Label {
+			continue
+		}
+		options = slices.Clone(options)
+		for j := i; j < len(options); j++ {
+			options[j].Value, options[j].Label = capabilities.Normal(options[j].Value), capabilities.Normal(options[j].Label)
+		}
+		break
+	}
+	return options
+}
+
+// takesChoices reports whether a field is answered by its options.
+func takesChoices(f *events.Field) bool {
+	switch f.Type {
+	case events.Select, events.Radio, events.Buttons, events.Confirm, events.Multiselect, events.Checkbox:
+		return len(f.Options) > 0
+	}
+	return false
+}
+
+// normalChoice returns a choice, or several, in normal form. Any other value stays as it is.
+func normalChoice(v capabilities.Value) capabilities.Value {
+	if s, ok := v.AsString(); ok {
+		if n := capabilities.Normal(s); n != s {
+			return capabilities.String(n)
+		}
+		return v
+	}
+	list, _ := v.AsList()
+	for i, e := range list {
+		if s, ok := e.AsString(); ok && capabilities.Normal(s) != s {
+			list = slices.Clone(list)
+			for j := i; j < len(list); j++ {
+				list[j] = normalChoice(list[j])
+			}
+			return capabilities.List(list...)
+		}
+	}
+	return v
 }
 
 func (q question) wrongDefault() string {

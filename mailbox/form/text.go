@@ -45,6 +45,7 @@ func (c *Schema) has(t events.FieldType) bool {
 // readAll adds the values of texts and paths to values.
 func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilities.Value, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	all := readTexts(c.fields, texts, lookup, w)
+	values = normalNames(values, w)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, twice := all[name]; twice || w.has(name) {
 			w.add(name, "given twice")
@@ -64,11 +65,31 @@ func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilitie
 	return all
 }
 
+// normalNames returns values by names in normal form.
+func normalNames(values map[string]capabilities.Value, w *fieldErrors) map[string]capabilities.Value {
+	for name := range values {
+		if capabilities.Normal(name) == name {
+			continue
+		}
+		all := make(map[string]capabilities.Value, len(values))
+		for name, v := range values {
+			normal := capabilities.Normal(name)
+			if _, twice := all[normal]; twice {
+				w.add(parley.Shown(normal, maxFieldName), "given twice")
+			}
+			all[normal] = v
+		}
+		return all
+	}
+	return values
+}
+
 // readTexts returns the values of the texts that can be parsed, and adds the faults of the others to w.
 func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	given := make(map[string][]string, len(texts))
 	for _, t := range texts {
-		given[t.Name] = append(given[t.Name], t.Text)
+		name := capabilities.Normal(t.Name)
+		given[name] = append(given[name], t.Text)
 	}
 	values := make(map[string]capabilities.Value, len(given))
 	for _, f := range fields {
@@ -134,6 +155,7 @@ func takesSeveral(f events.Field) bool {
 // readOption returns the value of the option that a text names: by its value, or else by its value or label in any
 // case. Yes and no may be given as y or n. A text that names none, or several, is returned as it is.
 func readOption(options []events.Option, text string) string {
+	text = capabilities.Normal(text)
 	if slices.ContainsFunc(options, func(o events.Option) bool { return o.Value == text }) {
 		return text
 	}

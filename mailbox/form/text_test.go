@@ -241,3 +241,45 @@ func FuzzReadAndCheck(f *testing.F) {
 		}
 	})
 }
+
+// TestNormalFormsAreOne answers with letters that are written as others than those of the form, and look the same.
+func TestNormalFormsAreOne(t *testing.T) {
+	const composed, apart = "caf\u00e9", "cafe\u0301"
+	fields := []events.Field{
+		{Name: apart, Type: events.Select, Options: []events.Option{{Value: apart, Label: "Ka" + apart}, {Value: "tea"}}, Default: capabilities.String(apart)},
+		{Name: "more", Type: events.Multiselect, Options: []events.Option{{Value: composed}, {Value: "tea"}}},
+		{Name: "word", Type: events.Text},
+	}
+	c, err := Compile(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.Fields()[0]; f.Name != composed || f.Options[0].Value != composed || fields[0].Options[0].Value != apart {
+		t.Errorf("the field is %+v, and was %+v", f, fields[0])
+	}
+	if !SameFields(fields, c.Fields()) || string(AppendKey(nil, fields)) != string(AppendKey(nil, c.Fields())) {
+		t.Error("the fields are not what they were compiled from")
+	}
+	for _, name := range []string{composed, apart} {
+		for _, choice := range []string{composed, apart, "KA" + apart} {
+			got, err := c.ReadAndCheck([]events.FieldText{{Name: name, Text: choice}, {Name: "more", Text: choice[:0] + apart}, {Name: "word", Text: apart}}, nil, nil)
+			if err != nil || got[composed].Text() != composed || got["word"].Text() != apart {
+				t.Errorf("%q: %v, %v", choice, got, err)
+			}
+		}
+		got, err := c.Check(map[string]capabilities.Value{name: capabilities.String(apart), "more": capabilities.Strings("tea", apart)})
+		if err != nil || got[composed].Text() != composed || !got["more"].Equal(capabilities.Strings("tea", composed)) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	if _, err := c.Check(map[string]capabilities.Value{composed: capabilities.String("tea"), apart: capabilities.String("tea")}); err == nil {
+		t.Error("one field is answered twice")
+	}
+	for _, twice := range [][]events.Field{
+		{{Name: composed}, {Name: apart}}, {{Name: "a", Type: events.Select, Options: []events.Option{{Value: composed}, {Value: apart}}}},
+	} {
+		if _, err := Compile(twice); err == nil {
+			t.Errorf("what looks the same stands twice: %+v", twice)
+		}
+	}
+}

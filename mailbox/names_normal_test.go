@@ -1,0 +1,37 @@
+package mailbox_test
+
+import (
+	"testing"
+
+	"parley"
+	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
+)
+
+// TestNamesInOtherNormalForm binds, finds and frees a name by letters that are written as others, and look the same.
+func TestNamesInOtherNormalForm(t *testing.T) {
+	const composed, apart = "caf\u00e9", "cafe\u0301"
+	v := mailboxtest.New(t)
+	v.Add("host")
+	for _, names := range [][2]string{{composed, apart}, {apart, composed}} {
+		bound := v.Must("host", mailbox.BindName{Name: names[0], Value: "5"})
+		if e := bound[0].(*events.NameBound); e.Name != composed {
+			t.Errorf("%q is bound", e.Name)
+		}
+		for _, c := range []mailbox.Command{
+			mailbox.BindName{Name: names[1], Value: "6"}, mailbox.CreateAgent{Kind: events.Guest, Name: names[1], Agent: v.NewID()}, mailbox.CopyName{From: names[1], To: names[1]},
+		} {
+			if _, err := v.Decide("host", c); parley.CodeOf(err) != parley.NameTaken {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+		if got, err := v.States["host"].Namespace().Lookup(names[1]); err != nil || got.Text() != "5" {
+			t.Errorf("%q is %v, %v", names[1], got, err)
+		}
+		v.Must("host", mailbox.UnbindName{Name: names[1]})
+		if _, err := v.States["host"].Namespace().Lookup(names[0]); parley.CodeOf(err) != parley.UnknownName {
+			t.Errorf("%q is still there: %v", names[0], err)
+		}
+	}
+}
