@@ -23,6 +23,23 @@ type Agent struct {
 	node *Node
 	id   capabilities.ID
 	by   *Token // the token that it acts by and that limits it; nil for none
+
+	person capabilities.ID // who acts as the agent, if that is another; zero for the agent itself
+	second bool            // the person votes as the agent, beside a vote as another
+}
+
+// For returns the agent as a person acts as it, who is another agent of the node.
+func (a *Agent) For(person capabilities.ID) *Agent {
+	acting := *a
+	acting.person = person
+	return &acting
+}
+
+// VotingAgain returns the agent with the leave to vote beside a vote of the same person as another agent.
+func (a *Agent) VotingAgain(again bool) *Agent {
+	voting := *a
+	voting.second = again
+	return &voting
 }
 
 // ID returns the agent's ID.

@@ -32,13 +32,16 @@ type Answer struct {
 // Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
 // form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Revision: ans.Revision, Values: ans.Values, Texts: ans.Texts}
-	return settle(a, ctx, answerForm{draft})
+	return settle(a, ctx, answerForm{a.replyTo(ans)})
+}
+
+func (a *Agent) replyTo(ans Answer) mailbox.Reply {
+	return mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Revision: ans.Revision, Values: ans.Values, Texts: ans.Texts, Person: a.person, Second: a.second}
 }
 
 // Decline declines a form that the agent was asked. The revision is of the question that was shown, or 0 for the present one.
 func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, revision uint64, reason string) (view.Outcome, error) {
-	return settle(a, ctx, declineForm{ref, revision, reason})
+	return settle(a, ctx, declineForm{ref, revision, reason, a.person, a.second})
 }
 
 // settle settles a form at its home.
@@ -72,12 +75,15 @@ type declineForm struct {
 	form     capabilities.FormRef
 	revision uint64
 	reason   string
+	person   capabilities.ID
+	second   bool
 }
 
 func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 	var home capabilities.ID
 	settle, err := recalled(b.old, func() (s mailbox.SettleForm, err error) {
 		s, home, err = b.state.DraftDecline(m.form, m.revision, m.reason, b.node.newID)
+		s.Person, s.Second = m.person, m.second
 		return s, err
 	})
 	sendHome(b, home, settle, err, reply)

@@ -219,6 +219,7 @@ func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.I
 	replies := make([]mailbox.Reply, len(group))
 	for n, i := range group {
 		replies[n] = several[i].reply(a.id, key)
+		replies[n].Person, replies[n].Second = a.person, a.second
 	}
 	if home.Node != a.node.id {
 		for n, i := range group {

@@ -309,7 +309,9 @@ func (c Credentials) renew(ctx context.Context, r mailbox.RenewToken, t Token) (
 }
 
 // Under returns the agent acting by a token.
-func (a *Agent) Under(t *Token) *Agent { return &Agent{node: a.node, id: a.id, by: t} }
+func (a *Agent) Under(t *Token) *Agent {
+	return &Agent{node: a.node, id: a.id, by: t, person: a.person}
+}
 
 // By returns the token by which the agent acts; a zero ID is none.
 func (a *Agent) By() capabilities.ID {

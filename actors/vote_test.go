@@ -159,3 +159,59 @@ func TestApprovalNeedsHostAndAnother(t *testing.T) {
 		t.Fatalf("the call: %t, %+v, %v", allowed, o, err)
 	}
 }
+
+// TestOnePersonVotesOnce votes as two hosts that one person stands for. The second vote needs to be wanted as one; that of
+// another person does not.
+func TestOnePersonVotesOnce(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	defer closeNode(t, n)
+	ops, err := n.Host().Make(t.Context(), NewAgent{Kind: events.Host, Name: "ops"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fae := guest(t, n, "fae")
+	asked := func() capabilities.FormRef {
+		asked := ask(t, fae, Ask{To: "HOST", Need: 2})
+		awaitMessage(t, n.Host(), asked.Form)
+		if err := n.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "ops"); err != nil {
+			t.Fatal(err)
+		}
+		awaitMessage(t, ops, asked.Form)
+		return capabilities.FormID(asked.Form)
+	}
+	person := n.Host().ID()
+	answer := func(a *Agent, ref capabilities.FormRef) (view.Outcome, error) {
+		return a.Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "x"}}})
+	}
+	for _, first := range []*Agent{n.Host(), ops} {
+		second := ops
+		if first == ops {
+			second = n.Host()
+		}
+		ref := asked()
+		if o, err := answer(first.For(person), ref); err != nil || o.Status != view.StatusVoted {
+			t.Fatal(o, err)
+		}
+		_, err := answer(second.For(person), ref)
+		if e := parley.AsError(err); e == nil || e.Code != parley.NotPermitted || e.Fields[mailbox.SecondVote] == "" || !strings.Contains(e.Message, "already") {
+			t.Errorf("the second vote: %v", err)
+		}
+		if _, err := second.For(person).Decline(t.Context(), ref, 0, ""); parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("the second vote, which declines: %v", err)
+		}
+		if o, err := answer(first.For(person), ref); err != nil || o.Status != view.StatusVoted {
+			t.Errorf("the same vote again: %v, %v", o, err)
+		}
+		if o, err := answer(second.For(person).VotingAgain(true), ref); err != nil || o.Status != view.StatusAnswered {
+			t.Errorf("a second vote that is wanted: %v, %v", o, err)
+		}
+	}
+	ref := asked()
+	if _, err := answer(ops, ref); err != nil { // by a token of its own
+		t.Fatal(err)
+	}
+	if o, err := answer(n.Host().For(person), ref); err != nil || o.Status != view.StatusAnswered {
+		t.Errorf("the vote of another person: %v, %v", o, err)
+	}
+}

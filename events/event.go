@@ -222,7 +222,7 @@ var schemas = map[Kind]schema{
 	kindMessageDrafted:    {name: "MessageDrafted", version: 1, make: func() Event { return new(MessageDrafted) }},
 	kindFormReminded:      {name: "FormReminded", version: 1, make: func() Event { return new(FormReminded) }},
 	kindFormRouted:        {name: "FormRouted", version: 1, make: func() Event { return new(FormRouted) }},
-	kindVoteCast:          {name: "VoteCast", version: 1, make: func() Event { return new(VoteCast) }},
+	kindVoteCast:          {name: "VoteCast", version: 2, make: func() Event { return new(VoteCast) }, upcast: map[uint8]upcast{1: lengthened(voteFields - 1)}},
 	kindVoteWithdrawn:     {name: "VoteWithdrawn", version: 1, make: func() Event { return new(VoteWithdrawn) }},
 	kindAwaySet:           {name: "AwaySet", version: 1, make: func() Event { return new(AwaySet) }},
 	kindMemberSet:         {name: "MemberSet", version: 1, make: func() Event { return new(MemberSet) }},

@@ -95,8 +95,9 @@ func samples() map[string]Event {
 	title := "New title"
 	return map[string]Event{
 		"FormRequested.v5": goldenCall(),
-		"VoteCast.v1": &VoteCast{
+		"VoteCast.v2": &VoteCast{
 			Form: testID(1), By: testID(5), Principal: testID(8), Revision: 2, Outcome: VoteDeclined, Digest: Hash{1, 31: 2}, Note: "not today", Date: goldenAt, Answer: testID(30),
+			Person: testID(4),
 		},
 		"VoteWithdrawn.v1": &VoteWithdrawn{Form: testID(1), By: testID(5), Date: goldenAt, Answer: testID(30)},
 		"AwaySet.v1":       &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},

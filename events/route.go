@@ -142,6 +142,16 @@ type VoteCast struct {
 	Note      string            `json:"note,omitempty"`
 	Date      capabilities.Time `json:"date"`
 	Answer    capabilities.ID   `json:"answer,omitzero"`
+	Person    capabilities.ID   `json:"person,omitzero"` // who voted as By, if that is another agent of the node: a host stands for several
+}
+
+// voteFields is the number of fields of VoteCast.
+const voteFields = 10
+
+// DecodeMsgpack reads the event as an array. Snapshots have one without a person.
+func (e *VoteCast) DecodeMsgpack(dec *msgpack.Decoder) error {
+	type plain VoteCast
+	return decodeLonger(dec, voteFields, (*plain)(e))
 }
 
 // VoteWithdrawn takes the vote of an agent back, before the form ends. Answer is that of the vote. In a delivery, no By

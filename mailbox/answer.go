@@ -92,6 +92,8 @@ type SettleForm struct {
 	Revision uint64 // of the question that is answered; 0 for the question as it was asked
 
 	Principal capabilities.ID // the host of By; it is not sent to another node
+	Person    capabilities.ID // who answers as By, if that is another agent of this node; it is not sent to another node
+	Second    bool            // Person wants this to count as a vote of By, beside one as another agent
 
 	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
 	// and other settlements of the same agent too.
@@ -155,6 +157,9 @@ type Reply struct {
 
 	Answer capabilities.ID // the settlement's own ID, if it was given one; equal settlements may have the same
 
+	Person capabilities.ID // as in SettleForm
+	Second bool
+
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
@@ -209,7 +214,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer, Revision: f.answering(), Principal: s.Profile.Host}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer, Revision: f.answering(), Principal: s.Profile.Host, Person: r.Person, Second: r.Second}
 	if c.Answer.IsZero() {
 		c.Answer = answerID(s, f, ids)
 	}

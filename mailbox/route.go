@@ -373,8 +373,42 @@ func (c SettleForm) checkVoter(s *State, f *Form) error {
 	case f.Votes().CastBy(c.By) >= vote.MostOf:
 		return parley.Refuse(parley.TooLarge, "an agent votes %d times at most on one form", vote.MostOf)
 	}
+	return c.checkSecond(s, f)
+}
+
+// person returns who answers.
+func (c SettleForm) person() capabilities.ID {
+	if c.Person.IsZero() {
+		return c.By
+	}
+	return c.Person
+}
+
+// checkSecond refuses a second vote of a person as another agent, unless that is wanted: it would count beside the first.
+func (c SettleForm) checkSecond(s *State, f *Form) error {
+	if c.Second || vote.Needs(f.Route) == 1 || s.isRemote(c.By) {
+		return nil
+	}
+	for _, v := range f.Votes().Standing {
+		if (v.By == c.person() || v.Person == c.person()) && v.Principal != c.principal(s) {
+			before, err := s.Names.describe(v.By)
+			if err != nil {
+				return err
+			}
+			now, err := s.Names.describe(c.By)
+			if err != nil {
+				return err
+			}
+			e := parley.Refuse(parley.NotPermitted, "you have voted as %s already, and this votes as %s", before, now)
+			e.Fields = map[string]string{SecondVote: "one person has one vote, unless this says so"}
+			return e.WithHint("name the agent (--as), or give secondVote, to vote for another whom you stand for")
+		}
+	}
 	return nil
 }
+
+// SecondVote is the field of the error that refuses a second vote.
+const SecondVote = "secondVote"
 
 // counted returns the events of a settlement, or of the vote that it is if the form needs more.
 func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capabilities.Time) []events.Event {
@@ -382,7 +416,10 @@ func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capab
 		return settled
 	}
 	v := events.VoteCast{
-		Form: f.ID, By: c.By, Principal: c.principal(s), Revision: f.Revision(), Outcome: events.VoteAnswered, Digest: f.questionDigest(), Note: c.Note, Date: now, Answer: c.Answer,
+		Form: f.ID, By: c.By, Principal: c.principal(s), Revision: f.Revision(), Outcome: events.VoteAnswered, Digest: f.questionDigest(), Note: c.Note, Date: now, Answer: c.Answer, Person: c.Person,
+	}
+	if c.Person == c.By {
+		v.Person = capabilities.ID{}
 	}
 	if c.Reason != "" {
 		v.Outcome = events.VoteDeclined

@@ -166,7 +166,7 @@ func parseValues(text []byte) (map[string]capabilities.Value, error) {
 // settleForm performs an operation that ends a form, and prints the outcome.
 func settleForm(ctx context.Context, env *environment, operation string, req any, which string) error {
 	var o view.Outcome
-	if err := env.call(ctx, operation, req, &o); err != nil {
+	if err := env.vote(ctx, operation, req, &o); err != nil {
 		return err
 	}
 	return env.print(o, func() string {

@@ -393,7 +393,7 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 		}
 	}
 	var o view.Outcome
-	if err := env.call(ctx, "respond_form", req, &o); err != nil {
+	if err := env.vote(ctx, "respond_form", req, &o); err != nil {
 		return err
 	}
 	return printDecision(ctx, env, which, how, o)
@@ -422,7 +422,13 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 			req.Decisions = append(req.Decisions, d)
 		}
 		var got api.DecideManyResponse
-		if err := env.call(ctx, "decide_many", req, &got); err != nil {
+		err := env.call(ctx, "decide_many", req, &got)
+		if again := slices.IndexFunc(got.Results, func(d api.Decided) bool { return d.Error != nil && d.Error.Fields[mailbox.SecondVote] != "" }); err == nil && again >= 0 && env.options.as != "" {
+			fmt.Fprintln(env.stderr, "parley: note: "+terminal.Visible(got.Results[again].Error.Message))
+			req.SecondVote, got = true, api.DecideManyResponse{}
+			err = env.call(ctx, "decide_many", req, &got)
+		}
+		if err != nil {
 			return err
 		}
 		for i, d := range got.Results {

@@ -15,12 +15,14 @@ import (
 
 	"github.com/charmbracelet/x/term"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/mailbox"
 )
 
 // environment is the environment of a command: input and output, variables, and the options of every command.
@@ -59,6 +61,26 @@ func (env *environment) call(ctx context.Context, operation string, req, resp an
 	c := env.client()
 	defer c.Close()
 	return c.Call(ctx, operation, req, resp)
+}
+
+// vote is call for an answer, which may be a second vote of the person as another agent. That is taken only where the agent was
+// named with --as, and is said.
+func (env *environment) vote(ctx context.Context, operation string, req, resp any) error {
+	err := env.call(ctx, operation, req, resp)
+	if err == nil || env.options.as == "" || parley.AsError(err).Fields[mailbox.SecondVote] == "" {
+		return err
+	}
+	switch r := req.(type) {
+	case api.RespondFormRequest:
+		r.SecondVote = true
+		req = r
+	case api.EndRequest:
+		req = api.DeclineRequest{Acting: r.Acting, FormRef: r.FormRef, Reason: r.Reason, SecondVote: true}
+	default:
+		return err
+	}
+	fmt.Fprintln(env.stderr, "parley: note: "+terminal.Visible(parley.AsError(err).Message))
+	return env.call(ctx, operation, req, resp)
 }
 
 func (env *environment) acting() api.Acting { return api.Acting{As: env.options.as} }

@@ -35,6 +35,8 @@ type DecideManyRequest struct {
 	Acting
 	Decisions []Decision `json:"decisions"` // at most 256
 	Key       string     `json:"key,omitempty"`
+
+	SecondVote bool `json:"secondVote,omitempty"` // as in respond_form
 }
 
 // Decision is a decision on one approval. Digest is that of the call that was shown, as list_messages has it: an approval

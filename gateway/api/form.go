@@ -101,6 +101,8 @@ type RespondFormRequest struct {
 	Revision uint64                        `json:"revision,omitempty"`
 	Values   map[string]capabilities.Value `json:"values,omitempty"`
 	Texts    []events.FieldText            `json:"texts,omitempty"`
+
+	SecondVote bool `json:"secondVote,omitempty"` // vote as the agent although the caller has voted as another that it stands for
 }
 
 // AmendFormRequest corrects the question of an open form that the agent asked. What is not given stays as it is. Those
@@ -142,6 +144,8 @@ type DeclineRequest struct {
 	FormRef
 	Revision uint64 `json:"revision,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+
+	SecondVote bool `json:"secondVote,omitempty"` // as in respond_form
 }
 
 // EndRequest takes a form back.

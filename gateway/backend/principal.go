@@ -97,7 +97,11 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 		as = ""
 	}
 	if p.local {
-		return b.node.ActAs(ctx, as)
+		agent, err := b.node.ActAs(ctx, as)
+		if err != nil {
+			return nil, err
+		}
+		return agent.For(b.node.Host().ID()), nil
 	}
 	if as == "" {
 		return p.agent, nil
@@ -112,5 +116,5 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 	if err != nil {
 		return nil, err
 	}
-	return agent.Under(&p.token), nil
+	return agent.Under(&p.token).For(p.agent.ID()), nil
 }

@@ -129,6 +129,7 @@ export interface DecideManyRequest {
   as?: string;
   decisions: Array<Decision>;
   key?: string;
+  secondVote?: boolean;
 }
 
 export interface DecideManyResponse {
@@ -158,6 +159,7 @@ export interface DeclineRequest {
   number?: Ref;
   reason?: string;
   revision?: number;
+  secondVote?: boolean;
 }
 
 export interface DescribeAgentRequest {
@@ -571,6 +573,7 @@ export interface RespondFormRequest {
   id?: Ref;
   number?: Ref;
   revision?: number;
+  secondVote?: boolean;
   texts?: Array<Text>;
   values?: Record<string, unknown>;
 }

@@ -147,6 +147,7 @@ class _DecideManyRequest(TypedDict):
 
 class DecideManyRequest(_DecideManyRequest, total=False):
     key: str
+    secondVote: bool
 
 
 class DecideManyResponse(TypedDict):
@@ -179,6 +180,7 @@ class DeclineRequest(TypedDict, total=False):
     number: Ref
     reason: str
     revision: int
+    secondVote: bool
 
 
 class DescribeAgentRequest(TypedDict, total=False):
@@ -633,6 +635,7 @@ class RespondFormRequest(TypedDict, total=False):
     id: Ref
     number: Ref
     revision: int
+    secondVote: bool
     texts: List[Text]
     values: Dict[str, Any]
 
