@@ -21,7 +21,8 @@ var imports = map[string][]string{
 	"internal/pack":       {},
 	"capabilities":        {".", "internal/pack"},
 	"events":              {"capabilities", "internal/pack"},
-	"mailbox":             {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/origin", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/vote"},
+	"mailbox":             {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/origin", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "mailbox/vote"},
+	"mailbox/text":        {"events"},
 	"mailbox/due":         {"capabilities"},
 	"mailbox/form":        {".", "capabilities", "events"},
 	"mailbox/index":       {"capabilities"},
@@ -40,7 +41,7 @@ var imports = map[string][]string{
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
@@ -148,6 +149,7 @@ var pure = map[string][]string{
 		"cmp", "crypto/sha256", "encoding/binary", "fmt", "iter", "maps", "math", "slices",
 	},
 	"mailbox/vote": {"slices"},
+	"mailbox/text": {"slices", "strings", "unicode", "unicode/utf8"},
 	"mailbox/table": {
 		"cmp", "crypto/sha256", "encoding/binary", "encoding/hex", "errors", "iter", "maps", "slices", "sort", "strings",
 	},

@@ -28,15 +28,15 @@ type Agent struct {
 	second bool            // the person votes as the agent, beside a vote as another
 }
 
-// For returns the agent as a person acts as it, who is another agent of the node.
-func (a *Agent) For(person capabilities.ID) *Agent {
+// ActingFor returns an agent as a person acts as it, who is another agent of the node.
+func ActingFor(person capabilities.ID, a *Agent) *Agent {
 	acting := *a
 	acting.person = person
 	return &acting
 }
 
-// VotingAgain returns the agent with the leave to vote beside a vote of the same person as another agent.
-func (a *Agent) VotingAgain(again bool) *Agent {
+// VotingAgain returns an agent with the leave to vote beside a vote of the same person as another agent.
+func VotingAgain(a *Agent, again bool) *Agent {
 	voting := *a
 	voting.second = again
 	return &voting

@@ -32,10 +32,10 @@ type Answer struct {
 // Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
 // form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	return settle(a, ctx, answerForm{a.replyTo(ans)})
+	return settle(a, ctx, answerForm{replyOf(a, ans)})
 }
 
-func (a *Agent) replyTo(ans Answer) mailbox.Reply {
+func replyOf(a *Agent, ans Answer) mailbox.Reply {
 	return mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Revision: ans.Revision, Values: ans.Values, Texts: ans.Texts, Person: a.person, Second: a.second}
 }
 

@@ -14,10 +14,11 @@ import (
 	"parley/events"
 	"parley/mailbox"
 	"parley/mailbox/form"
+	messagetext "parley/mailbox/text"
 )
 
-// Send sends a message in which @name and @edge:name carry what the agent has under those names, as mailbox.ParseText says.
-// To is as in Ask.
+// Send sends a message in which @name and @edge:name carry what the agent has under those names. Package mailbox/text says
+// where they do. To is as in Ask.
 func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
 	return post(a, ctx, mailbox.PostMessage{To: to, Text: text})
 }
@@ -43,7 +44,7 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 	}
 	e := evs[0].(*events.MessagePosted)
 	sent := view.Sent{Message: e.Message, Number: e.Number}
-	sent.Given, sent.Plain = mailbox.References(m.command.Text, e.Text)
+	sent.Given, sent.Plain = messagetext.References(m.command.Text, e.Text)
 	return pending[view.Sent]{sent, nodesTo(b, e.To)}, nil
 }
 

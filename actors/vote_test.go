@@ -190,20 +190,20 @@ func TestOnePersonVotesOnce(t *testing.T) {
 			second = n.Host()
 		}
 		ref := asked()
-		if o, err := answer(first.For(person), ref); err != nil || o.Status != view.StatusVoted {
+		if o, err := answer(ActingFor(person, first), ref); err != nil || o.Status != view.StatusVoted {
 			t.Fatal(o, err)
 		}
-		_, err := answer(second.For(person), ref)
+		_, err := answer(ActingFor(person, second), ref)
 		if e := parley.AsError(err); e == nil || e.Code != parley.NotPermitted || e.Fields[mailbox.SecondVote] == "" || !strings.Contains(e.Message, "already") {
 			t.Errorf("the second vote: %v", err)
 		}
-		if _, err := second.For(person).Decline(t.Context(), ref, 0, ""); parley.CodeOf(err) != parley.NotPermitted {
+		if _, err := ActingFor(person, second).Decline(t.Context(), ref, 0, ""); parley.CodeOf(err) != parley.NotPermitted {
 			t.Errorf("the second vote, which declines: %v", err)
 		}
-		if o, err := answer(first.For(person), ref); err != nil || o.Status != view.StatusVoted {
+		if o, err := answer(ActingFor(person, first), ref); err != nil || o.Status != view.StatusVoted {
 			t.Errorf("the same vote again: %v, %v", o, err)
 		}
-		if o, err := answer(second.For(person).VotingAgain(true), ref); err != nil || o.Status != view.StatusAnswered {
+		if o, err := answer(VotingAgain(ActingFor(person, second), true), ref); err != nil || o.Status != view.StatusAnswered {
 			t.Errorf("a second vote that is wanted: %v, %v", o, err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestOnePersonVotesOnce(t *testing.T) {
 	if _, err := answer(ops, ref); err != nil { // by a token of its own
 		t.Fatal(err)
 	}
-	if o, err := answer(n.Host().For(person), ref); err != nil || o.Status != view.StatusAnswered {
+	if o, err := answer(ActingFor(person, n.Host()), ref); err != nil || o.Status != view.StatusAnswered {
 		t.Errorf("the vote of another person: %v, %v", o, err)
 	}
 }

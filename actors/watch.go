@@ -349,7 +349,7 @@ func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *outcomes {
 // Answer is Agent.Answer. Only for a form homed on another node a goroutine waits. It calls done once.
 // Done must not block.
 func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, error)) {
-	beginRelay(as.agent, answerForm{as.agent.replyTo(ans)}, func(s settlement, err error) {
+	beginRelay(as.agent, answerForm{replyOf(as.agent, ans)}, func(s settlement, err error) {
 		if err != nil || s.remote == nil {
 			done(s.outcome, err)
 			return

@@ -432,3 +432,11 @@ func (img *amendedSnapshot) restore(s *State) error {
 	}
 	return nil
 }
+
+// titleOf returns the title of a form of a kind as it is stored. That of an approval is a tool, whose name stays as it is.
+func titleOf(kind events.FormKind, title string) string {
+	if kind == events.Approval {
+		return title
+	}
+	return capabilities.Normal(title)
+}

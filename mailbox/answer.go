@@ -156,7 +156,6 @@ type Reply struct {
 	Texts    []events.FieldText
 
 	Answer capabilities.ID // the settlement's own ID, if it was given one; equal settlements may have the same
-
 	Person capabilities.ID // as in SettleForm
 	Second bool
 

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/text"
 )
 
 // holder finds the references by which the agent holds what it names, for one use at a time. Knowing an ID gives no
@@ -266,13 +267,13 @@ func (d *delegation) give(name string, v capabilities.Value) (capabilities.Value
 }
 
 // parts returns the parts of a text with the values that they refer to, given under their edge names.
-func (d *delegation) parts(parts []TextPart) ([]events.Span, error) {
+func (d *delegation) parts(parts []text.Part) ([]events.Span, error) {
 	values, paths := map[string]capabilities.Value{}, map[string]string{}
 	for i, part := range parts {
 		if part.Edge == "" {
 			continue
 		}
-		v, known, err := part.resolve(d.s)
+		v, known, err := resolve(d.s, part)
 		if err == nil && known && inMail(part.Path) {
 			v, err = d.s.holder(capabilities.UseGive, d.now).claimBare(v)
 		}
@@ -283,8 +284,8 @@ func (d *delegation) parts(parts []TextPart) ([]events.Span, error) {
 			parts[i].Edge = ""
 			continue
 		}
-		if path, again := paths[part.Edge]; again && path != part.Path || !again && len(paths) == maxEdges {
-			return nil, parley.Refuse(parley.InvalidArgument, "the message has two values under @%.80s, or more than %d in all", part.Edge, maxEdges).
+		if path, again := paths[part.Edge]; again && path != part.Path || !again && len(paths) == text.MaxEdges {
+			return nil, parley.Refuse(parley.InvalidArgument, "the message has two values under @%.80s, or more than %d in all", part.Edge, text.MaxEdges).
 				WithHint("give each an edge name of its own: @edge:name")
 		}
 		values[part.Edge], paths[part.Edge] = v, part.Path
@@ -292,7 +293,7 @@ func (d *delegation) parts(parts []TextPart) ([]events.Span, error) {
 	var spans []events.Span
 	given := map[string]bool{}
 	var size messageSize
-	for _, part := range joined(parts) {
+	for _, part := range text.Joined(parts) {
 		sp := events.Span{Words: part.Words}
 		if part.Edge != "" {
 			sp = events.Span{Edge: part.Edge, Value: values[part.Edge]}

@@ -11,6 +11,7 @@ import (
 	"parley/mailbox/form"
 	"parley/mailbox/quota"
 	"parley/mailbox/rule"
+	"parley/mailbox/text"
 )
 
 // AcceptDelivery records a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is
@@ -307,8 +308,8 @@ func checkSpans(spans []events.Span) error {
 		}
 		edges[sp.Edge] = sp.Value
 	}
-	if words > maxText || len(edges) > maxEdges {
-		return parley.Refuse(parley.TooLarge, "a message of %d bytes with %d values is over the limits of %d and %d", words, len(edges), maxText, maxEdges)
+	if words > maxText || len(edges) > text.MaxEdges {
+		return parley.Refuse(parley.TooLarge, "a message of %d bytes with %d values is over the limits of %d and %d", words, len(edges), maxText, text.MaxEdges)
 	}
 	return nil
 }

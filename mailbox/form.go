@@ -372,14 +372,6 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	return []events.Event{e}, nil
 }
 
-// titleOf returns the title of a form of a kind as it is stored. That of an approval is a tool, whose name stays as it is.
-func titleOf(kind events.FormKind, title string) string {
-	if kind == events.Approval {
-		return title
-	}
-	return capabilities.Normal(title)
-}
-
 // compile returns the schema of the form.
 func (a RequestForm) compile() (*form.Schema, error) {
 	fields := a.fields()

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/index"
+	"parley/mailbox/text"
 )
 
 // Message is a message that was received or sent. Either Form or Posted is set.
@@ -205,11 +204,11 @@ func (d *TextDrafts) sent(e *events.MessagePosted) {
 }
 
 // parts parses the text, unless it is plain.
-func (c PostMessage) parts() []TextPart {
+func (c PostMessage) parts() []text.Part {
 	if c.Plain {
-		return []TextPart{{Words: c.Text}}
+		return []text.Part{{Words: c.Text}}
 	}
-	return ParseText(c.Text)
+	return text.Parse(c.Text)
 }
 
 // recipient returns the recipient of the message, and the message that it replies to. A received message is authority
@@ -232,7 +231,7 @@ func (c PostMessage) recipient(s *State, now capabilities.Time) (to capabilities
 
 // resolve returns the value that a part of a text refers to. It reports false if it refers to nothing: a text may have an @
 // before any word. It fails for one that can only be meant as a reference.
-func (p TextPart) resolve(s *State) (v capabilities.Value, known bool, err error) {
+func resolve(s *State, p text.Part) (v capabilities.Value, known bool, err error) {
 	v, err = s.Namespace().Lookup(p.Path)
 	if sp := capabilities.Special("@" + p.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
 		v, err = s.Namespace().Lookup(sp)
@@ -319,7 +318,7 @@ func (c PostMessage) sameText(s *State, spans []events.Span) (bool, error) {
 		if p.Edge == "" {
 			continue
 		}
-		v, known, err := p.resolve(s)
+		v, known, err := resolve(s, p)
 		if _, absent := errors.AsType[*Absent](err); absent {
 			return false, err
 		}
@@ -330,7 +329,7 @@ func (c PostMessage) sameText(s *State, spans []events.Span) (bool, error) {
 			parts[i].Edge = ""
 		}
 	}
-	if parts = joined(parts); len(parts) != len(spans) {
+	if parts = text.Joined(parts); len(parts) != len(spans) {
 		return false, nil
 	}
 	for i, p := range parts {
@@ -354,139 +353,6 @@ func withoutGrants(v capabilities.Value) capabilities.Value {
 		return leaf, nil
 	})
 	return v
-}
-
-// TextPart is a part of a message as its sender wrote it: words, or the path of a value under an edge name.
-type TextPart struct {
-	Words  string // of a reference, the reference as it was written
-	Edge   string
-	Path   string
-	Quoted bool // words that would be a reference if they were not code, and not in quotes
-}
-
-// maxEdges bounds the edges of a message.
-const maxEdges = 64
-
-// ParseText parses a message. @name and @edge:name at the beginning of a word refer to values, and \@ is a plain @. All else
-// is plain text: an @ within a word, as in an e-mail address, or without a name after it, and all that stands in backticks, in
-// a fence, in quotes or in a quoted line. There a text is spoken of, and nothing is handed over. A name here consists of
-// letters, digits, "_", "-", "/" and inner dots; other names need a second name. An edge never begins with "@", as the
-// standard edges do.
-func ParseText(text string) []TextPart {
-	var (
-		parts []TextPart
-		words strings.Builder
-		prev  = ' '
-	)
-	flush := func() {
-		if words.Len() > 0 {
-			parts = append(parts, TextPart{Words: words.String()})
-			words.Reset()
-		}
-	}
-	quoted := quotedIn(text)
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		in := quoted.at(i)
-		switch {
-		case r == '\\' && in != inCode && strings.HasPrefix(text[i+1:], "@"):
-			words.WriteByte('@')
-			prev, i = '@', i+2
-			continue
-		case r == '@' && beginsWord(prev, in):
-			m, length := reference(text[i:])
-			if length == 0 {
-				break
-			}
-			flush()
-			if m.Words = text[i : i+length]; in != notQuoted {
-				m = TextPart{Words: m.Words, Quoted: true}
-			}
-			parts = append(parts, m)
-			prev, i = 'x', i+length
-			continue
-		}
-		words.WriteString(text[i : i+n])
-		prev, i = r, i+n
-	}
-	if flush(); len(parts) == 0 {
-		parts = append(parts, TextPart{})
-	}
-	return parts
-}
-
-// beginsWord reports whether a word may begin behind a character. In quotes and code it may begin behind their marks too.
-func beginsWord(prev rune, in quoting) bool {
-	return unicode.IsSpace(prev) || unicode.Is(unicode.Ps, prev) || strings.ContainsRune("<*,;–—", prev) || in != notQuoted && strings.ContainsRune("`'\"‘“«„‹", prev)
-}
-
-// joined returns the text of parts as a message has it: runs of words are one, and a reference that names nothing is words.
-func joined(parts []TextPart) (all []TextPart) {
-	for _, p := range parts {
-		if n := len(all) - 1; p.Edge == "" && n >= 0 && all[n].Edge == "" {
-			all[n].Words += p.Words
-			continue
-		}
-		p.Quoted = false
-		all = append(all, p)
-	}
-	return all
-}
-
-// References returns what a sent message has handed over, and what in its text looks like a reference and was taken as text.
-// Each stands once, as it was written.
-func References(text string, spans []events.Span) (given, plain []string) {
-	edges := map[string]bool{}
-	for _, sp := range spans {
-		edges[sp.Edge] = sp.Edge != ""
-	}
-	for _, p := range ParseText(text) {
-		list := &plain
-		switch {
-		case p.Edge != "" && edges[p.Edge]:
-			list = &given
-		case p.Edge == "" && !p.Quoted:
-			continue
-		}
-		if !slices.Contains(*list, p.Words) && len(*list) < maxEdges {
-			*list = append(*list, p.Words)
-		}
-	}
-	return given, plain
-}
-
-// reference parses @name or @edge:path at the start of text. Length 0 means that there is none.
-func reference(text string) (m TextPart, length int) {
-	first := nameLength(text[1:], false)
-	if first == 0 {
-		return m, 0
-	}
-	name := text[1 : 1+first]
-	rest := text[1+first:]
-	if !strings.HasPrefix(rest, ":") || strings.Contains(name, "/") {
-		return TextPart{Edge: strings.TrimLeft(name[strings.LastIndexByte(name, '/')+1:], "@"), Path: name}, 1 + first
-	}
-	second := nameLength(rest[1:], true)
-	if second == 0 {
-		return TextPart{Edge: name, Path: name}, 1 + first
-	}
-	return TextPart{Edge: name, Path: rest[1 : 1+second]}, 1 + first + 1 + second
-}
-
-// nameLength returns the length of the name at the start of text, which may begin with "@" if special.
-func nameLength(text string, special bool) int {
-	end := 0
-	for i, r := range text {
-		switch {
-		case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r), end > 0 && unicode.IsMark(r), special && i == 0 && r == '@':
-			end = i + utf8.RuneLen(r)
-			continue
-		case end > 0 && (r == '-' || r == '.' || r == '/' || r == '@' && text[i-1] == '/'):
-			continue // part of the name if more of it follows
-		}
-		break
-	}
-	return end
 }
 
 func words(spans []events.Span) []string {

@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	messagetext "parley/mailbox/text"
 )
 
 func (m *model) ask(t *rapid.T) {
@@ -228,7 +229,7 @@ func (m *model) post(t *rapid.T) {
 		p.grants, value.grant = append(p.grants, g), g.ID
 	}
 	sent := modelMessage{id: posted.Message, from: p.name, edges: map[string]modelValue{"it": value}}
-	if given, plain := mailbox.References("take @it:"+edge, posted.Text); known != (len(given) == 1) || known == (len(plain) == 1) {
+	if given, plain := messagetext.References("take @it:"+edge, posted.Text); known != (len(given) == 1) || known == (len(plain) == 1) {
 		t.Fatalf("%q is known: %t, and it is said that %v was given and %v is text", edge, known, given, plain)
 	}
 	if !known {

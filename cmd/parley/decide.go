@@ -287,18 +287,6 @@ func isDigest(word string) bool {
 	return err == nil && len(word) == 64
 }
 
-// notAnApproval returns the error for a message that is no approval, with a hint to the command for it.
-func notAnApproval(e view.Message) error {
-	hint := fmt.Sprintf("parley answer %d answers it", e.Number)
-	switch e.Type {
-	case "request":
-		hint = fmt.Sprintf("parley resolve %d NAME gives what it asks for", e.Number)
-	case "message":
-		hint = fmt.Sprintf("parley reply %d TEXT answers it", e.Number)
-	}
-	return parley.Refuse(parley.NoPendingPermission, "message %d is no approval (is %q)", e.Number, e.Type).WithHint("%s", hint)
-}
-
 // pendingOf returns the approvals that an agent waits for, or the one that the second argument names.
 func pendingOf(env *environment, c *cobra.Command, args []string) ([]permission, error) {
 	agent, err := fetchAgent(env, c, args[0])
@@ -365,15 +353,6 @@ func (d decision) decisionFor(which permission) (api.Decision, error) {
 	return r, err
 }
 
-// refuse returns the error for a decision that an approval does not take.
-func (w permission) refuse() error {
-	if w.Takes(mailbox.Once) {
-		return parley.Refuse(parley.InvalidAnswer, "call %d is decided by several, who make no rule", w.Number).WithHint("leave out --always")
-	}
-	return parley.Refuse(parley.InvalidAnswer, "call %d can only be denied, once: %s", w.Number, terminal.Visible(w.note())).
-		WithHint("parley deny %d REASON tells the agent what to do instead", w.Number)
-}
-
 // settleApproval decides on one call, and prints it.
 func settleApproval(ctx context.Context, env *environment, which permission, how decision) error {
 	r, err := how.decisionFor(which)
@@ -422,13 +401,7 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 			req.Decisions = append(req.Decisions, d)
 		}
 		var got api.DecideManyResponse
-		err := env.call(ctx, "decide_many", req, &got)
-		if again := slices.IndexFunc(got.Results, func(d api.Decided) bool { return d.Error != nil && d.Error.Fields[mailbox.SecondVote] != "" }); err == nil && again >= 0 && env.options.as != "" {
-			fmt.Fprintln(env.stderr, "parley: note: "+terminal.Visible(got.Results[again].Error.Message))
-			req.SecondVote, got = true, api.DecideManyResponse{}
-			err = env.call(ctx, "decide_many", req, &got)
-		}
-		if err != nil {
+		if err := env.decideMany(ctx, req, &got); err != nil {
 			return err
 		}
 		for i, d := range got.Results {

@@ -83,6 +83,18 @@ func (env *environment) vote(ctx context.Context, operation string, req, resp an
 	return env.call(ctx, operation, req, resp)
 }
 
+// decideMany is vote for several decisions.
+func (env *environment) decideMany(ctx context.Context, req api.DecideManyRequest, resp *api.DecideManyResponse) error {
+	err := env.call(ctx, "decide_many", req, resp)
+	again := slices.IndexFunc(resp.Results, func(d api.Decided) bool { return d.Error != nil && d.Error.Fields[mailbox.SecondVote] != "" })
+	if err != nil || again < 0 || env.options.as == "" {
+		return err
+	}
+	fmt.Fprintln(env.stderr, "parley: note: "+terminal.Visible(resp.Results[again].Error.Message))
+	req.SecondVote, *resp = true, api.DecideManyResponse{}
+	return env.call(ctx, "decide_many", req, resp)
+}
+
 func (env *environment) acting() api.Acting { return api.Acting{As: env.options.as} }
 
 // asFlag returns the flag that has another command act for the same agent.

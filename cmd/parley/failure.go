@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors/view"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
@@ -146,3 +147,15 @@ func withFields(e *parley.Error) string {
 const maxInput = api.MaxBody
 
 func readAll(r io.Reader, name string) ([]byte, error) { return terminal.Read(r, name, maxInput) }
+
+// notAnApproval returns the error for a message that is no approval, with a hint to the command for it.
+func notAnApproval(e view.Message) error {
+	hint := fmt.Sprintf("parley answer %d answers it", e.Number)
+	switch e.Type {
+	case "request":
+		hint = fmt.Sprintf("parley resolve %d NAME gives what it asks for", e.Number)
+	case "message":
+		hint = fmt.Sprintf("parley reply %d TEXT answers it", e.Number)
+	}
+	return parley.Refuse(parley.NoPendingPermission, "message %d is no approval (is %q)", e.Number, e.Type).WithHint("%s", hint)
+}

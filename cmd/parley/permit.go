@@ -420,8 +420,8 @@ func (w permission) note() string {
 	return ""
 }
 
-// offer returns the offered rule with a number, from 1, or with these words. It returns none for no choice, and for the
-// rule of the very call, for which an approval may have no field.
+// offer returns the offered rule with a number, from 1, or with these words. It returns none for no choice. So it does for
+// the rule of the very call, for which an approval may have no field.
 func (w permission) offer(chosen string) (offer events.Option, err error) {
 	if chosen == "" {
 		return offer, nil
@@ -436,6 +436,15 @@ func (w permission) offer(chosen string) (offer events.Option, err error) {
 	}
 	return offer, parley.Refuse(parley.InvalidArgument, "approval %d does not offer the rule %q", w.Number, chosen).
 		WithHint("choose one by its number or its words: %s", strings.Join(numbered(w.offers()), " | "))
+}
+
+// refuse returns the error for a decision that an approval does not take.
+func (w permission) refuse() error {
+	if w.Takes(mailbox.Once) {
+		return parley.Refuse(parley.InvalidAnswer, "call %d is decided by several, who make no rule", w.Number).WithHint("leave out --always")
+	}
+	return parley.Refuse(parley.InvalidAnswer, "call %d can only be denied, once: %s", w.Number, terminal.Visible(w.note())).
+		WithHint("parley deny %d REASON tells the agent what to do instead", w.Number)
 }
 
 // numbered returns the offers with their numbers.

@@ -55,7 +55,7 @@ func decideMany(ctx context.Context, a *actors.Agent, r api.DecideManyRequest) (
 		return resp, parley.Refuse(parley.TooLarge, "reasons and rules of %d bytes are over the limit of %d", size, maxReasons)
 	}
 	resp.Results = make([]api.Decided, len(several))
-	for i, d := range a.VotingAgain(r.SecondVote).Decide(ctx, r.Key, several) {
+	for i, d := range actors.VotingAgain(a, r.SecondVote).Decide(ctx, r.Key, several) {
 		resp.Results[i].Form = several[i].Form
 		if d.Err != nil {
 			resp.Results[i].Error = api.Shown(d.Err)

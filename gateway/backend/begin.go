@@ -146,7 +146,7 @@ func (b *Backend) readAnswer(ctx context.Context, p api.Principal, r api.Request
 		return nil, actors.Answer{}, err
 	}
 	answer, err := answerOf(req)
-	return a.VotingAgain(req.SecondVote), answer, err
+	return actors.VotingAgain(a, req.SecondVote), answer, err
 }
 
 // askOf returns the ask of a request.

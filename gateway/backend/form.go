@@ -92,7 +92,7 @@ func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest)
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return a.VotingAgain(r.SecondVote).Answer(ctx, answer)
+	return actors.VotingAgain(a, r.SecondVote).Answer(ctx, answer)
 }
 
 func saveDraft(ctx context.Context, a *actors.Agent, r api.SaveDraftRequest) (api.Done, error) {
@@ -123,7 +123,7 @@ func fetchDraft(ctx context.Context, a *actors.Agent, r api.FetchDraftRequest) (
 }
 
 func declineForm(ctx context.Context, a *actors.Agent, r api.DeclineRequest) (view.Outcome, error) {
-	return decline(ctx, r, a.VotingAgain(r.SecondVote).Decline)
+	return decline(ctx, r, actors.VotingAgain(a, r.SecondVote).Decline)
 }
 
 func reject(ctx context.Context, a *actors.Agent, r api.DeclineRequest) (view.Outcome, error) {

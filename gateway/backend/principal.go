@@ -101,7 +101,7 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 		if err != nil {
 			return nil, err
 		}
-		return agent.For(b.node.Host().ID()), nil
+		return actors.ActingFor(b.node.Host().ID(), agent), nil
 	}
 	if as == "" {
 		return p.agent, nil
@@ -116,5 +116,5 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 	if err != nil {
 		return nil, err
 	}
-	return agent.Under(&p.token).For(p.agent.ID()), nil
+	return actors.ActingFor(p.agent.ID(), agent.Under(&p.token)), nil
 }

@@ -131,7 +131,7 @@ func shortened(text string, b call.Bounds) (short string, whole bool) {
 // notWhole ends a text that is not all of what is asked.
 const notWhole = "[This is not all of it. Open it to see the whole.]"
 
-// Brief returns the text of a notice in less room, and whether title and text are all of what is asked.
+// Brief returns the text of a notice in less room. It reports whether title and text are all of what is asked.
 func (n Notice) Brief(b call.Bounds) (text string, whole bool) {
 	text, whole = shortened(strings.TrimSuffix(n.Text, "\n"+notWhole), b)
 	if whole && !n.Whole {

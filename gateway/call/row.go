@@ -121,7 +121,7 @@ const (
 // isBlank reports whether a line shows nothing.
 func isBlank(line string) bool { return strings.TrimFunc(line, unicode.IsSpace) == "" }
 
-// sparing returns lines with each long run of blank ones, of one mark, as one that tells how many there are.
+// sparing returns lines in which one tells of each long run of blank ones of a mark.
 func sparing(lines []Line) []Line {
 	kept := lines[:0:0]
 	for i := 0; i < len(lines); {
