@@ -3,6 +3,7 @@ package modeltest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -44,6 +45,19 @@ func plain(raw json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
+// dangerousUse is the safeguard of Claude Code's automatic mode: the server says of each call whether it is dangerous.
+const dangerousUse = "dangerous_tool_use"
+
+// laterTools returns the lines of a text that may name tools: a request may list tools by their names alone.
+func laterTools(text string) (names []string) {
+	for line := range strings.Lines(text) {
+		if name := strings.TrimSpace(line); name != "" && !strings.Contains(name, " ") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // readMessages reads a request of the Messages API. Each tool call has to have a result in the next message.
 func readMessages(body []byte) (conversation, error) {
 	var in struct {
@@ -54,6 +68,9 @@ func readMessages(body []byte) (conversation, error) {
 		Tools     []struct {
 			Name string `json:"name"`
 		} `json:"tools"`
+		Safeguards []struct {
+			Type string `json:"type"`
+		} `json:"safeguards"`
 		Messages []struct {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
@@ -65,6 +82,9 @@ func readMessages(body []byte) (conversation, error) {
 	c := conversation{model: in.Model, stream: in.Stream, system: plain(in.System), calls: map[string]string{}}
 	for _, t := range in.Tools {
 		c.tools = append(c.tools, t.Name)
+	}
+	for _, s := range in.Safeguards {
+		c.judged = c.judged || s.Type == dangerousUse
 	}
 	if in.Model == "" || in.MaxTokens <= 0 || len(in.Messages) == 0 || in.Messages[0].Role != "user" {
 		return c, fmt.Errorf("a request has a model, a number of tokens, and messages of which the user's is first")
@@ -92,6 +112,8 @@ func readMessages(body []byte) (conversation, error) {
 				c.results = append(c.results, Result{Tool: c.calls[b.ToolUseID], Text: plain(b.Content)})
 			case b.Type == "text" && m.Role == "user":
 				c.prompts = append(c.prompts, b.Text)
+			case b.Type == "text" && m.Role == "system":
+				c.later = append(c.later, laterTools(b.Text)...)
 			}
 		}
 	}
@@ -105,25 +127,33 @@ func readMessages(body []byte) (conversation, error) {
 func writeMessages(w http.ResponseWriter, c conversation, id string, t Turn) {
 	reason := "end_turn"
 	var content []map[string]any
+	judged := map[string]any{}
 	if t.Text != "" {
 		content = append(content, map[string]any{"type": "text", "text": t.Text})
 	}
 	for i, call := range t.Calls {
 		reason = "tool_use"
-		content = append(content, map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_%s_%d", id, i), "name": call.Tool, "input": call.Input})
+		use := fmt.Sprintf("toolu_%s_%d", id, i)
+		content = append(content, map[string]any{"type": "tool_use", "id": use, "name": call.Tool, "input": call.Input})
+		judged[use] = map[string]any{"type": "evaluated", "outcome": "not_flagged"}
+	}
+	end := map[string]any{"stop_reason": reason, "stop_sequence": nil}
+	if c.judged {
+		end["safeguard_results"] = []any{map[string]any{"type": dangerousUse, "status": map[string]any{"type": "available", "tool_uses": judged}}}
 	}
 	usage := map[string]any{"input_tokens": 1, "output_tokens": 1}
 	message := map[string]any{
 		"id": "msg_" + id, "type": "message", "role": "assistant", "model": c.model, "content": content,
-		"stop_reason": reason, "stop_sequence": nil, "usage": usage,
+		"usage": usage,
 	}
 	if !c.stream {
+		maps.Copy(message, end)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprint(w, encode(message))
 		return
 	}
 	s := newStream(w)
-	message["content"], message["stop_reason"] = []any{}, nil
+	message["content"] = []any{}
 	s.send("message_start", map[string]any{"message": message})
 	for i, b := range content {
 		var delta map[string]any
@@ -138,6 +168,6 @@ func writeMessages(w http.ResponseWriter, c conversation, id string, t Turn) {
 		s.send("content_block_delta", map[string]any{"index": i, "delta": delta})
 		s.send("content_block_stop", map[string]any{"index": i})
 	}
-	s.send("message_delta", map[string]any{"delta": map[string]any{"stop_reason": reason, "stop_sequence": nil}, "usage": usage})
+	s.send("message_delta", map[string]any{"delta": end, "usage": usage})
 	s.send("message_stop", map[string]any{})
 }

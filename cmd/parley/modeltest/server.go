@@ -59,6 +59,8 @@ type conversation struct {
 	prompts []string // texts of the user
 	system  string   // instructions
 	tools   []string // names of the tools on offer
+	later   []string // names that may be of tools on offer, which the request does not describe
+	judged  bool     // the answer says of each call that it is not dangerous
 	answers int      // turns that the model has taken
 	results []Result
 	calls   map[string]string // tools by the calls' IDs
@@ -127,7 +129,7 @@ func (s *Server) next(c conversation, body []byte) (id string, t Turn) {
 		}
 		turn := script.Turns[c.answers]
 		for _, call := range turn.Calls {
-			if !slices.Contains(c.tools, call.Tool) {
+			if !slices.Contains(c.tools, call.Tool) && !slices.Contains(c.later, call.Tool) {
 				s.wrong = append(s.wrong, fmt.Sprintf("%q calls %s, which is not among the tools %v", script.Prompt, call.Tool, c.tools))
 			}
 		}
@@ -162,6 +164,14 @@ func (s *Server) Results(prompt string) []Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.latest[prompt].results)
+}
+
+// Tools returns the names of the tools on offer in the latest request of a script, with those that it only names.
+func (s *Server) Tools(prompt string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.latest[prompt]
+	return slices.Concat(c.tools, c.later)
 }
 
 // Instructions returns the instructions, and all the user's texts, in the latest request of a script.
