@@ -1,58 +1,24 @@
 package acp
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/coder/acp-go-sdk"
 
 	"parley/actors/runtime"
-	"parley/capabilities"
-	"parley/events"
+	"parley/internal/elicitation"
 )
 
 // elicitRequest is an agent's question to the user.
 type elicitRequest struct {
-	SessionID string `json:"sessionId"`
-	Mode      string `json:"mode"`
-	Message   string `json:"message"`
-	Schema    struct {
-		Title       string          `json:"title"`
-		Description string          `json:"description"`
-		Properties  json.RawMessage `json:"properties"`
-		Required    []string        `json:"required"`
-	} `json:"requestedSchema"`
-}
-
-// property is a requested value: a string, a number, a boolean, or a list of choices.
-type property struct {
-	Type        string             `json:"type"`
-	Title       string             `json:"title"`
-	Description string             `json:"description"`
-	Default     capabilities.Value `json:"default"`
-	Format      string             `json:"format"`
-	Items       *choices           `json:"items"`
-	choices
-}
-
-// choices are the options of a property.
-type choices struct {
-	Enum      []string `json:"enum"`
-	EnumNames []string `json:"enumNames"`
-	OneOf     []choice `json:"oneOf"`
-	AnyOf     []choice `json:"anyOf"`
-}
-
-type choice struct {
-	Const       string `json:"const"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
+	SessionID string             `json:"sessionId"`
+	Mode      string             `json:"mode"`
+	Message   string             `json:"message"`
+	Schema    elicitation.Schema `json:"requestedSchema"`
 }
 
 // elicit asks a question of an agent. The response tells apart answered, declined and undecided.
@@ -64,7 +30,7 @@ func elicit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	if r.Mode != "" && r.Mode != "form" {
 		return nil, acp.NewInvalidParams("only forms can be asked for")
 	}
-	fields, err := r.fields()
+	fields, err := r.Schema.Fields()
 	if err != nil {
 		return nil, acp.NewInvalidParams(err.Error())
 	}
@@ -94,12 +60,11 @@ type accepted struct {
 }
 
 func accept(values []byte) (any, error) {
-	a := accepted{Action: "accept"}
-	if err := json.Unmarshal(values, &a.Content); err != nil {
-		return nil, fmt.Errorf("the answer: %w", err)
+	content, err := elicitation.Content(values)
+	if err != nil {
+		return nil, err
 	}
-	maps.DeleteFunc(a.Content, func(_ string, v json.RawMessage) bool { return !isGiven(v) })
-	return a, nil
+	return accepted{"accept", content}, nil
 }
 
 // questionID returns the same ID for the same question, also after the agent was started again. The protocol has none.
@@ -118,109 +83,4 @@ func (t *turn) questionID(params json.RawMessage) string {
 	defer t.asked.Unlock()
 	t.elicited[digest]++
 	return fmt.Sprintf("elicitation-%s-%d", digest, t.elicited[digest])
-}
-
-// fields returns a field for each property, in their order.
-func (r *elicitRequest) fields() ([]events.Field, error) {
-	dec := json.NewDecoder(bytes.NewReader(r.Schema.Properties))
-	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
-		return nil, fmt.Errorf("a form has properties")
-	}
-	var fields []events.Field
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		var schema json.RawMessage
-		if err := dec.Decode(&schema); err != nil {
-			return nil, err
-		}
-		f, err := fieldFor(name.(string), schema)
-		if err != nil {
-			return nil, fmt.Errorf("%.80q: %w", name, err)
-		}
-		f.Required = slices.Contains(r.Schema.Required, f.Name)
-		fields = append(fields, f)
-	}
-	return fields, nil
-}
-
-// fieldFor returns the field of a property.
-func fieldFor(name string, schema json.RawMessage) (events.Field, error) {
-	var p property
-	if err := json.Unmarshal(schema, &p); err != nil {
-		return events.Field{}, err
-	}
-	f := events.Field{Name: name, Label: p.Title, Help: p.Description, Default: p.Default, Options: p.options()}
-	switch p.Type {
-	case "string":
-		f.Type = events.Text
-		switch {
-		case len(f.Options) > 0:
-			f.Type = events.Select
-		case p.Format == "date":
-			f.Type = events.Date
-		}
-	case "number", "integer":
-		f.Type = events.Number
-	case "boolean":
-		f.Type = events.Checkbox
-	case "array":
-		f.Type = events.Multiselect
-		if p.Items != nil {
-			f.Options = p.Items.options()
-		}
-	default:
-		return f, fmt.Errorf("there is no field for the type %.40q", p.Type)
-	}
-	if f.Type == events.Text || f.Type == events.Number || f.Type == events.Multiselect {
-		f.Pattern = constraints(schema)
-	}
-	return f, nil
-}
-
-func (c *choices) options() []events.Option {
-	var options []events.Option
-	for i, value := range c.Enum {
-		o := events.Option{Value: value}
-		if i < len(c.EnumNames) {
-			o.Label = c.EnumNames[i]
-		}
-		options = append(options, o)
-	}
-	for _, one := range append(c.OneOf, c.AnyOf...) {
-		options = append(options, events.Option{Value: one.Const, Label: one.Title, Description: one.Description})
-	}
-	return options
-}
-
-// constraining are the keywords of a schema that restrict an answer and refer to nothing else.
-var constraining = []string{
-	"minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems",
-}
-
-// constraints returns the part of a schema that checks an answer, nil if there is none.
-func constraints(schema json.RawMessage) json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(schema, &all) != nil {
-		return nil
-	}
-	kept := map[string]json.RawMessage{}
-	for _, word := range constraining {
-		if v, ok := all[word]; ok {
-			kept[word] = v
-		}
-	}
-	if string(all["type"]) == `"integer"` {
-		kept["type"] = all["type"]
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return nil
-	}
-	return text
 }

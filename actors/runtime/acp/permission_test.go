@@ -114,13 +114,13 @@ func TestUndisplayableCallIsRefused(t *testing.T) {
 	}
 }
 
-const elicitation = `{"sessionId":"SESSION","mode":"form","message":"How?","requestedSchema":{"type":"object","title":"Settings","required":["name"],"properties":{
+const askedForm = `{"sessionId":"SESSION","mode":"form","message":"How?","requestedSchema":{"type":"object","title":"Settings","required":["name"],"properties":{
 	"name":{"type":"string","title":"Name","description":"yours","minLength":2,"default":"me"},"size":{"type":"integer","minimum":1},"ratio":{"type":"number"},"sure":{"type":"boolean"},
 	"colour":{"type":"string","enum":["r","g"],"enumNames":["red","green"]},"shape":{"type":"string","oneOf":[{"const":"c","title":"circle"}]},"many":{"type":"array","items":{"anyOf":[{"const":"x"},{"const":"y"}]},"maxItems":2},
 	"day":{"type":"string","format":"date"}}}}`
 
 func TestElicitationBecomesForm(t *testing.T) {
-	oneLine := strings.NewReplacer("\n", "", "\t", "").Replace(elicitation)
+	oneLine := strings.NewReplacer("\n", "", "\t", "").Replace(askedForm)
 	for status, want := range map[string]string{
 		"answered":  `result {"action":"accept","content":{"name":"you","size":12345678901234567890}}`,
 		"declined":  `result {"action":"decline"}`,
