@@ -52,7 +52,7 @@ const optionsWidget events.FieldType = "options"
 // An answer in other words is the option Other, with the words in a field of its own.
 const (
 	OtherOption = "Other"
-	otherSuffix = "_other" // of the name of the field with the words
+	OtherSuffix = "_other" // of the name of the field with the words
 	otherHelp   = "in words of your own"
 )
 
@@ -76,7 +76,7 @@ func WidgetFields(widgets []Widget) ([]events.Field, error) {
 		}
 		f.Options = append(f.Options, events.Option{Value: OtherOption, Description: otherHelp})
 		fields = append(fields, f, events.Field{
-			Name: f.Name + otherSuffix, Label: OtherOption, Type: events.Text, Help: "The answer " + otherHelp + ", or a remark on the choice",
+			Name: f.Name + OtherSuffix, Label: OtherOption, Type: events.Text, Help: "The answer " + otherHelp + ", or a remark on the choice",
 		})
 	}
 	return fields, nil
@@ -140,7 +140,7 @@ func FieldWidgets(fields []events.Field) []Widget {
 
 // TakesOther reports whether the field at an index is followed by the field for an answer in other words.
 func TakesOther(fields []events.Field, i int) bool {
-	if i+1 >= len(fields) || fields[i+1].Name != fields[i].Name+otherSuffix || fields[i+1].Type != events.Text {
+	if i+1 >= len(fields) || fields[i+1].Name != fields[i].Name+OtherSuffix || fields[i+1].Type != events.Text {
 		return false
 	}
 	return question{Field: &fields[i]}.hasOption(OtherOption)
@@ -162,16 +162,16 @@ func AddOther(values map[string]capabilities.Value, f events.Field, chosen []str
 	if f.Type == events.Checkbox {
 		values[f.Name] = capabilities.Strings(append(chosen, OtherOption)...)
 	}
-	values[f.Name+otherSuffix] = capabilities.String(words)
+	values[f.Name+OtherSuffix] = capabilities.String(words)
 }
 
 // WidgetAnswer returns the answer to the widget whose field has a name: the choice, with the other words in the place of
 // Other. It returns Null for the field of the other words, if there is a choice too.
 func WidgetAnswer(name string, values map[string]capabilities.Value) capabilities.Value {
-	if of, ok := strings.CutSuffix(name, otherSuffix); ok && !values[of].IsNull() {
+	if of, ok := strings.CutSuffix(name, OtherSuffix); ok && !values[of].IsNull() {
 		return capabilities.Null()
 	}
-	choice, said := values[name], values[name+otherSuffix]
+	choice, said := values[name], values[name+OtherSuffix]
 	words, _ := said.AsString()
 	if words == "" {
 		return choice
