@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 )
@@ -19,40 +21,81 @@ type holds struct {
 	server *Server
 
 	mu   sync.Mutex
-	open map[*api.Hold]struct{}
+	open []*held // in the order of their beginning
 }
 
-// add enters a hold. The caller calls end, which reports whether it was the last one of its form.
-func (h *holds) add(held *api.Hold) (end func() bool) {
+// held is a hold. One that ended with an allowed form stays until the call has ended, where calls are counted: its end is
+// not that of an equal call which still waits.
+type held struct {
+	api.Hold
+	gone bool // its process waits no longer
+}
+
+// maxGone bounds the holds whose process has gone. A session that was killed does not say that its calls have ended.
+const maxGone = 1000
+
+// add enters a hold.
+func (h *holds) add(one *held) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.open == nil {
-		h.open = map[*api.Hold]struct{}{}
-	}
-	h.open[held] = struct{}{}
-	return func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.open, held)
-		for other := range h.open {
-			if other.Form == held.Form {
-				return false
-			}
+	h.open = append(h.open, one)
+}
+
+// leave notes that the process of a hold has gone, and reports whether it was the last one that waits for the form.
+func (h *holds) leave(one *held) (last bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one.gone = true
+	gone := 0
+	for _, o := range h.open {
+		if o.gone {
+			gone++
 		}
-		return true
 	}
+	if gone > maxGone {
+		at := slices.IndexFunc(h.open, func(o *held) bool { return o.gone })
+		h.open = slices.Delete(h.open, at, at+1)
+	}
+	return !slices.ContainsFunc(h.open, func(o *held) bool { return !o.gone && o.Form == one.Form })
 }
 
-// covered returns the holds that a choice includes.
-func (h *holds) covered(choice api.Hold) (covered []api.Hold) {
+// forget removes a hold, and reports whether it was there.
+func (h *holds) forget(one *held) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for held := range h.open {
-		if choice.Covers(*held) {
-			covered = append(covered, *held)
+	at := slices.Index(h.open, one)
+	if at >= 0 {
+		h.open = slices.Delete(h.open, at, at+1)
+	}
+	return at >= 0
+}
+
+// covered returns the holds that a choice includes, those whose process has gone first.
+func (h *holds) covered(choice api.Hold) (covered []*held) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, gone := range []bool{true, false} {
+		for _, one := range h.open {
+			if one.gone == gone && choice.Covers(one.Hold) {
+				covered = append(covered, one)
+			}
 		}
 	}
 	return covered
+}
+
+// end cancels the forms that a choice includes. Of equal calls that are counted it ends one: a call that was allowed, or
+// else one that still waits.
+func (h *holds) end(ctx context.Context, choice api.Hold) {
+	counted := false
+	for _, one := range h.covered(choice) {
+		counts := choice.Counts(one.Hold)
+		if counts && counted {
+			continue
+		}
+		cancelled, allowed := h.withdraw(ctx, one.Hold, choice.Reason)
+		counted = (cancelled || allowed) && h.forget(one) && counts || counted
+	}
 }
 
 // withdrawTime bounds the cancellation of a form whose holder has gone.
@@ -80,10 +123,7 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(api.Attendance{Attended: h.server.node.Attends(h.server.backend.Local().ID())}) // the client may have gone
 	case r.Method == http.MethodDelete:
-		for _, held := range h.covered(hold) {
-			held.Reason = hold.Reason
-			h.withdraw(r.Context(), held)
-		}
+		h.end(r.Context(), hold)
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPost:
 		h.hold(w, r, hold)
@@ -108,8 +148,9 @@ func (h *holds) read(w http.ResponseWriter, r *http.Request, hold *api.Hold) err
 }
 
 // hold blocks until the client goes away, and cancels the form then. A node that stops leaves the form open.
-func (h *holds) hold(w http.ResponseWriter, r *http.Request, held api.Hold) {
-	last := h.add(&held)
+func (h *holds) hold(w http.ResponseWriter, r *http.Request, hold api.Hold) {
+	one := &held{Hold: hold}
+	h.add(one)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
 	_ = control.SetWriteDeadline(time.Time{})
@@ -118,18 +159,31 @@ func (h *holds) hold(w http.ResponseWriter, r *http.Request, held api.Hold) {
 	ctx, cancel := api.UntilStopping(r.Context(), h.server.draining)
 	defer cancel()
 	<-ctx.Done()
-	if last() && h.server.draining.Err() == nil {
-		h.withdraw(context.WithoutCancel(r.Context()), held)
+	last := h.leave(one)
+	if last && h.server.draining.Err() == nil {
+		_, allowed := h.withdraw(context.WithoutCancel(r.Context()), hold, hold.Reason)
+		if allowed && hold.Call != "" && hold.Use == "" {
+			return
+		}
 	}
+	h.forget(one)
 }
 
-// withdraw cancels a form. One that has ended already stays as it is.
-func (h *holds) withdraw(ctx context.Context, held api.Hold) {
+// withdraw cancels the form of a hold. One that has ended already stays as it is: allowed says that its call may be made.
+func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancelled, allowed bool) {
 	ctx, cancel := context.WithTimeout(ctx, withdrawTime)
 	defer cancel()
 	user := &toolUser{h.server, h.server.caller(ctx)}
-	end := api.EndRequest{Acting: held.Acting, FormRef: api.RefTo(held.Form.String()), Reason: held.Reason}
-	if err := user.Call(ctx, "cancel_form", end, nil); err != nil && parley.CodeOf(err) == parley.Internal {
+	form := api.RefTo(hold.Form.String())
+	err := user.Call(ctx, "cancel_form", api.EndRequest{Acting: hold.Acting, FormRef: form, Reason: why}, nil)
+	cancelled = err == nil
+	if parley.CodeOf(err) == parley.AlreadyAnswered {
+		var m view.Message
+		err = user.Call(ctx, "get_message", api.MessageRequest{Acting: hold.Acting, FormRef: form}, &m)
+		allowed = err == nil && m.Outcome != nil && m.Outcome.Allowed
+	}
+	if parley.CodeOf(err) == parley.Internal {
 		h.server.monitor.Failed(ctx, "hold", err)
 	}
+	return cancelled, allowed
 }

@@ -118,6 +118,79 @@ func TestHeldFormsEndWithTheirLastHolder(t *testing.T) {
 	}
 }
 
+// TestEqualCallsEndOneByOne ends calls that look alike, with IDs of their own and without.
+func TestEqualCallsEndOneByOne(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holdTest{t, node, s, fae}
+	held := func(use string) (capabilities.ID, func()) {
+		form := h.ask("same")
+		return form, h.hold(api.Hold{Form: form, Session: "a", Call: "1", Use: use})
+	}
+	end := func(use string) {
+		t.Helper()
+		if w := h.send(t.Context(), http.MethodDelete, api.Hold{Session: "a", Call: "1", Use: use}); w.Code != http.StatusNoContent {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	decide := func(form capabilities.ID, decision string) {
+		t.Helper()
+		user := &toolUser{s, s.backend.Local()}
+		err := user.Call(t.Context(), "respond_form", api.RespondFormRequest{
+			FormRef: api.RefTo(form.String()), Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(want map[capabilities.ID]bool) {
+		t.Helper()
+		for form, is := range want {
+			if h.isOpen(form) != is {
+				t.Errorf("%s is open: %t", form, !is)
+			}
+		}
+	}
+
+	first, endFirst := held("x")
+	second, endSecond := held("y")
+	end("z") // another call
+	open(map[capabilities.ID]bool{first: true, second: true})
+	end("y")
+	open(map[capabilities.ID]bool{first: true, second: false})
+	end("x")
+	open(map[capabilities.ID]bool{first: false})
+	endFirst()
+	endSecond()
+
+	first, endFirst = held("")
+	second, endSecond = held("")
+	third, endThird := held("")
+	defer endThird()
+	decide(first, "deny") // it does not run
+	endFirst()
+	decide(second, "once")
+	endSecond()
+	end("x") // the second
+	open(map[capabilities.ID]bool{third: true})
+	end("y") // the third, allowed elsewhere
+	open(map[capabilities.ID]bool{third: false})
+
+	fourth, endFourth := held("")
+	fifth, endFifth := held("")
+	defer endFifth()
+	decide(fourth, "once")
+	end("x") // before the hook has gone
+	endFourth()
+	open(map[capabilities.ID]bool{fifth: true})
+	end("y")
+	open(map[capabilities.ID]bool{fifth: false})
+}
+
 func TestFormsAreHeldOnTheSocketAlone(t *testing.T) {
 	t.Parallel()
 	node, s := openServer(t)

@@ -14,11 +14,13 @@ type Hold struct {
 	Session string          `json:"session,omitempty"` // in which the form was asked
 	Part    string          `json:"part,omitempty"`    // the part of the session, such as a subagent
 	Call    string          `json:"call,omitempty"`    // a digest of the call that the form is about
+	Use     string          `json:"use,omitempty"`     // the session's ID of that call; "" where the process has none
 	Whole   bool            `json:"whole,omitempty"`   // with DELETE: of all parts and calls
 	Reason  string          `json:"reason,omitempty"`  // to cancel the form
 }
 
-// Covers reports whether a choice includes a hold. A choice without a call includes all calls of its part.
+// Covers reports whether a choice includes a hold. A choice without a call includes all calls of its part. One with a
+// call includes the hold of that call alone where both have its ID, and otherwise each hold of an equal call.
 func (h Hold) Covers(held Hold) bool {
 	switch {
 	case h.As != held.As || h.Session != held.Session:
@@ -26,8 +28,12 @@ func (h Hold) Covers(held Hold) bool {
 	case h.Whole:
 		return true
 	}
-	return h.Part == held.Part && (h.Call == "" || h.Call == held.Call)
+	return h.Part == held.Part && (h.Call == "" || h.Call == held.Call && (h.Use == "" || held.Use == "" || h.Use == held.Use))
 }
+
+// Counts reports whether of the holds that a choice covers only one is meant: equal calls that have no ID of their own are
+// told apart by their number.
+func (h Hold) Counts(held Hold) bool { return !h.Whole && h.Call != "" && held.Use == "" }
 
 // Attendance reports whether a page, a client or a command follows the mail of the node's host.
 type Attendance struct {
