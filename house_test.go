@@ -107,7 +107,7 @@ var imports = map[string][]string{
 		".", "actors/view", "capabilities", "events", "mailbox", "gateway/api", "gateway/client", "gateway/mcp", "gateway/sanitize",
 		"cmd/parley/show", "cmd/parley/terminal",
 	},
-	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/rule", "actors/view", "gateway/api", "gateway/client", "cmd/parley/terminal", "internal/elicitation"},
+	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "actors/view", "gateway/api", "gateway/client", "cmd/parley/terminal", "internal/elicitation"},
 	"cmd/parley/interview": {"capabilities", "events", "gateway/api", "cmd/parley/terminal"},
 	"cmd/parley/modeltest": {},
 	"cmd/parley/proc":      {},

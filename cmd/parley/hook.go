@@ -33,8 +33,16 @@ goes away, or the agent says that the call was decided elsewhere. "parley setup"
 }
 
 func hookAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
-	var waitAnyway, skipAsked bool
+	var (
+		waitAnyway, skipAsked bool
+		whenAway              string
+	)
 	timeout := duration(hook.Wait)
+	others := ""
+	if _, err := agent.ReadAway(string(hook.Defer)); err == nil {
+		others = `,
+or "defer" until a session without a terminal is resumed`
+	}
 	c := &cobra.Command{
 		Use:   agent.Name,
 		Short: "Answer a permission request of " + agent.Title,
@@ -43,16 +51,23 @@ func hookAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
 The one who asks is the agent given by --as, else a guest of the host's, made when it is first needed: one for each
 folder that %s works in, so that what is always allowed in one is asked again in another.
 
-Where no node runs, nobody follows the inbox, the request cannot be read or shown in full, or the time is up, nothing
-is decided: %s asks at its own prompt. A line on standard error says why, and the exit status is 0 all the same.
+Where no node runs, nobody follows the inbox, or the time is up, --when-away says what happens to the call: "ask" at the
+prompt of %s, "deny", "mode" as its permission mode has it%s. By default it asks, and denies where there is no prompt.
+A request that cannot be shown in full asks too, or is denied. A line on standard error says why, and the exit status is
+0 all the same. It is not 0 only where nothing can be answered: the entry that setup makes denies the call then.
 On PreToolUse a call without effect, and one that the agent's own settings allow, is left to it without a word.`,
-			agent.Title, agent.Title, agent.Title),
+			agent.Title, agent.Title, agent.Title, others),
 		Args: exactly(),
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most; less than the hook itself is given")
 	c.Flags().BoolVar(&waitAnyway, "wait-anyway", false, "ask also where nobody follows the inbox")
 	c.Flags().BoolVar(&skipAsked, "skip-asked", false, "on PermissionRequest, ask only about calls that PreToolUse leaves")
+	c.Flags().StringVar(&whenAway, "when-away", "", "`what` happens to a call where nobody decides")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		away, err := agent.ReadAway(whenAway)
+		if err != nil {
+			return usage(c, "--when-away: %s", terminal.Message(err))
+		}
 		if token, _ := env.lookup(hook.ProbeVariable); token != "" {
 			response, err := agent.RefuseProbe(env.stdin, hook.ProbeReason(token, string(env.options.state)))
 			if err != nil || response == nil {
@@ -67,11 +82,14 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 			ctx, stop = hook.WhileRead(ctx, out)
 			defer stop()
 		}
-		response, d := agent.Run(ctx, env.stdin, hook.Options{
-			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, Client: env.clientOf, Env: env.lookup,
+		response, d, err := agent.Run(ctx, env.stdin, hook.Options{
+			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, WhenAway: away, Client: env.clientOf, Env: env.lookup,
 			Dial: func(ctx context.Context) (net.Conn, error) { return client.Dial(ctx, env.options.state.socket()) },
 		})
-		if !d.Decided && d.Reason != "" {
+		if err != nil {
+			return err
+		}
+		if (!d.Decided || d.Away) && d.Reason != "" {
 			fmt.Fprintf(env.stderr, "parley: %s\n", terminal.Visible(d.Reason))
 		}
 		if response == nil {

@@ -42,7 +42,7 @@ func (p *program) run(ctx context.Context) int {
 	}
 	code := p.report(ctx, err)
 	if p.hooked {
-		return exitDone // nothing is decided by a mistake: the status of wrong usage would deny every call
+		return exitRefused // the entry in the agent's settings says for which events that denies; exitUsage would for all
 	}
 	return code
 }

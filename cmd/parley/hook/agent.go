@@ -18,10 +18,14 @@ type Agent struct {
 	Name  string // as in "parley hook NAME"
 	Title string
 
-	folder string                                   // environment variable with the folder that it works in; "" for none
-	own    []string                                 // tools whose prompt is a question, which a form answers on PreToolUse
-	answer func(event string, r Decision) *Response // nil for a response that has to be empty
-	edits  bool                                     // it makes a call with the input that a response has
+	folder string                                    // environment variable with the folder that it works in; "" for none
+	own    []string                                  // tools whose prompt is a question, which a form answers on PreToolUse
+	answer func(call toolCall, d Decision) *Response // nil for a response that has to be empty
+	edits  bool                                      // it makes a call with the input that a response has
+	aways  []Away                                    // what it can do with a call about which nobody decides
+
+	// alone reports whether it has no prompt at which it could ask. Nil has one.
+	alone func(env func(string) (string, bool)) bool
 
 	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
 	left func(call toolCall, folder string, env func(string) (string, bool)) bool
@@ -30,25 +34,30 @@ type Agent struct {
 // Agents returns the coding agents that have hooks.
 func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
 
-// ClaudeCode returns the agent Claude Code. Its hook reference of October 2026 says, and version 2.1.197 does:
+// ClaudeCode returns the agent Claude Code. Its hook reference of October 2026 says, and version 2.1.332 does:
 //
 //   - PermissionRequest runs beside its own prompt, and has no tool_use_id. Without a terminal, and in the modes auto,
-//     acceptEdits, bypassPermissions and dontAsk, it does not run. The decision allows or denies. A hook without one
-//     leaves the prompt as it is. Rules in its settings that deny or ask still hold after an allow.
-//   - PreToolUse runs before every call. permissionDecision is allow, deny or ask. The reason goes to the model where
-//     it denies, and to the person otherwise. An ask shows the prompt in every mode, and denies without a terminal.
+//     acceptEdits, bypassPermissions and dontAsk, it does not run, nor in plan where the automatic mode covers planning.
+//     The decision allows or denies. A hook without one leaves the prompt as it is. Rules in its settings that deny or
+//     ask still hold after an allow.
+//   - PreToolUse runs before every call. permissionDecision is allow, deny, ask or defer. The reason goes to the model
+//     where it denies, and to the person otherwise. An ask shows the prompt in every mode, and denies without a terminal.
+//     A defer ends a run without a terminal, and asks again when the session is resumed. A terminal ignores it.
 //   - Esc ends a hook with SIGTERM. An answer at the prompt leaves the hook of PermissionRequest running.
-//   - systemMessage is shown to the person. Exit status 2 blocks on PreToolUse, and JSON is read at 0.
+//   - systemMessage is shown to the person. Exit status 2 blocks on PreToolUse and PermissionRequest, and JSON is read at
+//     0. Any other status, a signal and a timeout let the call take its usual way.
 //   - AskUserQuestion wants answers, in an updatedInput on PreToolUse. It shows its own questions after an allow without.
-//   - ExitPlanMode is approved by an allow on PermissionRequest. On PreToolUse it takes an updatedInput too.
+//   - ExitPlanMode is approved by an allow with an updatedInput. Without one the prompt stays.
 //   - An allow may have an updatedInput, which is the whole input with which the call is made: of hookSpecificOutput on
 //     PreToolUse, and of the decision on PermissionRequest.
-//   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment.
+//   - Elicitation runs before its own dialog for what an MCP server wants to know, in a terminal and without. The action
+//     accepts with content, or declines. Without an action the dialog comes, or the server is told of a cancellation.
+//   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment, and CLAUDE_CODE_ENTRYPOINT how it was started.
 func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", own: []string{askTool}, answer: claudeResponse, edits: true,
-		left: leftByClaudeCode,
+		aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode,
 	}
 }
 
@@ -60,7 +69,9 @@ func ClaudeCode() Agent {
 //   - PreToolUse takes a deny with a reason. It refuses ask, and allow without a changed input. Without output a call
 //     takes its usual way.
 //   - systemMessage is shown as a warning. Exit status 2 with words on standard error denies.
-func Codex() Agent { return Agent{Name: "codex", Title: "Codex", answer: codexResponse} }
+func Codex() Agent {
+	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, aways: []Away{Ask, Deny, Mode}}
+}
 
 // leaves reports whether PreToolUse leaves a call to the agent's own rules.
 func (a Agent) leaves(call toolCall, env func(string) (string, bool)) bool {

@@ -8,15 +8,18 @@ import (
 	"parley/gateway/api"
 )
 
-// The events on which a hook is asked: PreToolUse and PermissionRequest. On the others, the calls of a session are
-// decided, and approvals for them are withdrawn. Codex has them from Claude Code.
+// The events on which a hook is asked: about a call on PreToolUse and PermissionRequest, and for the values that an MCP
+// server wants on Elicitation. On the others, the calls of a session are decided, and approvals for them are withdrawn.
+// Codex has its events from Claude Code.
 const (
-	PreToolUse        = "PreToolUse"
-	PermissionRequest = "PermissionRequest"
-	PostToolUse       = "PostToolUse" // of one call
-	SubagentStop      = "SubagentStop"
-	Stop              = "Stop"
-	SessionEnd        = "SessionEnd"
+	PreToolUse         = "PreToolUse"
+	PermissionRequest  = "PermissionRequest"
+	Elicitation        = "Elicitation"
+	PostToolUse        = "PostToolUse"        // of one call
+	PostToolUseFailure = "PostToolUseFailure" // of one call, which ran and failed
+	SubagentStop       = "SubagentStop"
+	Stop               = "Stop"
+	SessionEnd         = "SessionEnd"
 )
 
 // toolCall is a call that a coding agent asks about. Both agents write the same members: those of Claude Code's hook
@@ -30,6 +33,16 @@ type toolCall struct {
 	folder  string          // in which the agent works at the moment
 	mode    string          // the agent's permission mode
 	part    string          // the subagent that makes it; "" for the agent itself
+
+	wanted wanted // on Elicitation, in place of a tool
+}
+
+// wanted are the values that an MCP server asks a person for.
+type wanted struct {
+	Server  string          `json:"mcp_server_name"`
+	Message string          `json:"message"`
+	Mode    string          `json:"mode"` // "form" or "url"; "" is "form"
+	Schema  json.RawMessage `json:"requested_schema"`
 }
 
 // readCall reads the request that a hook gets on standard input. The call has the event also where another part of the
@@ -44,17 +57,23 @@ func readCall(text []byte) (toolCall, error) {
 		Folder  string          `json:"cwd"`
 		Mode    string          `json:"permission_mode"`
 		Part    string          `json:"agent_id"`
+		wanted
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
-	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part}
+	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, wanted: in.wanted}
 	switch in.Event {
 	case SubagentStop, Stop, SessionEnd:
 		return call, nil
-	case PreToolUse, PermissionRequest, PostToolUse:
+	case Elicitation:
+		if in.Server == "" {
+			return call, parley.Refuse(parley.InvalidArgument, "the request names no MCP server")
+		}
+		return call, nil
+	case PreToolUse, PermissionRequest, PostToolUse, PostToolUseFailure:
 	default:
-		return toolCall{}, parley.Refuse(parley.InvalidArgument, "%.40q is no event that asks for permission", in.Event)
+		return call, parley.Refuse(parley.InvalidArgument, "%.40q is no event on which this hook answers", in.Event)
 	}
 	if in.Tool == "" || len(in.Input) == 0 {
 		return call, parley.Refuse(parley.InvalidArgument, "the request names no tool, or has no input")
@@ -73,12 +92,16 @@ func (c toolCall) key(agent Agent) string {
 
 // ends reports whether the event says that calls are decided or given up.
 func (c toolCall) ends() bool {
-	return c.event == PostToolUse || c.event == SubagentStop || c.event == Stop || c.event == SessionEnd
+	switch c.event {
+	case PostToolUse, PostToolUseFailure, SubagentStop, Stop, SessionEnd:
+		return true
+	}
+	return false
 }
 
 // hold returns the call as the node holds its form. Without a tool it is a choice of all that a session asks.
 func (c toolCall) hold(as api.Acting) api.Hold {
-	h := api.Hold{Acting: as, Session: c.session, Part: c.part, Whole: c.event == SessionEnd}
+	h := api.Hold{Acting: as, Session: c.session, Part: c.part, Use: c.id, Whole: c.event == SessionEnd}
 	if c.tool != "" {
 		h.Call = digest(c.tool, string(c.input))
 	}

@@ -9,27 +9,26 @@ import (
 	"strings"
 )
 
-// Claude Code calls PermissionRequest only where it would show a prompt of its own: in a terminal, in the modes default
-// and plan. PreToolUse is called in every mode, in a terminal or not, for the calls of subagents too.
-
-// withoutEffect lists the tools of Claude Code that change nothing outside of its session. A subagent is among them,
-// since its calls are asked about one by one.
-var withoutEffect = []string{
-	"Agent", "BashOutput", "CronList", "EnterPlanMode", "Glob", "Grep", "LS", "ListMcpResourcesTool", "NotebookRead", "Read",
-	"ReadMcpResourceTool", "ReportFindings", "SendMessage", "Skill", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
-	"TaskUpdate", "TodoWrite", "ToolSearch",
-}
-
-// planTool is the tool by which Claude Code has a plan approved.
+// planTool is the tool by which Claude Code has a plan approved. In a terminal it shows its prompt in every mode.
 const planTool = "ExitPlanMode"
 
-// leftByClaudeCode reports whether PreToolUse leaves a call to the rules of Claude Code: a call without effect, one that
-// the user's settings allow, or one for which PermissionRequest follows.
+// entry returns how Claude Code was started: "cli" in a terminal, "sdk-cli" with -p.
+func entry(env func(string) (string, bool)) string {
+	name, _ := env("CLAUDE_CODE_ENTRYPOINT")
+	return name
+}
+
+func isPrinting(env func(string) (string, bool)) bool { return entry(env) == "sdk-cli" }
+
+// leftByClaudeCode reports whether PreToolUse leaves a call to the rules of Claude Code: a call that needs no question,
+// one that the user's settings allow, or one for which PermissionRequest follows. PermissionRequest is called only where
+// Claude Code would show a prompt of its own, which is certain in a terminal in the mode default, and for a plan.
+// PreToolUse is called in every mode, in a terminal or not, for the calls of subagents too.
 func leftByClaudeCode(call toolCall, folder string, env func(string) (string, bool)) bool {
-	if slices.Contains(withoutEffect, call.tool) {
+	if entry(env) == "cli" && (call.mode == "default" || call.tool == planTool) {
 		return true
 	}
-	if entry, _ := env("CLAUDE_CODE_ENTRYPOINT"); entry == "cli" && (call.mode == "default" || call.mode == "plan") {
+	if needsNoQuestion(call, folder, env) {
 		return true
 	}
 	return slices.ContainsFunc(allowedBySettings(folder, env), func(entry string) bool { return allowsCall(entry, call) })

@@ -58,6 +58,9 @@ func TestClaudeCodeKeepsCalls(t *testing.T) {
 		want                       bool
 	}{
 		{"Bash", "touch a", "auto", "cli", false},
+		{"Bash", "touch a", "plan", "cli", false}, // PermissionRequest does not follow where the automatic mode plans
+		{"ExitPlanMode", "", "plan", "cli", true},
+		{"ExitPlanMode", "", "plan", "sdk-cli", false},
 		{"Bash", "touch a", "default", "cli", true}, // PermissionRequest follows
 		{"Bash", "touch a", "default", "sdk-cli", false},
 		{"Bash", "touch a", "", "", false},
@@ -72,7 +75,45 @@ func TestClaudeCodeKeepsCalls(t *testing.T) {
 			t.Errorf("%+v is left: %t", test, got)
 		}
 	}
+	for _, tool := range ClaudeTools() {
+		call := toolCall{event: PreToolUse, tool: tool.Name, mode: "bypassPermissions", input: []byte(`{"prompt":"do it"}`)}
+		if needsNoQuestion(call, t.TempDir(), func(string) (string, bool) { return "", false }) == tool.Asked {
+			t.Errorf("%s: it is asked: %t", tool.Name, !tool.Asked)
+		}
+	}
 	if Codex().leaves(toolCall{event: PreToolUse, tool: "Read"}, func(string) (string, bool) { return "", false }) {
 		t.Error("Codex is left a call")
+	}
+}
+
+// TestSubagentsOfTheFolderAreAskedAbout starts subagents where a folder may define them, and with unusual inputs.
+func TestSubagentsOfTheFolderAreAskedAbout(t *testing.T) {
+	home := t.TempDir()
+	plain, below := filepath.Join(home, "plain"), filepath.Join(home, "cloned", "src")
+	for _, folder := range []string{plain, below, filepath.Join(home, "cloned", ".claude", "agents"), filepath.Join(home, ".claude", "agents")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := func(name string) (string, bool) { return home, name == "HOME" }
+	for _, test := range []struct {
+		folder, input string
+		free          bool
+	}{
+		{plain, `{"description":"d","prompt":"p","subagent_type":"general-purpose","run_in_background":false}`, true},
+		{plain, `{"prompt":"p","isolation":"worktree"}`, false},
+		{plain, `{"prompt":"p","isolation":"remote"}`, false},
+		{plain, `{"prompt":"p","somethingNew":true}`, false},
+		{plain, `no`, false},
+		{below, `{"prompt":"p"}`, false},
+		{filepath.Join(home, "cloned"), `{"prompt":"p"}`, false},
+		{home, `{"prompt":"p"}`, true}, // those are the person's own
+	} {
+		for _, tool := range []string{"Agent", "Task"} {
+			call := toolCall{tool: tool, input: []byte(test.input), folder: test.folder}
+			if got := needsNoQuestion(call, plain, env); got != test.free {
+				t.Errorf("%s %s in %s needs no question: %t", tool, test.input, test.folder, got)
+			}
+		}
 	}
 }

@@ -53,7 +53,7 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) Decisi
 	defer cancel()
 	h := call.hold(r.as)
 	h.Reason = "it was decided at the prompt of " + agent.Title
-	if call.event != PostToolUse {
+	if call.tool == "" {
 		h.Reason = agent.Title + " has ended its work"
 	}
 	_, _ = o.exchange(ctx, http.MethodDelete, h) // without a node nothing is open

@@ -19,20 +19,26 @@ func TestHooksFollowTheirAgentsFormat(t *testing.T) {
 	for _, agent := range Agents() {
 		datadriven.RunTest(t, filepath.Join("testdata", agent.Name+".txt"), func(t *testing.T, d *datadriven.TestData) string {
 			call, err := readCall([]byte(d.Input))
+			none := Options{Env: func(string) (string, bool) { return "", false }}
+			unanswered := printed(agent, call, agent.settle(call, undecided("why"), none))
 			if err != nil {
-				return fmt.Sprintf("%v\nundecided: %s\n", err, printed(agent, call.event, undecided("why")))
+				return fmt.Sprintf("%v\nundecided: %s\n", err, unanswered)
+			}
+			allowed := Decision{Decided: true, Allowed: true, Reason: "allowed in Parley"}
+			if call.event == Elicitation {
+				allowed.Input = `{"colour":"red"}`
 			}
 			return fmt.Sprintf("%s in %q calls %s with %s\nits own question: %t, has a key: %t\nallowed: %s\ndenied: %s\nundecided: %s\n",
 				call.event, call.folder, call.tool, call.input, agent.asksItself(call), call.key(agent) != "",
-				printed(agent, call.event, Decision{Decided: true, Allowed: true, Reason: "allowed in Parley"}),
-				printed(agent, call.event, Decision{Decided: true, Reason: "denied in Parley: not <that> && not now"}),
-				printed(agent, call.event, undecided("why")))
+				printed(agent, call, allowed),
+				printed(agent, call, Decision{Decided: true, Reason: "denied in Parley: not <that> && not now"}),
+				unanswered)
 		})
 	}
 }
 
-func printed(agent Agent, event string, r Decision) string {
-	a := agent.answer(event, r)
+func printed(agent Agent, call toolCall, r Decision) string {
+	a := agent.answer(call, r)
 	if a == nil {
 		return "(nothing)"
 	}
@@ -98,19 +104,19 @@ func TestAskerNameDependsOnFolder(t *testing.T) {
 // TestOnlyAnAnswerDecides checks that no other outcome allows a call.
 func TestOnlyAnAnswerDecides(t *testing.T) {
 	for outcome, want := range map[string]Decision{
-		`{"status":"answered","allowed":true,"values":{"decision":"once"}}`:                    {true, true, "allowed in Parley", ""},
-		`{"status":"answered","allowed":true,"values":{"decision":"always","reason":"go on"}}`: {true, true, "allowed in Parley: go on", ""},
-		`{"status":"answered","allowed":true,"values":{"decision":"once"},"editedInput":"{}"}`: {true, true, "allowed in Parley with another input", "{}"},
-		`{"status":"answered","values":{"decision":"once"},"editedInput":"{}"}`:                {false, false, `the decision "once" is none of the host's`, ""},
-		`{"status":"answered","values":{"decision":"once"}}`:                                   {false, false, `the decision "once" is none of the host's`, ""},
-		`{"status":"answered","values":{"decision":"deny","reason":"not that"}}`:               {true, false, "denied in Parley: not that", ""},
-		`{"status":"answered","values":{"decision":"never"}}`:                                  {true, false, "denied in Parley", ""},
-		`{"status":"declined","note":"ask me tomorrow"}`:                                       {true, false, "declined in Parley: ask me tomorrow", ""},
-		`{"status":"expired"}`:                                {false, false, "the question was expired", ""},
-		`{"status":"cancelled"}`:                              {false, false, "the question was cancelled", ""},
-		`{"status":"open"}`:                                   {false, false, "the question was open", ""},
-		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is none of the host's`, ""},
-		`{"status":"answered"}`:                               {false, false, `the decision "" is none of the host's`, ""},
+		`{"status":"answered","allowed":true,"values":{"decision":"once"}}`:                    {Decided: true, Allowed: true, Reason: "allowed in Parley"},
+		`{"status":"answered","allowed":true,"values":{"decision":"always","reason":"go on"}}`: {Decided: true, Allowed: true, Reason: "allowed in Parley: go on"},
+		`{"status":"answered","allowed":true,"values":{"decision":"once"},"editedInput":"{}"}`: {Decided: true, Allowed: true, Reason: "allowed in Parley with another input", Input: "{}"},
+		`{"status":"answered","values":{"decision":"once"},"editedInput":"{}"}`:                {Reason: `the decision "once" is none of the host's`},
+		`{"status":"answered","values":{"decision":"once"}}`:                                   {Reason: `the decision "once" is none of the host's`},
+		`{"status":"answered","values":{"decision":"deny","reason":"not that"}}`:               {Decided: true, Reason: "denied in Parley: not that"},
+		`{"status":"answered","values":{"decision":"never"}}`:                                  {Decided: true, Reason: "denied in Parley"},
+		`{"status":"declined","note":"ask me tomorrow"}`:                                       {Decided: true, Reason: "declined in Parley: ask me tomorrow"},
+		`{"status":"expired"}`:                                {Reason: "the question was expired"},
+		`{"status":"cancelled"}`:                              {Reason: "the question was cancelled"},
+		`{"status":"open"}`:                                   {Reason: "the question was open"},
+		`{"status":"answered","values":{"decision":"maybe"}}`: {Reason: `the decision "maybe" is none of the host's`},
+		`{"status":"answered"}`:                               {Reason: `the decision "" is none of the host's`},
 	} {
 		o, err := readOutcome([]byte(outcome))
 		if got := decisionOf(o); err != nil || got != want {
@@ -129,7 +135,7 @@ func TestEditedInputIsInResponse(t *testing.T) {
 		PreToolUse:        `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"r","updatedInput":{"command":"ls \u003cx\u003e"}}}`,
 		PermissionRequest: `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":{"command":"ls \u003cx\u003e"}}}}`,
 	} {
-		if got, err := json.Marshal(claudeResponse(event, d)); err != nil || string(got) != want {
+		if got, err := json.Marshal(claudeResponse(toolCall{event: event}, d)); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", event, got, err)
 		}
 	}
@@ -139,6 +145,70 @@ func TestEditedInputIsInResponse(t *testing.T) {
 		}
 		if Codex().takesInput(toolCall{tool: tool}) {
 			t.Errorf("Codex, %s", tool)
+		}
+	}
+}
+
+// TestWhenAwaySays checks what becomes of calls about which nobody decides, in a terminal and without.
+func TestWhenAwaySays(t *testing.T) {
+	nobody, tooLarge := away("nobody follows the inbox"), undecided("it is too large")
+	for _, test := range []struct {
+		event, entry string
+		when         Away
+		d            Decision
+		part         string
+		want         string // the permission or behavior; "" for a remark alone
+		says         string
+	}{
+		{PreToolUse, "cli", "", nobody, "", "ask", "asks at its own prompt"},
+		{PreToolUse, "claude-vscode", "", nobody, "", "ask", "asks at its own prompt"},
+		{PreToolUse, "sdk-cli", "", nobody, "", "deny", "--when-away"},
+		{PreToolUse, "cli", Deny, nobody, "", "deny", "--when-away deny"},
+		{PreToolUse, "sdk-cli", Deny, nobody, "", "deny", "--when-away deny"},
+		{PreToolUse, "sdk-cli", Ask, nobody, "", "ask", "if it has one"},
+		{PreToolUse, "cli", Mode, nobody, "", "", "the permission mode of Claude Code decides"},
+		{PreToolUse, "sdk-cli", Mode, nobody, "", "", "the permission mode of Claude Code decides"},
+		{PreToolUse, "sdk-cli", Mode, tooLarge, "", "deny", "it is too large"},
+		{PreToolUse, "cli", Mode, tooLarge, "", "ask", "it is too large"},
+		{PreToolUse, "sdk-cli", Defer, nobody, "", "defer", "resumed"},
+		{PreToolUse, "sdk-cli", Defer, tooLarge, "", "deny", "it is too large"},
+		{PreToolUse, "sdk-cli", Defer, nobody, "sub", "deny", "--when-away"},
+		{PreToolUse, "cli", Defer, nobody, "", "ask", "asks at its own prompt"},
+		{PermissionRequest, "cli", "", nobody, "", "", "asks at its own prompt"},
+		{PermissionRequest, "cli", Deny, nobody, "", "deny", "--when-away deny"},
+		{PermissionRequest, "cli", Mode, nobody, "", "", "the permission mode of Claude Code decides"},
+	} {
+		agent, call := ClaudeCode(), toolCall{event: test.event, tool: "Bash", part: test.part}
+		d := agent.settle(call, test.d, Options{WhenAway: test.when, Env: func(string) (string, bool) { return test.entry, true }})
+		response := agent.answer(call, d)
+		got := ""
+		if s := response.Specific; s != nil {
+			got = s.Permission
+			if s.Decision != nil {
+				got = s.Decision.Behavior
+			}
+		}
+		if text := printed(agent, call, d); got != test.want || !strings.Contains(text, test.says) {
+			t.Errorf("%+v: %s", test, text)
+		}
+	}
+	if _, err := Codex().ReadAway("defer"); err == nil {
+		t.Error("Codex defers calls")
+	}
+	question := toolCall{event: PreToolUse, tool: askTool}
+	if r := ClaudeCode().answer(question, ClaudeCode().settle(question, nobody, Options{WhenAway: Deny})); r != nil {
+		t.Errorf("a question that nobody answers is not left: %+v", r)
+	}
+}
+
+// TestUnreadableRequestsFail checks that a request without an event is answered by a failure, not by silence.
+func TestUnreadableRequestsFail(t *testing.T) {
+	for name, text := range map[string]string{
+		"no JSON": "no", "no event": "{}", "another kind": `{"hook_event_name":"PreToolUse","tool_name":5}`,
+		"too large": `{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":"` + strings.Repeat("x", maxRequest) + `"}`,
+	} {
+		if r, _, err := ClaudeCode().Run(t.Context(), strings.NewReader(text), Options{}); err == nil || r != nil {
+			t.Errorf("%s is answered by %+v", name, r)
 		}
 	}
 }

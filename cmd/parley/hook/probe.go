@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"parley/cmd/parley/terminal"
-	"parley/gateway/api"
 )
 
 // ProbeVariable is the environment variable by which "parley doctor" tells hooks that it has a coding agent try a call. A
@@ -27,7 +26,7 @@ func ProbeReason(token, state string) string {
 // RefuseProbe reads a request of the agent, and returns the response that denies the call for a reason. It returns none
 // where the event asks about no call.
 func (a Agent) RefuseProbe(in io.Reader, reason string) (*Response, error) {
-	text, err := terminal.Read(in, "the request", api.MaxBody)
+	text, err := terminal.Read(in, "the request", maxRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -35,5 +34,5 @@ func (a Agent) RefuseProbe(in io.Reader, reason string) (*Response, error) {
 	if err != nil || call.ends() {
 		return nil, err
 	}
-	return a.answer(call.event, Decision{Decided: true, Reason: reason}), nil
+	return a.answer(call, Decision{Decided: true, Reason: reason}), nil
 }

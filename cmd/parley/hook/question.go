@@ -13,6 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/mailbox/form"
 )
 
 // askTool is the tool by which Claude Code asks a person. PreToolUse answers it with the tool's input and the answers.
@@ -30,9 +31,6 @@ type option struct {
 	Label       string `json:"label"`
 	Description string `json:"description"`
 }
-
-// otherLabel is the choice of an answer in other words.
-const otherLabel = "Other"
 
 // readQuestions reads the tool's input. It refuses questions whose answers Claude Code would not read as they were
 // meant: it joins several choices with commas, and knows a question by its text.
@@ -73,17 +71,17 @@ func fieldsOf(questions []question) api.Fields {
 		named := false
 		for _, o := range q.Options {
 			f.Options = append(f.Options, events.Option{Value: o.Label, Description: o.Description})
-			named = named || o.Label == otherLabel
+			named = named || o.Label == form.OtherOption
 		}
 		if !named {
-			f.Options = append(f.Options, events.Option{Value: otherLabel, Description: "in words of your own"})
+			f.Options = append(f.Options, events.Option{Value: form.OtherOption, Description: "in words of your own"})
 		}
 		about := q.Header
 		if about == "" {
 			about = q.Text
 		}
 		fields = append(fields, f, events.Field{
-			Name: fieldName(i) + "_other", Label: otherLabel + ": " + about, Type: events.Text, Help: "The answer in words of your own, or a remark on the choice",
+			Name: fieldName(i) + form.OtherSuffix, Label: form.OtherOption + ": " + about, Type: events.Text, Help: "The answer in words of your own, or a remark on the choice",
 		})
 	}
 	return api.FieldsOf(fields...)
@@ -103,8 +101,8 @@ func answersOf(questions []question, o view.Outcome) map[string]string {
 		} else {
 			chosen = append(chosen, o.Text(fieldName(i)))
 		}
-		other := o.Text(fieldName(i) + "_other")
-		switch at := slices.Index(chosen, otherLabel); {
+		other := o.Text(fieldName(i) + form.OtherSuffix)
+		switch at := slices.Index(chosen, form.OtherOption); {
 		case other == "":
 		case at >= 0:
 			chosen[at] = other
@@ -118,44 +116,12 @@ func answersOf(questions []question, o view.Outcome) map[string]string {
 	return answers
 }
 
-// answerQuestions asks the host the questions of a call, and returns the tool's input with the answers. The decision has
-// a reason where nobody answers: the agent shows its own questions then.
-func answerQuestions(ctx context.Context, agent Agent, call toolCall, o Options) (json.RawMessage, Decision) {
+// answerQuestions asks the host the questions of a call. The decision has the tool's input with the answers. It has a
+// reason where nobody answers: the agent shows its own questions then.
+func answerQuestions(ctx context.Context, agent Agent, call toolCall, o Options) Decision {
 	questions, err := readQuestions(call.input)
 	if err != nil {
-		return nil, undecided("%s", parley.AsError(err).Message)
-	}
-	r := newRequest(agent, call, o)
-	defer r.client.Close()
-	form, err := r.sendQuestions(ctx, questions)
-	if err != nil {
-		return nil, r.failed(ctx, err)
-	}
-	outcome, d := r.awaitOutcome(ctx, form)
-	switch {
-	case outcome.Status == view.StatusDeclined:
-		return nil, Decision{Decided: true, Reason: withReason("declined in Parley", outcome.Note)}
-	case outcome.Status != view.StatusAnswered:
-		return nil, d
-	}
-	var input map[string]json.RawMessage
-	if err := json.Unmarshal(call.input, &input); err != nil {
-		return nil, undecided("the questions cannot be read")
-	}
-	if input["answers"], err = json.Marshal(answersOf(questions, outcome)); err != nil {
-		return nil, undecided("the answers cannot be written: %v", err)
-	}
-	updated, err := json.Marshal(input)
-	if err != nil {
-		return nil, undecided("the answers cannot be written: %v", err)
-	}
-	return updated, Decision{Decided: true, Allowed: true, Reason: "answered in Parley"}
-}
-
-// sendQuestions sends the form, if somebody follows the inbox.
-func (r *request) sendQuestions(ctx context.Context, questions []question) (capabilities.ID, error) {
-	if err := r.awaitFollower(ctx); err != nil {
-		return capabilities.ID{}, err
+		return undecided("%s", parley.AsError(err).Message)
 	}
 	var headers []string
 	for _, q := range questions {
@@ -163,11 +129,47 @@ func (r *request) sendQuestions(ctx context.Context, questions []question) (capa
 			headers = append(headers, q.Header)
 		}
 	}
-	title := r.agent.Title + " asks"
-	req := api.FormRequest{
-		Acting: r.as, Recipient: "@host", Title: title, Description: title + about(headers),
-		Fields: fieldsOf(questions), Key: r.call.key(r.agent),
+	title := agent.Title + " asks"
+	outcome, d := ask(ctx, agent, call, o, api.FormRequest{Title: title, Description: title + about(headers), Fields: fieldsOf(questions)})
+	if outcome.Status != view.StatusAnswered {
+		return d
 	}
+	var input map[string]json.RawMessage
+	if err := json.Unmarshal(call.input, &input); err != nil {
+		return undecided("the questions cannot be read")
+	}
+	if input["answers"], err = json.Marshal(answersOf(questions, outcome)); err != nil {
+		return undecided("the answers cannot be written: %v", err)
+	}
+	updated, err := json.Marshal(input)
+	if err != nil {
+		return undecided("the answers cannot be written: %v", err)
+	}
+	return Decision{Decided: true, Allowed: true, Reason: "answered in Parley", Input: string(updated)}
+}
+
+// ask sends a form to the host, if somebody follows the inbox, and waits for its outcome. The decision is that of a form
+// that is not answered.
+func ask(ctx context.Context, agent Agent, call toolCall, o Options, req api.FormRequest) (view.Outcome, Decision) {
+	r := newRequest(agent, call, o)
+	defer r.client.Close()
+	id, err := r.sendForm(ctx, req)
+	if err != nil {
+		return view.Outcome{}, r.failed(ctx, err)
+	}
+	outcome, d := r.awaitOutcome(ctx, id)
+	if outcome.Status == view.StatusDeclined {
+		d = Decision{Decided: true, Reason: withReason("declined in Parley", outcome.Note)}
+	}
+	return outcome, d
+}
+
+// sendForm sends a form to the host, if somebody follows the inbox.
+func (r *request) sendForm(ctx context.Context, req api.FormRequest) (capabilities.ID, error) {
+	if err := r.awaitFollower(ctx); err != nil {
+		return capabilities.ID{}, err
+	}
+	req.Acting, req.Recipient, req.Key = r.as, "@host", r.call.key(r.agent)
 	if r.options.Timeout > 0 {
 		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
 	}
@@ -189,6 +191,9 @@ func about(headers []string) string {
 	return " about " + strings.Join(headers, ", ")
 }
 
+// errNobody reports that nobody is there who would answer a form.
+var errNobody = parley.Refuse(parley.Timeout, "nobody follows the inbox")
+
 // awaitFollower looks more than once for a follower of the host's inbox.
 func (r *request) awaitFollower(ctx context.Context) error {
 	for attempt := 1; !r.options.WaitAnyway; attempt++ {
@@ -197,7 +202,7 @@ func (r *request) awaitFollower(ctx context.Context) error {
 			return err
 		}
 		if attempt >= maxAttempts {
-			return parley.Refuse(parley.Timeout, "nobody follows the inbox")
+			return errNobody
 		}
 		select {
 		case <-ctx.Done():

@@ -3,7 +3,7 @@ package hook
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -21,14 +21,15 @@ import (
 	"parley/mailbox"
 )
 
-// Both agents run a command hook for ten minutes unless its settings say otherwise. They drop the answer of a hook that
-// took longer. A hook has to end before that.
+// A hook waits as long as its agent lets it, which setup enters in the agent's settings: both give up on a hook after ten
+// minutes otherwise, and drop the answer of one that took longer. So a hook ends before that.
 const (
-	Timeout = 10 * time.Minute         // that setup gives a hook
-	Wait    = Timeout - 30*time.Second // that a hook waits for a decision
+	Timeout = 24 * time.Hour        // that setup gives a hook
+	Wait    = Timeout - time.Minute // that a hook waits for a decision
 )
 
 const (
+	maxRequest   = 64 << 20               // bytes of a request; one after a call has the call's output too
 	maxAttempts  = 5                      // that look for a follower of the inbox
 	attemptEvery = 100 * time.Millisecond // a client that was just sent something takes a moment to ask again
 	cancelTime   = 2 * time.Second        // to cancel a form
@@ -42,6 +43,7 @@ type Options struct {
 	Timeout    time.Duration
 	WaitAnyway bool // ask also where nobody follows the inbox
 	SkipAsked  bool // on PermissionRequest, ask only about calls that PreToolUse leaves
+	WhenAway   Away // what happens where nobody decides
 
 	Client func(client.Options) *client.Client         // opens a client of the node
 	Dial   func(ctx context.Context) (net.Conn, error) // connects to the node's socket
@@ -49,59 +51,61 @@ type Options struct {
 }
 
 // Run reads one request of an agent and returns the response to print, nil for none, and its decision. A call that is
-// left to the agent has neither a response nor a reason.
-func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Response, d Decision) {
-	var (
-		call    toolCall
-		updated json.RawMessage
-	)
+// left to the agent has neither a response nor a reason. An error says that the request cannot be read far enough to
+// answer it: the caller ends with a status that is not zero, which the entry in the agent's settings turns into a denial.
+func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Response, d Decision, err error) {
+	text, err := terminal.Read(in, "the request", maxRequest)
+	if err != nil {
+		return nil, left, err
+	}
+	call, err := readCall(text)
+	if call.event == "" {
+		return nil, left, err
+	}
 	defer func() {
 		if crash := recover(); crash != nil { // which would end the program with the status that denies
 			d = undecided("the hook crashed: %v", crash)
 		}
-		if d == left {
-			response = nil
-			return
-		}
-		if !d.Decided {
-			d.Reason = fmt.Sprintf("%s; %s asks at its own prompt", d.Reason, a.Title)
-		}
-		if response = a.answer(call.event, d); call.tool == askTool && call.event == PreToolUse && !d.Decided {
-			response = nil // its own questions come without a prompt before
-		}
-		if response != nil && response.Specific != nil && d.Allowed && call.event == PreToolUse && updated != nil {
-			response.Specific.Input = updated
+		if d != left {
+			d = a.settle(call, d, o)
+			response = a.answer(call, d)
 		}
 	}()
-	text, err := terminal.Read(in, "the request", api.MaxBody)
 	if err != nil {
-		return nil, undecided("%s", terminal.Message(err))
+		return nil, undecided("%s", terminal.Message(err)), nil
 	}
-	if call, err = readCall(text); err != nil {
-		return nil, undecided("%s", terminal.Message(err))
+	return nil, a.ask(ctx, call, o), nil
+}
+
+// ask decides about a call, or does what its event is for.
+func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
+	switch {
+	case call.ends():
+		return withdraw(ctx, a, call, o)
+	case call.event == Elicitation && call.wanted.Server == ServerName:
+		return left // whoever answers has the form already
+	case a.asksItself(call) && call.event != PreToolUse && call.event != Elicitation:
+		return undecided("%s is a question to whoever works with it", terminal.Visible(call.tool))
+	case isOwnTool(call.tool) && call.event == PreToolUse:
+		return Decision{Decided: true, Allowed: true, Reason: "the agent's own mail in Parley"}
 	}
-	if call.ends() {
-		return nil, withdraw(ctx, a, call, o)
-	}
-	if a.asksItself(call) && call.event != PreToolUse {
-		return nil, undecided("%s is a question to whoever works with it", terminal.Visible(call.tool))
-	}
-	if isOwnTool(call.tool) && call.event == PreToolUse {
-		return nil, Decision{Decided: true, Allowed: true, Reason: "the agent's own mail in Parley"}
-	}
-	if leaves := !a.asksItself(call) && a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
-		return nil, left
+	asks := a.asksItself(call)
+	if leaves := !asks && a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
+		return left
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if a.asksItself(call) {
-		updated, d = answerQuestions(ctx, a, call, o)
-		return nil, d
+	switch {
+	case call.event == Elicitation:
+		return answerElicitation(ctx, a, call, o)
+	case asks:
+		return answerQuestions(ctx, a, call, o)
 	}
-	if call.tool == planTool {
-		updated = call.input
+	d := decide(ctx, a, call, o)
+	if call.tool == planTool && a.edits && d.Allowed { // an allow without it leaves the plan at the agent's prompt
+		d.Input = string(call.input)
 	}
-	return nil, decide(ctx, a, call, o)
+	return d
 }
 
 // decide asks for approval of a call and waits for the decision.
@@ -116,7 +120,7 @@ func decide(ctx context.Context, agent Agent, call toolCall, o Options) Decision
 		return byRule(permission.Allowed)
 	case permission.Unattended:
 		r.cancel(permission.Form, "nobody was there")
-		return undecided("nobody follows the inbox")
+		return away("nobody follows the inbox")
 	}
 	return r.await(ctx, permission.Form)
 }
@@ -201,7 +205,7 @@ func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.
 	}
 	d := r.failed(ctx, err)
 	if parley.CodeOf(err) == parley.Timeout && ctx.Err() == nil {
-		d = undecided("nobody has decided within %s", r.options.Timeout)
+		d = away("nobody has decided within %s", r.options.Timeout)
 	}
 	if late, ok := r.cancel(form, "it is decided at the prompt of "+r.agent.Title); ok {
 		return late, d
@@ -246,8 +250,11 @@ func (r *request) cancel(form capabilities.ID, why string) (view.Outcome, bool) 
 
 // failed returns the decision after an error: none.
 func (r *request) failed(ctx context.Context, err error) Decision {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return undecided("the hook was stopped")
+	case parley.CodeOf(err) == parley.NotRunning, errors.Is(err, errNobody):
+		return away("%s", terminal.Message(err))
 	}
 	return undecided("%s", terminal.Message(err))
 }

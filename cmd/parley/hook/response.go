@@ -7,12 +7,13 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// Decision is the result of asking about a call. An undecided call is left to the coding agent's own prompt, and Reason
-// says why.
+// Decision is the result of asking about a call. An undecided call is left to the coding agent, and Reason says why.
 type Decision struct {
 	Decided, Allowed bool
 	Reason           string
-	Input            string // that is allowed instead of the one asked about; "" for that
+	Input            string // that is allowed instead of the one asked about, or has the answers; "" for that
+	Away             bool   // there was nobody to decide: no node, no follower of the inbox, or no decision in time
+	Then             Away   // what becomes of an undecided call
 }
 
 // left is the decision about a call that is left to the agent without a word.
@@ -20,6 +21,10 @@ var left = Decision{}
 
 func undecided(format string, args ...any) Decision {
 	return Decision{Reason: fmt.Sprintf(format, args...)}
+}
+
+func away(format string, args ...any) Decision {
+	return Decision{Reason: fmt.Sprintf(format, args...), Away: true}
 }
 
 // Response is the JSON object that a hook prints. Both agents read the same members, and each takes fewer of them than
@@ -36,6 +41,9 @@ type specific struct {
 	Reason     string    `json:"permissionDecisionReason,omitempty"` // of that
 
 	Input json.RawMessage `json:"updatedInput,omitempty"` // of the call, on PreToolUse
+
+	Action  string          `json:"action,omitempty"`  // on Elicitation: accept or decline
+	Content json.RawMessage `json:"content,omitempty"` // the values that are accepted
 }
 
 type behavior struct {
@@ -48,15 +56,22 @@ type behavior struct {
 const (
 	allow = "allow"
 	deny  = "deny"
-	ask   = "ask"
 )
 
-func claudeResponse(event string, d Decision) *Response {
-	switch event {
+func claudeResponse(call toolCall, d Decision) *Response {
+	switch call.event {
 	case PermissionRequest:
 		return permissionResponse(d)
+	case Elicitation:
+		return elicitationResponse(d)
 	case PreToolUse:
-		s := &specific{Event: PreToolUse, Permission: ask, Reason: "Parley: " + d.Reason}
+		switch {
+		case !d.Decided && call.tool == askTool:
+			return nil // its own questions come without a prompt before
+		case !d.Decided && d.Then == Mode:
+			return remark(d)
+		}
+		s := &specific{Event: PreToolUse, Permission: string(d.Then), Reason: "Parley: " + d.Reason}
 		switch {
 		case d.Decided && d.Allowed:
 			s.Permission, s.Reason, s.Input = allow, d.Reason, json.RawMessage(d.Input)
@@ -68,16 +83,27 @@ func claudeResponse(event string, d Decision) *Response {
 	return nil // the event is not known: standard error has the reason
 }
 
-func codexResponse(event string, d Decision) *Response {
+func codexResponse(call toolCall, d Decision) *Response {
 	switch {
-	case event == PermissionRequest:
+	case call.event == PermissionRequest:
 		return permissionResponse(d)
-	case event == PreToolUse && !d.Decided:
+	case call.event == PreToolUse && !d.Decided:
 		return remark(d)
-	case event == PreToolUse && !d.Allowed:
+	case call.event == PreToolUse && !d.Allowed:
 		return &Response{Specific: &specific{Event: PreToolUse, Permission: deny, Reason: d.Reason}}
 	}
 	return nil
+}
+
+// elicitationResponse returns the response to an Elicitation. Without one the agent shows its own dialog, or cancels.
+func elicitationResponse(d Decision) *Response {
+	switch {
+	case !d.Decided:
+		return nil
+	case !d.Allowed:
+		return &Response{Specific: &specific{Event: Elicitation, Action: "decline"}}
+	}
+	return &Response{Specific: &specific{Event: Elicitation, Action: "accept", Content: json.RawMessage(d.Input)}}
 }
 
 // permissionResponse returns the response to a PermissionRequest, which is the same for both agents: it allows, or

@@ -13,11 +13,8 @@ import (
 	"parley/cmd/parley/shell"
 )
 
-// Times that a coding agent gives a hook: one that asks waits for a person, and one that withdraws does not wait.
-const (
-	askTime = 24 * time.Hour
-	endTime = 10 * time.Second
-)
+// endTime is how long a coding agent gives a hook that withdraws. One that asks waits for a person.
+const endTime = 10 * time.Second
 
 // hookHandler is a hook in the settings of either agent.
 type hookHandler struct {
@@ -39,7 +36,7 @@ type eventHook struct {
 // askHook returns the hook that asks on an event.
 func askHook(event, command string) eventHook {
 	return eventHook{event, hookHandler{
-		Type: "command", Command: command, Timeout: int(askTime.Seconds()), Status: "Waiting for a decision in Parley",
+		Type: "command", Command: command, Timeout: int(hook.Timeout.Seconds()), Status: "Waiting for a decision in Parley",
 	}}
 }
 

@@ -1,0 +1,117 @@
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ClaudeTool says whether the calls of a tool of Claude Code are asked about. Calls of a tool that is not listed are.
+type ClaudeTool struct {
+	Name  string
+	Asked bool   // every call is asked about
+	Why   string // in words, for the guide
+
+	// free reports that a call needs no question. Nil frees every call of a tool that is not Asked.
+	free func(call toolCall, folder string, env func(string) (string, bool)) bool
+}
+
+const (
+	looks    = "only reads what is there"
+	ownTasks = "keeps the session's own list of tasks"
+	ownWork  = "only concerns the session, whose later calls are asked about one by one"
+)
+
+// ClaudeTools returns the tools of Claude Code, by name.
+func ClaudeTools() []ClaudeTool {
+	const starts = "starts a subagent, whose calls are asked about one by one. It is asked about where the folder, or one above it, " +
+		"has `.claude/agents`, whose files run commands, and where the subagent works elsewhere (`isolation`)"
+	return []ClaudeTool{
+		{Name: "Agent", Why: starts, free: startsHere},
+		{Name: "Bash", Asked: true, Why: "runs a command"},
+		{Name: "BashOutput", Why: looks},
+		{Name: "CronCreate", Asked: true, Why: "has prompts run later, also in other sessions"},
+		{Name: "CronDelete", Asked: true, Why: "changes what runs later"},
+		{Name: "CronList", Why: looks},
+		{Name: "Edit", Asked: true, Why: "writes files"},
+		{Name: "EnterPlanMode", Why: ownWork},
+		{Name: "EnterWorktree", Asked: true, Why: "makes a folder and a branch, and runs hooks of git"},
+		{Name: planTool, Asked: true, Why: "an approval of the plan"},
+		{Name: "ExitWorktree", Asked: true, Why: "may remove a folder and a branch"},
+		{Name: "Glob", Why: looks},
+		{Name: "Grep", Why: looks},
+		{Name: "KillShell", Asked: true, Why: "ends a program"},
+		{Name: "LS", Why: looks},
+		{Name: "ListAgents", Why: looks},
+		{Name: "ListMcpResourcesTool", Why: looks},
+		{Name: "Monitor", Asked: true, Why: "runs a command"},
+		{Name: "NotebookEdit", Asked: true, Why: "writes files"},
+		{Name: "NotebookRead", Why: looks},
+		{Name: "PowerShell", Asked: true, Why: "runs a command"},
+		{Name: "PushNotification", Asked: true, Why: "sends words to other machines"},
+		{Name: "Read", Why: looks},
+		{Name: "ReadMcpResourceDirTool", Asked: true, Why: "hands words of the model to an MCP server"},
+		{Name: "ReadMcpResourceTool", Asked: true, Why: "hands words of the model to an MCP server"},
+		{Name: "RemoteTrigger", Asked: true, Why: "acts on other machines"},
+		{Name: "ReportFindings", Why: ownWork},
+		{Name: "ScheduleWakeup", Why: ownWork},
+		{Name: "SendMessage", Asked: true, Why: "reaches other sessions, also on other machines"},
+		{Name: "SendUserFile", Asked: true, Why: "sends files to other machines"},
+		{Name: "Skill", Asked: true, Why: "runs the commands in the skill's file as it loads, and the file may come with a repository"},
+		{Name: "StructuredOutput", Why: "is the answer that `--json-schema` asks for"},
+		{Name: "Task", Why: starts, free: startsHere},
+		{Name: "TaskCreate", Why: ownTasks},
+		{Name: "TaskGet", Why: ownTasks},
+		{Name: "TaskList", Why: ownTasks},
+		{Name: "TaskOutput", Why: looks},
+		{Name: "TaskStop", Asked: true, Why: "ends a program"},
+		{Name: "TaskUpdate", Why: ownTasks},
+		{Name: "TodoWrite", Why: ownTasks},
+		{Name: "ToolSearch", Why: looks},
+		{Name: "WebFetch", Asked: true, Why: "sends words of the model to other machines"},
+		{Name: "WebSearch", Asked: true, Why: "sends words of the model to other machines"},
+		{Name: "Workflow", Asked: true, Why: "runs a script"},
+		{Name: "Write", Asked: true, Why: "writes files"},
+	}
+}
+
+// needsNoQuestion reports whether a call changes nothing outside of the session, and runs nothing unseen.
+func needsNoQuestion(call toolCall, folder string, env func(string) (string, bool)) bool {
+	for _, t := range ClaudeTools() {
+		if t.Name == call.tool {
+			return !t.Asked && (t.free == nil || t.free(call, folder, env))
+		}
+	}
+	return false
+}
+
+// startsHere reports whether a call starts a subagent of Claude Code's own or of the person's, as its session works. The
+// definition of a subagent may have hooks, MCP servers and skills, which run commands, and may replace one of Claude
+// Code's own. A repository can bring one.
+func startsHere(call toolCall, folder string, env func(string) (string, bool)) bool {
+	var input map[string]json.RawMessage
+	if json.Unmarshal(call.input, &input) != nil {
+		return false
+	}
+	for _, known := range []string{"description", "effort", "model", "prompt", "resume", "run_in_background", "subagent_type"} {
+		delete(input, known)
+	}
+	if len(input) > 0 {
+		return false
+	}
+	own := filepath.Join(ClaudeConfig(env), "agents")
+	for _, start := range []string{folder, call.folder} {
+		for at := filepath.Clean(start); filepath.IsAbs(at); at = filepath.Dir(at) {
+			agents := filepath.Join(at, ".claude", "agents")
+			if _, err := os.Lstat(agents); agents != own && !errors.Is(err, fs.ErrNotExist) {
+				return false
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return true
+}
