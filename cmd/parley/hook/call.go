@@ -102,7 +102,10 @@ func (c toolCall) ends() bool {
 // hold returns the call as the node holds its form. Without a tool it is a choice of all that a session asks.
 func (c toolCall) hold(as api.Acting) api.Hold {
 	h := api.Hold{Acting: as, Session: c.session, Part: c.part, Use: c.id, Whole: c.event == SessionEnd}
-	if c.tool != "" {
+	switch {
+	case c.tool == planTool: // once it has ended, its input is without the plan
+		h.Call = digest(c.tool)
+	case c.tool != "":
 		h.Call = digest(c.tool, string(c.input))
 	}
 	return h

@@ -117,3 +117,29 @@ func TestSubagentsOfTheFolderAreAskedAbout(t *testing.T) {
 		}
 	}
 }
+
+func TestPlansAreWrittenWithoutQuestion(t *testing.T) {
+	env := func(name string) (string, bool) { return "/home/fae", name == "HOME" }
+	for _, test := range []struct {
+		tool, mode, path string
+		free             bool
+	}{
+		{"Write", "plan", "/home/fae/.claude/plans/a.md", true},
+		{"Edit", "plan", "/home/fae/.claude/plans/a.md", true},
+		{"Write", "auto", "/home/fae/.claude/plans/a.md", false},
+		{"Write", "plan", "/home/fae/.claude/plans/../a.md", false},
+		{"Write", "plan", "/home/fae/.claude/plans/b/a.md", false},
+		{"Write", "plan", "/home/fae/.claude/plans/a.sh", false},
+		{"Write", "plan", "/home/fae/.claude/settings.json", false},
+		{"Write", "plan", "", false},
+		{"Bash", "plan", "/home/fae/.claude/plans/a.md", false},
+	} {
+		input, err := json.Marshal(map[string]string{"file_path": test.path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := needsNoQuestion(toolCall{tool: test.tool, mode: test.mode, input: input}, "/home/fae/app", env); got != test.free {
+			t.Errorf("%+v needs no question: %t", test, got)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type ClaudeTool struct {
 const (
 	looks    = "only reads what is there"
 	ownTasks = "keeps the session's own list of tasks"
+	writes   = "writes files, but for a plan that is being made"
 	ownWork  = "only concerns the session, whose later calls are asked about one by one"
 )
 
@@ -35,7 +36,7 @@ func ClaudeTools() []ClaudeTool {
 		{Name: "CronCreate", Asked: true, Why: "has prompts run later, also in other sessions"},
 		{Name: "CronDelete", Asked: true, Why: "changes what runs later"},
 		{Name: "CronList", Why: looks},
-		{Name: "Edit", Asked: true, Why: "writes files"},
+		{Name: "Edit", Asked: true, Why: writes},
 		{Name: "EnterPlanMode", Why: ownWork},
 		{Name: "EnterWorktree", Asked: true, Why: "makes a folder and a branch, and runs hooks of git"},
 		{Name: planTool, Asked: true, Why: "an approval of the plan"},
@@ -47,7 +48,7 @@ func ClaudeTools() []ClaudeTool {
 		{Name: "ListAgents", Why: looks},
 		{Name: "ListMcpResourcesTool", Why: looks},
 		{Name: "Monitor", Asked: true, Why: "runs a command"},
-		{Name: "NotebookEdit", Asked: true, Why: "writes files"},
+		{Name: "NotebookEdit", Asked: true, Why: writes},
 		{Name: "NotebookRead", Why: looks},
 		{Name: "PowerShell", Asked: true, Why: "runs a command"},
 		{Name: "PushNotification", Asked: true, Why: "sends words to other machines"},
@@ -73,18 +74,32 @@ func ClaudeTools() []ClaudeTool {
 		{Name: "WebFetch", Asked: true, Why: "sends words of the model to other machines"},
 		{Name: "WebSearch", Asked: true, Why: "sends words of the model to other machines"},
 		{Name: "Workflow", Asked: true, Why: "runs a script"},
-		{Name: "Write", Asked: true, Why: "writes files"},
+		{Name: "Write", Asked: true, Why: writes},
 	}
 }
 
 // needsNoQuestion reports whether a call changes nothing outside of the session, and runs nothing unseen.
 func needsNoQuestion(call toolCall, folder string, env func(string) (string, bool)) bool {
+	if call.mode == "plan" && isPlan(call, env) {
+		return true
+	}
 	for _, t := range ClaudeTools() {
 		if t.Name == call.tool {
 			return !t.Asked && (t.free == nil || t.free(call, folder, env))
 		}
 	}
 	return false
+}
+
+// isPlan reports whether a call writes the file of a plan, which Claude Code keeps with its settings. The plan is
+// approved as a whole when it is made.
+func isPlan(call toolCall, env func(string) (string, bool)) bool {
+	var input struct {
+		Path string `json:"file_path"`
+	}
+	own := ClaudeConfig(env)
+	return (call.tool == "Write" || call.tool == "Edit") && own != "" && json.Unmarshal(call.input, &input) == nil &&
+		input.Path == filepath.Join(own, "plans", filepath.Base(input.Path)) && filepath.Ext(input.Path) == ".md"
 }
 
 // startsHere reports whether a call starts a subagent of Claude Code's own or of the person's, as its session works. The

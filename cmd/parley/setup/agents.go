@@ -189,12 +189,9 @@ func codexHooks(command string) []eventHook {
 	return []eventHook{askHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command)}
 }
 
-// elicitation is the event on which Claude Code lets a hook answer what another MCP server asks.
-const elicitation = "Elicitation"
-
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
 // that PreToolUse leaves. On the other events it withdraws approvals. Only where a call waits does a failure block: on
-// Stop it would keep the person from ending a turn.
+// Stop it would keep the person from ending a turn, and on Elicitation it would decline in the person's name.
 func claudeHooks(command, away, otherwise string) []eventHook {
 	asking := command
 	if away != "" {
@@ -202,8 +199,8 @@ func claudeHooks(command, away, otherwise string) []eventHook {
 	}
 	return []eventHook{
 		shutHook(hook.PreToolUse, asking, otherwise), shutHook(hook.PermissionRequest, asking+" --skip-asked", otherwise),
-		shutHook(elicitation, asking, otherwise),
-		endHook(hook.PostToolUse, command), endHook(hook.SubagentStop, command), endHook(hook.Stop, command), endHook(hook.SessionEnd, command),
+		askHook(hook.Elicitation, asking),
+		endHook(hook.PostToolUse, command), endHook(hook.PostToolUseFailure, command), endHook(hook.SubagentStop, command), endHook(hook.Stop, command), endHook(hook.SessionEnd, command),
 	}
 }
 

@@ -150,12 +150,13 @@ func TestSetupReplacesEarlierEntries(t *testing.T) {
 		t.Fatal("it is no JSON")
 	}
 	own := d.own("claude-code")
-	if len(own) != 7 {
+	if len(own) != 8 {
 		t.Errorf("%d hooks of its own: %+v", len(own), own)
 	}
 	for _, h := range own {
-		asks := h.event == hook.PreToolUse || h.event == hook.PermissionRequest || h.event == elicitation
-		if h.matcher != "" || isShut(h.Command) != asks || (h.Timeout == 86400) != asks || strings.Contains(h.Command, "--when-away deny") != asks || (h.Failure == "block") != asks {
+		shut := h.event == hook.PreToolUse || h.event == hook.PermissionRequest
+		asks := shut || h.event == hook.Elicitation
+		if h.matcher != "" || isShut(h.Command) != shut || (h.Timeout == 86400) != asks || strings.Contains(h.Command, "--when-away deny") != asks || (h.Failure == "block") != shut {
 			t.Errorf("%s for %q has %+v", h.event, h.matcher, h.hookHandler)
 		}
 	}
