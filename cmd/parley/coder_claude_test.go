@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,23 +262,40 @@ func TestClaudeCodeIsAnsweredByForm(t *testing.T) {
 	}
 }
 
-// TestClaudeCodeHasPlansApproved denies a plan, and allows another.
+// planPath matches what Claude Code tells the model about the file of its plan.
+var planPath = regexp.MustCompile(`your plan at (/\S+\.md)`)
+
+// TestClaudeCodeHasPlansApproved denies a plan, and allows another. The call that a plan waits for is asked about too.
 func TestClaudeCodeHasPlansApproved(t *testing.T) {
 	t.Parallel()
 	const prompt = "Plan it"
-	plan := func(text string) modeltest.Turn {
-		return modeltest.Turn{Calls: []modeltest.Call{{Tool: "ExitPlanMode", Input: map[string]any{"plan": text}}}}
-	}
-	c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{plan("first burn it"), plan("first look at it"), {Text: "I am ready"}}})
-	state := c.setUp(t, "claude-code")
-	attend(t, state)
-	terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", "plan"))
-	decide(t, state, "deny", awaitCall(t, state, "first burn it"), "--message", "do not burn it")
-	decide(t, state, "allow", awaitCall(t, state, "first look at it"))
-	terminal.expect(t, "I am ready")
-	results := c.model.Results(prompt)
-	if len(results) != 2 || !strings.Contains(results[0].Text, "do not burn it") || !strings.Contains(results[1].Text, "approved") {
-		t.Errorf("the model has read %q", results)
+	for name, variable := range map[string]string{"newest": newestClaude, "older": olderClaude} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			exit := modeltest.Turn{Calls: []modeltest.Call{{Tool: "ExitPlanMode", Input: map[string]any{}}}}
+			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{bash("touch looked.txt")}}, exit, exit, {Text: "I am ready"},
+			}})
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", "plan"))
+			number := awaitCall(t, state, "touch looked.txt")
+			told := planPath.FindStringSubmatch(c.model.Instructions(prompt))
+			if told == nil {
+				t.Fatal("the model is not told where the plan is")
+			}
+			c.writeText(t, told[1], "first burn it\n")
+			decide(t, state, "allow", number)
+			number = awaitCall(t, state, "first burn it")
+			c.writeText(t, told[1], "first look at it\n")
+			decide(t, state, "deny", number, "--message", "do not burn it")
+			decide(t, state, "allow", awaitCall(t, state, "first look at it"))
+			terminal.expect(t, "I am ready")
+			results := c.model.Results(prompt)
+			if len(results) != 3 || !strings.Contains(results[1].Text, "do not burn it") || !strings.Contains(results[2].Text, "approved") {
+				t.Errorf("the model has read %q", results)
+			}
+		})
 	}
 }
 
@@ -292,7 +310,7 @@ func TestClaudeCodesSubagentsAsk(t *testing.T) {
 				t,
 				modeltest.Script{Prompt: task, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch sub.txt")}}, {Text: "The subagent is ready"}}},
 				modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
-					{Calls: []modeltest.Call{{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": task, "subagent_type": "general-purpose"}}}},
+					{Calls: []modeltest.Call{{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": task, "subagent_type": "general-purpose", "run_in_background": false}}}},
 					{Text: "I am ready"},
 				}},
 			)

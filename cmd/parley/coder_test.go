@@ -56,10 +56,22 @@ func newCoderTest(t *testing.T, variable string, scripts ...modeltest.Script) *c
 	return c
 }
 
-// newClaude prepares a run of Claude Code. Its first questions, about colours, the key and the folder, are answered.
+// The coding agents that are tested. The older ones run a part of the tests.
+const (
+	newestClaude, olderClaude = "PARLEY_CLAUDE", "PARLEY_CLAUDE_OLDER"
+	newestCodex, olderCodex   = "PARLEY_CODEX", "PARLEY_CODEX_OLDER"
+)
+
+// newClaude prepares a run of the newest Claude Code.
 func newClaude(t *testing.T, scripts ...modeltest.Script) *coderTest {
 	t.Helper()
-	c := newCoderTest(t, "PARLEY_CLAUDE", scripts...)
+	return newClaudeOf(t, newestClaude, scripts...)
+}
+
+// newClaudeOf prepares a run of Claude Code. Its first questions, about colours, the key and the folder, are answered.
+func newClaudeOf(t *testing.T, variable string, scripts ...modeltest.Script) *coderTest {
+	t.Helper()
+	c := newCoderTest(t, variable, scripts...)
 	c.env = append(
 		c.env, "ANTHROPIC_BASE_URL="+c.model.URL, "ANTHROPIC_API_KEY=a-key", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1",
@@ -73,10 +85,16 @@ func newClaude(t *testing.T, scripts ...modeltest.Script) *coderTest {
 	return c
 }
 
-// newCodex prepares a run of Codex, with the model server as its provider and the project trusted.
+// newCodex prepares a run of the newest Codex.
 func newCodex(t *testing.T, scripts ...modeltest.Script) *coderTest {
 	t.Helper()
-	c := newCoderTest(t, "PARLEY_CODEX", scripts...)
+	return newCodexOf(t, newestCodex, scripts...)
+}
+
+// newCodexOf prepares a run of Codex, with the model server as its provider and the project trusted.
+func newCodexOf(t *testing.T, variable string, scripts ...modeltest.Script) *coderTest {
+	t.Helper()
+	c := newCoderTest(t, variable, scripts...)
 	c.env = append(c.env, "CODEX_HOME="+filepath.Join(c.home, ".codex"), "PARLEY_TEST_KEY=a-key")
 	// By default Codex leaves out the tools of a server that takes over a second to start.
 	config := "mcp_optional_startup_grace_ms = 0\nmodel = \"gpt-5.4\"\nmodel_provider = \"test\"\ncheck_for_update_on_startup = false\n" +
@@ -148,22 +166,23 @@ func TestCodingAgentsSpeakToTheModelServer(t *testing.T) {
 	t.Parallel()
 	const prompt = "What does this folder hold?"
 	for name, test := range map[string]struct {
-		make func(*testing.T, ...modeltest.Script) *coderTest
+		make func(*testing.T, string, ...modeltest.Script) *coderTest
+		kind string
 		args []string
 		call modeltest.Call
 	}{
 		"claude-code": {
-			newClaude, []string{"-p", prompt},
+			newClaudeOf, newestClaude, []string{"-p", prompt},
 			modeltest.Call{Tool: "Bash", Input: map[string]any{"command": "ls", "description": "List it"}},
 		},
 		"codex": {
-			newCodex, []string{"exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", prompt},
+			newCodexOf, newestCodex, []string{"exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", prompt},
 			modeltest.Call{Tool: "exec_command", Input: map[string]any{"cmd": "ls"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := test.make(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+			c := test.make(t, test.kind, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
 				{Text: "I look", Calls: []modeltest.Call{test.call}}, {Text: "One file, as it seems"},
 			}})
 			c.writeText(t, filepath.Join(c.project, "the-file.txt"), "")

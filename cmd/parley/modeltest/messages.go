@@ -113,6 +113,7 @@ func readMessages(body []byte) (conversation, error) {
 			case b.Type == "text" && m.Role == "user":
 				c.prompts = append(c.prompts, b.Text)
 			case b.Type == "text" && m.Role == "system":
+				c.system += "\n" + b.Text
 				c.later = append(c.later, laterTools(b.Text)...)
 			}
 		}

@@ -1,0 +1,381 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/cmd/parley/hook"
+	"parley/cmd/parley/modeltest"
+)
+
+// hookProcess returns the process of the hook that asks for a node, and the shell that runs it.
+func hookProcess(t *testing.T, state string) (hook, shell int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		words := strings.Split(string(text), "\x00")
+		if err != nil || len(words) < 4 || words[1] != "hook" || !slices.Contains(words, state) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		parent, err := strconv.Atoi(after[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pid, parent
+	}
+	t.Fatal("no hook runs")
+	return 0, 0
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loseProgram has the hooks in the settings name a program that is not there.
+func (c *coderTest) loseProgram(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(c.home, ".claude", "settings.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.writeText(t, path, regexp.MustCompile(`"[^"]*parley hook claude-code`).ReplaceAllString(string(text), `"/gone/parley hook claude-code`))
+}
+
+// TestClaudeCodeBlocksWhereTheHookFails kills the hook while its approval is open, and takes its program away. The next
+// call is allowed. Nothing but the calls is blocked: the turn ends as it should.
+func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the hook's process is found in /proc")
+	}
+	const prompt = "Make two files"
+	for _, test := range []struct{ agent, mode, way, fault string }{
+		{newestClaude, "bypassPermissions", "print", "killed"},
+		{newestClaude, "bypassPermissions", "print", "killed with its shell"},
+		{newestClaude, "acceptEdits", "print", "killed"},
+		{newestClaude, "auto", "terminal", "killed"},
+		{newestClaude, "default", "terminal", "gone"},
+		{newestClaude, "auto", "print", "gone"},
+		{olderClaude, "bypassPermissions", "print", "killed"},
+		{olderClaude, "acceptEdits", "print", "gone"},
+	} {
+		t.Run(fmt.Sprintf("%s/%s/%s/%s", test.agent, test.mode, test.way, test.fault), func(t *testing.T) {
+			t.Parallel()
+			turns := []modeltest.Turn{{Calls: []modeltest.Call{bash("touch unwanted.txt")}}, {Calls: []modeltest.Call{bash("touch wanted.txt")}}, {Text: "I am ready"}}
+			if test.fault == "gone" {
+				turns = slices.Delete(turns, 1, 2)
+			}
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: turns})
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			if test.fault == "gone" {
+				c.loseProgram(t)
+			}
+			var end func()
+			if test.way == "print" {
+				end = c.background(t, "-p", prompt, "--permission-mode", test.mode)
+			} else {
+				terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", test.mode))
+				end = func() { terminal.expect(t, "I am ready") }
+			}
+			if test.fault != "gone" {
+				awaitCall(t, state, "touch unwanted.txt")
+				process, shell := hookProcess(t, state)
+				if test.fault == "killed with its shell" {
+					kill(t, shell)
+				}
+				kill(t, process)
+				decide(t, state, "allow", awaitCall(t, state, "touch wanted.txt"))
+			}
+			end()
+			results := c.model.Results(prompt)
+			if isThere(c.project, "unwanted.txt") || len(results) != len(turns)-1 {
+				t.Errorf("the command has run: %q", results)
+			}
+			if test.fault != "gone" && !isThere(c.project, "wanted.txt") {
+				t.Errorf("the command that was allowed has not run: %q", results)
+			}
+			if test.fault == "gone" && test.mode != "default" && !strings.Contains(results[0].Text, "parley setup claude-code --remove") {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
+}
+
+// TestClaudeCodeAsksAboutWhatRunsUnseen has a project bring a skill and a subagent that run commands as they start.
+func TestClaudeCodeAsksAboutWhatRunsUnseen(t *testing.T) {
+	t.Parallel()
+	const prompt = "Get to work"
+	for name, variable := range map[string]string{"newest": newestClaude, "older": olderClaude} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := []modeltest.Call{
+				{Tool: "Skill", Input: map[string]any{"skill": "helpful"}},
+				{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": "Do the task", "subagent_type": "general-purpose", "run_in_background": false}},
+			}
+			if variable == newestClaude {
+				calls = append(calls, modeltest.Call{Tool: "SendMessage", Input: map[string]any{"to": "somebody", "summary": "hello", "message": "the secret"}})
+			}
+			var turns []modeltest.Turn
+			for _, call := range calls {
+				turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{call}})
+			}
+			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: append(turns, modeltest.Turn{Text: "I am ready"})})
+			c.writeText(t, filepath.Join(c.project, ".claude", "skills", "helpful", "SKILL.md"), "---\nname: helpful\ndescription: helps\n---\nNow: !`touch skill.txt`\n")
+			c.writeText(t, filepath.Join(c.project, ".claude", "agents", "general-purpose.md"),
+				"---\nname: general-purpose\ndescription: helps\nskills: [helpful]\nhooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: touch agent.txt\n---\nHelp.\n")
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			end := c.background(t, "-p", prompt, "--permission-mode", "bypassPermissions")
+			for _, text := range []string{`"helpful"`, `"Do the task"`, `"the secret"`}[:len(calls)] {
+				decide(t, state, "deny", awaitCall(t, state, text))
+			}
+			end()
+			for _, result := range c.model.Results(prompt) {
+				if !strings.Contains(result.Text, "denied in Parley") {
+					t.Errorf("the model has read %q", result)
+				}
+			}
+			for _, name := range []string{"skill.txt", "agent.txt"} {
+				if isThere(c.project, name) {
+					t.Errorf("%s was made unseen", name)
+				}
+			}
+		})
+	}
+}
+
+// TestClaudeCodesToolsAreListed checks that each tool on offer is known to need a question, or none. A new one is asked
+// about until it is listed.
+func TestClaudeCodesToolsAreListed(t *testing.T) {
+	t.Parallel()
+	const prompt = "Look around"
+	known := map[string]bool{"AskUserQuestion": true, "DeferredToolPlaceholder": true}
+	for _, tool := range hook.ClaudeTools() {
+		known[tool.Name] = true
+	}
+	isName := regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
+	for _, way := range []string{"print", "terminal", "schema"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			turns := []modeltest.Turn{{Text: "I am ready"}}
+			if way == "schema" { // an answer in a structure asks nobody, though nobody is there
+				turns = []modeltest.Turn{
+					{Calls: []modeltest.Call{{Tool: "ListAgents", Input: map[string]any{}}}},
+					{Calls: []modeltest.Call{{Tool: "StructuredOutput", Input: map[string]any{"colour": "mauve"}}}}, {Text: "I am ready"},
+				}
+			}
+			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: turns})
+			c.setUp(t, "claude-code")
+			switch way {
+			case "terminal":
+				inTerminal(t, c.command(t.Context(), prompt)).expect(t, "I am ready")
+			case "print":
+				c.print(t, "-p", prompt)
+			default:
+				out := c.print(t, "-p", prompt, "--output-format", "json", "--json-schema", `{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}`)
+				if !strings.Contains(out, `"structured_output":{"colour":"mauve"}`) {
+					t.Errorf("it says %s", out)
+				}
+				for _, result := range c.model.Results(prompt) {
+					if strings.Contains(result.Text, "Parley") {
+						t.Errorf("the model has read %q", result)
+					}
+				}
+			}
+			for _, tool := range c.model.Tools(prompt) {
+				if isName.MatchString(tool) && !known[tool] {
+					t.Errorf("Claude Code has a tool %s, which is not listed", tool)
+				}
+			}
+		})
+	}
+}
+
+// TestClaudeCodeWhereNobodyDecides runs Claude Code with flags that allow its calls, where nobody follows the inbox.
+func TestClaudeCodeWhereNobodyDecides(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	for _, test := range []struct {
+		agent, away string
+		flags       []string
+		runs        bool
+		reads, says string // what the model reads, and what is printed
+	}{
+		{newestClaude, "", []string{"--permission-mode", "bypassPermissions"}, false, "denied by Parley: nobody follows the inbox, and without a terminal nobody can be asked (parley hook claude-code --when-away)", ""},
+		{newestClaude, "deny", []string{"--dangerously-skip-permissions"}, false, "denied by Parley (--when-away deny): nobody follows the inbox", ""},
+		{newestClaude, "ask", []string{"--permission-mode", "bypassPermissions"}, false, "", ""},
+		{newestClaude, "mode", []string{"--permission-mode", "bypassPermissions"}, true, "", ""},
+		{newestClaude, "mode", []string{"--dangerously-skip-permissions"}, true, "", ""},
+		{newestClaude, "mode", []string{"--permission-mode", "default", "--allowedTools", "Bash"}, true, "", ""},
+		{newestClaude, "mode", []string{"--permission-mode", "default"}, false, "", ""},
+		{newestClaude, "defer", []string{"--permission-mode", "bypassPermissions", "--output-format", "json"}, false, "", `"stop_reason":"tool_deferred"`},
+		{olderClaude, "mode", []string{"--permission-mode", "bypassPermissions"}, true, "", ""},
+		{olderClaude, "", []string{"--permission-mode", "bypassPermissions"}, false, "--when-away", ""},
+		{olderClaude, "defer", []string{"--permission-mode", "bypassPermissions", "--output-format", "json"}, false, "", `"stop_reason":"tool_deferred"`},
+	} {
+		t.Run(fmt.Sprintf("%s/%s/%s", test.agent, test.away, strings.Join(test.flags, " ")), func(t *testing.T) {
+			t.Parallel()
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			state := nodeTest(t)
+			args := []string{"setup", "claude-code", "--state", state}
+			if test.away != "" {
+				args = append(args, "--when-away", test.away)
+			}
+			if out, err := c.parley(t, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			out := c.print(t, append([]string{"-p", prompt}, test.flags...)...)
+			if !strings.Contains(out, test.says) {
+				t.Errorf("it says %s", out)
+			}
+			results := c.model.Results(prompt)
+			if isThere(c.project, "a.txt") != test.runs || test.reads != "" && (len(results) != 1 || !strings.Contains(results[0].Text, test.reads)) {
+				t.Errorf("the command has run: %t; the model has read %q", !test.runs, results)
+			}
+			if test.away != "defer" {
+				return
+			}
+			var ended struct {
+				Session string `json:"session_id"`
+			}
+			if err := json.Unmarshal([]byte(out), &ended); err != nil {
+				t.Fatal(err)
+			}
+			attend(t, state)
+			end := c.background(t, "-p", "--resume", ended.Session, "--permission-mode", "bypassPermissions")
+			decide(t, state, "allow", awaitCall(t, state, "touch a.txt"))
+			end()
+			if !isThere(c.project, "a.txt") {
+				t.Error("the call that was put off has not run, though it was allowed")
+			}
+		})
+	}
+}
+
+// TestClaudeCodeAsksItselfWhereNobodyDecides runs Claude Code on a terminal, where nobody follows the inbox.
+func TestClaudeCodeAsksItselfWhereNobodyDecides(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	for _, mode := range []string{"auto", "plan", "bypassPermissions"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			c.setUp(t, "claude-code")
+			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
+			terminal.expect(t, "Do you want to proceed?")
+			if isThere(c.project, "a.txt") {
+				t.Error("the command has run")
+			}
+			terminal.press(t, "1")
+			terminal.expect(t, "I am ready")
+			if !isThere(c.project, "a.txt") {
+				t.Error("the command has not run")
+			}
+		})
+	}
+}
+
+// elicitor is the name under which the test binary runs as an MCP server whose tool asks for values.
+const elicitor = "elicitor"
+
+func serveElicitor() {
+	server := mcp.NewServer(&mcp.Implementation{Name: elicitor, Version: "1"}, nil)
+	schema := map[string]any{
+		"type": "object", "required": []string{"colour"},
+		"properties": map[string]any{
+			"colour": map[string]any{"type": "string", "title": "Colour", "enum": []string{"red", "mauve"}}, "coats": map[string]any{"type": "integer", "minimum": 1},
+			"gloss": map[string]any{"type": "boolean"}, "remark": map[string]any{"type": "string"},
+		},
+	}
+	ask := &mcp.ElicitParams{Message: "How shall I paint?", RequestedSchema: schema}
+	server.AddTool(&mcp.Tool{Name: "paint", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got, given := r.Params.InputResponses["paint"].(*mcp.ElicitResult)
+		if !given {
+			var err error
+			if got, err = r.Session.Elicit(ctx, ask); err != nil { // newer protocols take no request within a request
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"paint": ask}, RequestState: "asked"}, nil
+			}
+		}
+		content, err := json.Marshal(got.Content)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("action %s, content %s", got.Action, content)}}}, err
+	})
+	must(server.Run(context.Background(), &mcp.StdioTransport{}))
+}
+
+// TestClaudeCodeAnswersOtherServers has an MCP server ask for values, which the host gives, refuses, or leaves.
+func TestClaudeCodeAnswersOtherServers(t *testing.T) {
+	t.Parallel()
+	const prompt = "Paint it"
+	for _, test := range []struct {
+		agent, does string
+		want        string
+	}{
+		{newestClaude, "answer", `action accept, content {"coats":2,"colour":"mauve","gloss":true}`},
+		{newestClaude, "decline", `action decline, content null`},
+		{newestClaude, "nobody", `action cancel, content null`},
+		{olderClaude, "answer", `action accept, content {"coats":2,"colour":"mauve","gloss":true}`},
+	} {
+		t.Run(test.agent+"/"+test.does, func(t *testing.T) {
+			t.Parallel()
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{{Tool: "mcp__painter__paint", Input: map[string]any{}}}}, {Text: "I am ready"},
+			}})
+			servers := filepath.Join(c.home, "servers.json")
+			c.write(t, servers, map[string]any{"mcpServers": map[string]any{"painter": map[string]any{"type": "stdio", "command": elicitor}}})
+			c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"permissions": map[string]any{"allow": []string{"mcp__painter"}}})
+			state := c.setUp(t, "claude-code")
+			if test.does != "nobody" {
+				attend(t, state)
+			}
+			end := c.background(t, "-p", prompt, "--mcp-config", servers)
+			switch test.does {
+			case "answer":
+				number := awaitQuestion(t, state, "How shall I paint?")
+				if _, errs, exit := runTest(t.Context(), state, nil, "answer", number, "--value", "colour:mauve", "--value", "coats:2", "--value", "gloss:true"); exit != 0 {
+					t.Fatal(errs)
+				}
+			case "decline":
+				if _, errs, exit := runTest(t.Context(), state, nil, "decline", awaitQuestion(t, state, "How shall I paint?"), "not today"); exit != 0 {
+					t.Fatal(errs)
+				}
+			}
+			end()
+			if results := c.model.Results(prompt); len(results) != 1 || results[0].Text != test.want {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
+}
