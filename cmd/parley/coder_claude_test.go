@@ -86,57 +86,61 @@ func isThere(folder, name string) bool {
 func TestClaudeCodeAsksInEveryMode(t *testing.T) {
 	t.Parallel()
 	const prompt = "Make two files"
+	type run struct{ agent, mode, way string }
+	runs := []run{{olderClaude, "plan", "terminal"}, {olderClaude, "default", "terminal"}, {olderClaude, "auto", "print"}}
 	for _, mode := range claudeModes {
-		for _, way := range []string{"print", "terminal"} {
-			if way == "terminal" && !*everyMode && !slices.Contains([]string{"default", "auto", "plan"}, mode) {
-				continue // the hook is called as without a terminal
-			}
-			t.Run(mode+"/"+way, func(t *testing.T) {
-				t.Parallel()
-				c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
-					{Calls: []modeltest.Call{bash("touch wanted.txt")}}, {Calls: []modeltest.Call{bash("touch unwanted.txt")}}, {Text: "I am ready"},
-				}})
-				state := c.setUp(t, "claude-code")
-				attend(t, state)
-				var end func()
-				if way == "print" {
-					end = c.background(t, "-p", prompt, "--permission-mode", mode)
-				} else {
-					terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
-					if mode == "auto" { // it has not fallen back to another mode
-						terminal.expect(t, "auto mode on")
-					}
-					end = func() { terminal.expect(t, "I am ready") }
-				}
-				number := awaitCall(t, state, "touch wanted.txt")
-				if isThere(c.project, "wanted.txt") {
-					t.Error("the command has run before the decision")
-				}
-				if wanted := "wanted.txt"; way == "print" && mode == "default" { // the host has another file made
-					edited := filepath.Join(t.TempDir(), "input.json")
-					c.writeText(t, edited, `{"command":"touch edited.txt && touch `+wanted+`","description":"Make two"}`)
-					decide(t, state, "allow", number, "--input", edited)
-				} else {
-					decide(t, state, "allow", number)
-				}
-				number = awaitCall(t, state, "touch unwanted.txt")
-				if !isThere(c.project, "wanted.txt") {
-					t.Error("the command has not run, though it was allowed")
-				}
-				if isThere(c.project, "edited.txt") != (way == "print" && mode == "default") {
-					t.Error("the command that ran is not the one that was allowed")
-				}
-				decide(t, state, "deny", number, "--message", "one file is enough")
-				end()
-				results := c.model.Results(prompt)
-				if len(results) != 2 || !strings.Contains(results[1].Text, "denied in Parley: one file is enough") {
-					t.Errorf("the model has read %q", results)
-				}
-				if isThere(c.project, "unwanted.txt") {
-					t.Error("the command has run, though it was denied")
-				}
-			})
+		runs = append(runs, run{newestClaude, mode, "print"})
+		if *everyMode || slices.Contains([]string{"default", "auto", "plan"}, mode) { // in the others the hook is called as without
+			runs = append(runs, run{newestClaude, mode, "terminal"})
 		}
+	}
+	for _, r := range runs {
+		mode, way := r.mode, r.way
+		t.Run(r.agent+"/"+mode+"/"+way, func(t *testing.T) {
+			t.Parallel()
+			c := newClaudeOf(t, r.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{bash("touch wanted.txt")}}, {Calls: []modeltest.Call{bash("touch unwanted.txt")}}, {Text: "I am ready"},
+			}})
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			var end func()
+			if way == "print" {
+				end = c.background(t, "-p", prompt, "--permission-mode", mode)
+			} else {
+				terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
+				if mode == "auto" { // it has not fallen back to another mode
+					terminal.expect(t, "auto mode on")
+				}
+				end = func() { terminal.expect(t, "I am ready") }
+			}
+			number := awaitCall(t, state, "touch wanted.txt")
+			if isThere(c.project, "wanted.txt") {
+				t.Error("the command has run before the decision")
+			}
+			if wanted := "wanted.txt"; way == "print" && mode == "default" { // the host has another file made
+				edited := filepath.Join(t.TempDir(), "input.json")
+				c.writeText(t, edited, `{"command":"touch edited.txt && touch `+wanted+`","description":"Make two"}`)
+				decide(t, state, "allow", number, "--input", edited)
+			} else {
+				decide(t, state, "allow", number)
+			}
+			number = awaitCall(t, state, "touch unwanted.txt")
+			if !isThere(c.project, "wanted.txt") {
+				t.Error("the command has not run, though it was allowed")
+			}
+			if isThere(c.project, "edited.txt") != (way == "print" && mode == "default") {
+				t.Error("the command that ran is not the one that was allowed")
+			}
+			decide(t, state, "deny", number, "--message", "one file is enough")
+			end()
+			results := c.model.Results(prompt)
+			if len(results) != 2 || !strings.Contains(results[1].Text, "denied in Parley: one file is enough") {
+				t.Errorf("the model has read %q", results)
+			}
+			if isThere(c.project, "unwanted.txt") {
+				t.Error("the command has run, though it was denied")
+			}
+		})
 	}
 }
 

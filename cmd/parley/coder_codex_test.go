@@ -60,11 +60,17 @@ func TestCodexAsksByTool(t *testing.T) {
 // acts for the same guest.
 func TestCodexAsksInTerminal(t *testing.T) {
 	t.Parallel()
+	for name, variable := range map[string]string{"newest": newestCodex, "older": olderCodex} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); codexAsksInTerminal(t, variable) })
+	}
+}
+
+func codexAsksInTerminal(t *testing.T, variable string) {
 	const prompt = "Make two files"
 	leave := func(line string) modeltest.Call {
 		return modeltest.Call{Tool: "exec_command", Input: map[string]any{"cmd": line, "sandbox_permissions": "require_escalated", "justification": "May I?"}}
 	}
-	c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+	c := newCodexOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
 		{Calls: []modeltest.Call{leave("touch wanted.txt")}}, {Calls: []modeltest.Call{leave("touch unwanted.txt")}},
 		{Calls: []modeltest.Call{askUser("mcp__parley.ask_user", "Which colour does Codex take?")}}, {Text: "I am ready"},
 	}})
@@ -88,6 +94,21 @@ func TestCodexAsksInTerminal(t *testing.T) {
 	}
 	if hook, tool := senderOf(t, state, "touch wanted.txt"), senderOf(t, state, "Which colour does Codex take?"); hook != tool || !strings.HasPrefix(hook, "codex-project-") {
 		t.Errorf("the hook asks as %s, and the tool as %s", hook, tool)
+	}
+}
+
+// TestCodexAloneDenies has Codex leave its sandbox where it has no prompt: no hook asks.
+func TestCodexAloneDenies(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+		{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": "touch a.txt", "sandbox_permissions": "require_escalated", "justification": "May I?"}}}},
+		{Text: "I am ready"},
+	}})
+	attend(t, c.setUp(t, "codex"))
+	c.print(t, "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt)
+	if results := c.model.Results(prompt); isThere(c.project, "a.txt") || len(results) != 1 {
+		t.Errorf("the command has run: %q", results)
 	}
 }
 

@@ -175,6 +175,10 @@ func TestCodingAgentsSpeakToTheModelServer(t *testing.T) {
 			newClaudeOf, newestClaude, []string{"-p", prompt},
 			modeltest.Call{Tool: "Bash", Input: map[string]any{"command": "ls", "description": "List it"}},
 		},
+		"older codex": {
+			newCodexOf, olderCodex, []string{"exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", prompt},
+			modeltest.Call{Tool: "exec_command", Input: map[string]any{"cmd": "ls"}},
+		},
 		"codex": {
 			newCodexOf, newestCodex, []string{"exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", prompt},
 			modeltest.Call{Tool: "exec_command", Input: map[string]any{"cmd": "ls"}},

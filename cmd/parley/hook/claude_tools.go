@@ -18,6 +18,9 @@ type ClaudeTool struct {
 	free func(call toolCall, folder string, env func(string) (string, bool)) bool
 }
 
+// Depends reports whether a call is asked about for its input.
+func (t ClaudeTool) Depends() bool { return t.free != nil }
+
 const (
 	looks    = "only reads what is there"
 	ownTasks = "keeps the session's own list of tasks"

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/hook"
+	"parley/cmd/parley/modeltest"
+	"parley/internal/eventually"
+)
+
+// What a call does, in the words of the guide.
+const (
+	runsAlone  = "runs without a question"
+	asksAlone  = "asks at its prompt"
+	denies     = "denies"
+	asksParley = "asks in Parley"
+	asksBoth   = "asks in Parley and at its prompt; the first answer counts"
+	allowsIt   = "asks in Parley; an allow runs it"
+)
+
+// claudeRows are the rows of the guide about the modes of Claude Code: what it does without Parley, and with it.
+var claudeRows = []struct {
+	label         string
+	mode          string
+	ways          []string
+	without, with string
+}{
+	{"`default`, in a terminal", "default", []string{"terminal"}, asksAlone, asksBoth},
+	{"`default`, with `-p`", "default", []string{"print"}, denies, allowsIt},
+	{"`plan`, in a terminal or with `-p`", "plan", []string{"terminal", "print"}, runsAlone, asksParley},
+	{"`auto`, in a terminal or with `-p`", "auto", []string{"terminal", "print"}, runsAlone, asksParley},
+	{"`acceptEdits`, in a terminal or with `-p`", "acceptEdits", []string{"terminal", "print"}, runsAlone, asksParley},
+	{"`bypassPermissions`, in a terminal or with `-p`", "bypassPermissions", []string{"terminal", "print"}, runsAlone, asksParley},
+	{"`dontAsk`, in a terminal or with `-p`", "dontAsk", []string{"terminal", "print"}, denies, allowsIt},
+}
+
+// claudeWaysAround are the rows of the guide about calls that reach nobody, though Parley is set up: flags, and settings
+// of the project or the person.
+var claudeWaysAround = []struct {
+	label, reason     string
+	flags             []string
+	project, personal string // settings
+}{
+	{"`--bare`", "no hook runs", []string{"--bare"}, "", ""},
+	{"`--safe-mode`", "no hook runs", []string{"--safe-mode"}, "", ""},
+	{"`--setting-sources` without the settings that have the hooks", "no hook runs", []string{"--setting-sources", "project"}, "", ""},
+	{"`disableAllHooks` in the person's or the project's settings, or in `--settings`", "no hook runs", []string{"--settings", `{"disableAllHooks":true}`}, "", ""},
+	{"", "", nil, `{"disableAllHooks":true}`, ""},
+	{"", "", nil, `{"permissions":{"allow":["Bash(touch *)"]}}`, ""},
+	{"a rule in `permissions.allow` of any settings that Parley understands", "the call is left to Claude Code", nil, "", `{"permissions":{"allow":["Bash(touch a.txt)"]}}`},
+}
+
+// codersGuide returns the text of the guide.
+func codersGuide(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "coding-agents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// outcome has Claude Code make a file in a mode, and returns what became of the call.
+func outcome(t *testing.T, c *coderTest, prompt, way string, args ...string) string {
+	t.Helper()
+	if way == "print" {
+		c.print(t, append([]string{"-p", prompt}, args...)...)
+	} else {
+		terminal := inTerminal(t, c.command(t.Context(), append([]string{prompt}, args...)...))
+		asked := false
+		eventually.Holds(t, "the call runs, is denied or asked about", func() bool {
+			shown := terminal.shown()
+			asked = strings.Contains(shown, "Doyouwanttoproceed?")
+			return asked || strings.Contains(shown, "Iamready")
+		})
+		if asked {
+			return asksAlone
+		}
+	}
+	if isThere(c.project, "a.txt") {
+		return runsAlone
+	}
+	return denies
+}
+
+// TestGuideSaysWhatClaudeCodeDoes runs Claude Code without Parley, and checks the rows of the guide. What it does with
+// Parley is in TestClaudeCodeAsksInEveryMode.
+func TestGuideSaysWhatClaudeCodeDoes(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	text := codersGuide(t)
+	for _, row := range claudeRows {
+		if line := "| " + row.label + " | " + row.without + " | " + row.with + " |"; !strings.Contains(text, line) {
+			t.Errorf("the guide does not say %s", line)
+		}
+		for _, way := range row.ways {
+			t.Run(row.mode+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+				if got := outcome(t, c, prompt, way, "--permission-mode", row.mode); got != row.without {
+					t.Errorf("it %s", got)
+				}
+			})
+		}
+	}
+	for _, tool := range hook.ClaudeTools() {
+		asked := "no"
+		switch {
+		case tool.Asked:
+			asked = "yes"
+		case tool.Depends():
+			asked = "depends"
+		}
+		if line := "| `" + tool.Name + "` | " + asked + " | " + tool.Why + " |"; !strings.Contains(text, line) {
+			t.Errorf("the guide does not say\n%s", line)
+		}
+	}
+}
+
+// TestGuideSaysWhatPasses makes calls in ways that reach nobody.
+func TestGuideSaysWhatPasses(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	text := codersGuide(t)
+	for _, row := range claudeWaysAround {
+		if line := "| " + row.label + " | " + row.reason; row.label != "" && !strings.Contains(text, line) {
+			t.Errorf("the guide does not say %s", line)
+		}
+		t.Run(strings.Join(row.flags, " ")+row.project+row.personal, func(t *testing.T) {
+			t.Parallel()
+			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			if row.personal != "" {
+				c.writeText(t, filepath.Join(c.home, ".claude", "settings.json"), row.personal)
+			}
+			if row.project != "" {
+				c.writeText(t, filepath.Join(c.project, ".claude", "settings.json"), row.project)
+			}
+			attend(t, c.setUp(t, "claude-code"))
+			if got := outcome(t, c, prompt, "print", append([]string{"--permission-mode", "bypassPermissions"}, row.flags...)...); got != runsAlone {
+				t.Errorf("it %s: the way around is closed, and the guide has it", got)
+			}
+		})
+	}
+}
