@@ -41,7 +41,7 @@ func (h *holds) add(one *held) {
 	h.open = append(h.open, one)
 }
 
-// leave notes that the process of a hold has gone, and reports whether it was the last one that waits for the form.
+// leave notes that the process of a hold has gone. It reports whether no other process waits for the form.
 func (h *holds) leave(one *held) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -106,18 +106,35 @@ func TestGuideSaysWhatClaudeCodeDoes(t *testing.T) {
 			})
 		}
 	}
-	for _, tool := range hook.ClaudeTools() {
-		asked := "no"
-		switch {
-		case tool.Asked:
-			asked = "yes"
-		case tool.Depends():
-			asked = "depends"
-		}
-		if line := "| `" + tool.Name + "` | " + asked + " | " + tool.Why + " |"; !strings.Contains(text, line) {
+	for _, line := range toolRows() {
+		if !strings.Contains(text, line) {
 			t.Errorf("the guide does not say\n%s", line)
 		}
 	}
+}
+
+// toolRows returns the rows of the guide about the tools of Claude Code: one for each reason.
+func toolRows() (lines []string) {
+	type reason struct{ asked, why string }
+	var order []reason
+	names := map[reason][]string{}
+	for _, tool := range hook.ClaudeTools() {
+		r := reason{"no", tool.Why}
+		switch {
+		case tool.Asked:
+			r.asked = "yes"
+		case tool.Depends():
+			r.asked = "depends"
+		}
+		if names[r] == nil {
+			order = append(order, r)
+		}
+		names[r] = append(names[r], "`"+tool.Name+"`")
+	}
+	for _, r := range order {
+		lines = append(lines, "| "+strings.Join(names[r], ", ")+" | "+r.asked+" | "+r.why+" |")
+	}
+	return lines
 }
 
 // TestGuideSaysWhatPasses makes calls in ways that reach nobody.

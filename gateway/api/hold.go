@@ -20,7 +20,7 @@ type Hold struct {
 }
 
 // Covers reports whether a choice includes a hold. A choice without a call includes all calls of its part. One with a
-// call includes the hold of that call alone where both have its ID, and otherwise each hold of an equal call.
+// call includes the hold of that call alone where both have its ID. Otherwise it includes each hold of an equal call.
 func (h Hold) Covers(held Hold) bool {
 	switch {
 	case h.As != held.As || h.Session != held.Session:

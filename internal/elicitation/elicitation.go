@@ -1,5 +1,3 @@
-// Package elicitation reads the schema with which a program asks a person for values, as the Model Context Protocol and
-// the Agent Client Protocol have it: an object of texts, numbers, switches and choices. Reading does no I/O.
 package elicitation
 
 import (

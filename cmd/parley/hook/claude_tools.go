@@ -51,7 +51,7 @@ func ClaudeTools() []ClaudeTool {
 		{Name: "ListAgents", Why: looks},
 		{Name: "ListMcpResourcesTool", Why: looks},
 		{Name: "Monitor", Asked: true, Why: "runs a command"},
-		{Name: "NotebookEdit", Asked: true, Why: writes},
+		{Name: "NotebookEdit", Asked: true, Why: "writes a notebook"},
 		{Name: "NotebookRead", Why: looks},
 		{Name: "PowerShell", Asked: true, Why: "runs a command"},
 		{Name: "PushNotification", Asked: true, Why: "sends words to other machines"},
@@ -106,7 +106,7 @@ func isPlan(call toolCall, env func(string) (string, bool)) bool {
 }
 
 // startsHere reports whether a call starts a subagent of Claude Code's own or of the person's, as its session works. The
-// definition of a subagent may have hooks, MCP servers and skills, which run commands, and may replace one of Claude
+// definition of a subagent may have hooks, MCP servers and skills, which run commands. It may replace one of Claude
 // Code's own. A repository can bring one.
 func startsHere(call toolCall, folder string, env func(string) (string, bool)) bool {
 	var input map[string]json.RawMessage

@@ -52,7 +52,7 @@ type Options struct {
 
 // Run reads one request of an agent and returns the response to print, nil for none, and its decision. A call that is
 // left to the agent has neither a response nor a reason. An error says that the request cannot be read far enough to
-// answer it: the caller ends with a status that is not zero, which the entry in the agent's settings turns into a denial.
+// answer it. The caller ends with a status that is not zero. The entry in the agent's settings makes that a denial.
 func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Response, d Decision, err error) {
 	text, err := terminal.Read(in, "the request", maxRequest)
 	if err != nil {

@@ -166,7 +166,7 @@ func (s *Server) Results(prompt string) []Result {
 	return slices.Clone(s.latest[prompt].results)
 }
 
-// Tools returns the names of the tools on offer in the latest request of a script, with those that it only names.
+// Tools returns the names of the tools in the latest request of a script, described or not.
 func (s *Server) Tools(prompt string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -190,8 +190,8 @@ func codexHooks(command string) []eventHook {
 }
 
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
-// that PreToolUse leaves. On the other events it withdraws approvals. Only where a call waits does a failure block: on
-// Stop it would keep the person from ending a turn, and on Elicitation it would decline in the person's name.
+// that PreToolUse leaves. On the other events it withdraws approvals. Only where a call waits does a failure block.
+// On Stop it would keep the person from ending a turn. On Elicitation it would decline in the person's name.
 func claudeHooks(command, away, otherwise string) []eventHook {
 	asking := command
 	if away != "" {
