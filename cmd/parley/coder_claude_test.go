@@ -315,7 +315,7 @@ func TestClaudeCodesSubagentsAsk(t *testing.T) {
 				modeltest.Script{Prompt: task, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch sub.txt")}}, {Text: "The subagent is ready"}}},
 				modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
 					{Calls: []modeltest.Call{{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": task, "subagent_type": "general-purpose", "run_in_background": false}}}},
-					{Text: "I am ready"},
+					{Text: "I am ready"}, {Text: "I am told of its end"}, // in a terminal it works in the background
 				}},
 			)
 			state := c.setUp(t, "claude-code")
@@ -329,9 +329,7 @@ func TestClaudeCodesSubagentsAsk(t *testing.T) {
 			}
 			decide(t, state, "allow", awaitCall(t, state, "touch sub.txt"))
 			end()
-			if !isThere(c.project, "sub.txt") {
-				t.Error("the subagent's command has not run")
-			}
+			eventually.Holds(t, "the subagent's command has run", func() bool { return isThere(c.project, "sub.txt") })
 		})
 	}
 }
