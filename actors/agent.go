@@ -45,12 +45,17 @@ func VotingAgain(a *Agent, again bool) *Agent {
 // ID returns the agent's ID.
 func (a *Agent) ID() capabilities.ID { return a.id }
 
-// errEnded is the error of a call whose context ended: the context's own cause if it has a code, else TIMEOUT.
-func errEnded(ctx context.Context) error {
+// errEnded is the error of a call whose context ended: the context's own cause if it has a code, else TIMEOUT. It names
+// a disk that hangs.
+func (n *Node) errEnded(ctx context.Context) error {
 	if e, ok := errors.AsType[*parley.Error](context.Cause(ctx)); ok {
 		return e
 	}
-	return parley.Refuse(parley.Timeout, "the call ended before its result was there (%v)", context.Cause(ctx)).
+	why := context.Cause(ctx).Error()
+	if n.isStuck() {
+		why = persistence.SlowDisk(n.journal.Flushing())
+	}
+	return parley.Refuse(parley.Timeout, "the call ended before its result was there: %s", why).
 		WithHint("what was asked for may still happen")
 }
 
@@ -258,7 +263,7 @@ func call[T any](ctx context.Context, a *Agent, r request[T]) (T, error) {
 		var zero T
 		return zero, err
 	}
-	return reply.wait(ctx)
+	return reply.wait(ctx, a.node)
 }
 
 // callRelay is call for a relay.
@@ -268,7 +273,7 @@ func callRelay[T any](ctx context.Context, a *Agent, r relay[T]) (T, error) {
 		var zero T
 		return zero, err
 	}
-	return reply.wait(ctx)
+	return reply.wait(ctx, a.node)
 }
 
 // begin is call for a caller without a goroutine: then gets the result, once. It must not block.
@@ -358,7 +363,7 @@ func (r replyTo[T]) fail(err error) {
 }
 
 // wait blocks until there is a result or ctx ends.
-func (r replyTo[T]) wait(ctx context.Context) (T, error) {
+func (r replyTo[T]) wait(ctx context.Context, n *Node) (T, error) {
 	if ctx.Done() == nil {
 		got := <-r.ch
 		return got.value, got.err
@@ -368,14 +373,14 @@ func (r replyTo[T]) wait(ctx context.Context) (T, error) {
 		return got.value, got.err
 	case <-ctx.Done():
 		var zero T
-		return zero, errEnded(ctx)
+		return zero, n.errEnded(ctx)
 	}
 }
 
-// query returns what read finds in the agent's state. Read changes nothing, and keeps no part of the state that may
+// query returns what look finds in the agent's state. Look changes nothing, and keeps no part of the state that may
 // change.
-func query[T any](ctx context.Context, a *Agent, read func(s *mailbox.State, now capabilities.Time) (T, error)) (T, error) {
-	return call(ctx, a, queryState[T]{read})
+func query[T any](ctx context.Context, a *Agent, look func(s *mailbox.State, now capabilities.Time) (T, error)) (T, error) {
+	return read(ctx, a, queryState[T]{look})
 }
 
 // queryState is a request that only reads the state.

@@ -348,7 +348,7 @@ func (a *Agent) SetMember(ctx context.Context, c mailbox.SetMember) (view.StandI
 
 // StandIns returns the agents to which the agent's forms are forwarded as they come.
 func (a *Agent) StandIns(ctx context.Context) (view.StandIns, error) {
-	return call(ctx, a, setStandIns{})
+	return read(ctx, a, setStandIns{})
 }
 
 // setStandIns decides on a command, if there is one, and returns the stand-ins.

@@ -146,6 +146,11 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 	ended := make(chan result[view.Outcome], 1)
 	waiting := &outcomes{ch: ended}
 	defer a.node.ended.drop(waiting)
+	if a.node.isStuck() {
+		if over, err := read(ctx, a, awaitForm{ref, nil, a.reveals()}); err == nil && over.Status != view.StatusOpen {
+			return over, nil
+		}
+	}
 	first, err := call(ctx, a, awaitForm{ref, waiting, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
 		return first, err
@@ -157,7 +162,7 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 		}
 		return call(ctx, a, queryOutcome{form: first.Form})
 	case <-ctx.Done():
-		err = errEnded(ctx)
+		err = a.node.errEnded(ctx)
 	case <-a.node.life.Done():
 		err = errClosing()
 	}
@@ -169,10 +174,10 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 	}
 }
 
-// awaitForm returns the outcome of a form. If the form is open, it adds the waiter for the outcome.
+// awaitForm returns the outcome of a form. If the form is open, it adds the waiter for the outcome, if there is one.
 type awaitForm struct {
 	form    capabilities.FormRef
-	waiting *outcomes
+	waiting *outcomes // may be nil
 	reveal  bool
 }
 
@@ -184,7 +189,9 @@ func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if !msg.Form.IsOpen() {
 		return b.outcomeOf(msg.Form, m.reveal)
 	}
-	b.addWaiter(msg.ID(), m.waiting)
+	if m.waiting != nil {
+		b.addWaiter(msg.ID(), m.waiting)
+	}
 	return view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}, nil
 }
 

@@ -84,6 +84,7 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 		return
 	}
 	b.last = max(b.last, d.after)
+	b.dropDurable()
 	b.redeliverLocal()
 	b.reconcileRun()
 	b.expireForms()

@@ -108,7 +108,7 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (view.P
 	select {
 	case <-sent.run.accepted:
 	case <-ctx.Done():
-		return view.Prompted{}, errEnded(ctx)
+		return view.Prompted{}, a.node.errEnded(ctx)
 	}
 	if sent.run.failed != nil {
 		return view.Prompted{}, programError(sent.run.failed)
@@ -223,7 +223,7 @@ func promptState(b *mailboxActor, message capabilities.ID) (view.Prompted, *run,
 
 // Counts returns the numbers of messages in the lists of the agent's inbox.
 func (m Mail) Counts(ctx context.Context) (view.MessageCounts, error) {
-	return call(ctx, m.agent, countMessages{})
+	return read(ctx, m.agent, countMessages{})
 }
 
 // countMessages returns the numbers of messages in the lists. It costs no more than the index.
@@ -349,7 +349,7 @@ func placeOf(b *mailboxActor, draft mailbox.DraftMessage) (draftKey, error) {
 
 // MessageDraft returns the unfinished text of a message to an agent, or of a reply.
 func (a *Agent) MessageDraft(ctx context.Context, to string, reply capabilities.FormRef) (view.Draft, error) {
-	return call(ctx, a, queryMessageDraft{mailbox.DraftMessage{To: to, Reply: reply}})
+	return read(ctx, a, queryMessageDraft{mailbox.DraftMessage{To: to, Reply: reply}})
 }
 
 type queryMessageDraft struct{ place mailbox.DraftMessage }
@@ -366,7 +366,7 @@ func (m queryMessageDraft) handle(b *mailboxActor) (view.Draft, error) {
 // Draft returns the agent's unfinished answer to a form. Texts of secret fields are left out for a token whose scopes do not
 // include them.
 func (a *Agent) Draft(ctx context.Context, ref capabilities.FormRef) (view.Draft, error) {
-	return call(ctx, a, queryDraft{ref, a.reveals()})
+	return read(ctx, a, queryDraft{ref, a.reveals()})
 }
 
 type queryDraft struct {

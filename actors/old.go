@@ -31,12 +31,13 @@ type oldMail struct {
 	reg          *registration
 	state        *mailbox.State
 	awaitDurable func() error // blocks until the state is durable
+	block        func(wait func() error) error
 	lent         map[uint64]*mailbox.Message
 }
 
 // lendTo returns the old mail of a mailbox whose state is new.
 func lendTo(b *mailboxActor) *oldMail {
-	o := &oldMail{node: b.node, reg: b.reg, state: b.state, awaitDurable: b.awaitDurable, lent: map[uint64]*mailbox.Message{}}
+	o := &oldMail{node: b.node, reg: b.reg, state: b.state, awaitDurable: b.awaitDurable, block: b.node.registry.dispatcher.block, lent: map[uint64]*mailbox.Message{}}
 	o.state.Mail.Lend(o.lent)
 	return o
 }
@@ -74,7 +75,7 @@ func unrepeatable(b *mailboxActor, err error) error {
 // recall reads messages back from the journal, and pages from the snapshot, for the state. It waits for those that are not
 // durable yet, and for nothing else: reads go on while the journal has failed.
 func (o *oldMail) recall(absent *mailbox.Absent) error {
-	return o.node.registry.dispatcher.block(func() error {
+	return o.block(func() error {
 		err := recallInto(o.node.life, o.node.journal, o.state, absent, o.lent)
 		if _, lost := errors.AsType[lostPage](err); lost {
 			if err = o.remake(err); err == nil {

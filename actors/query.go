@@ -44,7 +44,7 @@ func (m Mail) Page(ctx context.Context, v view.MessageFilter, first uint64, limi
 // Last returns the messages of a view that came last before a number, by number: at most limit, and no more than fit into
 // half a mebibyte of JSON. Before 0 means all messages.
 func (m Mail) Last(ctx context.Context, v view.MessageFilter, before uint64, limit int) (view.Inbox, error) {
-	in, err := call(ctx, m.agent, queryLast{v, before, limit})
+	in, err := read(ctx, m.agent, queryLast{v, before, limit})
 	if err != nil {
 		return in, err
 	}
@@ -122,7 +122,7 @@ func fitting(messages []view.Message) (int, error) {
 // numbers, and come with the next cursor. It does not block. If there are more messages than fit, those that changed
 // first come first. The next cursor leads to the others.
 func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
-	in, err := call(ctx, m.agent, queryChanges{v, cursor})
+	in, err := read(ctx, m.agent, queryChanges{v, cursor})
 	if err != nil {
 		return in, err
 	}
@@ -151,7 +151,7 @@ type queryChanges struct {
 }
 
 func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
-	b.recordAcks()
+	b.recordAcksToShow()
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	may := func(l mailbox.Listed) bool { return mayShow(m.view, l) }
 	for cursor, more := m.cursor, true; more; {
@@ -201,7 +201,7 @@ func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limi
 	if at, rests := m.agent.atRest(); rests && v.Pending && at.Summary.Waiting == 0 {
 		return view.Inbox{Messages: []view.Message{}, Cursor: at.Version}, nil
 	}
-	return call(ctx, m.agent, queryMessages{v, first, limit})
+	return read(ctx, m.agent, queryMessages{v, first, limit})
 }
 
 // queryMessages returns the messages of a view from a number on. If there is a limit, it returns at most limit, and no
@@ -239,7 +239,7 @@ func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 
 // FormsOf returns the forms of an origin, as origin.Index finds them, and the cursor of the mailbox.
 func (m Mail) FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error) {
-	return call(ctx, m.agent, queryForms{o})
+	return read(ctx, m.agent, queryForms{o})
 }
 
 // queryForms returns the forms of an origin.
@@ -271,7 +271,7 @@ func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.
 
 // Message returns one message.
 func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error) {
-	return call(ctx, a, queryMessage{ref})
+	return read(ctx, a, queryMessage{ref})
 }
 
 // queryMessage returns one message.

@@ -56,6 +56,8 @@ type registration struct {
 
 	stored atomic.Pointer[mailbox.Parts] // whose pages are, by the newest snapshot
 
+	durable atomic.Pointer[durableMailbox] // for readers while the disk hangs; nil if there are none
+
 	used  atomic.Int64 // time of its last activity, in Unix nanoseconds
 	state *mailbox.State
 

@@ -209,7 +209,7 @@ func (as Agents) Interrupt(ctx context.Context, agent *Agent) error {
 	if err != nil {
 		return err
 	}
-	return stopped.wait(ctx)
+	return stopped.wait(ctx, as.agent.node)
 }
 
 // Archive puts an agent out of use, with what it does and asks. Its log stays. It returns when nothing of its program is
@@ -220,10 +220,10 @@ func (as Agents) Archive(ctx context.Context, agent *Agent) error {
 		return err
 	}
 	left := agent.node.supervisor.terminate(agent.id)
-	if err := stopped.wait(ctx); err != nil {
+	if err := stopped.wait(ctx, as.agent.node); err != nil {
 		return err
 	}
-	return awaitClosed(ctx, left)
+	return awaitClosed(ctx, as.agent.node, left)
 }
 
 // interruptRun ends the current run, on behalf of an agent. It returns the run that its program still has to end, or nil.

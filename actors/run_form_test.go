@@ -252,7 +252,7 @@ func TestProgramGetsAnswerAfterMailboxCrash(t *testing.T) {
 	if out := outputOf(t, a); !strings.Contains(out, "deploy on Monday") {
 		t.Errorf("the output is %q", out)
 	}
-	if run := n.supervisor.currentRun(a.id); !run.host.closed || run.wait(t.Context()) != nil {
+	if run := n.supervisor.currentRun(a.id); !run.host.closed || run.wait(t.Context(), n) != nil {
 		t.Error("its run is not over")
 	}
 }

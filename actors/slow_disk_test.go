@@ -3,12 +3,15 @@ package actors
 import (
 	"context"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/internal/eventually"
 	"parley/persistence/disktest"
 )
@@ -72,6 +75,104 @@ func blockFlushes(d *disktest.Disk) (release func(), held <-chan struct{}) {
 			<-open
 		}
 		return nil
+	})
+	return sync.OnceFunc(func() { close(open) }), begun
+}
+
+// TestStuckDiskShowsWhatIsDurable blocks the disk while a message of fae to carl is stored: in the write, and in the flush.
+// Both are read as they were before, by readers that came before the disk was known to hang too. What writes waits, and a
+// caller that waits no longer is told why. When the disk goes on, all is there.
+func TestStuckDiskShowsWhatIsDurable(t *testing.T) {
+	t.Parallel()
+	for name, block := range map[string]func(*disktest.Disk) (func(), <-chan struct{}){"write": blockWrites, "flush": blockFlushes} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := disktest.Mount(t)
+			n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state")})
+			fae, host := guest(t, n, "fae"), n.Host()
+			form := capabilities.FormID(ask(t, fae, Ask{Title: "declined before"}).Form)
+			if _, err := host.Decline(t.Context(), capabilities.FormNumber(0), 0, ""); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fae.Await(t.Context(), form); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fae.Send(t.Context(), "HOST", "before"); err != nil {
+				t.Fatal(err)
+			}
+			eventually.Holds(t, "all of it is delivered", func() bool { return isDelivered(t, fae) && isDelivered(t, host) })
+			before := map[*Agent][]view.Message{fae: messagesOf(t, fae), host: messagesOf(t, host)}
+			release, held := block(d)
+			sent := make(chan error, 1)
+			go func() {
+				_, err := fae.Send(context.Background(), "HOST", "while it hangs")
+				sent <- err
+			}()
+			<-held
+			early := make(chan error, 2)
+			for _, a := range []*Agent{fae, host} {
+				go func() {
+					_, err := a.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
+					early <- err
+				}()
+			}
+			for range cap(early) {
+				if err := <-early; err != nil {
+					t.Error(err)
+				}
+			}
+			if !n.isStuck() {
+				t.Error("a reader was answered before the disk was known to hang")
+			}
+			for a, was := range before {
+				if now := messagesOf(t, a); !reflect.DeepEqual(now, was) {
+					t.Errorf("while the disk hangs %s reads\n%+v, and before\n%+v", a.ID(), now, was)
+				}
+				if _, err := a.Status(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if o, err := fae.Await(t.Context(), form); err != nil || o.Status != view.StatusDeclined {
+				t.Errorf("the form that had ended is %q, %v", o.Status, err)
+			}
+			if _, err := n.Quotas(t.Context()); err != nil {
+				t.Error(err)
+			}
+			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if _, err := host.Send(short, "SELF", "not so patient"); parley.CodeOf(err) != parley.Timeout || !strings.Contains(err.Error(), "the disk has not finished a flush for ") {
+				t.Errorf("a caller that waits no longer gets %v", err)
+			}
+			release()
+			if err := <-sent; err != nil {
+				t.Error(err)
+			}
+			eventually.Holds(t, "what waited is there", func() bool { return len(messagesOf(t, host)) == 4 && len(messagesOf(t, fae)) == 3 })
+			if n.isStuck() || n.State().Problem != nil || n.journal.Failures() > 0 {
+				t.Errorf("afterwards %+v after %d failures", n.State(), n.journal.Failures())
+			}
+		})
+	}
+}
+
+func messagesOf(t *testing.T, a *Agent) []view.Message {
+	t.Helper()
+	in, err := a.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.Messages
+}
+
+// blockWrites blocks the writes of the journal until release is called. The channel held is closed when the first begins.
+func blockWrites(d *disktest.Disk) (release func(), held <-chan struct{}) {
+	open, begun := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	d.OnWrite(func(name string) {
+		if strings.Contains(name, "/PARLEY_N") && strings.HasSuffix(name, ".blk") {
+			once.Do(func() { close(begun) })
+			<-open
+		}
 	})
 	return sync.OnceFunc(func() { close(open) }), begun
 }

@@ -255,19 +255,19 @@ func (r *run) isAccepted() bool {
 }
 
 // wait blocks until the run is over or ctx ends.
-func (r *run) wait(ctx context.Context) error {
+func (r *run) wait(ctx context.Context, n *Node) error {
 	if r == nil {
 		return nil
 	}
-	return awaitClosed(ctx, r.over)
+	return awaitClosed(ctx, n, r.over)
 }
 
-func awaitClosed(ctx context.Context, c <-chan struct{}) error {
+func awaitClosed(ctx context.Context, n *Node, c <-chan struct{}) error {
 	select {
 	case <-c:
 		return nil
 	case <-ctx.Done():
-		return errEnded(ctx)
+		return n.errEnded(ctx)
 	}
 }
 

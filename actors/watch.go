@@ -50,6 +50,11 @@ func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.
 	ended := make(chan result[view.Finish], 1)
 	waiting := &waiter[capabilities.ID, result[view.Finish]]{ch: ended}
 	defer a.node.finished.drop(waiting)
+	if a.node.isStuck() {
+		if over, err := read(ctx, a, awaitFinish{}); err == nil && over.Status != "" {
+			return over, nil
+		}
+	}
 	first, err := call(ctx, a, awaitFinish{waiting})
 	if err != nil || first.Status != "" {
 		return first, err
@@ -67,20 +72,20 @@ func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.
 		status, err := a.Status(ctx)
 		return view.FinishOf(view.FinishTimeout, status), err
 	case <-ctx.Done():
-		return view.Finish{}, errEnded(ctx)
+		return view.Finish{}, a.node.errEnded(ctx)
 	case <-a.node.life.Done():
 		return view.Finish{}, parley.Refuse(parley.NotRunning, "the node is stopping")
 	}
 }
 
-// awaitFinish returns how the agent has finished. If it has not, it adds the waiter for that.
+// awaitFinish returns how the agent has finished. If it has not, it adds the waiter for that, if there is one.
 type awaitFinish struct {
 	waiting *waiter[capabilities.ID, result[view.Finish]]
 }
 
 func (m awaitFinish) handle(b *mailboxActor) (view.Finish, error) {
 	status, over := b.state.Finish()
-	if !over {
+	if !over && m.waiting != nil {
 		b.node.finished.add(b.reg.id, m.waiting)
 	}
 	return view.FinishOf(status, statusOf(b.state)), nil

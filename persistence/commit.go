@@ -123,6 +123,10 @@ var errTaken = errors.New("its number is taken")
 func (j *Journal) store(ctx context.Context, f *frame) error {
 	l := j.connection()
 	j.inDoubt = append(j.inDoubt, f)
+	if l.server != nil {
+		j.o.slow.begin()
+		defer j.o.slow.end()
+	}
 	err := j.o.step(StepPublish, func() error { return l.publish(ctx, f) })
 	switch {
 	case errors.Is(err, errTaken):
@@ -162,6 +166,7 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 			if err := readAck(m, l.o.streamName(), f.Number); err != nil {
 				return err
 			}
+			l.o.slow.taken.Store(true)
 			return l.flush()
 		case <-l.interrupts:
 			return l.err()
@@ -169,7 +174,6 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 			if !l.isBusy(ctx) {
 				return errors.New("the server does not answer")
 			}
-			l.o.Log.Warn("the disk does not take a write yet", "commit", f.Number)
 			timer.Reset(l.o.answerWithin)
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -190,15 +194,31 @@ func (l *link) flush() error {
 }
 
 // isBusy reports whether the embedded server is blocked by a write to a slow disk. If it is not, an answer that has not
-// come will never come.
+// come will never come. A question that was not answered yet is not asked again: each would hold one of the server's few
+// goroutines.
 func (l *link) isBusy(ctx context.Context) bool {
 	if l.server == nil {
 		return false
 	}
-	asked, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	_, err := l.js.Stream(asked, l.o.streamName())
-	return asked.Err() != nil && err != nil && ctx.Err() == nil
+	if l.asked == nil {
+		asked := make(chan struct{})
+		l.asked = asked
+		go func() {
+			defer close(asked)
+			patient, cancel := context.WithTimeout(ctx, never)
+			defer cancel()
+			_, _ = l.js.Stream(patient, l.o.streamName()) // an error is an answer too
+		}()
+	}
+	select {
+	case <-l.asked:
+		l.asked = nil
+		return false
+	case <-time.After(settleTimeout):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 type ack struct {

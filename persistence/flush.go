@@ -8,47 +8,26 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
-	"time"
 )
 
 // flusher flushes the blocks of one stream, and their names, after the embedded server has written them. The server
 // itself never flushes, since it would block all readers meanwhile.
 type flusher struct {
-	o      *Options
 	folder string
-	began  atomic.Int64 // start of the flush under way, in Unix nanoseconds; 0 if there is none
 
 	mu     sync.Mutex
 	block  *os.File // the newest one; nil before the first flush
 	number int      // of block
 }
 
-// slowFlush is the time after which a flush is reported in the log.
-const slowFlush = 5 * time.Second
-
 // flush blocks until all earlier writes to the stream are on disk.
 func (f *flusher) flush() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.began.Store(time.Now().UnixNano())
-	defer f.began.Store(0)
-	slow := time.AfterFunc(slowFlush, func() {
-		f.o.Log.Warn("the disk has not finished a flush yet: what is written waits for it", "after", slowFlush)
-	})
-	defer slow.Stop()
 	if err := f.flushBlocks(); err != nil {
 		return fmt.Errorf("flush the disk: %w", err)
 	}
 	return nil
-}
-
-// since returns the duration of the flush under way, 0 if there is none.
-func (f *flusher) since() time.Duration {
-	if began := f.began.Load(); began != 0 {
-		return time.Since(time.Unix(0, began))
-	}
-	return 0
 }
 
 // flushBlocks flushes the newest block, and those that were created since the last flush.

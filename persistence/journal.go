@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley"
@@ -39,6 +40,8 @@ type Journal struct {
 	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
 	inDoubt []*frame   // commits that were sent and may be stored; guarded by busy
 	buffer  []byte     // reused for the next frame; guarded by busy
+
+	bytes atomic.Uint64 // of the stream, when the server last said
 
 	high    *highWater
 	marking sync.Mutex // held while high is written
@@ -238,10 +241,10 @@ type Stats struct {
 	Mailboxes  int
 	Open       uint64 // open forms of all mailboxes, as their summaries have them
 	LastCommit uint64
-	Bytes      uint64 // of the stream; 0 if the server does not answer
+	Bytes      uint64 // of the stream, when the server last answered
 	Backlog    int    // bytes appended and not yet durable
 
-	Flushing time.Duration // duration of the flush under way; 0 if there is none
+	Flushing time.Duration // duration of the write and flush under way; 0 if there is none
 }
 
 // Stats returns the present figures of the journal.
@@ -252,22 +255,17 @@ func (j *Journal) Stats() Stats {
 	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.order), Open: x.open}
 	j.directory.mu.RUnlock()
 	s.Backlog = j.Backlog()
-	s.Flushing = j.Flushing()
+	s.Bytes = j.bytes.Load()
+	if s.Flushing = j.Flushing(); s.Flushing > 0 {
+		return s // the server would answer after the disk
+	}
 	l, release := j.hold()
 	defer release()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if st, err := l.js.Stream(ctx, j.o.streamName()); err == nil {
 		s.Bytes = st.CachedInfo().State.Bytes
+		j.bytes.Store(s.Bytes)
 	}
 	return s
-}
-
-// Flushing returns the duration of the flush of a commit that is under way. It is 0 if there is none, or if the
-// server is external. It is cheap.
-func (j *Journal) Flushing() time.Duration {
-	if blocks := j.connection().blocks; blocks != nil {
-		return blocks.since()
-	}
-	return 0
 }

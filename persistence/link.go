@@ -42,6 +42,7 @@ type link struct {
 	inbox string         // prefix of the subjects of answers to commits
 	acks  chan *nats.Msg // answers to commits
 	sent  uint64
+	asked chan struct{} // by isBusy; closed when the server has answered
 
 	blocks, outputs *flusher // of the journal and of the output, if the server is embedded
 
@@ -61,8 +62,6 @@ func connect(o *Options) (*link, error) {
 		nats.Name("parley journal"),
 		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
-		nats.PingInterval(2 * time.Second), // detects a server that is gone
-		nats.MaxPingsOutstanding(2),
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // a commit that could not be sent must not be sent later
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -92,10 +91,11 @@ func connect(o *Options) (*link, error) {
 			return nil, err
 		}
 		l.server, l.serverLog = server, logger
-		l.blocks = &flusher{o: o, folder: blockFolder(o)}
-		l.outputs = &flusher{o: o, folder: blockFolderOf(o, o.outputName())}
+		l.blocks = &flusher{folder: blockFolder(o)}
+		l.outputs = &flusher{folder: blockFolderOf(o, o.outputName())}
 		opts = append(opts,
 			nats.InProcessServer(server),
+			nats.PingInterval(never), // a disk that hangs stops the answers, and the server cannot be gone
 			nats.WriteBufferSize(writeAtOnce))
 	} else {
 		access, err := o.Access.Options()
@@ -103,6 +103,7 @@ func connect(o *Options) (*link, error) {
 			return nil, err
 		}
 		opts = append(opts, access...)
+		opts = append(opts, nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2)) // detects a server that is gone
 	}
 	if err := l.dial(opts); err != nil {
 		l.close()
@@ -413,6 +414,7 @@ func startServer(o *Options, logger *serverLog) (*natsserver.Server, error) {
 		JetStreamMaxStore:      1 << 50, // the disk is the limit
 		JetStreamMaxMemory:     256 << 20,
 		SyncInterval:           never, // see flusher
+		PingInterval:           never,
 		MaxPayload:             embeddedPayload,
 	})
 	if err != nil {

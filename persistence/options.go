@@ -35,6 +35,8 @@ type Options struct {
 	listWithin    time.Duration // for listing the snapshots
 	freshCommits  uint64        // the newest commits, which are checked before the journal opens
 	groupBytes    int           // of the commits of a group
+
+	slow *slowness // of the disk of an embedded server
 }
 
 // The steps of a journal, for a Failpoint.
@@ -91,6 +93,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	o.slow = newSlowness(o.Log)
 	if o.freshCommits == 0 {
 		o.freshCommits = defaultFresh
 	}

@@ -166,6 +166,9 @@ func (r *reader) frame(ctx context.Context, number uint64) ([]byte, error) {
 	if number < l.first.Load() {
 		return r.archived.frame(number)
 	}
+	if err := l.o.slow.refuse(); err != nil {
+		return nil, err
+	}
 	bytes, err := l.fetch(ctx, number)
 	if errors.Is(err, errNotThere) {
 		bytes, err = l.fetchSurely(ctx, number)

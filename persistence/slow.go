@@ -1,0 +1,115 @@
+package persistence
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+)
+
+// stuckAfter is the duration of one write from which on readers do not wait for it. A slow disk takes tenths of a second.
+const stuckAfter = time.Second
+
+// slowness watches the one write that is under way. A disk that hangs returns no error: all that can be seen of it is the
+// time. It costs a commit nothing but the setting of a timer.
+type slowness struct {
+	log   *slog.Logger
+	timer *time.Timer  // calls late
+	began atomic.Int64 // start of the write, in Unix nanoseconds; 0 if there is none
+	taken atomic.Bool  // the server has written it, and only the flush is left
+	stuck atomic.Pointer[chan struct{}]
+
+	mu   sync.Mutex
+	late bool // the channel is closed
+}
+
+func newSlowness(log *slog.Logger) *slowness {
+	s := &slowness{log: log}
+	s.timer = time.AfterFunc(time.Hour, s.isLate)
+	s.timer.Stop()
+	s.reset()
+	return s
+}
+
+func (s *slowness) reset() {
+	stuck := make(chan struct{})
+	s.stuck.Store(&stuck)
+	s.late = false
+}
+
+// begin begins the watch of a write.
+func (s *slowness) begin() {
+	s.taken.Store(false)
+	s.began.Store(time.Now().UnixNano())
+	s.timer.Reset(stuckAfter)
+}
+
+// end ends the watch.
+func (s *slowness) end() {
+	began := s.began.Swap(0)
+	if s.timer.Stop() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late {
+		s.reset()
+		s.log.Info("the disk goes on: what waited for it is written", "after", time.Since(time.Unix(0, began)).Round(time.Millisecond))
+	}
+}
+
+// isLate tells those who wait that the write takes long. The timer may be that of an earlier write.
+func (s *slowness) isLate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late || s.since() < stuckAfter {
+		return
+	}
+	s.late = true
+	close(*s.stuck.Load())
+	s.log.Warn("the disk has not finished a flush yet: what is written waits for it", "after", stuckAfter)
+}
+
+// since returns the duration of the write under way, 0 if there is none.
+func (s *slowness) since() time.Duration {
+	if began := s.began.Load(); began != 0 {
+		return time.Since(time.Unix(0, began))
+	}
+	return 0
+}
+
+// Stuck returns a channel that is closed while a write has taken so long that readers do not wait for it. Callers get it
+// before they begin to wait. It is cheap.
+func (j *Journal) Stuck() <-chan struct{} { return *j.o.slow.stuck.Load() }
+
+// Flushing returns the duration of the write and flush of a commit that is under way. It is 0 if there is none, or if the
+// server is external. It is cheap.
+func (j *Journal) Flushing() time.Duration { return j.o.slow.since() }
+
+// StuckError returns the error of a caller that waits no longer for a disk that hangs, or nil if it does not hang.
+func (j *Journal) StuckError() error { return j.o.slow.err() }
+
+func (s *slowness) err() error {
+	if s.since() < stuckAfter {
+		return nil
+	}
+	return parley.Refuse(parley.Timeout, "%s", SlowDisk(s.since())).
+		WithHint("nothing that was stored is lost; what is written waits for the disk, and parley status says how long it has")
+}
+
+// refuse returns the error of a read that the embedded server would not answer: it holds its lock while it writes. A read
+// that waits there blocks the whole connection.
+func (s *slowness) refuse() error {
+	if s.taken.Load() {
+		return nil
+	}
+	return s.err()
+}
+
+// SlowDisk returns the words for a disk that has been at one flush for so long.
+func SlowDisk(since time.Duration) string {
+	return fmt.Sprintf("the disk has not finished a flush for %d s", int(since.Seconds()))
+}
