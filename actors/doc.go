@@ -24,6 +24,7 @@
 // The package promises:
 //   - What a call returned without an error survives a crash at any point.
 //   - A form is settled once, and all that wait for it get the same outcome, before or after a restart.
+//   - While the disk hangs, readers get what is durable, and calls that write wait.
 //   - When the disk fails, calls that write are refused with READ_ONLY, and reads continue. Writing resumes with the disk.
 //
 // It does not promise that a call whose context ended did nothing: use an idempotency key, or read the state. Nor does it

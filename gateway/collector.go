@@ -58,6 +58,7 @@ func stateReadings() []reading[view.NodeState] {
 		gauge("agents", "Agents of the node.", func(s of) float64 { return float64(s.Agents) }),
 		gauge("open_forms", "Forms and requests that have not ended.", func(s of) float64 { return float64(s.OpenForms) }),
 		gauge("active_mailboxes", "Mailboxes in memory.", func(s of) float64 { return float64(s.Active) }),
+		gauge("disk_flush_seconds", "For how long the disk has been at the flush that all writes wait for; 0 while it keeps up.", func(s of) float64 { return float64(s.Journal.Flushing) }),
 		gauge("read_only", "1 while the node takes no changes.", func(s of) float64 { return truth(s.Problem != nil) }),
 	}
 }

@@ -49,7 +49,7 @@ func TestMetricsDescribeTheNode(t *testing.T) {
 	}
 	lines := strings.Split(scrape(t, s), "\n")
 	for _, want := range []string{
-		"parley_agents 2", "parley_open_forms 1", "parley_read_only 0", "parley_peers_known 0", "parley_peers_refused_letters_total 0",
+		"parley_agents 2", "parley_open_forms 1", "parley_read_only 0", "parley_disk_flush_seconds 0", "parley_peers_known 0", "parley_peers_refused_letters_total 0",
 		`parley_calls_total{code="OK",operation="form"} 1`, `parley_calls_total{code="NO_SUCH_MESSAGE",operation="get_message"} 1`,
 	} {
 		if !slices.Contains(lines, want) {

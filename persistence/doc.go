@@ -19,7 +19,8 @@
 //   - Snapshots and the stored index are derived. Their loss or damage only makes reading slower.
 //   - The note of a mailbox is of its newest events, or unknown. A commit that is lost changes no note.
 //   - Readers of output see where pieces of it were lost to damage.
-//   - A slow disk blocks appends, and never readers.
+//   - A slow disk blocks appends, and not readers. While the embedded server is in a write that hangs, a commit that is
+//     not in memory cannot be read: that is TIMEOUT, and names the disk.
 //   - The beginning of the log can leave the stream for an archive (package archive), while the journal is in use: first
 //     its segments and the checkpoint are on disk, then the caller's record is, then whole files of the stream are
 //     removed. A process that ends between two of these leaves a whole log, and files that the next archiving uses or

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/cmd/parley/proc"
 	"parley/gateway/api"
+	"parley/persistence"
 )
 
 const pollEvery = 20 * time.Millisecond
@@ -190,10 +191,14 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	if err != nil {
 		return api.StopResponse{}, fmt.Errorf("look at the lock: %w", err)
 	}
+	disk := waitsForDisk(ctx, env)
+	if disk != "" {
+		fmt.Fprintf(env.stderr, "parley: %s; the node stops when the disk goes on\n", disk)
+	}
 	var stopped api.StopResponse
 	err = env.call(ctx, "stop", api.NodeRequest{}, &stopped)
 	if parley.CodeOf(err) == parley.NotRunning {
-		if locked && !isStandby(env, before) && untilFree(ctx, env, drainTime) == nil {
+		if locked && !isStandby(env, before) && untilFree(ctx, env, drainTime, disk) == nil {
 			return api.StopResponse{PID: before}, nil
 		}
 		stopped.PID, err = stopStandby(env, err)
@@ -201,14 +206,26 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	if err != nil {
 		return stopped, err
 	}
-	if err := untilFree(ctx, env, 3*drainTime); err != nil {
+	if err := untilFree(ctx, env, 3*drainTime, disk); err != nil {
 		return stopped, err
 	}
 	return stopped, nil
 }
 
-// untilFree blocks until no process has the lock of the state folder, or fails with TIMEOUT.
-func untilFree(ctx context.Context, env *environment, atMost time.Duration) error {
+// waitsForDisk returns, in words, that the node waits for a disk that hangs, or "".
+func waitsForDisk(ctx context.Context, env *environment) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	status, err := fetchStatus(ctx, env)
+	if err != nil || status.Journal.Flushing == 0 {
+		return ""
+	}
+	return persistence.SlowDisk(time.Duration(status.Journal.Flushing) * time.Second)
+}
+
+// untilFree blocks until no process has the lock of the state folder, or fails with TIMEOUT. Why, if not empty, says what
+// the process waits for.
+func untilFree(ctx context.Context, env *environment, atMost time.Duration, why string) error {
 	patience, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	for {
@@ -221,7 +238,10 @@ func untilFree(ctx context.Context, env *environment, atMost time.Duration) erro
 		}
 		select {
 		case <-patience.Done():
-			return parley.Refuse(parley.Timeout, "process %d is still stopping", pid)
+			if why != "" {
+				why = ": when it was asked, " + why
+			}
+			return parley.Refuse(parley.Timeout, "process %d is still stopping%s", pid, why)
 		case <-time.After(pollEvery):
 		}
 	}

@@ -46,6 +46,7 @@ const (
 const (
 	littleSpace = 256 << 20
 	slowFsync   = 50 * time.Millisecond
+	stuckFsync  = 5 * time.Second // from then on the disk hangs
 )
 
 func doctorCommand(env *environment) *cobra.Command {
@@ -204,9 +205,29 @@ func nearestFolder(env *environment) string {
 }
 
 func checkFsync(ctx context.Context, env *environment) (string, string) {
-	raw, err := bench.MeasureDisk(ctx, nearestFolder(env), 200*time.Millisecond)
-	if err != nil {
-		return bad, err.Error()
+	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if status, err := fetchStatus(asking, env); err == nil && status.Journal.Flushing > 0 {
+		return bad, "not measured: the disk " + slowDisk(status.Journal.Flushing)
+	}
+	type measured struct {
+		rate bench.DiskRate
+		err  error
+	}
+	done := make(chan measured, 1)
+	go func() { // a disk that hangs does not hear of an end of the context
+		rate, err := bench.MeasureDisk(ctx, nearestFolder(env), 200*time.Millisecond)
+		done <- measured{rate, err}
+	}()
+	var raw bench.DiskRate
+	select {
+	case m := <-done:
+		if m.err != nil {
+			return bad, m.err.Error()
+		}
+		raw = m.rate
+	case <-time.After(stuckFsync):
+		return bad, fmt.Sprintf("the disk has not finished a write of 4 KiB within %v", stuckFsync)
 	}
 	detail := fmt.Sprintf("%.2f ms for 4 KiB", raw.P50().Seconds()*1000)
 	if raw.P50() > slowFsync {

@@ -263,7 +263,9 @@ the same state folder is refused.`,
 		if err := s.checkAccess(c); err != nil {
 			return err
 		}
-		log := slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: level}))
+		lines := newLogWriter(env.stderr)
+		defer lines.Close()
+		log := slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: level}))
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second signal ends the process at once
