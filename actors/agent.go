@@ -47,12 +47,12 @@ func (a *Agent) ID() capabilities.ID { return a.id }
 
 // errEnded is the error of a call whose context ended: the context's own cause if it has a code, else TIMEOUT. It names
 // a disk that hangs.
-func (n *Node) errEnded(ctx context.Context) error {
+func errEnded(ctx context.Context, n *Node) error {
 	if e, ok := errors.AsType[*parley.Error](context.Cause(ctx)); ok {
 		return e
 	}
 	why := context.Cause(ctx).Error()
-	if n.isStuck() {
+	if isStuck(n) {
 		why = persistence.SlowDisk(n.journal.Flushing())
 	}
 	return parley.Refuse(parley.Timeout, "the call ended before its result was there: %s", why).
@@ -373,7 +373,7 @@ func (r replyTo[T]) wait(ctx context.Context, n *Node) (T, error) {
 		return got.value, got.err
 	case <-ctx.Done():
 		var zero T
-		return zero, n.errEnded(ctx)
+		return zero, errEnded(ctx, n)
 	}
 }
 

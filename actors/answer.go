@@ -293,7 +293,7 @@ func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, er
 		case err == nil:
 			return w.awaitOutcome(ctx, at, ended)
 		case ctx.Err() != nil:
-			return view.Outcome{}, w.agent.node.errEnded(ctx)
+			return view.Outcome{}, errEnded(ctx, w.agent.node)
 		case parley.CodeOf(err) != parley.NodeUnreachable:
 			return view.Outcome{}, err
 		}
@@ -310,7 +310,7 @@ func (w *remoteSettlement) takeTurn(ctx context.Context) (done func(), err error
 	case err == nil && before == 0:
 		return done, nil
 	case ctx.Err() != nil:
-		return nil, w.agent.node.errEnded(ctx)
+		return nil, errEnded(ctx, w.agent.node)
 	}
 	_, unfit := call(ctx, w.agent, checkSettlement{form: w.settle.Form, since: before, first: done != nil})
 	if unfit != nil && done != nil {
@@ -379,7 +379,7 @@ func (w *remoteSettlement) awaitVote(ctx context.Context, ended <-chan result[vi
 	case <-voted:
 	case <-timer.C:
 	case <-ctx.Done():
-		return view.Outcome{}, w.agent.node.errEnded(ctx)
+		return view.Outcome{}, errEnded(ctx, w.agent.node)
 	}
 	return w.query(ctx, true)
 }

@@ -71,7 +71,7 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) (view.AgentSta
 	}
 	s, _, err := d.node.replay(ctx, id)
 	if ctx.Err() != nil {
-		return view.AgentStatus{}, d.node.errEnded(ctx)
+		return view.AgentStatus{}, errEnded(ctx, d.node)
 	}
 	if err != nil {
 		status := unreadable(id, err)

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -44,7 +45,7 @@ func read[T any](ctx context.Context, a *Agent, r request[T]) (T, error) {
 	case got := <-reply.ch:
 		return got.value, got.err
 	case <-ctx.Done():
-		return zero, a.node.errEnded(ctx)
+		return zero, errEnded(ctx, a.node)
 	case <-stuck:
 	}
 	select {
@@ -53,6 +54,17 @@ func read[T any](ctx context.Context, a *Agent, r request[T]) (T, error) {
 	case <-time.After(actorGrace):
 		return readDurable(ctx, a, r)
 	}
+}
+
+// errGoesOn is the error of whileStuck while the disk goes on.
+var errGoesOn = errors.New("the disk goes on")
+
+// whileStuck is read if the disk hangs, for a caller who would wait for more than the answer.
+func whileStuck[T any](ctx context.Context, a *Agent, r request[T]) (v T, err error) {
+	if !isStuck(a.node) {
+		return v, errGoesOn
+	}
+	return read(ctx, a, r)
 }
 
 // readDurable answers a request from the durable state of a mailbox.
@@ -67,7 +79,7 @@ func readDurable[T any](ctx context.Context, a *Agent, r request[T]) (T, error) 
 		case got := <-reply.ch:
 			return got.value, got.err
 		case <-ctx.Done():
-			return zero, a.node.errEnded(ctx)
+			return zero, errEnded(ctx, a.node)
 		case <-time.After(readPatience):
 			if err := a.node.journal.StuckError(); err != nil {
 				return zero, err
@@ -105,7 +117,7 @@ func durably[T any](n *Node, d *durableMailbox, r request[T]) (v T, err error) {
 }
 
 // isStuck reports whether the disk hangs.
-func (n *Node) isStuck() bool {
+func isStuck(n *Node) bool {
 	select {
 	case <-n.journal.Stuck():
 		return true
@@ -137,7 +149,7 @@ func (r *registry) durableOf(id capabilities.ID) *durableMailbox {
 
 // dropDurable lets the durable state go when the disk has gone on.
 func (b *mailboxActor) dropDurable() {
-	if b.reg.durable.Load() != nil && !b.node.isStuck() {
+	if b.reg.durable.Load() != nil && !isStuck(b.node) {
 		b.reg.durable.Store(nil)
 	}
 }

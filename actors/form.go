@@ -146,10 +146,8 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 	ended := make(chan result[view.Outcome], 1)
 	waiting := &outcomes{ch: ended}
 	defer a.node.ended.drop(waiting)
-	if a.node.isStuck() {
-		if over, err := read(ctx, a, awaitForm{ref, nil, a.reveals()}); err == nil && over.Status != view.StatusOpen {
-			return over, nil
-		}
+	if over, err := whileStuck(ctx, a, awaitForm{ref, nil, a.reveals()}); err == nil && over.Status != view.StatusOpen {
+		return over, nil
 	}
 	first, err := call(ctx, a, awaitForm{ref, waiting, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
@@ -162,7 +160,7 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 		}
 		return call(ctx, a, queryOutcome{form: first.Form})
 	case <-ctx.Done():
-		err = a.node.errEnded(ctx)
+		err = errEnded(ctx, a.node)
 	case <-a.node.life.Done():
 		err = errClosing()
 	}
@@ -189,9 +187,7 @@ func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if !msg.Form.IsOpen() {
 		return b.outcomeOf(msg.Form, m.reveal)
 	}
-	if m.waiting != nil {
-		b.addWaiter(msg.ID(), m.waiting)
-	}
+	b.addWaiter(msg.ID(), m.waiting)
 	return view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}, nil
 }
 

@@ -108,7 +108,7 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (view.P
 	select {
 	case <-sent.run.accepted:
 	case <-ctx.Done():
-		return view.Prompted{}, a.node.errEnded(ctx)
+		return view.Prompted{}, errEnded(ctx, a.node)
 	}
 	if sent.run.failed != nil {
 		return view.Prompted{}, programError(sent.run.failed)

@@ -228,7 +228,7 @@ func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, 
 	case n.loading <- struct{}{}:
 		defer func() { <-n.loading }()
 	case <-ctx.Done():
-		return nil, 0, n.errEnded(ctx)
+		return nil, 0, errEnded(ctx, n)
 	}
 	loaded, err := n.journal.Load(ctx, id)
 	if err != nil {

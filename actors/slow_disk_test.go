@@ -121,7 +121,7 @@ func TestStuckDiskShowsWhatIsDurable(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if !n.isStuck() {
+			if !isStuck(n) {
 				t.Error("a reader was answered before the disk was known to hang")
 			}
 			for a, was := range before {
@@ -148,7 +148,7 @@ func TestStuckDiskShowsWhatIsDurable(t *testing.T) {
 				t.Error(err)
 			}
 			eventually.Holds(t, "what waited is there", func() bool { return len(messagesOf(t, host)) == 4 && len(messagesOf(t, fae)) == 3 })
-			if n.isStuck() || n.State().Problem != nil || n.journal.Failures() > 0 {
+			if isStuck(n) || n.State().Problem != nil || n.journal.Failures() > 0 {
 				t.Errorf("afterwards %+v after %d failures", n.State(), n.journal.Failures())
 			}
 		})

@@ -267,7 +267,7 @@ func awaitClosed(ctx context.Context, n *Node, c <-chan struct{}) error {
 	case <-c:
 		return nil
 	case <-ctx.Done():
-		return n.errEnded(ctx)
+		return errEnded(ctx, n)
 	}
 }
 

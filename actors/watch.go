@@ -50,10 +50,8 @@ func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.
 	ended := make(chan result[view.Finish], 1)
 	waiting := &waiter[capabilities.ID, result[view.Finish]]{ch: ended}
 	defer a.node.finished.drop(waiting)
-	if a.node.isStuck() {
-		if over, err := read(ctx, a, awaitFinish{}); err == nil && over.Status != "" {
-			return over, nil
-		}
+	if over, err := whileStuck(ctx, a, awaitFinish{}); err == nil && over.Status != "" {
+		return over, nil
 	}
 	first, err := call(ctx, a, awaitFinish{waiting})
 	if err != nil || first.Status != "" {
@@ -72,7 +70,7 @@ func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.
 		status, err := a.Status(ctx)
 		return view.FinishOf(view.FinishTimeout, status), err
 	case <-ctx.Done():
-		return view.Finish{}, a.node.errEnded(ctx)
+		return view.Finish{}, errEnded(ctx, a.node)
 	case <-a.node.life.Done():
 		return view.Finish{}, parley.Refuse(parley.NotRunning, "the node is stopping")
 	}

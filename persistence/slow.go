@@ -81,15 +81,15 @@ func (s *slowness) since() time.Duration {
 	return 0
 }
 
-// Stuck returns a channel that is closed while a write has taken so long that readers do not wait for it. Callers get it
-// before they begin to wait. It is cheap.
+// Stuck returns a channel that is closed when a write takes so long that no reader waits for it. Callers get it before
+// they begin to wait. It is cheap.
 func (j *Journal) Stuck() <-chan struct{} { return *j.o.slow.stuck.Load() }
 
 // Flushing returns the duration of the write and flush of a commit that is under way. It is 0 if there is none, or if the
 // server is external. It is cheap.
 func (j *Journal) Flushing() time.Duration { return j.o.slow.since() }
 
-// StuckError returns the error of a caller that waits no longer for a disk that hangs, or nil if it does not hang.
+// StuckError returns the error of a caller that gives up on a disk that hangs. It is nil if the disk does not hang.
 func (j *Journal) StuckError() error { return j.o.slow.err() }
 
 func (s *slowness) err() error {
