@@ -141,6 +141,14 @@ func (n *Node) Tree() []view.ActorState {
 type journalSupervisor struct {
 	node *Node
 	wait time.Duration
+	said string // the last error in the log
+}
+
+func (k *journalSupervisor) most() time.Duration {
+	if k.node.o.URL != "" {
+		return reopenRemote
+	}
+	return reopenMost
 }
 
 type (
@@ -149,8 +157,9 @@ type (
 )
 
 const (
-	reopenFirst = 100 * time.Millisecond
-	reopenMost  = 5 * time.Second
+	reopenFirst  = 100 * time.Millisecond
+	reopenMost   = 5 * time.Second
+	reopenRemote = 500 * time.Millisecond // most, of a journal elsewhere: its servers elect a leader at any time
 )
 
 // spawnRoot starts the actors that the node needs: the journal's supervisor and the scheduler.
@@ -215,12 +224,15 @@ func (k *journalSupervisor) reopen(ctx actor.Context) {
 	trying, cancel := context.WithTimeout(k.node.life, reopenMost)
 	defer cancel()
 	if err := k.node.journal.Reopen(trying); err != nil {
-		k.node.log.Warn("the journal does not come back yet", "error", err)
-		k.wait = min(2*k.wait, reopenMost)
+		if why := err.Error(); why != k.said { // it may be tried for hours
+			k.node.log.Warn("the journal does not come back yet; it is tried again", "error", err)
+			k.said = why
+		}
+		k.wait = min(2*k.wait, k.most())
 		k.retry(ctx)
 		return
 	}
-	k.wait = 0
+	k.wait, k.said = 0, ""
 	k.node.log.Info("the journal is back: writing again")
 	recovery := k.node.registry.beginRecovery()
 	k.node.registry.recheckAll(recovery)

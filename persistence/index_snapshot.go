@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -33,6 +34,10 @@ const (
 // indexEvery is the least number of bytes of the journal between two snapshots of the index. A large index is stored
 // only after as many bytes as it has itself.
 const indexEvery = 64 << 20
+
+// indexPatience bounds the wait for an external server that has no leader for the bucket. Without the index the whole log is
+// read.
+const indexPatience = 5 * time.Second
 
 // indexes stores the index of the log, so that a start reads only the commits after it.
 type indexes struct {
@@ -126,8 +131,16 @@ func (s *indexes) readIndex(ctx context.Context) ([]byte, error) {
 		return b, err
 	}
 	l := s.line()
-	if _, err := l.js.ObjectStore(ctx, s.o.bucketName()); err != nil {
-		return nil, jetstream.ErrObjectNotFound
+	within, cancel := context.WithTimeout(ctx, indexPatience)
+	defer cancel()
+	for {
+		_, err := l.js.ObjectStore(within, s.o.bucketName())
+		if err == nil {
+			break
+		}
+		if !isUnanswered(err) || within.Err() != nil {
+			return nil, jetstream.ErrObjectNotFound
+		}
 	}
 	return l.getObject(ctx, indexObject)
 }

@@ -33,7 +33,7 @@ const (
 	leaseTime   = 4 * time.Second // a holder that does not renew it for so long has lost it
 	leaseRenew  = time.Second
 	leaseTry    = 500 * time.Millisecond
-	leaseAnswer = 2 * time.Second  // for one request, which gets no answer without a leader
+	leaseAnswer = time.Second      // for one request, which gets no answer without a leader
 	leaseReady  = 15 * time.Second // for a NATS system that starts to answer
 	leaseKey    = "holder"
 	leaseFile   = "lease" // in the state folder, to recognize its own lease after a crash
@@ -124,7 +124,7 @@ func leaseHolder(folder string) (string, error) {
 func (l *Lease) wait(ctx context.Context, waiting func()) error {
 	tick := time.NewTicker(leaseTry)
 	defer tick.Stop()
-	for told := false; ; {
+	for told, said := false, false; ; {
 		err := untilAnswered(ctx, func() error { return l.take(ctx) })
 		switch {
 		case err == nil:
@@ -132,7 +132,10 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 		case !errors.Is(err, errHeld) && !errors.Is(err, errNotFree) && !told:
 			return err
 		case !errors.Is(err, errHeld) && !errors.Is(err, errNotFree):
-			l.log.Warn("the lease cannot be asked for", "error", err) // a server of the NATS system may have died
+			if !said {
+				l.log.Warn("the lease cannot be asked for; it is tried again", "error", err) // a server of the NATS system may have died
+			}
+			said = true
 		case !told:
 			told = true
 			if waiting != nil {
@@ -182,17 +185,17 @@ func (l *Lease) take(ctx context.Context) error {
 // expire meanwhile, and is taken again if it is free. The end of ctx cuts no request, so that rev stays the last one.
 func (l *Lease) renew(ctx context.Context) {
 	request := context.WithoutCancel(ctx)
-	tick := time.NewTicker(leaseRenew)
-	defer tick.Stop()
-	for {
+	said := false
+	for pause := leaseRenew; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
+		pause = leaseRenew
 		rev, err := l.kv.Update(request, leaseKey, []byte(l.holder), l.rev)
 		if err == nil {
-			l.rev = rev
+			l.rev, said = rev, false
 			continue
 		}
 		if ctx.Err() != nil {
@@ -203,7 +206,11 @@ func (l *Lease) renew(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			l.log.Warn("the lease cannot be renewed", "error", err)
+			pause = lookAgain // before a standby, which asks less often
+			if !said {
+				l.log.Warn("the lease cannot be renewed; it is tried again", "error", err)
+			}
+			said = true
 		}
 	}
 }

@@ -22,8 +22,12 @@ import (
 )
 
 const (
-	connectTimeout = 5 * time.Second
+	connectTimeout = 2 * time.Second  // for one server: it may hang, and take connections nevertheless
 	answerTimeout  = 10 * time.Second // for requests other than commits
+
+	// attemptTimeout is that of one request to an external server, which is then repeated. The server may hang or have
+	// lost its leader, and another one answers soon.
+	attemptTimeout = time.Second
 )
 
 // writeAtOnce is the small write buffer for the embedded server. The sending goroutine writes longer messages itself,
@@ -103,7 +107,7 @@ func connect(o *Options) (*link, error) {
 			return nil, err
 		}
 		opts = append(opts, access...)
-		opts = append(opts, nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2)) // detects a server that is gone
+		opts = append(opts, nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2)) // detects a server that is gone, or hangs
 	}
 	if err := l.dial(opts); err != nil {
 		l.close()
@@ -116,10 +120,14 @@ func (l *link) dial(opts []nats.Option) (err error) {
 	if l.conn, err = nats.Connect(l.o.URL, opts...); err != nil {
 		return unreachable(err)
 	}
-	if l.legacy, err = l.conn.JetStream(nats.MaxWait(answerTimeout)); err != nil {
+	within := answerTimeout
+	if l.server == nil {
+		within = lookTimeout
+	}
+	if l.legacy, err = l.conn.JetStream(nats.MaxWait(within)); err != nil {
 		return unreachable(err)
 	}
-	if l.js, err = jetstream.New(l.conn, jetstream.WithDefaultTimeout(answerTimeout)); err != nil {
+	if l.js, err = jetstream.New(l.conn, jetstream.WithDefaultTimeout(within)); err != nil {
 		return unreachable(err)
 	}
 	l.inbox, l.acks = nats.NewInbox()+".", make(chan *nats.Msg, 16)
@@ -179,9 +187,27 @@ func (l *link) close() {
 	})
 }
 
-// request sends a request to the server, and blocks for the answer until ctx ends.
+// request sends a request that changes nothing, and blocks for the answer until ctx ends. An external server that does not
+// answer is asked again: by then the connection may lead to another one, or the servers have another leader.
 func (l *link) request(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for l.server == nil {
+		m, err := l.requestOnce(ctx, subject, body)
+		if err == nil || ctx.Err() != nil || !isUnanswered(err) && !errors.Is(err, nats.ErrReconnectBufExceeded) {
+			return m, err
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+	return l.conn.RequestWithContext(ctx, subject, body)
+}
+
+func (l *link) requestOnce(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return l.conn.RequestWithContext(ctx, subject, body)
 }
@@ -190,7 +216,7 @@ func (l *link) request(ctx context.Context, subject string, body []byte) (*nats.
 const restoring = "parley-restore"
 
 // lookTimeout bounds a request about the stream to an external server, which gets no answer without a leader.
-const lookTimeout = 2 * time.Second
+const lookTimeout = time.Second
 
 func streamConfig(o *Options) jetstream.StreamConfig {
 	return jetstream.StreamConfig{

@@ -253,6 +253,9 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 	if first > last {
 		return nil
 	}
+	if l.server == nil {
+		return l.eachRemote(ctx, first, last, fn)
+	}
 	if err := l.old.check(first, last); err != nil {
 		return err
 	}
@@ -293,6 +296,54 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 	}
 	err = l.watch(ctx, &at, done)
 	return errors.Join(err, leave(sub))
+}
+
+// remoteAtOnce is the number of commits that are asked for together.
+const remoteAtOnce = 32
+
+// eachRemote is each for an external server. A consumer would be made and served by servers that may hang, and a request for
+// one gets no answer then. The server of the connection has every commit, or one of the others has.
+func (l *link) eachRemote(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		bytes []byte
+		err   error
+	}
+	asked := make(chan chan answer, remoteAtOnce)
+	go func() {
+		defer close(asked)
+		for number := first; number <= last; number++ {
+			one := make(chan answer, 1)
+			select {
+			case asked <- one:
+			case <-ctx.Done():
+				return
+			}
+			go func() {
+				bytes, err := l.fetch(ctx, number)
+				if errors.Is(err, errNotThere) {
+					bytes, err = l.fetchSurely(ctx, number)
+				}
+				one <- answer{bytes, err}
+			}()
+		}
+	}()
+	next := first
+	for one := range asked {
+		got := <-one
+		if got.err != nil {
+			return got.err
+		}
+		if err := fn(next, got.bytes); err != nil {
+			return err
+		}
+		next++
+	}
+	if next <= last {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // watch waits for the end of a subscription. When no message comes, it asks for the next commit by its number, since

@@ -36,6 +36,13 @@ const versionKey = "version"
 // derivedTimeout bounds each use of the store of snapshots. The client can block for ever if the store is damaged.
 const derivedTimeout = 10 * time.Second
 
+// An external server that does not answer a read of a snapshot is not asked for others for a while: each would wait as
+// long, and the log has all that they have.
+const (
+	snapshotTimeout = 2 * time.Second
+	snapshotPause   = 5 * time.Second
+)
+
 func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	b, err := l.js.ObjectStore(ctx, l.o.bucketName())
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -64,6 +71,7 @@ type snapshots struct {
 	discarded atomic.Int64 // states and indexes that could not be used since Open
 	objects   *objects     // of the bucket, if more are there than are described; nil after the sweep
 	oldIndex  atomic.Bool  // an earlier version of the program has left an index in the bucket
+	silent    atomic.Int64 // until when the server is not asked for snapshots, in Unix nanoseconds
 }
 
 // DiscardedSnapshots returns the number of snapshots that could not be used since Open.
@@ -231,7 +239,21 @@ func (s *snapshots) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
 // or was made from another log.
 func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
+	if s.o.URL != "" {
+		if time.Now().UnixNano() < s.silent.Load() {
+			return nil, 0
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, snapshotTimeout)
+		defer cancel()
+	}
 	sealed, err := s.getObject(ctx, mailbox.ULID.String())
+	if before := s.silent.Load(); s.o.URL != "" && isUnanswered(err) {
+		if s.silent.CompareAndSwap(before, time.Now().Add(snapshotPause).UnixNano()) {
+			s.log.Warn("the server gives no snapshots; for a while mailboxes are read from the log", "for", snapshotPause, "error", err)
+		}
+		return nil, 0
+	}
 	if err != nil {
 		s.discarded.Add(1)
 		s.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)

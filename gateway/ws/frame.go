@@ -3,7 +3,6 @@ package ws
 import (
 	"bytes"
 	"encoding/json"
-	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -24,8 +23,6 @@ func readHead(kind websocket.MessageType, text []byte) (h compat.Head, err error
 	switch {
 	case kind != websocket.MessageText:
 		return h, parley.Refuse(parley.InvalidArgument, "frames are text")
-	case !utf8.Valid(text):
-		return h, parley.Refuse(ParseError, "the frame is not valid UTF-8")
 	case capabilities.Nesting(text) > api.MaxDepth:
 		return h, parley.Refuse(parley.TooLarge, "a frame may be nested %d deep at most", api.MaxDepth)
 	case !json.Valid(text):

@@ -83,7 +83,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) 
 	defer account.Give(api.KindWebSockets, 1)
 	s.sessions.Add(1)
 	defer s.sessions.Done()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	conn, err := websocket.Accept(guardedWriter{w}, r, &websocket.AcceptOptions{
 		Subprotocols:       subprotocols(r),
 		InsecureSkipVerify: true, // the origin was checked
 	})

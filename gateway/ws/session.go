@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -135,6 +136,11 @@ func (c *session) listen() {
 	for {
 		kind, text, held, err := c.read()
 		if err != nil {
+			return
+		}
+		if kind == websocket.MessageText && !utf8.Valid(text) {
+			held.Release()
+			c.end(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
 			return
 		}
 		if c.enter() { // frames that come while it ends are dropped
