@@ -357,7 +357,7 @@ func TestTypeScriptTypesMatchScript(t *testing.T) {
 			t.Fatalf("%v\n%s", err, said)
 		}
 	}
-	names, rewrite := []string{"client", "error", "asked", "agents", "wire", "connection", "link", "frame", "msgpack", "follow", "cursor"}, flag.Lookup("rewrite").Value.String() == "true"
+	names, rewrite := []string{"client", "error", "asked", "agents", "wire", "connection", "link", "frame", "msgpack", "json", "follow", "cursor"}, flag.Lookup("rewrite").Value.String() == "true"
 	for _, name := range names {
 		if rewrite { // the compiler skips a script that has a declaration
 			_ = os.Remove(filepath.Join("typescript", name+".d.ts")) // it may have none yet

@@ -1,5 +1,6 @@
 import { turnTime } from "./asked.js";
 import { ParleyError } from "./error.js";
+import { parse } from "./json.js";
 import { rest } from "./wire.js";
 
 /** @typedef {import("./wire.js").Wire} Wire */
@@ -138,7 +139,7 @@ class Feed {
   async *items() {
     for (;;) {
       for (let text; (text = this.#texts.shift()) !== undefined; ) {
-        const frame = JSON.parse(String(text));
+        const frame = parse(String(text));
         if (frame.type === "error" && frame.code === "NOT_RUNNING") return; // it is about to stop
         if (frame.type === "error") throw new ParleyError(frame.code, frame.message, frame);
         if (frame.type === "agents_told") yield { kind: "told" };

@@ -1,3 +1,5 @@
+import { parse } from "./json.js";
+
 // The part of msgpack that frames use. The client has no dependencies, and libraries leave the bounds of depth and size, which frames of a
 // hostile node need, to their users.
 
@@ -195,8 +197,9 @@ export class Reader {
       case 0xcc:
       case 0xcd:
       case 0xce:
-      case 0xcf:
         return this.#number(1 << (code - 0xcc));
+      case 0xcf:
+        return exact(this.#view.getBigUint64(this.#take(8)));
       case 0xd0:
         return this.#view.getInt8(this.#take(1));
       case 0xd1:
@@ -204,7 +207,7 @@ export class Reader {
       case 0xd2:
         return this.#view.getInt32(this.#take(4));
       case 0xd3:
-        return Number(this.#view.getBigInt64(this.#take(8)));
+        return exact(this.#view.getBigInt64(this.#take(8)));
       case 0xd4:
       case 0xd5:
       case 0xd6:
@@ -264,7 +267,7 @@ export class Reader {
     if (isSkipped) return this.#take(n);
     const text = this.#text(n);
     try {
-      return JSON.parse(text);
+      return parse(text);
     } catch {
       throw new Malformed();
     }
@@ -282,7 +285,7 @@ export class Reader {
   }
 
   /**
-   * Reads an integer of 1, 2, 4 or 8 bytes. One that a number cannot hold is rounded, as in JSON.
+   * Reads the integer of 1, 2, 4 or 8 bytes of a length, a kind or an ID. One that a number cannot hold is rounded.
    *
    * @param {number} bytes
    */
@@ -314,6 +317,12 @@ export class Reader {
     this.#at = from + n;
     return from;
   }
+}
+
+/** @param {bigint} n */
+function exact(n) {
+  const number = Number(n);
+  return Number.isSafeInteger(number) ? number : n;
 }
 
 /** @param {number} n */

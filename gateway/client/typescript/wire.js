@@ -1,6 +1,7 @@
 import { Connection } from "./connection.js";
 import { Lost, ParleyError, lostTo, refusalIn } from "./error.js";
 import { from } from "./frame.js";
+import { parse, stringify } from "./json.js";
 import { looks } from "./operations.js";
 
 /**
@@ -124,7 +125,7 @@ export class Wire {
    */
   async *#items(link, kind, request, signal) {
     try {
-      for await (const item of link.follow(kind, this.options.token, JSON.stringify(this.#named(request)), signal)) {
+      for await (const item of link.follow(kind, this.options.token, stringify(this.#named(request)), signal)) {
         this.saw();
         yield item;
       }
@@ -143,7 +144,7 @@ export class Wire {
    * @param {AbortSignal} [signal]
    */
   async #perform(operation, request, waits, overLink, signal) {
-    const body = JSON.stringify(this.#named(request));
+    const body = stringify(this.#named(request));
     const fits = 3 * body.length <= maxBody || new TextEncoder().encode(body).length <= maxBody;
     for (let pause = firstPause, losses = 0; ; pause = Math.min(2 * pause, lastPause)) {
       const link = fits && losses < maxLosses ? await this.connection.open(this.options.token, waits, signal) : undefined;
@@ -235,7 +236,7 @@ export class Wire {
     if (!response.ok) throw refusalIn(response.status, text);
     this.saw();
     try {
-      return JSON.parse(text);
+      return parse(text);
     } catch (e) {
       throw new ParleyError("INTERNAL", `the node's answer to ${operation} cannot be read`, { cause: e });
     }
