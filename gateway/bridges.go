@@ -155,7 +155,11 @@ func receiverOf(c bridge.Config, log *slog.Logger) (bridge.Receiver, error) {
 	switch c.Kind {
 	case "webhook":
 		key, err := webhook.ParseKey(c.Key)
-		return &webhook.Webhook{URL: c.URL, Key: key, Client: bridge.Client(network), Now: time.Now}, err
+		if err != nil {
+			return nil, err
+		}
+		shared, err := webhook.ParseShared(c.Token)
+		return &webhook.Webhook{URL: c.URL, Key: key, Shared: shared, Client: bridge.Client(network), Now: time.Now}, err
 	case "ntfy":
 		server, topic, err := ntfy.Parse(c.URL)
 		return &ntfy.Ntfy{Server: server, Topic: topic, Token: c.Token, Client: bridge.Client(network)}, err

@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -182,9 +186,21 @@ func openWebhook(t *testing.T) (*bridged, *place) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sharedText := webhook.NewShared()
+	secret, err := webhook.ParseShared(sharedText)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := newPlace(t, func(r *http.Request, body []byte) (form, id string, told bridgetest.Telling) {
 		id = r.Header.Get("Webhook-Id")
-		signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(r.Header.Get("Webhook-Signature"), "v1a,"))
+		shared, signed, _ := strings.Cut(r.Header.Get("Webhook-Signature"), " ")
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(id + "." + r.Header.Get("Webhook-Timestamp") + "." + string(body)))
+		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); shared != want {
+			t.Errorf("the signature by the secret is %q, want %q", shared, want)
+		}
+		checkByLibrary(t, sharedText, r.Header, body)
+		signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(signed, "v1a,"))
 		if err != nil || !ed25519.Verify(public, []byte(id+"."+r.Header.Get("Webhook-Timestamp")+"."+string(body)), signature) {
 			t.Errorf("the signature is wrong: %v", err)
 		}
@@ -204,7 +220,30 @@ func openWebhook(t *testing.T) (*bridged, *place) {
 		}
 		return strings.Split(sent.Data.Form, "@")[0], id, told
 	})
-	return openBridged(t, bridge.Config{Name: "hook", Kind: "webhook", URL: p.URL + "/in", Network: "machine", Key: text}), p
+	return openBridged(t, bridge.Config{Name: "hook", Kind: "webhook", URL: p.URL + "/in", Network: "machine", Key: text, Token: sharedText}), p
+}
+
+// checkByLibrary has the library of Standard Webhooks for JavaScript check a request and its secret, where it is installed:
+// PARLEY_WEBHOOKS names its folder.
+func checkByLibrary(t *testing.T, secret string, h http.Header, body []byte) {
+	t.Helper()
+	library := os.Getenv("PARLEY_WEBHOOKS")
+	if library == "" {
+		return
+	}
+	check := exec.Command("node", "-e", `
+const { Webhook } = require(process.argv[1]);
+const [, , secret, id, stamp, signature] = process.argv, body = require("fs").readFileSync(0, "utf8");
+const headers = { "webhook-id": id, "webhook-timestamp": stamp, "webhook-signature": signature };
+new Webhook(secret).verify(body, headers);
+let isTaken = true;
+try { new Webhook(secret).verify(body + " ", headers); } catch { isTaken = false; }
+if (isTaken) throw new Error("another body is taken too");
+`, library, secret, h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), h.Get("Webhook-Signature"))
+	check.Stdin = bytes.NewReader(body)
+	if said, err := check.CombinedOutput(); err != nil {
+		t.Errorf("the library does not take the request: %v\n%s", err, said)
+	}
 }
 
 func TestWebhookKeepsPromises(t *testing.T) {

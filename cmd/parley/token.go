@@ -245,7 +245,8 @@ type addedBridge struct {
 	URL     string `json:"url"`
 	To      string `json:"to,omitempty"` // of mail: the recipient
 	Network string `json:"network"`
-	Key     string `json:"publicKey,omitempty"` // of a webhook: checks its signatures
+	Key     string `json:"publicKey,omitempty"` // of a webhook: checks its signatures v1a
+	Shared  string `json:"secret,omitempty"`    // of a webhook that was just added: checks its signatures v1
 	Gone    bool   `json:"gone,omitempty"`      // the receiver wanted no more
 }
 
@@ -275,8 +276,9 @@ func bridgeAddCommand(env *environment) *cobra.Command {
 		Short: "Add a bridge: mail with a mail server's address, ntfy with a topic's, slack with a channel's, or webhook with a web server's",
 		Long: `Adds a bridge. Whoever reads a topic of ntfy may press its buttons: choose a name that nobody guesses, or a server
 of your own. The same goes for the links in a mail. The buttons lead to --address, where the receiver reaches this
-node; by default that is the address on which it listens. A webhook is signed with a new key, and the key that checks
-it is printed.
+node; by default that is the address on which it listens. A webhook is signed twice, with a new key and with a secret. The
+key that checks the one is printed, and once the secret (whsec_) that checks the other, which most libraries know.
+--token-file gives the secret that a receiver has already.
 
 Mail goes to smtps://HOST, or smtp://HOST with STARTTLS. Both check the server's certificate. Only a server on this
 machine (--network machine) may be without.
@@ -301,6 +303,9 @@ input, or in PARLEY_TOKEN.`,
 			if b.Kind == "webhook" {
 				if b.Key, err = webhook.NewKey(); err != nil {
 					return err
+				}
+				if v, _ := env.lookup(variablePrefix + "TOKEN"); v == b.Token && !webhook.IsShared(v) { // it is an agent's
+					b.Token = webhook.NewShared()
 				}
 			}
 			if b.Kind == "slack" {
@@ -349,6 +354,9 @@ func addBridge(env *environment, b bridge.Config) error {
 	if err != nil {
 		return err
 	}
+	if b.Kind == "webhook" {
+		shown.Shared = b.Token
+	}
 	return env.print(shown, func() string { return bridgeLine(shown) })
 }
 
@@ -359,6 +367,9 @@ func bridgeLine(b addedBridge) string {
 	}
 	if b.Key != "" {
 		line += "  signed by " + b.Key
+	}
+	if b.Shared != "" {
+		line += "\nsecret of its receiver, which is not shown again: " + b.Shared
 	}
 	if b.Gone {
 		line += "  ended: the receiver wants no more"

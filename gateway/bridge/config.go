@@ -20,7 +20,7 @@ type Config struct {
 	Network string   `json:"network,omitempty"` // the nearest in which the receiver may be; default public
 	Address string   `json:"address,omitempty"` // of the node, for its receivers
 	Key     string   `json:"key,omitempty"`     // by which a webhook is signed, or the rights in buttons are sealed
-	Token   string   `json:"token,omitempty"`   // of the receiver's server, or a password
+	Token   string   `json:"token,omitempty"`   // of the receiver's server, or a password; of a webhook, the secret that is shared with the receiver
 	From    string   `json:"from,omitempty"`    // of mail: the sender's address
 	To      string   `json:"to,omitempty"`      // of mail: the recipient's address
 	Login   string   `json:"login,omitempty"`   // of mail: the name at the server

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -20,12 +23,21 @@ import (
 const (
 	secretPrefix = "whsk_"
 	publicPrefix = "whpk_"
+	sharedPrefix = "whsec_"
+)
+
+// Bounds of a shared secret, and the size of a new one, in bytes.
+const (
+	minShared = 24
+	maxShared = 64
+	newShared = 32
 )
 
 // Webhook is a receiver. It implements bridge.Receiver.
 type Webhook struct {
 	URL    string
 	Key    ed25519.PrivateKey
+	Shared []byte // the secret that the receiver has too; none for no signature by it
 	Client *http.Client
 	Now    func() time.Time
 }
@@ -43,6 +55,28 @@ func ParseKey(text string) (ed25519.PrivateKey, error) {
 		return nil, parley.Refuse(parley.InvalidArgument, "the signing key of the webhook is none")
 	}
 	return ed25519.PrivateKey(b), nil
+}
+
+// NewShared returns the text of a new secret that is shared with the receiver.
+func NewShared() string {
+	b := make([]byte, newShared)
+	_, _ = rand.Read(b) // it never fails
+	return sharedPrefix + base64.StdEncoding.EncodeToString(b)
+}
+
+// IsShared reports whether a text is meant to be a secret that is shared with a receiver.
+func IsShared(text string) bool { return strings.HasPrefix(text, sharedPrefix) }
+
+// ParseShared parses the text of a secret that is shared with the receiver. It refuses with INVALID_ARGUMENT, and repeats no
+// part of it.
+func ParseShared(text string) ([]byte, error) {
+	encoded, ok := strings.CutPrefix(text, sharedPrefix)
+	b, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(b) < minShared || len(b) > maxShared {
+		return nil, parley.Refuse(parley.InvalidArgument, "the secret of the webhook is none").
+			WithHint("it is %s and %d to %d bytes in base64; without one, a new one is made", sharedPrefix, minShared, maxShared)
+	}
+	return b, nil
 }
 
 // PublicKey returns the text of the key by which a receiver checks signatures.
@@ -116,6 +150,17 @@ func (h *Webhook) post(ctx context.Context, kind string, at capabilities.Time, n
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Webhook-Id", n.Key)
 	r.Header.Set("Webhook-Timestamp", stamp)
-	r.Header.Set("Webhook-Signature", "v1a,"+base64.StdEncoding.EncodeToString(ed25519.Sign(h.Key, []byte(signed))))
+	r.Header.Set("Webhook-Signature", h.sign(signed))
 	return bridge.Post(h.Client, r)
+}
+
+// sign returns the signatures of a text. A receiver takes the one of a version that it knows.
+func (h *Webhook) sign(text string) string {
+	signatures := "v1a," + base64.StdEncoding.EncodeToString(ed25519.Sign(h.Key, []byte(text)))
+	if len(h.Shared) == 0 {
+		return signatures
+	}
+	mac := hmac.New(sha256.New, h.Shared)
+	mac.Write([]byte(text))
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)) + " " + signatures
 }
