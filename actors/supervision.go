@@ -159,7 +159,7 @@ type (
 const (
 	reopenFirst  = 100 * time.Millisecond
 	reopenMost   = 5 * time.Second
-	reopenRemote = 500 * time.Millisecond // most, of a journal elsewhere: its servers elect a leader at any time
+	reopenRemote = 200 * time.Millisecond // most, of a journal elsewhere: its servers elect a leader at any time
 )
 
 // spawnRoot starts the actors that the node needs: the journal's supervisor and the scheduler.

@@ -153,8 +153,12 @@ func (j *Journal) stillFailed(err error) error {
 	return err
 }
 
-// relink replaces the link. An embedded server is stopped before its files are rewritten.
+// relink replaces the link. An embedded server is stopped before its files are rewritten. The connection to an external one
+// is kept if it works: another attempt may find a server that hangs.
 func (j *Journal) relink(ctx context.Context) error {
+	if l := j.connection(); l.server == nil && l.works(ctx) {
+		return nil
+	}
 	j.connection().close()
 	if j.o.URL == "" {
 		if err := rewriteNewest(&j.o); err != nil {
@@ -170,6 +174,13 @@ func (j *Journal) relink(ctx context.Context) error {
 	}
 	j.swap(l)
 	return nil
+}
+
+// works reports whether the server at the other end of the connection answers.
+func (l *link) works(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return l.conn.FlushWithContext(ctx) == nil
 }
 
 // swap replaces the link.

@@ -106,7 +106,14 @@ func isUnanswered(err error) bool {
 	if e, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return e.ErrorCode == clusterUnavailable
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse)
+	for _, one := range []error{
+		context.DeadlineExceeded, nats.ErrTimeout, jetstream.ErrNoStreamResponse, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrDisconnected,
+	} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
 }
 
 // leaseHolder returns the name under which the folder's processes hold the lease. Only one of them runs at a time.

@@ -50,6 +50,8 @@ type link struct {
 
 	blocks, outputs *flusher // of the journal and of the output, if the server is embedded
 
+	leaderUntil atomic.Int64 // until when commits are read from the leader, in Unix nanoseconds
+
 	old   *inspector    // of older blocks; nil if the server is external
 	first atomic.Uint64 // the first commit in the stream; 0 before findStream
 
@@ -194,7 +196,7 @@ func (l *link) request(ctx context.Context, subject string, body []byte) (*nats.
 	defer cancel()
 	for l.server == nil {
 		m, err := l.requestOnce(ctx, subject, body)
-		if err == nil || ctx.Err() != nil || !isUnanswered(err) && !errors.Is(err, nats.ErrReconnectBufExceeded) {
+		if err == nil || ctx.Err() != nil || !isUnanswered(err) {
 			return m, err
 		}
 		select {

@@ -20,8 +20,57 @@ import (
 
 var errNotThere = errors.New("not there")
 
-// fetch returns the frame of a commit from the nearest server.
+// fetch returns the frame of a commit from the nearest server. Of external servers, it is one that answers.
 func (l *link) fetch(ctx context.Context, number uint64) ([]byte, error) {
+	if l.server == nil {
+		return l.fetchFromAny(ctx, number)
+	}
+	return l.fetchNearest(ctx, number)
+}
+
+// A server that hangs takes requests as before, and answers none. The one of the connection may pass a request for a commit
+// on to it, even if the stream has another leader by then. So a request that is not answered soon is made in the other
+// way, and so are those after it for a while:
+//
+//	direct get of 17    the server that hangs
+//	get of 17           the leader answers
+//	get of 18, 19 …     the leader answers at once
+const (
+	soon        = 250 * time.Millisecond
+	leaderFirst = 5 * time.Second
+)
+
+// fetchFromAny returns the frame of a commit from the nearest server, or from the leader. It blocks for answerTimeout at most.
+func (l *link) fetchFromAny(ctx context.Context, number uint64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	fromLeader, within := time.Now().UnixNano() < l.leaderUntil.Load(), soon
+	for first := true; ; first = false {
+		attempt, done := context.WithTimeout(ctx, within)
+		get := l.fetchNearest
+		if fromLeader {
+			get = l.fetchFromLeader
+		}
+		bytes, err := get(attempt, number)
+		done()
+		switch {
+		case err == nil && !first && fromLeader:
+			l.leaderUntil.Store(time.Now().Add(leaderFirst).UnixNano())
+			return bytes, nil
+		case err == nil || errors.Is(err, errNotThere) && fromLeader || ctx.Err() != nil:
+			return bytes, err
+		}
+		if attempt.Err() == nil && !errors.Is(err, errNotThere) { // it failed at once
+			select {
+			case <-time.After(lookAgain):
+			case <-ctx.Done():
+			}
+		}
+		fromLeader, within = !fromLeader, attemptTimeout
+	}
+}
+
+func (l *link) fetchNearest(ctx context.Context, number uint64) ([]byte, error) {
 	m, err := l.requestCommit(ctx, "DIRECT.GET", number)
 	if err != nil {
 		return nil, err

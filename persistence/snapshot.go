@@ -434,6 +434,10 @@ func (s *snapshots) listSnapshots(ctx context.Context) {
 	defer release()
 	bucket := s.o.bucketName()
 	subjects, err := l.listSubjects(ctx, bucket)
+	if s.o.URL != "" && isUnanswered(err) {
+		s.log.Warn("the server lists no snapshots; mailboxes are read from the log", "error", err)
+		return
+	}
 	if err != nil {
 		s.discarded.Add(1)
 		s.log.Warn("the snapshots cannot be listed and are thrown away; replaying", "error", err)
