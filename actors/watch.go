@@ -326,11 +326,24 @@ func (w *askWait) end(o view.Outcome, err error) {
 func (as Async) Await(ref capabilities.FormRef, ended func(view.Outcome, error)) (forget func()) {
 	waiting := outcomeWaiter(as.agent, ended)
 	forget = func() { as.agent.node.ended.drop(waiting) }
-	begin(as.agent, awaitForm{ref, waiting, as.agent.reveals()}, func(first view.Outcome, err error) {
-		if err != nil || first.Status != view.StatusOpen {
-			ended(first, err)
+	wait := func() {
+		begin(as.agent, awaitForm{ref, waiting, as.agent.reveals()}, func(first view.Outcome, err error) {
+			if err != nil || first.Status != view.StatusOpen {
+				ended(first, err)
+			}
+		})
+	}
+	look := func() { // it may have ended before the disk hung
+		over, err := whileStuck(as.agent.node.life, as.agent, awaitForm{ref, nil, as.agent.reveals()})
+		if err != nil || over.Status == view.StatusOpen {
+			wait()
+			return
 		}
-	})
+		ended(over, nil)
+	}
+	if !isStuck(as.agent.node) || !as.agent.node.run(look) {
+		wait()
+	}
 	return forget
 }
 

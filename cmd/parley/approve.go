@@ -78,7 +78,7 @@ host's, and the one after which too few are left.`,
 		if err != nil {
 			return err
 		}
-		err = env.call(c.Context(), "approve", api.ApproveRequest{
+		err = askWithin(c.Context(), env, timeout, "approve", api.ApproveRequest{
 			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at), Editable: editable,
 			Remind: reminders, Escalate: steps, Need: votes.need, Veto: votes.veto(),
 		}, &asked)

@@ -193,7 +193,7 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	}
 	disk := waitsForDisk(ctx, env)
 	if disk != "" {
-		fmt.Fprintf(env.stderr, "parley: %s; the node stops when the disk goes on\n", disk)
+		fmt.Fprintf(env.stderr, "parley%s; the node stops when the disk goes on\n", disk)
 	}
 	var stopped api.StopResponse
 	err = env.call(ctx, "stop", api.NodeRequest{}, &stopped)
@@ -212,7 +212,7 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	return stopped, nil
 }
 
-// waitsForDisk returns, in words, that the node waits for a disk that hangs, or "".
+// waitsForDisk returns a colon and words for the disk that the node waits for, or "" if it waits for none.
 func waitsForDisk(ctx context.Context, env *environment) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -220,7 +220,7 @@ func waitsForDisk(ctx context.Context, env *environment) string {
 	if err != nil || status.Journal.Flushing == 0 {
 		return ""
 	}
-	return persistence.SlowDisk(time.Duration(status.Journal.Flushing) * time.Second)
+	return ": " + persistence.SlowDisk(time.Duration(status.Journal.Flushing)*time.Second)
 }
 
 // untilFree blocks until no process has the lock of the state folder, or fails with TIMEOUT. Why, if not empty, says what
@@ -238,9 +238,6 @@ func untilFree(ctx context.Context, env *environment, atMost time.Duration, why 
 		}
 		select {
 		case <-patience.Done():
-			if why != "" {
-				why = ": when it was asked, " + why
-			}
 			return parley.Refuse(parley.Timeout, "process %d is still stopping%s", pid, why)
 		case <-time.After(pollEvery):
 		}

@@ -94,7 +94,7 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 			return err
 		}
 		var asked view.Asked
-		err = env.call(c.Context(), "form", api.FormRequest{
+		err = askWithin(c.Context(), env, options.timeout, "form", api.FormRequest{
 			Acting: env.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
 			Remind: reminders, Escalate: steps, Need: votes.need, Veto: votes.veto(), NoSelf: votes.noSelf,
@@ -221,7 +221,7 @@ names, or rejects it. Prints what was given.`,
 	options.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var asked view.Asked
-		err := env.call(c.Context(), "request", api.CapabilityRequest{
+		err := askWithin(c.Context(), env, options.timeout, "request", api.CapabilityRequest{
 			Acting: env.acting(), Recipient: args[0], Text: args[1],
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
 		}, &asked)
@@ -278,6 +278,25 @@ func formFields(env *environment, c *cobra.Command, args []string, file string) 
 	return fields, nil
 }
 
+// leastAccept is the least time in which a node is to accept what is asked, however short the wait for the answer is.
+const leastAccept = 2 * time.Second
+
+// askWithin calls an operation that asks. It gives up with TIMEOUT when the time of the whole wait has passed before the ask
+// was accepted; 0 is without limit.
+func askWithin(ctx context.Context, env *environment, timeout duration, operation string, req, resp any) error {
+	if timeout == 0 {
+		return env.call(ctx, operation, req, resp)
+	}
+	within, cancel := context.WithTimeout(ctx, max(time.Duration(timeout), leastAccept))
+	defer cancel()
+	err := env.call(within, operation, req, resp)
+	if err == nil || within.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	return parley.Refuse(parley.Timeout, "it was not accepted within %s%s", time.Duration(timeout), waitsForDisk(ctx, env)).
+		WithHint("it may still be asked: parley inbox --all shows it then, and with --key it is not asked twice")
+}
+
 // awaitAsked waits for the answer of an accepted form and prints it. It does neither if the options or an earlier
 // answer make that unnecessary.
 func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, o askOptions, text func(view.Outcome) string) error {
@@ -319,7 +338,7 @@ func waitForForm(ctx context.Context, env *environment, id string, timeout time.
 	case ctx.Err() != nil:
 		return view.Outcome{}, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}
 	case parley.CodeOf(err) == parley.Timeout:
-		return view.Outcome{}, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open", id, timeout).WithHint("%s", again)
+		return view.Outcome{}, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open%s", id, timeout, waitsForDisk(ctx, env)).WithHint("%s", again)
 	case parley.CodeOf(err) == parley.NotRunning && known:
 		e, _ := errors.AsType[*parley.Error](err) // CodeOf found one
 		return view.Outcome{}, e.WithHint("what was asked is on disk; once the node runs again, %s", again)

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/internal/eventually"
+)
+
+// freezeEnv has TestFrozenDisk mount and freeze a file system of its own.
+const freezeEnv = "PARLEY_FREEZE"
+
+// frozen mounts a file system in a file, and returns its folder with the functions that freeze and thaw it.
+func frozen(t *testing.T) (folder string, freeze, thaw func()) {
+	t.Helper()
+	if os.Getenv(freezeEnv) == "" {
+		t.Skip(freezeEnv + " is not set")
+	}
+	image := filepath.Join(t.TempDir(), "disk")
+	folder = t.TempDir()
+	for _, command := range [][]string{
+		{"truncate", "-s", "256M", image}, {"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop", image, folder}, {"fsfreeze", "--version"},
+	} {
+		if said, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("%v: %v %s", command, err, said)
+		}
+	}
+	is := func(state string) func() {
+		return func() { _ = exec.Command("fsfreeze", state, folder).Run() } // it may be so already
+	}
+	freeze, thaw = is("--freeze"), is("--unfreeze")
+	t.Cleanup(func() {
+		thaw()
+		if said, err := exec.Command("umount", folder).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v %s", err, said)
+		}
+	})
+	return folder, freeze, thaw
+}
+
+// TestFrozenDisk freezes the file system of a node's state folder, its log file too, while a message is sent. What is durable
+// is read, the disk is named everywhere, and the message is there when the disk goes on.
+func TestFrozenDisk(t *testing.T) {
+	folder, freeze, thaw := frozen(t)
+	n := &clusterNode{folder: filepath.Join(folder, "state")}
+	if err := os.Mkdir(n.folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n.process = startProcess(t, filepath.Join(n.folder, logFile), "parley", "serve", "--state", n.folder, "--listen", "off")
+	t.Cleanup(thaw) // before the process is killed, which otherwise does not end
+	n.must(t, "", "status", "--wait", "30s")
+	n.must(t, "", "mkguest", "fae")
+	n.must(t, "", "send", "fae", "before")
+	before, sent := n.must(t, "", "inbox", "--as", "fae"), n.must(t, "", "inbox", "--all")
+	freeze()
+	type result struct {
+		said string
+		exit int
+	}
+	done := make(chan result, 1)
+	go func() {
+		_, said, exit := runTest(context.Background(), n.folder, nil, "send", "fae", "meanwhile")
+		done <- result{said, exit}
+	}()
+	began := time.Now()
+	eventually.Holds(t, "the status names the disk", func() bool {
+		return strings.Contains(n.must(t, "", "status"), "has not finished a flush for")
+	})
+	if now := n.must(t, "", "inbox", "--as", "fae"); now != before {
+		t.Errorf("fae reads %s, before %s", now, before)
+	}
+	if now := n.must(t, "", "inbox", "--all"); now != sent {
+		t.Errorf("the host reads %s, before %s", now, sent)
+	}
+	out, _, _ := runTest(t.Context(), n.folder, nil, "doctor")
+	if strings.Count(out, "has not finished a flush for") != 2 {
+		t.Errorf("doctor says\n%s", out)
+	}
+	_, said, exit := runTest(t.Context(), n.folder, strings.NewReader(`[{"name":"a"}]`), "form", "fae", "never", "--fields", "-", "--timeout", "1s")
+	if exit != exitTimeout || !strings.Contains(said, "TIMEOUT: it was not accepted within 1s: the disk has not finished a flush for") {
+		t.Errorf("a form that is not accepted: exit %d, %s", exit, said)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("all that took %v", took)
+	}
+	thaw()
+	if r := <-done; r.exit != exitDone {
+		t.Errorf("the message: exit %d, %s", r.exit, r.said)
+	}
+	if now := n.must(t, "", "inbox", "--as", "fae"); !strings.Contains(now, "meanwhile") {
+		t.Errorf("afterwards fae reads %s", now)
+	}
+	eventually.Holds(t, "the log says it once", func() bool {
+		return strings.Count(n.logged(), "the disk has not finished a flush yet") == 1 && strings.Count(n.logged(), "the disk goes on") == 1
+	})
+	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	<-n.ended
+}
