@@ -234,7 +234,7 @@ func TestClaudeCodeWhereNobodyDecides(t *testing.T) {
 		runs        bool
 		reads, says string // what the model reads, and what is printed
 	}{
-		{newestClaude, "", []string{"--permission-mode", "bypassPermissions"}, false, "denied by Parley: nobody follows the inbox, and without a terminal nobody can be asked (parley hook claude-code --when-away)", ""},
+		{newestClaude, "", []string{"--permission-mode", "bypassPermissions"}, false, "denied by Parley: nobody follows the inbox, and without a terminal nobody can be asked (parley setup claude-code --when-away)", ""},
 		{newestClaude, "deny", []string{"--dangerously-skip-permissions"}, false, "denied by Parley (--when-away deny): nobody follows the inbox", ""},
 		{newestClaude, "ask", []string{"--permission-mode", "bypassPermissions"}, false, "", ""},
 		{newestClaude, "mode", []string{"--permission-mode", "bypassPermissions"}, true, "", ""},

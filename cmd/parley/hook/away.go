@@ -70,7 +70,7 @@ func (a Agent) settle(call toolCall, d Decision, o Options) Decision {
 		case o.WhenAway == Deny:
 			d.Reason = "denied by Parley (--when-away deny): " + d.Reason
 		default:
-			d.Reason = "denied by Parley: " + d.Reason + ", and without a terminal nobody can be asked (parley hook " + a.Name + " --when-away)"
+			d.Reason = "denied by Parley: " + d.Reason + ", and without a terminal nobody can be asked (parley setup " + a.Name + " --when-away)"
 		}
 	}
 	return d
