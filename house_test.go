@@ -166,7 +166,7 @@ var pure = map[string][]string{
 	"actors/peers/window": {},
 	"mailbox/rule": {
 		"bytes", "crypto/sha256", "encoding/hex", "encoding/json", "fmt", "io", "path", "slices", "strconv", "strings", "unicode", "unicode/utf8",
-		"github.com/bmatcuk/doublestar/v4", "mvdan.cc/sh/v3/syntax",
+		"github.com/bmatcuk/doublestar/v4", "golang.org/x/text/cases", "mvdan.cc/sh/v3/syntax",
 	},
 }
 
@@ -179,8 +179,8 @@ var impure = []string{
 
 const (
 	maxFiles    = 36  // of a package, without tests
-	maxLines    = 500 // of a file
-	maxMethods  = 40  // of a type
+	maxLines    = 600 // of a file: one noun
+	maxMethods  = 42  // of a type
 	maxFunction = 70  // lines of a function, outside of tests
 )
 
@@ -192,7 +192,7 @@ var large = map[string]int{
 
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,
-	"mailbox/mailboxtest.Harness": 70,
+	"mailbox/mailboxtest.Harness": 72,
 }
 
 // long lists the functions that do not fit a screen: a flat switch over all events, and tables.

@@ -233,11 +233,17 @@ func coversFile(c *events.Coverage, file string) bool {
 	return err == nil && matched && !isHidden(rel)
 }
 
-// fileOffers returns the coverages to offer for calls about a file: the file, files with its extension beside and below
-// it, all files there, and the same for the whole folder.
-func fileOffers(folder, file string) []events.Coverage {
+// mayAllow reports whether a rule of a coverage may allow a tool to use a file: see isOfRepository.
+func mayAllow(c *events.Coverage, tool, file string) bool {
+	rel, ok := within(c.Folder, file)
+	return ok && !(writes(tool) && isOfRepository(rel))
+}
+
+// fileOffers returns the coverages to offer for calls of a tool about a file: the file, files with its extension beside and
+// below it, all files there, and the same for the whole folder.
+func fileOffers(folder, tool, file string) []events.Coverage {
 	rel, ok := within(folder, file)
-	if !ok {
+	if !ok || writes(tool) && isOfRepository(rel) {
 		return nil
 	}
 	offers := []events.Coverage{{Kind: events.CoversFile, Folder: folder, File: rel}}

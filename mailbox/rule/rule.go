@@ -80,7 +80,7 @@ func (r *Reading) Offers() []events.Coverage {
 		offers = append(offers, events.Coverage{Kind: events.CoversCommands, Folder: r.call.Folder, Commands: patterns})
 	}
 	if len(r.files) == 1 {
-		offers = append(offers, fileOffers(r.call.Folder, r.files[0])...)
+		offers = append(offers, fileOffers(r.call.Folder, r.call.Tool, r.files[0])...)
 	}
 	return slices.DeleteFunc(offers, func(c events.Coverage) bool { return len(Words(&c)) > maxWords })
 }
@@ -173,7 +173,7 @@ func (r *Reading) matches(s *Standing) bool {
 	case c.Kind == events.CoversCall:
 		return c.Input == r.essence && c.Folder == r.call.Folder
 	case c.Kind == events.CoversFile, c.Kind == events.CoversFiles:
-		return len(r.files) > 0 && !slices.ContainsFunc(r.files, func(file string) bool { return !coversFile(c, file) })
+		return len(r.files) > 0 && !slices.ContainsFunc(r.files, func(file string) bool { return !coversFile(c, file) || s.Allow && !mayAllow(c, r.call.Tool, file) })
 	}
 	return r.plain && !slices.ContainsFunc(r.commands, func(words []string) bool { return !r.coversPart(s, words) })
 }

@@ -302,7 +302,7 @@ func TestOffersOfFiles(t *testing.T) {
 		"Makefile":               {"Makefile", "**"},
 		"app/[id]/page.tsx":      {"app/[id]/page.tsx", `app/\[id\]/**/*.tsx`, `app/\[id\]/**`, "**/*.tsx", "**"},
 		".envrc":                 {".envrc"},
-		".git/hooks/x":           {".git/hooks/x"},
+		".git/hooks/x":           nil,
 		"/etc/passwd":            nil,
 		"../x":                   nil,
 		testFolder + "/../x":     nil,
