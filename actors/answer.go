@@ -44,13 +44,65 @@ func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, revision 
 	return settle(a, ctx, declineForm{ref, revision, reason, a.person, a.second})
 }
 
-// settle settles a form at its home.
+// settle settles a form at its home. An earlier settlement of the agent may be on its way to a home in reach. Then settle
+// waits up to homePatience for the result of that.
 func settle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, error) {
+	patience := time.After(homePatience)
+	for {
+		o, err := trySettle(a, ctx, r)
+		if parley.CodeOf(err) != parley.AnswerPending {
+			return o, err
+		}
+		form, _ := capabilities.ParseID(parley.AsError(err).Fields["form"])
+		if !a.node.peers.Peer(form.Node).Reachable() { // a form's ID is of its home
+			return o, err
+		}
+		next := newTurn(a.node, formKey{a.id, form})
+		o, err = trySettle(a, ctx, r) // the result may have come before
+		if parley.CodeOf(err) != parley.AnswerPending || !next.wait(ctx, patience) {
+			next.drop()
+			return o, err
+		}
+		next.drop()
+	}
+}
+
+func trySettle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, error) {
 	s, err := callRelay(ctx, a, r)
 	if err != nil || s.remote == nil {
 		return s.outcome, err
 	}
 	return s.remote.send(ctx, a)
+}
+
+// turn waits for the result of what an agent said to a form: the form's end, or the home's word on an answer.
+type turn struct {
+	ended chan result[view.Outcome]
+	acked chan error
+	drop  func()
+}
+
+func newTurn(n *Node, key formKey) *turn {
+	t := &turn{ended: make(chan result[view.Outcome], 1), acked: make(chan error, 1)}
+	ended, acked := n.ended.wait(key, t.ended), n.remoteAcks.wait(key, t.acked)
+	t.drop = func() {
+		n.ended.drop(ended)
+		n.remoteAcks.drop(acked)
+	}
+	return t
+}
+
+// wait reports whether the result came before ctx and patience ended.
+func (t *turn) wait(ctx context.Context, patience <-chan time.Time) bool {
+	select {
+	case <-t.ended:
+	case <-t.acked:
+	case <-patience:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // settlement is the outcome of a form, or what is still to be settled on another node.
@@ -247,10 +299,10 @@ func (m *withdrawAtHome) handle(b *mailboxActor) {
 
 func (m *withdrawAtHome) fail(err error) { m.reply.fail(err) }
 
-// remoteSettlement answers or declines a form homed on another node, or takes a vote on it back.
+// remoteSettlement answers or declines a form homed on another node, or takes a vote on it back. What an agent said is in
+// its own log before it leaves for the home: what the home tells of it later is compared with that.
 type remoteSettlement struct {
 	settle mailbox.SettleForm
-	home   capabilities.ID
 	key    formKey
 	number uint64
 
@@ -264,124 +316,33 @@ func newRemoteSettlement(b *mailboxActor, home capabilities.ID, c mailbox.Settle
 	if err != nil {
 		return nil, err
 	}
-	return &remoteSettlement{settle: c, home: home, key: formKey{b.reg.id, c.Form}, number: m.Number}, nil
+	return &remoteSettlement{settle: c, key: formKey{b.reg.id, c.Form}, number: m.Number, peer: b.node.peers.Peer(home.Node)}, nil
 }
 
-// send sends the settlement to its home: directly, if the home is reachable and needs no grant first, or else through the
-// agent's own log. It sends one settlement of a form by the agent at a time.
+// send records the settlement in the agent's log, from where it goes to its home. It waits up to homePatience for the
+// result.
 func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, error) {
-	w.agent, w.peer = a, a.node.peers.Peer(w.home.Node)
-	done, err := w.takeTurn(ctx)
-	if err != nil {
-		return view.Outcome{}, err
+	w.agent = a
+	t := newTurn(a.node, w.key)
+	defer t.drop()
+	queued, err := call(ctx, a, queueAnswer{w.settle})
+	if err != nil || queued.Status != view.StatusAnswering || !w.peer.Reachable() {
+		return queued, err
 	}
-	defer done()
-	ended := make(chan result[view.Outcome], 1)
-	defer a.node.ended.drop(a.node.ended.wait(w.key, ended))
-	voted := make(chan error, 1)
-	defer a.node.remoteAcks.drop(a.node.remoteAcks.wait(w.key, voted))
-	if len(w.settle.Grants) == 0 && w.peer.InReach(ctx) {
-		kind, command := w.settle.Delivery()
-		item, err := peers.PackItem(mailbox.OutboxItem{Kind: kind, To: w.home}, a.id, mailbox.Pack(command))
+	timer := time.NewTimer(homePatience)
+	defer timer.Stop()
+	select {
+	case r := <-t.ended:
+		return w.ownOutcome(ctx, r)
+	case err := <-t.acked:
 		if err != nil {
 			return view.Outcome{}, err
 		}
-		at, err := w.sendDirect(ctx, item)
-		switch {
-		case err == nil && at == 0: // it counts, and the form is open
-			return w.awaitVote(ctx, ended, voted)
-		case err == nil:
-			return w.awaitOutcome(ctx, at, ended)
-		case ctx.Err() != nil:
-			return view.Outcome{}, errEnded(ctx, w.agent.node)
-		case parley.CodeOf(err) != parley.NodeUnreachable:
-			return view.Outcome{}, err
-		}
-	}
-	return w.queue(ctx, ended, voted, done)
-}
-
-// takeTurn blocks while the agent sends another settlement of the form. It refuses with ANSWER_PENDING when that takes
-// long.
-func (w *remoteSettlement) takeTurn(ctx context.Context) (done func(), err error) {
-	n := w.agent.node
-	done, before, err := n.settlements.begin(ctx, w.key, n.now())
-	switch {
-	case err == nil && before == 0:
-		return done, nil
-	case ctx.Err() != nil:
-		return nil, errEnded(ctx, w.agent.node)
-	}
-	_, unfit := call(ctx, w.agent, checkSettlement{form: w.settle.Form, since: before, first: done != nil})
-	if unfit != nil && done != nil {
-		done()
-	}
-	return done, unfit
-}
-
-// checkSettlement refuses a settlement of a form that has ended, and one that is not first with ANSWER_PENDING.
-type checkSettlement struct {
-	form  capabilities.ID
-	since capabilities.Time // of the settlement before
-	first bool
-}
-
-func (m checkSettlement) handle(b *mailboxActor) (none, error) {
-	if err := b.state.MaySettle(m.form); err != nil || m.first {
-		return none{}, err
-	}
-	f, err := b.state.Mail.FindFormID(m.form)
-	if err != nil {
-		return none{}, err
-	}
-	return none{}, mailbox.Pending(f, m.since)
-}
-
-// sendDirect returns the home's reply to a settlement that is not in this node's log.
-func (w *remoteSettlement) sendDirect(ctx context.Context, item peers.Item) (at capabilities.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, homePatience)
-	defer cancel()
-	return w.peer.SendDirect(ctx, item)
-}
-
-// awaitOutcome returns the outcome of a form that its home has settled at a time. It is the outcome of the agent's own
-// copy, unless that takes long.
-func (w *remoteSettlement) awaitOutcome(ctx context.Context, at capabilities.Time, ended <-chan result[view.Outcome]) (view.Outcome, error) {
-	timer := time.NewTimer(time.Second)
-	defer timer.Stop()
-	select {
-	case r := <-ended:
-		switch {
-		case r.err != nil:
-		case w.hasEnded(r.value) || r.value.Votes == nil:
-			return r.value, nil
-		default: // it was cast before, and the ack was lost
-			return w.query(ctx, true)
-		}
+		return w.query(ctx, true)
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	o := view.Outcome{Status: view.StatusAnswered, Form: w.settle.Form, By: w.agent.id, ByName: "SELF", At: at, Note: w.settle.Note}
-	if w.settle.Reason != "" {
-		o.Status = view.FormStatus(w.settle.Reason)
-		return o, nil
-	}
-	o.Values = w.settle.Masked()
-	return o, nil
-}
-
-// awaitVote returns the agent's vote, as its copy of the form has it once the home has told of it.
-func (w *remoteSettlement) awaitVote(ctx context.Context, ended <-chan result[view.Outcome], voted <-chan error) (view.Outcome, error) {
-	timer := time.NewTimer(time.Second)
-	defer timer.Stop()
-	select {
-	case <-ended:
-	case <-voted:
-	case <-timer.C:
-	case <-ctx.Done():
-		return view.Outcome{}, errEnded(ctx, w.agent.node)
-	}
-	return w.query(ctx, true)
+	return queued, nil
 }
 
 // hasEnded reports whether the settlement has ended the form with an outcome. The withdrawal of a vote ends none.
@@ -391,30 +352,6 @@ func (w *remoteSettlement) hasEnded(o view.Outcome) bool {
 
 func (w *remoteSettlement) query(ctx context.Context, counts bool) (view.Outcome, error) {
 	return call(ctx, w.agent, querySettled{w.settle, counts})
-}
-
-// queue records the settlement in the agent's log, and waits up to homePatience for its result. It calls recorded once
-// the state shows that a settlement is on its way.
-func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.Outcome], acked <-chan error, recorded func()) (view.Outcome, error) {
-	queued, err := call(ctx, w.agent, queueAnswer{w.settle})
-	recorded()
-	if err != nil || queued.Status != view.StatusAnswering || !w.peer.Reachable() {
-		return queued, err
-	}
-	timer := time.NewTimer(homePatience)
-	defer timer.Stop()
-	select {
-	case r := <-ended:
-		return w.ownOutcome(ctx, r)
-	case err := <-acked:
-		if err != nil {
-			return view.Outcome{}, err
-		}
-		return w.query(ctx, true)
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return queued, nil
 }
 
 // queueAnswer records a settlement in the agent's log, from where it is sent to its home.

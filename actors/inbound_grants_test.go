@@ -123,7 +123,7 @@ func TestItemsWithoutValidGrantAreRefused(t *testing.T) {
 		{"settling an unknown form", events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: unknown, Values: capabilities.Record(nil)}, "NO_SUCH_MESSAGE"},
 		{"forwarding an unknown form", events.OutboxForward, v.fae.id, &events.FormForwarded{Form: unknown, By: v.host, To: other}, "NO_SUCH_MESSAGE"},
 		{"forwarding in the victim's name", events.OutboxForward, v.fae.id, &events.FormForwarded{Form: unknown, By: v.fae.id, To: other}, "NOT_PERMITTED"},
-		{"the outcome of an unknown form", events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: unknown, Reason: events.Cancelled}, "NO_SUCH_MESSAGE"},
+		{"the outcome of an unknown form", events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: unknown, By: v.host, Reason: events.Cancelled}, "NO_SUCH_MESSAGE"},
 		{"revoking another's grant", events.OutboxRevocation, v.fae.id, &events.CapabilityRevoked{Grant: v.faeGrant, By: v.host, Date: 1}, "NOT_PERMITTED"},
 		{"revoking in another's name", events.OutboxRevocation, v.fae.id, &events.CapabilityRevoked{Grant: v.newID(), By: other, Date: 1}, "NOT_PERMITTED"},
 		{"an event that grants a capability", events.OutboxMint, v.fae.id, &events.CapabilityGranted{Grant: capabilities.Grant{ID: v.newID(), By: v.host}}, "INVALID_ARGUMENT"},

@@ -147,7 +147,7 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 	v := newHostileHarness(t)
 	asked, _ := v.askHostile(capabilityField())
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
-	mine := v.newID()
+	mine, id := v.newID(), v.newID()
 	grant := func(id, target capabilities.ID) capabilities.Grant {
 		return capabilities.Grant{ID: id, Target: target, Kind: capabilities.KindAgent, To: v.fae.id, By: v.host, Message: asked.Form}
 	}
@@ -156,7 +156,7 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		if !r.Target.IsZero() {
 			values["who"] = capabilities.Reference(r)
 		}
-		return &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(values), Grants: grants}
+		return &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(values), Grants: grants, Answer: id}
 	}
 	word, noRef := capabilities.String("x"), capabilities.Ref{}
 	other := func(f func(*capabilities.Grant)) events.Event {
@@ -178,10 +178,11 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		"with a superfluous grant":     answer(noRef, word, grant(mine, v.worker.id)),
 		"a reference in a text field":  answer(noRef, capabilities.Reference(agentRef(v.worker.id, mine)), grant(mine, v.worker.id)),
 		"a sealed value":               answer(noRef, capabilities.Sealed([]byte("sealed"))),
-		"a field that was not asked":   &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word})},
-		"no values":                    &events.AnswerQueued{Form: asked.Form, Values: word},
-		"that it was cancelled":        &events.AnswerQueued{Form: asked.Form, Reason: events.Cancelled},
-		"that it expired":              &events.AnswerQueued{Form: asked.Form, Reason: events.Expired},
+		"a field that was not asked":   &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word}), Answer: id},
+		"no values":                    &events.AnswerQueued{Form: asked.Form, Values: word, Answer: id},
+		"that it was cancelled":        &events.AnswerQueued{Form: asked.Form, Reason: events.Cancelled, Answer: id},
+		"that it expired":              &events.AnswerQueued{Form: asked.Form, Reason: events.Expired, Answer: id},
+		"an answer without an ID":      &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"word": word})},
 	} {
 		v.runCase(t, what, func() {
 			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, e), "") })
@@ -202,8 +203,9 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		sent := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
 		v.checkNoEvents(func() {
 			v.wantAccepted(v.deliver(events.OutboxAnswer, v.fae.id, sent)) // its ack may have been lost
+			id = v.newID()
 			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, answer(noRef, word)), "ALREADY_ANSWERED")
-			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
+			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined, Answer: id}), "ALREADY_ANSWERED")
 		})
 	})
 }

@@ -50,7 +50,6 @@ type Node struct {
 	finished   waiters[capabilities.ID, result[view.Finish]] // the ends of agents' work
 	outputs    waiters[capabilities.ID, none]                // the output of programs
 
-	settlements *settlements
 	hostAliases hostAliasCache
 	tokenEpoch  atomic.Uint64 // how often tokens may have been revoked
 	peers       *peers.Directory
@@ -90,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, log: o.Log, id: id, settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading)}
+	n := &Node{o: o, log: o.Log, id: id, done: make(chan struct{}), loading: make(chan struct{}, maxLoading)}
 	if n.secrets, err = keys.NewSecretBox(key); err != nil {
 		return nil, err
 	}

@@ -17,11 +17,11 @@ func (n peerNode) Accept(ctx context.Context, d *peers.Delivery) {
 	if _, there := n.journal.Mailbox(d.To); !there {
 		err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
 	}
-	if copied, ok := d.Command.(mailbox.RemoteDelivery); ok && err == nil && copied.Form != nil {
-		err = n.checkForwarders(ctx, copied.Form, d.To)
+	if err == nil {
+		d.Command, err = n.confirmed(ctx, d)
 	}
 	if err != nil {
-		d.Done(0, err)
+		d.Done(err)
 		return
 	}
 	n.registry.tell(d.To, 0, acceptDelivery{d})
@@ -33,73 +33,86 @@ type acceptDelivery struct{ *peers.Delivery }
 // handle puts the item off while the state may lack a commit in doubt: what is refused now is final, and could be wrong.
 func (m acceptDelivery) handle(b *mailboxActor) {
 	if b.doubtful || !m.Admitted(b.failures) {
-		m.Done(0, peers.ErrDelayed)
+		m.Done(peers.ErrDelayed)
 		return
 	}
-	at, err := capabilities.Time(0), peers.ErrDelayed
+	err := peers.ErrDelayed
 	if _, isCopy := m.Command.(mailbox.RemoteDelivery); isCopy || !m.FollowsRefusal() {
-		at, err = acceptWithin(b, m.Delivery)
+		err = acceptWithin(b, m.Delivery)
 	}
 	m.Decided(err)
 	b.release(func(lost error) {
 		if lost != nil {
 			err = lost
 		}
-		m.Done(at, err)
+		m.Done(err)
 	})
 }
 
-func (m acceptDelivery) fail(err error) { m.Done(0, err) }
+func (m acceptDelivery) fail(err error) { m.Done(err) }
 
-// checkForwarders refuses a form of another node that names a forwarder of this node, if that agent did
-// not. A forward is in the forwarder's log before the form's home can know of it.
-func (n peerNode) checkForwarders(ctx context.Context, form *events.FormRequested, to capabilities.ID) error {
-	if len(form.Chain) > mailbox.MaxHolders {
-		return nil // the mailbox refuses it
+// confirmed returns a delivery without what it says of agents of this node that their logs do not confirm. What an agent
+// did is in its log before another node can know of it.
+func (n peerNode) confirmed(ctx context.Context, d *peers.Delivery) (mailbox.Command, error) {
+	var standing []events.VoteCast
+	if votes, ok := d.Command.(mailbox.RemoteVotes); ok {
+		var err error
+		if standing, err = call(ctx, &Agent{node: n.Node, id: d.To}, queryVotes{votes.Form}); err != nil {
+			return nil, peers.ErrDelayed // nothing is known: the item comes again
+		}
 	}
-	for i, by := range form.Chain {
-		if by.Node != n.id {
-			continue
-		}
-		next := to
-		if i+1 < len(form.Chain) {
-			next = form.Chain[i+1]
-		}
-		if _, there := n.journal.Mailbox(by); there {
-			forwarded, err := call(ctx, &Agent{node: n.Node, id: by}, queryForwarded{form.ID, next})
-			if err != nil {
-				return peers.ErrDelayed // nothing is known: the item comes again
-			}
-			if forwarded {
-				continue
+	return mailbox.Confirmed(d.Command, d.To, standing, func(r mailbox.Report) (bool, error) {
+		confirmed := false
+		if _, there := n.journal.Mailbox(r.Agent); there {
+			var err error
+			if confirmed, err = call(ctx, &Agent{node: n.Node, id: r.Agent}, confirmReport{r}); err != nil {
+				return false, peers.ErrDelayed
 			}
 		}
-		return parley.Refuse(parley.NotPermitted, "the form says that an agent of this node forwarded it, which it did not")
-	}
-	return nil
+		if !confirmed {
+			n.warnUnconfirmed(d, r)
+		}
+		return confirmed, nil
+	})
 }
 
-// queryForwarded reports whether the agent forwarded a form to another.
-type queryForwarded struct{ form, to capabilities.ID }
+// warnUnconfirmed logs what another node says of an agent of this one, and the agent's log does not have.
+func (n *Node) warnUnconfirmed(d *peers.Delivery, r mailbox.Report) {
+	n.log.Warn("a node says what an agent's log does not have", "node", d.From.String(), "agent", r.Agent.String(), "event", events.Name(r.Event), "to", d.To.String())
+}
 
-func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
-	return b.state.HasForwarded(m.form, m.to)
+// confirmReport reports whether the agent's log has what is reported of the agent.
+type confirmReport struct{ mailbox.Report }
+
+func (m confirmReport) handle(b *mailboxActor) (bool, error) { return b.state.Confirms(m.Report) }
+
+// queryVotes returns the votes that stand on the agent's copy of a form; none if it has no copy.
+type queryVotes struct{ form capabilities.ID }
+
+func (m queryVotes) handle(b *mailboxActor) ([]events.VoteCast, error) {
+	f, err := b.state.Mail.FindFormID(m.form)
+	switch parley.CodeOf(err) {
+	case "":
+		return f.Form.Votes().Standing, nil // nothing changes it
+	case parley.NoSuchMessage, parley.NotAForm:
+		return nil, nil
+	}
+	return nil, err
 }
 
 // acceptWithin has the mailbox decide on a command of another node, within the node's quotas and share of the
-// processor. An effort that is too much for now is put off. So is a copy that follows a refused one and would be
-// accepted. It returns when a form was settled by the command.
-func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err error) {
+// processor. An effort that is too much for now is put off. So is a copy that follows a refused one and would be accepted.
+func acceptWithin(b *mailboxActor, d *peers.Delivery) (err error) {
 	from := d.From
 	c := b.node.accounts.quotaed(ofNode(from), d.Command)
 	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil {
 		known, err := recalled(b.old, func() (bool, error) { return b.state.Mail.Index.Has(r.Form.ID) })
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if !known {
 			if r.Schema, err = compileFields(b.node, ofNode(from), r.Form.Fields); err != nil {
-				return 0, later(err)
+				return later(err)
 			}
 			c = r
 		}
@@ -107,11 +120,11 @@ func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err
 	if r, ok := c.(mailbox.RemoteAmendment); ok {
 		news, err := recalled(b.old, func() (bool, error) { return r.IsNews(b.state) })
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if news {
 			if r.Schema, err = compileFields(b.node, ofNode(from), r.Amendment.Fields); err != nil {
-				return 0, later(err)
+				return later(err)
 			}
 			c = r
 		}
@@ -119,16 +132,32 @@ func acceptWithin(b *mailboxActor, d *peers.Delivery) (at capabilities.Time, err
 	settle, isAnswer := c.(mailbox.RemoteAnswer)
 	switch {
 	case isAnswer:
-		at, err = acceptAnswer(b, settle)
+		err = acceptAnswer(b, settle)
 	case d.FollowsRefusal():
 		err = b.refuse(c)
 	default:
-		_, err = b.decide(c)
+		err = decideReported(b, d, c)
 	}
 	if err == nil {
 		holdFor(b, from)
 	}
-	return at, err
+	return err
+}
+
+// decideReported has the mailbox decide on a command of another node. What that says of the mailbox's own agent, and its
+// log does not have, is logged.
+func decideReported(b *mailboxActor, d *peers.Delivery, c mailbox.Command) error {
+	evs, err := b.decide(c)
+	if o, ok := c.(mailbox.RemoteOutcome); ok && len(evs) > 0 {
+		said := events.Event(o.Answered)
+		if o.Answered == nil {
+			said = o.Cancelled
+		}
+		if e, ended := evs[0].(*events.FormCancelled); ended && e.By == o.Home && (o.Answered != nil || o.Cancelled.By != e.By) {
+			b.node.warnUnconfirmed(d, mailbox.Report{Agent: b.reg.id, Event: said})
+		}
+	}
+	return err
 }
 
 // refuse returns the error with which the mailbox refuses a command, or ErrDelayed if it would accept it.
@@ -140,52 +169,19 @@ func (b *mailboxActor) refuse(c mailbox.Command) error {
 	return err
 }
 
-// acceptAnswer has the home of a form decide on an answer of another node. It returns when the form was settled.
-func acceptAnswer(b *mailboxActor, settle mailbox.RemoteAnswer) (at capabilities.Time, err error) {
+// acceptAnswer has the home of a form decide on an answer of another node.
+func acceptAnswer(b *mailboxActor, settle mailbox.RemoteAnswer) error {
 	if err := b.seal(&settle.SettleForm); err != nil {
-		return 0, err
+		return err
 	}
 	if m, found := b.state.Mail.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
+		var err error
 		if settle.Schema, err = b.schema(settle.By, m.Form, settle.Values, nil); err != nil {
-			return 0, later(err)
+			return later(err)
 		}
 	}
-	_, err = b.decide(settle)
-	m, found := b.formOf(settle.Form)
-	if found != nil {
-		return 0, err
-	}
-	if err != nil && settle.Answer.IsZero() && isRepeated(b, m.Form, settle.SettleForm) {
-		err = nil
-	}
-	if a := m.Form.Answered; a != nil {
-		at = a.Date
-	} else if e := m.Form.Ended; e != nil {
-		at = e.Date
-	}
-	return at, err
-}
-
-// isRepeated reports whether a form was settled by the same settlement before, of which the reply was lost. It is for
-// settlements without IDs, which programs before this one send.
-func isRepeated(b *mailboxActor, f *mailbox.Form, c mailbox.SettleForm) bool {
-	if e := f.Ended; e != nil {
-		return c.Reason == e.Reason && c.By == e.By && c.Note == e.Note
-	}
-	a := f.Answered
-	if a == nil || c.Reason != "" || a.By != c.By || len(a.Grants) != len(c.Grants) {
-		return false
-	}
-	was, err := b.node.secrets.Open(a.Values)
-	if err != nil {
-		return false
-	}
-	for i, g := range a.Grants {
-		if g != c.Grants[i] {
-			return false
-		}
-	}
-	return was.Equal(capabilities.Record(c.Values))
+	_, err := b.decide(settle)
+	return err
 }
 
 // Collect implements peers.Node.

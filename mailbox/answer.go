@@ -59,16 +59,6 @@ func mayDraft(s *State, m *Message) error {
 	return nil
 }
 
-// MaySettle refuses a form that has ended. It refuses with ANSWER_PENDING one that has an answer of this agent on its
-// way.
-func (s *State) MaySettle(form capabilities.ID) error {
-	m, err := s.Mail.FindFormID(form)
-	if err != nil {
-		return err
-	}
-	return mayDraft(s, m)
-}
-
 // Pending returns the error for a form to which this agent's answer has been on its way since a time.
 func Pending(m *Message, since capabilities.Time) error {
 	e := parley.Refuse(parley.AnswerPending, "what this agent said to form %d at %s is on its way", m.Number, since).
@@ -273,7 +263,11 @@ func (c SettleForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.E
 }
 
 func (c RemoteAnswer) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	return c.settle(s, c.check, now, ids)
+	evs, err := c.settle(s, c.check, now, ids)
+	if len(evs) > 0 && c.Answer.IsZero() { // the answerer's node could not tell which of its answers it was
+		return nil, parley.Refuse(parley.InvalidArgument, "the answer has no ID")
+	}
+	return evs, err
 }
 
 // checker returns the values of an answer as they are stored.

@@ -230,7 +230,7 @@ func (f fold) dropQueued(form *Form, at capabilities.Time) {
 		return
 	}
 	f.Outbox.dropQueued(form.ID, queued)
-	if queued.Answer != nil && !form.endedByQueued(f.ID, queued.Answer.Answer) {
+	if queued.Answer != nil && !form.EndedBy(queued.Answer.Answer) {
 		f.revokeUnused(queued.Answer.Grants, at)
 	}
 	for _, w := range queued.Forwards {
@@ -248,6 +248,9 @@ func (f fold) formForwarded(e *events.FormForwarded) error {
 	f.Mail.touch(m, f.Version)
 	f.Mail.Index.entries.Note(m.Number, f.Version)
 	m.Form.addForward(e, f.ID)
+	if m.Form.Queued().forward(e.Via) >= 0 {
+		m.Form.queued.edit().dropForward(e.Via)
+	}
 	if m.Form.From == f.ID {
 		f.Grants.addReply(e.To, e.Form, e.Date)
 		if m.Form.IsOpen() {
@@ -266,8 +269,7 @@ func (f fold) answerQueued(e *events.AnswerQueued) error {
 		return err
 	}
 	f.Mail.touch(m, f.Version)
-	queued := m.Form.queued.edit()
-	queued.Answer, queued.Refused = e, ""
+	m.Form.queued.edit().say(e)
 	kind := events.OutboxAnswer
 	if e.Reason == events.Withdrawn {
 		kind = events.OutboxWithdrawal

@@ -132,10 +132,6 @@ func (w *cluster) answer(t *rapid.T) {
 	case err != nil:
 	case home.Node == s.ID.Node:
 		w.try(t, w.NameOf[home], c)
-	case len(c.Grants) == 0 && rapid.Bool().Draw(t, "at once"):
-		remote := w.ToRemote(who, mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
-		w.try(t, w.NameOf[home], remote)
-		w.delivered = append(w.delivered, func() { w.try(t, w.NameOf[home], remote) })
 	default:
 		w.try(t, who, mailbox.QueueAnswer{Answer: c})
 	}

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/vote"
 )
 
 // OutboxItem is a delivery to another mailbox. It stays in the outbox until the other mailbox has accepted or refused
@@ -342,8 +343,6 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 	return f.Outbox.remove(e.Items, func(p OutboxItem) {
 		if e.Refused != "" {
 			f.refused(p, e.Refused)
-		} else if p.Kind == events.OutboxForward {
-			f.forwardAccepted(p)
 		} else if p.isAnswer() {
 			f.answerAccepted(p)
 		}
@@ -372,7 +371,7 @@ func (f fold) refused(p OutboxItem, why string) {
 			f.Mail.touch(m, f.Version)
 			queued := m.Form.queued.edit()
 			f.revokeUnused(queued.Answer.Grants, f.at)
-			queued.Answer, queued.Refused = nil, why
+			queued.takeBack(why)
 		}
 	case events.OutboxForward:
 		g, ok := f.Grants.given.Get(p.Subject)
@@ -385,15 +384,6 @@ func (f fold) refused(p OutboxItem, why string) {
 			queued := m.Form.queued.edit()
 			queued.dropForward(p.Subject)
 			queued.Refused = why
-		}
-	}
-}
-
-// forwardAccepted drops a queued forward that the form's home has accepted.
-func (f fold) forwardAccepted(p OutboxItem) {
-	if g, ok := f.Grants.given.Get(p.Subject); ok {
-		if m, err := f.Mail.form(g.Message); err == nil {
-			m.Form.queued.edit().dropForward(p.Subject)
 		}
 	}
 }
@@ -453,18 +443,29 @@ func (s *State) Undelivered() map[*Message]bool {
 	return waiting
 }
 
-// Queued has the answer and the forwards of a copy whose home is on another node. They are on their way there.
+// Queued has the answer and the forwards of a copy whose home is on another node. They are on their way there. Said has
+// the answers and withdrawals that the home has not refused, oldest first, until the form ends.
 type Queued struct {
 	Answer   *events.AnswerQueued
 	Forwards []events.ForwardQueued
 	Refused  string // why the home refused the last
+	Said     []events.AnswerQueued
 }
 
-// endedByQueued reports whether the queued answer of an ID is the outcome. An answer without one, from an earlier version
-// of the program, is compared by its agent alone.
-func (o *Outcome) endedByQueued(self, queued capabilities.ID) bool {
-	if queued.IsZero() || o.Answered != nil && o.Answered.Answer.IsZero() {
-		return o.Answered != nil && o.Answered.By == self
+// say adds an answer or a withdrawal.
+func (w *Queued) say(e *events.AnswerQueued) {
+	w.Answer, w.Refused = e, ""
+	w.Said = append(w.Said[max(0, len(w.Said)+1-2*vote.MostOf):], *e) // a home refuses more
+}
+
+// takeBack drops the answer that waits, which the home has refused.
+func (w *Queued) takeBack(why string) {
+	q := w.Answer
+	var said []events.AnswerQueued
+	for _, e := range w.Said {
+		if e.Answer != q.Answer || e.Reason != q.Reason {
+			said = append(said, e)
+		}
 	}
-	return o.EndedBy(queued)
+	w.Answer, w.Refused, w.Said = nil, why, said
 }

@@ -415,18 +415,15 @@ func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capab
 	if vote.Needs(f.Route) == 1 {
 		return settled
 	}
-	v := events.VoteCast{
-		Form: f.ID, By: c.By, Principal: c.principal(s), Revision: f.Revision(), Outcome: events.VoteAnswered, Digest: f.questionDigest(), Note: c.Note, Date: now, Answer: c.Answer, Person: c.Person,
-	}
+	v := events.VoteCast{Form: f.ID, By: c.By, Principal: c.principal(s), Revision: f.Revision(), Digest: f.questionDigest(), Date: now, Answer: c.Answer, Person: c.Person}
 	if c.Person == c.By {
 		v.Person = capabilities.ID{}
 	}
-	if c.Reason != "" {
-		v.Outcome = events.VoteDeclined
-	} else if a, ok := settled[0].(*events.FormAnswered); ok && f.Kind == events.Approval {
-		decision, reason := ReadDecision(a.Values)
-		v.Outcome, v.Note = events.VoteOutcome(decision), parley.Shown(reason, maxReason/4)
+	var values capabilities.Value
+	if a, ok := settled[0].(*events.FormAnswered); ok {
+		values = a.Values
 	}
+	v.Outcome, v.Note = f.voteOf(c.Reason, c.Note, values)
 	if f.settles(v, s.Profile.Host) {
 		return settled
 	}

@@ -212,7 +212,7 @@ func TestCausesOfAnotherNodeAreChecked(t *testing.T) {
 		}
 	}
 	queued := v.Must("host@B", mailbox.QueueForward{Form: capabilities.FormNumber(0), To: "bob"})[1].(*events.ForwardQueued)
-	for cause, want := range map[events.Cause]parley.Code{"": "", events.Member: "", "else": parley.InvalidArgument} {
+	for cause, want := range map[events.Cause]parley.Code{"": "", events.Member: parley.NotPermitted, "else": parley.InvalidArgument} {
 		f := events.FormForwarded{Form: asked.ID, By: host, To: bob, Via: queued.Via, Date: v.Now, Because: events.ForwardCause{Cause: cause}}
 		c := mailbox.RemoteOutcome{RecordOutcome: mailbox.RecordOutcome{Form: asked.ID, Forwarded: []events.FormForwarded{f}}, Home: fae}
 		if evs, err := v.States["host@B"].Decide(c, v.Now, v.NewID); parley.CodeOf(err) != want {

@@ -94,7 +94,7 @@ func TestSnapshotHasOfferedRules(t *testing.T) {
 	}
 	answer := func(offer string) ([]events.Event, error) {
 		values := map[string]capabilities.Value{mailbox.DecisionField: capabilities.String(mailbox.Always), mailbox.RuleField: capabilities.String(offer)}
-		return fae.Decide(mailbox.RemoteAnswer{SettleForm: mailbox.SettleForm{Form: m.Form.ID, By: v.States["host"].ID, Values: values}}, v.Now, v.NewID)
+		return fae.Decide(mailbox.RemoteAnswer{SettleForm: mailbox.SettleForm{Form: m.Form.ID, By: v.States["host"].ID, Values: values, Answer: v.NewID()}}, v.Now, v.NewID)
 	}
 	if evs, err := answer("commands-2"); parley.CodeOf(err) != parley.InvalidAnswer {
 		t.Errorf("a rule that is not offered: %v %v", evs, err)

@@ -24,9 +24,9 @@ const (
 	amendedFormat  = 14
 	headFormat     = 15
 	routedFormat   = 16
-	votedFormat    = 17
 	rightsFormat   = 18
 	draftedFormat  = 19
+	votedFormat    = 20
 	wholeKeys      = 13 // the last format of a head with all idempotency keys
 	wholeNames     = 11 // the last format of a head with all names
 )
@@ -310,7 +310,7 @@ func (img *routedSnapshot) restore(s *State) error {
 	return nil
 }
 
-// votedSnapshot is a snapshot of a mailbox with forms in memory that were voted on.
+// votedSnapshot is a snapshot of a mailbox with forms in memory that were voted on, or answered at another node.
 type votedSnapshot struct {
 	Format int
 	State  []byte // a snapshot
@@ -320,14 +320,15 @@ type votedSnapshot struct {
 type voteSnapshot struct {
 	Number uint64
 	Votes  vote.Tally
+	Said   []events.AnswerQueued
 }
 
-// votedLayer returns the votes on forms.
+// votedLayer returns the votes on forms, and what the agent has said to their homes.
 func votedLayer(s *State, inner []byte) any {
 	img := votedSnapshot{Format: votedFormat, State: inner}
 	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && !f.Votes().IsEmpty() {
-			img.Forms = append(img.Forms, voteSnapshot{Number: m.Number, Votes: *f.Votes()})
+		if f := m.Form; f != nil && (!f.Votes().IsEmpty() || len(f.Queued().Said) > 0) {
+			img.Forms = append(img.Forms, voteSnapshot{Number: m.Number, Votes: *f.Votes(), Said: f.Queued().Said})
 		}
 	}
 	if len(img.Forms) == 0 {
@@ -343,7 +344,12 @@ func (img *votedSnapshot) restore(s *State) error {
 		if m == nil || m.Form == nil {
 			return missing(v.Number)
 		}
-		*m.Form.votes.edit() = v.Votes
+		if !v.Votes.IsEmpty() {
+			*m.Form.votes.edit() = v.Votes
+		}
+		if len(v.Said) > 0 {
+			m.Form.queued.edit().Said = v.Said
+		}
 	}
 	return nil
 }

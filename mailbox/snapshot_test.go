@@ -13,7 +13,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
-	"parley/mailbox/mailboxtest"
 )
 
 func TestRestoredStateExpiresInSameOrder(t *testing.T) {
@@ -156,53 +155,4 @@ func TestSnapshotOfFormat10IsReadForEver(t *testing.T) {
 	if restored.Version != live.Version || restored.Summary() != live.Summary() {
 		t.Errorf("version %d, %+v; want %d, %+v", restored.Version, restored.Summary(), live.Version, live.Summary())
 	}
-}
-
-// TestSnapshotOfQueuedWorkIsReadForEver restores a file from before queued answers had a revision, and queued forwards
-// a cause.
-func TestSnapshotOfQueuedWorkIsReadForEver(t *testing.T) {
-	v := queuedWork(t)
-	encoded, err := os.ReadFile("testdata/snapshot-queued")
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored, err := mailbox.Restore(v.States["host@B"].ID, encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := restored.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != v.Snapshot("host@B") {
-		t.Error("the restored state is another than the one that was written")
-	}
-}
-
-// queuedWork returns a harness whose host@B has an answer, a decline and a forward queued for a home that is offline.
-func queuedWork(t *testing.T) *mailboxtest.Harness {
-	t.Helper()
-	v := mailboxtest.New(t)
-	for _, name := range []string{"fae@A", "host@B", "bob@B"} {
-		v.Add(name)
-	}
-	v.NameAgents()
-	v.Introduce("fae@A", "host@B")
-	for _, question := range []string{"answered", "declined", "forwarded"} {
-		v.Must("fae@A", mailbox.RequestForm{To: "B", Description: question, Fields: text})
-	}
-	v.Deliver(false)
-	s := v.States["host@B"]
-	answer, _, err := s.DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf("host@B"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.Must("host@B", mailbox.QueueAnswer{Answer: answer})
-	decline, _, err := s.DraftDecline(capabilities.FormNumber(1), 0, "no", v.IDsOf("host@B"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.Must("host@B", mailbox.QueueAnswer{Answer: decline})
-	v.Must("host@B", mailbox.QueueForward{Form: capabilities.FormNumber(2), To: "bob"})
-	return v
 }

@@ -2,7 +2,6 @@ package peers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
@@ -210,7 +209,7 @@ func (a *peerActor) step() bool {
 	case w.failed.Load():
 		return a.endFailed()
 	case w.open < windowSize && p.hasWork():
-		a.gathering = p.beginGathering()
+		a.gathering = &gathering{batch: &batch{}}
 		return true
 	case w.open > 0:
 		return false
@@ -226,7 +225,7 @@ func (a *peerActor) collect() bool {
 	if g.open > 0 {
 		return false
 	}
-	room := MaxItems - g.batch.size()
+	room := MaxItems - len(g.batch.items)
 	if !w.failed.Load() && room > 0 && g.bytes < packetBytes {
 		if ids := a.peer.next(room); len(ids) > 0 {
 			a.ask(g, ids)
@@ -240,7 +239,7 @@ func (a *peerActor) collect() bool {
 	}
 	g.batch.trim(a.peer, g.bytes)
 	a.peer.markInFlight(g.batch.items)
-	if g.batch.size() > 0 {
+	if len(g.batch.items) > 0 {
 		a.send(g.batch)
 	}
 	return true
@@ -278,38 +277,34 @@ func (a *peerActor) send(b *batch) {
 	w.open++
 	number := w.sent
 	begun := p.d.run(func() {
-		err := errCrashed
+		settled := false
 		defer func() {
-			if err != nil {
+			if !settled { // or it has crashed
 				w.failed.Store(true)
-				b.failed(p, err)
+				b.failed(p)
 			}
 			a.tell(sent{a, w})
 		}()
-		acks, failed := p.deliver(a.life, w.epoch, number, b)
-		if failed == nil {
-			refused := b.isRefused(acks)
-			if refused {
-				w.refused.Store(true)
-			}
-			if refused || isDelayed(acks) {
-				w.failed.Store(true) // before items are put back: what follows them is of the next window
-			}
-			b.settle(p, acks)
+		acks, err := p.deliver(a.life, w.epoch, number, b)
+		if err != nil {
+			return
 		}
-		err = failed
+		refused := b.isRefused(acks)
+		if refused {
+			w.refused.Store(true)
+		}
+		if refused || isDelayed(acks) {
+			w.failed.Store(true) // before items are put back: what follows them is of the next window
+		}
+		b.settle(p, acks)
+		settled = true
 	})
 	if !begun {
 		w.open--
 		w.failed.Store(true)
-		b.failed(p, errStopped)
+		b.failed(p)
 	}
 }
-
-var (
-	errStopped = errors.New("this node is stopping")
-	errCrashed = errors.New("sending it crashed")
-)
 
 // announce looks for the node, or whether it is still there.
 func (a *peerActor) announce() {
@@ -326,7 +321,6 @@ func (a *peerActor) announced(ok bool) {
 		a.wait = retryFirst
 		return
 	}
-	a.peer.failDirectSends()
 	a.pause(a.wait)
 	a.wait = min(2*a.wait, a.peer.longestWait())
 }

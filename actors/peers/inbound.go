@@ -136,7 +136,7 @@ func (in *intake) accept(ctx context.Context, i int, item Item) {
 	d := &Delivery{From: in.peer.id, Sender: capabilities.ID{ULID: item.From, Node: in.peer.id}, To: capabilities.ID{ULID: item.To, Node: in.peer.d.o.ID}, intake: in, index: i}
 	var err error
 	if d.Command, _, err = item.unpack(in.peer.id); err != nil {
-		d.Done(0, err)
+		d.Done(err)
 		return
 	}
 	in.peer.d.node.Accept(ctx, d)
@@ -177,13 +177,13 @@ func (d *Delivery) Decided(err error) {
 	}
 }
 
-// Done notes the result of the item, once that is durable. At is when the item settled a form.
-func (d *Delivery) Done(at capabilities.Time, err error) {
+// Done notes the result of the item, once that is durable.
+func (d *Delivery) Done(err error) {
 	defer d.intake.open.Done()
 	r := &d.intake.acks[d.index]
 	switch {
 	case err == nil:
-		r.Status, r.At = AckAccepted, at
+		r.Status = AckAccepted
 	case IsTransient(err):
 		d.intake.fail(d.To, err)
 		r.Status = AckRetry

@@ -40,7 +40,7 @@ func (n *fakeNode) Accept(_ context.Context, d *Delivery) {
 	n.accepted = append(n.accepted, d.Command)
 	n.mu.Unlock()
 	d.Decided(nil)
-	d.Done(0, nil)
+	d.Done(nil)
 }
 
 func (n *fakeNode) Collect(id capabilities.ID, r Request, reply func(Collected)) {

@@ -17,8 +17,7 @@ type outbound struct {
 
 // batch is the content of one packet to another node.
 type batch struct {
-	items  []outbound
-	direct []*directSend
+	items []outbound
 }
 
 // gathering collects the content of a packet from mailboxes, in rounds.
@@ -26,19 +25,6 @@ type gathering struct {
 	batch *batch
 	bytes int
 	open  int // mailboxes of this round that have not replied
-}
-
-// beginGathering begins a packet with the settlements that are to be sent at once.
-func (p *Peer) beginGathering() *gathering {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := min(len(p.direct), MaxItems)
-	g := &gathering{batch: &batch{direct: p.direct[:n:n]}}
-	p.direct = p.direct[n:]
-	for _, e := range g.batch.direct {
-		g.bytes += len(e.item.Body)
-	}
-	return g
 }
 
 // add adds the items of a mailbox, which are durable.
@@ -58,11 +44,9 @@ func (g *gathering) add(p *Peer, c collected) {
 	}
 }
 
-func (b *batch) size() int { return len(b.direct) + len(b.items) }
-
 // trim puts back what is too much for one packet.
 func (b *batch) trim(p *Peer, bytes int) {
-	for len(b.items) > 1 && (bytes > maxPacket || len(b.items)+len(b.direct) > MaxItems) {
+	for len(b.items) > 1 && (bytes > maxPacket || len(b.items) > MaxItems) {
 		last := b.items[len(b.items)-1]
 		b.items = b.items[:len(b.items)-1]
 		bytes -= len(last.Written.Body)
@@ -72,9 +56,6 @@ func (b *batch) trim(p *Peer, bytes int) {
 
 // putBack puts back what was not sent.
 func (b *batch) putBack(p *Peer) {
-	p.mu.Lock()
-	p.direct = append(b.direct, p.direct...)
-	p.mu.Unlock()
 	for _, o := range b.items {
 		p.Ask(o.from)
 	}
@@ -84,9 +65,6 @@ func (b *batch) putBack(p *Peer) {
 func (b *batch) packet(d *Directory) MailPacket {
 	var m MailPacket
 	introduced := map[capabilities.NodeID]bool{}
-	for _, e := range b.direct {
-		m.Items = append(m.Items, e.item)
-	}
 	for _, o := range b.items {
 		m.Items = append(m.Items, o.Written)
 		for _, node := range o.Introduces {
@@ -103,10 +81,7 @@ func (b *batch) packet(d *Directory) MailPacket {
 }
 
 // failed puts the batch back.
-func (b *batch) failed(p *Peer, why error) {
-	for _, e := range b.direct {
-		e.done(sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s: %v", p.id, why)})
-	}
+func (b *batch) failed(p *Peer) {
 	for _, o := range b.items {
 		p.done(o)
 		p.Ask(o.from)
@@ -115,11 +90,8 @@ func (b *batch) failed(p *Peer, why error) {
 
 // settle passes the acks on to the mailboxes that the items came from.
 func (b *batch) settle(p *Peer, acks []Ack) {
-	for i, e := range b.direct {
-		e.done(acks[i].result(p.id))
-	}
 	for i, o := range b.items {
-		r := acks[len(b.direct)+i]
+		r := acks[i]
 		if !r.Status.final() {
 			p.done(o)
 			p.Ask(o.from)
@@ -143,7 +115,7 @@ func isDelayed(acks []Ack) bool {
 // isRefused reports whether a copy was refused.
 func (b *batch) isRefused(acks []Ack) bool {
 	for i, o := range b.items {
-		if o.Item.Kind == events.OutboxCopy && acks[len(b.direct)+i].Status == AckRefused {
+		if o.Item.Kind == events.OutboxCopy && acks[i].Status == AckRefused {
 			return true
 		}
 	}
@@ -154,17 +126,6 @@ func (b *batch) isRefused(acks []Ack) bool {
 func (r Ack) refusal() string {
 	e := parley.AsError(RemoteError(r.Code, r.Text))
 	return string(e.Code) + ": " + e.Message
-}
-
-// result returns the ack as the result of a direct send.
-func (r Ack) result(node capabilities.NodeID) sendResult {
-	switch r.Status {
-	case AckAccepted:
-		return sendResult{at: r.At}
-	case AckRefused:
-		return sendResult{err: RemoteError(r.Code, r.Text)}
-	}
-	return sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s cannot store it now", node)}
 }
 
 // deliver sends a packet and returns its acks.
@@ -180,7 +141,7 @@ func (p *Peer) deliver(ctx context.Context, epoch, number uint64, b *batch) ([]A
 		return nil, err
 	}
 	acks, err := ReadPacket[AckPacket](answer.Body)
-	if err != nil || answer.Kind != KindAcks || len(acks.Acks) != b.size() {
+	if err != nil || answer.Kind != KindAcks || len(acks.Acks) != len(b.items) {
 		return nil, errMalformedPacket
 	}
 	p.raise(acks.Epoch)

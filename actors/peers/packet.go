@@ -81,13 +81,11 @@ type AckPacket struct {
 	Epoch uint64
 }
 
-// Ack is the result of one item's delivery. Code and Text are the reason of a refusal. At is when the item settled a
-// form.
+// Ack is the result of one item's delivery. Code and Text are the reason of a refusal.
 type Ack struct {
 	Status AckStatus
 	Code   string
 	Text   string
-	At     capabilities.Time
 }
 
 // AcceptPacket shows an invitation on behalf of the sender's host.

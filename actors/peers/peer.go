@@ -41,7 +41,6 @@ type Peer struct {
 	waits    map[capabilities.ID]int             // number of items without an ack, by mailbox
 	ready    []capabilities.ID                   // mailboxes to be asked for their items
 	queued   map[capabilities.ID]bool            // those in ready
-	direct   []*directSend                       // settlements to be sent at once
 	inFlight map[capabilities.ID]map[uint64]bool // items that are on their way, by mailbox
 	epoch    uint64                              // of the newest window
 	receives receiveWindow                       // for packets that come from it
@@ -67,31 +66,9 @@ func (p *Peer) LastHeard() capabilities.Time { return capabilities.Time(p.lastHe
 // Mail returns the numbers of items that came from the node and went to it.
 func (p *Peer) Mail() (in, out uint64) { return p.mailIn.Load(), p.mailOut.Load() }
 
-// directSend is a settlement on its way to a form's home that is not in this node's log. Its result is sent once.
-type directSend struct {
-	item   Item
-	result chan sendResult // has room for one
-}
-
-// done sends the result, unless there was one.
-func (e *directSend) done(r sendResult) {
-	select {
-	case e.result <- r:
-	default:
-	}
-}
-
-// sendResult is the home's reply: the time at which the form was settled, or an error. NODE_UNREACHABLE means that the
-// home did not get the settlement, as far as is known.
-type sendResult struct {
-	at  capabilities.Time
-	err error
-}
-
 const (
-	callTime       = 5 * time.Second // for a packet, with the other node's disk
-	dialTime       = 3 * time.Second
-	maxDirectSends = 4096 // waiting for one node
+	callTime = 5 * time.Second // for a packet, with the other node's disk
+	dialTime = 3 * time.Second
 )
 
 // Add adds to the number of a mailbox's items for the node that have no ack.
@@ -144,7 +121,7 @@ func (p *Peer) askAll() {
 func (p *Peer) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.direct)
+	n := 0
 	for _, more := range p.waits {
 		n += more
 	}
@@ -156,11 +133,11 @@ func (p *Peer) askLater(id capabilities.ID) {
 	time.AfterFunc(retryMost, func() { p.Ask(id) })
 }
 
-// hasWork reports whether mailboxes are to be asked or settlements to be sent. If not, the next notify sends a message.
+// hasWork reports whether mailboxes are to be asked. If not, the next notify sends a message.
 func (p *Peer) hasWork() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.ready)+len(p.direct) > 0 {
+	if len(p.ready) > 0 {
 		return true
 	}
 	p.notified = false
@@ -215,17 +192,6 @@ func (p *Peer) longestWait() time.Duration {
 // nothing for it.
 func (p *Peer) isIdle() bool {
 	return p.d.IsDropped(p.id) || !p.reachable.Load() && p.Waiting() == 0 && p.d.isIntroduced(p.id)
-}
-
-// failDirectSends fails all waiting direct sends with NODE_UNREACHABLE.
-func (p *Peer) failDirectSends() {
-	p.mu.Lock()
-	failed := p.direct
-	p.direct = nil
-	p.mu.Unlock()
-	for _, e := range failed {
-		e.done(sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s is out of reach", p.id)})
-	}
 }
 
 // silence returns the time since the last packet from the node.
@@ -314,25 +280,4 @@ func (p *Peer) InReach(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return p.announce(ctx)
-}
-
-// SendDirect sends a settlement with the next packet, and returns the home's reply.
-func (p *Peer) SendDirect(ctx context.Context, item Item) (at capabilities.Time, err error) {
-	e := &directSend{item: item, result: make(chan sendResult, 1)}
-	p.mu.Lock()
-	full := len(p.direct) >= maxDirectSends
-	if !full {
-		p.direct = append(p.direct, e)
-	}
-	p.mu.Unlock()
-	if full {
-		return 0, parley.Refuse(parley.NodeUnreachable, "too much waits for node %s", p.id)
-	}
-	p.notify()
-	select {
-	case v := <-e.result:
-		return v.at, v.err
-	case <-ctx.Done():
-		return 0, parley.Refuse(parley.NodeUnreachable, "node %s did not answer in time", p.id)
-	}
 }

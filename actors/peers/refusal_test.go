@@ -28,7 +28,7 @@ func (n *fullNode) Accept(_ context.Context, d *Delivery) {
 		err = ErrDelayed
 	}
 	d.Decided(err)
-	d.Done(0, err)
+	d.Done(err)
 }
 
 // TestMailWaitsForARefusal refuses a copy, and gets the mail after it while the ack may still be lost. It is accepted in

@@ -67,7 +67,7 @@ type Outcome struct {
 	Form    capabilities.ID    `json:"form,omitzero"`
 	Promise capabilities.ID    `json:"promise,omitzero"`
 	By      capabilities.ID    `json:"by,omitzero"`
-	ByName  string             `json:"byName,omitempty"` // the viewer's name for By
+	ByName  string             `json:"byName,omitempty"` // the viewer's name for By; of a third node, with who says so
 	At      capabilities.Time  `json:"at,omitzero"`
 	Note    string             `json:"note,omitempty"` // in words, by whoever declined or cancelled
 	Values  capabilities.Value `json:"values,omitzero"`

@@ -77,7 +77,7 @@ type outgoing struct {
 	written item
 }
 
-// direct is a settlement that is sent to a home without being in its sender's log.
+// direct is a forged item: it is in no mailbox of its sender.
 type direct struct {
 	item    item
 	result  func(result)

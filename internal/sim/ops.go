@@ -94,8 +94,8 @@ func (w *world) ask(b *mailboxActor, c mailbox.RequestForm, waits bool) {
 	})
 }
 
-// answer answers or declines a form, directly if its home is to be asked at once.
-func (w *world) answer(b *mailboxActor, form capabilities.ID, r mailbox.Reply, decline, direct bool) {
+// answer answers or declines a form.
+func (w *world) answer(b *mailboxActor, form capabilities.ID, r mailbox.Reply, decline bool) {
 	var (
 		c    mailbox.SettleForm
 		home *mailboxActor
@@ -124,21 +124,18 @@ func (w *world) answer(b *mailboxActor, form capabilities.ID, r mailbox.Reply, d
 		})
 		return err
 	}, func() {
-		switch {
-		case home.node == b.node:
-			o.step(home, func(home *mailboxActor) error {
-				_, err := home.decide(c)
-				w.noteSettlement(home, c, err)
-				return err
-			}, func() {
-				w.checkWon(b, c)
-				o.end(nil)
-			})
-		case direct && len(c.Grants) == 0:
-			w.settleDirectly(o, b, home, c)
-		default:
+		if home.node != b.node {
 			o.queue(b, c)
+			return
 		}
+		o.step(home, func(home *mailboxActor) error {
+			_, err := home.decide(c)
+			w.noteSettlement(home, c, err)
+			return err
+		}, func() {
+			w.checkWon(b, c)
+			o.end(nil)
+		})
 	})
 }
 
@@ -148,27 +145,6 @@ func (o *op) queue(b *mailboxActor, c mailbox.SettleForm) {
 		_, err := b.decide(mailbox.QueueAnswer{Answer: c})
 		return err
 	}, nil)
-}
-
-// settleDirectly sends a settlement to its home without recording it. If the home does not answer in time it is queued.
-func (w *world) settleDirectly(o *op, b, home *mailboxActor, c mailbox.SettleForm) {
-	p := b.node.peer(home.node)
-	d := &direct{item: w.pack(b, mailbox.OutboxItem{Kind: events.OutboxAnswer, To: home.id}, c)}
-	d.result = func(r result) {
-		switch {
-		case o.ended || !slices.Contains(w.ops, o): // its node has crashed
-		case r.again:
-			w.sometimes(directFailed)
-			o.queue(b, c)
-		case r.refused != "":
-			o.end(parley.Refuse(r.code, "%s", r.refused))
-		default:
-			w.checkWon(b, c)
-			o.end(nil)
-		}
-	}
-	p.direct = append(p.direct, d)
-	b.node.later("impatience", func() { d.done(result{again: true}) })
 }
 
 // checkWon checks that a mailbox that is told so has settled a form.

@@ -67,7 +67,7 @@ func (w *world) amend(b *mailboxActor, form capabilities.ID) {
 }
 
 // lookAndAnswer has a client look at a form, and answer some time later what it was shown.
-func (w *world) lookAndAnswer(b *mailboxActor, form capabilities.ID, direct bool) {
+func (w *world) lookAndAnswer(b *mailboxActor, form capabilities.ID) {
 	o := w.begin(b, "look at "+form.ULID.String())
 	r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f"}}, Schema: w.schema}
 	o.step(b, func(b *mailboxActor) error {
@@ -78,7 +78,7 @@ func (w *world) lookAndAnswer(b *mailboxActor, form capabilities.ID, direct bool
 		return err
 	}, func() {
 		o.end(nil)
-		b.node.later("answer "+form.ULID.String(), func() { w.answer(b, form, r, false, direct) })
+		b.node.later("answer "+form.ULID.String(), func() { w.answer(b, form, r, false) })
 	})
 }
 

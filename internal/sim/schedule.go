@@ -275,7 +275,7 @@ func (w *world) client(b *mailboxActor, d *draw) {
 			if d.oneIn(3) {
 				r.Texts = append(r.Texts, events.FieldText{Name: "who", Text: w.path(b, d)})
 			}
-			w.answer(b, form, r, d.oneIn(4), d.oneIn(2))
+			w.answer(b, form, r, d.oneIn(4))
 		}
 	case 16, 19, 20, 21, 27:
 		if w.raceVotes(d) {
@@ -304,7 +304,7 @@ func (w *world) client(b *mailboxActor, d *draw) {
 		}
 	case 30:
 		if form, ok := w.form(b, d, true); ok {
-			w.lookAndAnswer(b, form, d.oneIn(2))
+			w.lookAndAnswer(b, form)
 		}
 	case 13, 22, 23:
 		w.revoke(b, d.n(2)*d.n(1000))
@@ -335,7 +335,7 @@ func (w *world) race(form capabilities.ID, d *draw) {
 	for _, b := range w.all {
 		if c := b.shadow.copies[form]; c != nil && c.open && c.from != b && !b.node.down {
 			r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f", Text: b.name}}, Schema: w.schema}
-			w.answer(b, form, r, d.oneIn(4), d.oneIn(2))
+			w.answer(b, form, r, d.oneIn(4))
 		}
 	}
 }

@@ -13,7 +13,6 @@ const (
 	answerDoubled
 	answerAfterDeadline
 	answerAfterCancel
-	directFailed
 	snapshotLost
 	snapshotUsed
 	doubtfulCommit
@@ -58,7 +57,6 @@ var stateNames = [states]string{
 	"an answer arrives again after it has settled its form",
 	"an answer arrives after the deadline",
 	"an answer arrives after a cancellation",
-	"a direct settlement fails and is queued",
 	"a snapshot meets a crash or a full disk",
 	"a mailbox is made from a snapshot",
 	"a commit is stored although the journal has failed",

@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 
-	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -217,21 +216,7 @@ func (w *world) withdraw(b *mailboxActor, form capabilities.ID) {
 			}, nil)
 			return
 		}
-		p := b.node.peer(home.node)
-		d := &direct{item: w.pack(b, mailbox.OutboxItem{Kind: events.OutboxWithdrawal, To: home.id}, c)}
-		d.result = func(r result) {
-			switch {
-			case o.ended || !slices.Contains(w.ops, o): // its node has crashed
-			case r.again:
-				o.end(parley.Refuse(parley.NodeUnreachable, "the home does not answer"))
-			case r.refused != "":
-				o.end(parley.Refuse(r.code, "%s", r.refused))
-			default:
-				o.end(nil)
-			}
-		}
-		p.direct = append(p.direct, d)
-		b.node.later("impatience", func() { d.done(result{again: true}) })
+		o.queue(b, mailbox.SettleForm{Form: c.Form, By: c.By, Reason: events.Withdrawn, Answer: c.Answer})
 	})
 }
 

@@ -345,7 +345,7 @@ func (v *Harness) DeliverItem(from string, p mailbox.OutboxItem) (refused string
 		v.TB.Fatal(err)
 	}
 	if p.To.Node != v.States[from].ID.Node {
-		c = v.ToRemote(from, p, c)
+		c = v.confirmed(v.NameOf[p.To], v.ToRemote(from, p, c))
 	}
 	if _, err := v.Decide(v.NameOf[p.To], c); err != nil {
 		if v.OnRefusal == nil {
@@ -356,6 +356,33 @@ func (v *Harness) DeliverItem(from string, p mailbox.OutboxItem) (refused string
 		v.OnRefusal(v.NameOf[p.To], from, refused)
 	}
 	return refused
+}
+
+// confirmed fails the test if a delivery says what an agent's log does not confirm. The agent is of the receiver's node.
+func (v *Harness) confirmed(to string, c mailbox.Command) mailbox.Command {
+	v.TB.Helper()
+	s := v.States[to]
+	var standing []events.VoteCast
+	if votes, ok := c.(mailbox.RemoteVotes); ok {
+		if m, err := s.Mail.FindFormID(votes.Form); err == nil {
+			standing = m.Form.Votes().Standing
+		}
+	}
+	c, err := mailbox.Confirmed(c, s.ID, standing, func(r mailbox.Report) (ok bool, err error) {
+		name := v.NameOf[r.Agent]
+		err = v.recalling(name, v.States[name], func() error {
+			ok, err = v.States[name].Confirms(r)
+			return err
+		})
+		if err != nil || !ok {
+			v.TB.Fatalf("%s is told of %s: %#v, which is not so: %v", to, name, r.Event, err)
+		}
+		return ok, err
+	})
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	return c
 }
 
 // ToRemote returns a command as another node receives it.

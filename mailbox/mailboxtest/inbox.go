@@ -179,13 +179,13 @@ func (v *Harness) withdraw(as string, ref capabilities.FormRef) string {
 	return v.outcome(v.Withdraw(as, home, c))
 }
 
-// Withdraw brings the withdrawal of a vote to the form's home, as a node does.
+// Withdraw decides on the withdrawal of a vote at the form's home. It queues the withdrawal for a home on another node.
 func (v *Harness) Withdraw(as string, home capabilities.ID, c mailbox.WithdrawVote) ([]events.Event, error) {
 	v.TB.Helper()
 	if home.Node == v.States[as].ID.Node {
 		return v.Decide(v.NameOf[home], c)
 	}
-	return v.Decide(v.NameOf[home], v.ToRemote(as, mailbox.OutboxItem{Kind: events.OutboxWithdrawal, To: home}, c))
+	return v.Decide(as, mailbox.QueueAnswer{Answer: mailbox.SettleForm{Form: c.Form, By: c.By, Reason: events.Withdrawn, Answer: c.Answer}})
 }
 
 // route sets the route of a form by the arguments of a command.
