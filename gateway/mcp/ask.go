@@ -70,7 +70,7 @@ func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
 	}
 	switch {
 	case q.ExpiresIn < 0 || math.IsNaN(q.ExpiresIn) || q.ExpiresIn > 1e9:
-		return a, parley.Refuse(parley.InvalidArgument, "expiresInSeconds %v is no time to wait", q.ExpiresIn)
+		return a, parley.Refuse(parley.InvalidArgument, "expiresInSeconds %v is no time to wait", q.ExpiresIn).WithHint("it counts from now, in seconds")
 	case q.ExpiresIn > 0:
 		request.Deadline = capabilities.At(time.Now().Add(time.Duration(q.ExpiresIn * float64(time.Second))))
 	}

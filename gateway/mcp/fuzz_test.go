@@ -42,7 +42,7 @@ func FuzzToolArguments(f *testing.F) {
 	for i := range names {
 		for _, text := range []string{
 			`{"message":"Which?","fields":[{"name":"a","type":"select","options":["x","y"]}],"recipient":"@me","expiresInSeconds":1e308,"remind":["1h"],"escalate":[{"after":"1h","to":"bob"}]}`,
-			`{"handle":"01ARZ3NDEKTSV4RRFFQ69G5FAV","timeoutSeconds":-1}`, `{"form":1,"values":{"a":[1,{"$bytes":"AA=="}]},"revision":3}`, `{"form":{},"reason":"\u202e"}`,
+			`{"handle":"01ARZ3NDEKTSV4RRFFQ69G5FAV","timeoutSeconds":-1}`, `{"form":1,"values":{"a":[1,{"$bytes":"AA=="}]},"revision":3}`, `{"form":{},"reason":"\u202e"}`, `{"values":"{\"a\":1}","limit":"5","fields":"[{\"name\":\"a\"}]"}`,
 			`{"recipient":"bob","text":"hello"}`, `{"replyTo":"x","text":""}`, `{"view":"all","cursor":"9","limit":-1}`, `{"message":18446744073709551615}`,
 			`{"labels":{"a":"b"},"statuses":["idle"]}`, `{"agent":"bob","timeoutSeconds":0}`, `{"\u202e":1}`, `[]`, ``, `null`,
 			`{"form":"1","values":` + strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat("}", 61), "{\"recipient\":\"bob\",\"text\":\"\xff\"}",
@@ -59,7 +59,12 @@ func FuzzToolArguments(f *testing.F) {
 		}
 		defer s.close()
 		a := &recorder{guest: newGuest("a", 1)}
-		do := s.handler(func(*sdk.CallToolRequest) (Client, error) { return a, nil }, tools()[name])
+		all, err := definitions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		definition := all[slices.IndexFunc(all, func(d *sdk.Tool) bool { return d.Name == name })]
+		do := s.handler(func(*sdk.CallToolRequest) (Client, error) { return a, nil }, definition, tools()[name])
 		r, err := do(t.Context(), &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Name: name, Arguments: arguments}})
 		if err != nil || !r.IsError || log.Len() > 0 {
 			t.Fatalf("%s: %+v, %v, logged: %s", name, r, err, &log)

@@ -38,12 +38,13 @@ type call struct {
 	*Server
 	agent   Agent
 	request *sdk.CallToolRequest
-	sent    string // the form that the call has sent and no other call knows
+	schema  json.RawMessage // of the arguments
+	sent    string          // the form that the call has sent and no other call knows
 }
 
-// read decodes the arguments. It refuses unknown ones with INVALID_ARGUMENT, and what no request may have.
+// read decodes the arguments, also those that were given as JSON text. It refuses unknown ones with INVALID_ARGUMENT, and what no request may have.
 func (c *call) read(arguments any) error {
-	raw := c.request.Params.Arguments
+	raw := readArguments(c.schema, c.request.Params.Arguments)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}

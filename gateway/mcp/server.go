@@ -97,7 +97,7 @@ func (s *Server) protocol(who func(*sdk.CallToolRequest) (Client, error)) (*sdk.
 		if !known {
 			return nil, fmt.Errorf("nothing does what the tool %s says", d.Name)
 		}
-		p.AddTool(d, s.handler(who, do))
+		p.AddTool(d, s.handler(who, d, do))
 	}
 	p.AddReceivingMiddleware(onlyTools, s.whileOpen, s.serveTasks(who))
 	return p, nil
@@ -155,7 +155,7 @@ func definitions() ([]*sdk.Tool, error) {
 }
 
 // handler returns a tool as a handler of the SDK.
-func (s *Server) handler(who func(*sdk.CallToolRequest) (Client, error), do tool) sdk.ToolHandler {
+func (s *Server) handler(who func(*sdk.CallToolRequest) (Client, error), d *sdk.Tool, do tool) sdk.ToolHandler {
 	return func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		a, err := who(r)
 		if err != nil {
@@ -169,6 +169,7 @@ func (s *Server) handler(who func(*sdk.CallToolRequest) (Client, error), do tool
 			return s.failed(r.Params.Name, err), nil
 		}
 		c := &call{Server: s, agent: a, request: r}
+		c.schema, _ = d.InputSchema.(json.RawMessage) // as definitions has it
 		got, err := s.perform(ctx, do, c)
 		if c.sent != "" && s.isCancelled(ctx) {
 			c.withdraw()

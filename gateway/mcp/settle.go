@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -18,20 +19,20 @@ func (c *call) ended(ctx context.Context, operation string, request any) (any, e
 	return endingOf(&o, o.Form.String()), nil
 }
 
-// asked returns the form that a tool settles. It refuses forms from the agent to the person at the client, which the agent
+// asked returns the form that a tool settles, and its fields. It refuses forms from the agent to the person at the client, which the agent
 // must not settle itself.
-func (c *call) asked(ctx context.Context, form api.RefText) (ref api.FormRef, err error) {
+func (c *call) asked(ctx context.Context, form api.RefText) (ref api.FormRef, fields []events.Field, err error) {
 	if form == "" {
-		return ref, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
+		return ref, nil, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
 	}
 	m, err := c.message(ctx, string(form))
 	if err != nil {
-		return ref, err
+		return ref, nil, err
 	}
 	if isForClient(m) {
-		return ref, parley.Refuse(parley.NotPermitted, "form %d is for the person at the client", m.Number).WithHint("await_answer waits for them")
+		return ref, nil, parley.Refuse(parley.NotPermitted, "form %d is for the person at the client", m.Number).WithHint("await_answer waits for them")
 	}
-	return api.RefTo(m.MessageID.String()), nil
+	return api.RefTo(m.MessageID.String()), m.Fields, nil
 }
 
 // answerForm answers a form that the agent received.
@@ -44,10 +45,11 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	form, err := c.asked(ctx, arguments.Form)
+	form, fields, err := c.asked(ctx, arguments.Form)
 	if err != nil {
 		return nil, err
 	}
+	readValues(fields, arguments.Values)
 	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Revision: arguments.Shown, Values: arguments.Values})
 }
 
@@ -66,7 +68,7 @@ func declineForm(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	form, err := c.asked(ctx, arguments.Form)
+	form, _, err := c.asked(ctx, arguments.Form)
 	if err != nil {
 		return nil, err
 	}

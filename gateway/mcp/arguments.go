@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Some clients give arguments as JSON text where the schema wants a list, an object, a number or a boolean: fields as "[…]",
+// limit as "5". What is meant is plain, and the model behind such a client cannot give it otherwise. So it is read as what
+// it says. Where a schema takes text, text stays as it is.
+
+// kinds is one or several types of JSON Schema.
+type kinds []string
+
+// UnmarshalJSON reads a type or a list of types.
+func (k *kinds) UnmarshalJSON(b []byte) error {
+	if bytes.HasPrefix(b, []byte{'['}) {
+		return json.Unmarshal(b, (*[]string)(k))
+	}
+	*k = make(kinds, 1)
+	return json.Unmarshal(b, &(*k)[0])
+}
+
+// shape is what a schema says of the types of a value and of its parts. Without types it takes any value.
+type shape struct {
+	Type       kinds             `json:"type"`
+	Properties map[string]*shape `json:"properties"`
+	Items      *shape            `json:"items"`
+}
+
+// read returns a value that fits the shape's types where it was given as JSON text. It reports whether that changed it.
+// Other values stay as they are, to be refused.
+func (s *shape) read(v any) (read any, changed bool) {
+	if s == nil {
+		return v, false
+	}
+	if text, ok := v.(string); ok && len(s.Type) > 0 && !slices.Contains(s.Type, "string") {
+		inner, ok := valueOf(text)
+		if !ok || !s.Type.take(inner) {
+			return v, false
+		}
+		v, changed = inner, true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, part := range v {
+			if p, differs := s.Properties[name].read(part); differs {
+				v[name], changed = p, true
+			}
+		}
+	case []any:
+		for i, part := range v {
+			if p, differs := s.Items.read(part); differs {
+				v[i], changed = p, true
+			}
+		}
+	}
+	return v, changed
+}
+
+// take reports whether a value is of one of the types, or null for an argument that is left out.
+func (k kinds) take(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return slices.Contains(k, "boolean")
+	case json.Number:
+		return slices.Contains(k, "number") || slices.Contains(k, "integer") && !strings.ContainsAny(v.String(), ".eE")
+	case []any:
+		return slices.Contains(k, "array")
+	case map[string]any:
+		return slices.Contains(k, "object")
+	}
+	return false
+}
+
+// valueOf returns the one JSON value in a text.
+func valueOf(text string) (v any, ok bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if capabilities.Nesting([]byte(text)) > maxNesting || !json.Valid([]byte(text)) || d.Decode(&v) != nil {
+		return nil, false
+	}
+	return v, true
+}
+
+// maxNesting bounds the JSON text in an argument. What is read is checked again with all arguments.
+const maxNesting = 32
+
+// readArguments returns arguments with the values in place that were given as JSON text. Others it returns as they are.
+func readArguments(schema, raw json.RawMessage) json.RawMessage {
+	var s shape
+	v, ok := valueOf(string(raw))
+	if !ok || json.Unmarshal(schema, &s) != nil {
+		return raw
+	}
+	v, changed := s.read(v)
+	if !changed {
+		return raw
+	}
+	if read, err := textOf(v); err == nil {
+		return read
+	}
+	return raw
+}
+
+// readValues replaces the values of an answer that were given as JSON text, by the types of the fields.
+func readValues(fields []events.Field, values map[string]capabilities.Value) {
+	for _, f := range fields {
+		text, isText := values[f.Name].AsString()
+		if !isText {
+			continue
+		}
+		var s shape
+		switch {
+		case f.Type == events.Number:
+			s.Type = kinds{"number"}
+		case f.Type == events.Multiselect, f.Type == events.Checkbox && len(f.Options) > 0:
+			s.Type = kinds{"array"}
+		case f.Type == events.Checkbox:
+			s.Type = kinds{"boolean"}
+		}
+		if _, changed := s.read(text); !changed {
+			continue
+		}
+		if v, err := capabilities.ParseJSON([]byte(text)); err == nil {
+			values[f.Name] = v
+		}
+	}
+}

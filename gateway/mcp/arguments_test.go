@@ -1,0 +1,59 @@
+package mcp
+
+import (
+	"encoding/json"
+	"testing"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestArgumentsMayBeGivenAsText(t *testing.T) {
+	t.Parallel()
+	all, err := definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := map[string]json.RawMessage{}
+	for _, d := range all {
+		schemas[d.Name] = d.InputSchema.(json.RawMessage)
+	}
+	for _, c := range []struct{ tool, given, want string }{
+		{"ask_user", `{"fields":"[{\"name\":\"a\"}]","message":"q"}`, `{"fields":[{"name":"a"}],"message":"q"}`},
+		{"ask_user", `{"fields":["{\"name\":\"a\",\"required\":\"true\"}"]}`, `{"fields":[{"name":"a","required":true}]}`},
+		{"ask_user", `{"fields":[{"name":"1","label":"[2]","default":"3","options":"[{\"value\":\"4\"}]","pattern":"{\"type\":\"integer\"}"}]}`,
+			`{"fields":[{"default":"3","label":"[2]","name":"1","options":[{"value":"4"}],"pattern":{"type":"integer"}}]}`},
+		{"ask_user", `{"timeoutSeconds":"0","need":"2","veto":"false","expiresInSeconds":"1.5","remind":"[\"1h\"]"}`,
+			`{"expiresInSeconds":1.5,"need":2,"remind":["1h"],"timeoutSeconds":0,"veto":false}`},
+		{"ask_user", `{"timeoutSeconds":"null"}`, `{"timeoutSeconds":null}`},
+		{"answer_form", `{"form":"7","values":"{\"n\":9007199254740993}","revision":"2"}`, `{"form":"7","revision":2,"values":{"n":9007199254740993}}`},
+		{"list_inbox", `{"limit":"5","view":"all","message":"12"}`, `{"limit":5,"message":12,"view":"all"}`},
+		// What does not fit is left to be refused.
+		{"ask_user", `{"need":"1.5"}`, `{"need":"1.5"}`},
+		{"ask_user", `{"need":"many","fields":"a, b","veto":"no"}`, `{"need":"many","fields":"a, b","veto":"no"}`},
+		{"ask_user", `{"fields":"{\"name\":\"a\"}"}`, `{"fields":"{\"name\":\"a\"}"}`},
+		{"ask_user", `{"title":"[1]","message":"{}"}`, `{"title":"[1]","message":"{}"}`},
+		{"ask_user", `{"need":"1 2"}`, `{"need":"1 2"}`},
+	} {
+		if got := readArguments(schemas[c.tool], json.RawMessage(c.given)); string(got) != c.want {
+			t.Errorf("%s %s is read as %s, want %s", c.tool, c.given, got, c.want)
+		}
+	}
+}
+
+func TestValuesMayBeGivenAsText(t *testing.T) {
+	t.Parallel()
+	fields := []events.Field{
+		{Name: "n", Type: events.Number}, {Name: "text"}, {Name: "yes", Type: events.Checkbox}, {Name: "some", Type: events.Multiselect, Options: []events.Option{{Value: "a"}}},
+		{Name: "wrong", Type: events.Number},
+	}
+	values := map[string]capabilities.Value{
+		"n": capabilities.String("12"), "text": capabilities.String("12"), "yes": capabilities.String("true"), "some": capabilities.String(`["a"]`),
+		"wrong": capabilities.String("twelve"),
+	}
+	readValues(fields, values)
+	got, err := capabilities.Record(values).MarshalJSON()
+	if want := `{"n":12,"some":["a"],"text":"12","wrong":"twelve","yes":true}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
