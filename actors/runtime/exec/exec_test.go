@@ -48,17 +48,23 @@ func TestRunResults(t *testing.T) {
 		output string
 		tail   string
 	}{
-		"status 0":               {spec: runtimetest.Script(`printf 'no end'`), output: "no end", tail: "no end"},
-		"done":                   {spec: runtimetest.Script(`echo '{"type":"done","text":"bye"}'; exit 3`), output: "bye", tail: "bye"},
-		"done without a newline": {spec: runtimetest.Script(`printf '{"type":"done","text":"bye"}'; exit 3`), output: "bye", tail: "bye"},
-		"done badly":             {spec: runtimetest.Script(`echo '{"type":"done","error":"no luck"}'`), err: "INTERNAL: no luck"},
-		"an error":               {spec: runtimetest.Script(`echo '{"type":"error","message":"no luck"}'; exit 2`), err: "INTERNAL: no luck"},
-		"a status":               {spec: runtimetest.Script(`echo out; exit 3`), err: "INTERNAL: the program ended: exit status 3", output: "out\n", tail: "out\n"},
-		"a signal":               {spec: runtimetest.Script(`echo out; kill -9 $$`), err: "INTERNAL: the program ended: killed by SIGKILL", output: "out\n", tail: "out\n"},
-		"not JSON":               {spec: runtimetest.Script(`echo '{"type":"done"'; echo '"done"'; echo '{}'`), output: "{\"type\":\"done\"\n\"done\"\n{}\n", tail: "{\"type\":\"done\"\n\"done\"\n{}\n"},
-		"output":                 {spec: runtimetest.Script(`echo '{"type":"output","text":"a\u0000"}'; echo '{"type":"output"}'; echo b`), output: "a\x00b\n", tail: "a\x00b\n"},
-		"closed pipes":           {spec: runtimetest.Script(`exec <&- >&- 2>&-; exit 4`), err: "INTERNAL: the program ended: exit status 4"},
-		"another run's end":      {spec: runtimetest.Script(`echo '{"type":"done","run":"other"}'; echo out`), output: "out\n", tail: "out\n"},
+		"status 0":                         {spec: runtimetest.Script(`printf 'no end'`), output: "no end", tail: "no end"},
+		"done":                             {spec: runtimetest.Script(`echo '{"type":"done","text":"bye"}'; exit 3`), output: "bye", tail: "bye"},
+		"done without a newline":           {spec: runtimetest.Script(`printf '{"type":"done","text":"bye"}'; exit 3`), output: "bye", tail: "bye"},
+		"done badly":                       {spec: runtimetest.Script(`echo '{"type":"done","error":"no luck"}'`), err: "INTERNAL: no luck"},
+		"an error":                         {spec: runtimetest.Script(`echo '{"type":"error","message":"no luck"}'; exit 2`), err: "INTERNAL: no luck"},
+		"an error, and no more":            {spec: runtimetest.Script(`echo '{"type":"error","message":"no luck"}'; echo`), err: "INTERNAL: no luck", output: "\n", tail: "\n"},
+		"a passing error":                  {spec: runtimetest.Script(`echo '{"type":"error","message":"again"}'; echo '{"type":"item.completed"}'`), output: "{\"type\":\"item.completed\"}\n", tail: "again\n{\"type\":\"item.completed\"}\n"},
+		"an error that passes and returns": {spec: runtimetest.Script(`echo '{"type":"error","message":"again"}'; echo on; echo '{"type":"error","message":"no luck"}'`), err: "INTERNAL: no luck", output: "on\n", tail: "again\non\n"},
+		"an error, done":                   {spec: runtimetest.Script(`echo '{"type":"error","message":"no luck"}'; echo '{"type":"done","text":"bye"}'`), err: "INTERNAL: no luck", output: "bye", tail: "bye"},
+		"a passing error, done":            {spec: runtimetest.Script(`echo '{"type":"error","message":"again"}'; echo on; echo '{"type":"done","text":"bye"}'`), output: "on\nbye", tail: "again\non\nbye"},
+		"a failed turn":                    {spec: runtimetest.Script(`echo '{"type":"error","message":"no luck"}'; echo '{"type":"turn.failed"}'; exit 1`), err: "INTERNAL: no luck", output: "{\"type\":\"turn.failed\"}\n", tail: "no luck\n{\"type\":\"turn.failed\"}\n"},
+		"a status":                         {spec: runtimetest.Script(`echo out; exit 3`), err: "INTERNAL: the program ended: exit status 3", output: "out\n", tail: "out\n"},
+		"a signal":                         {spec: runtimetest.Script(`echo out; kill -9 $$`), err: "INTERNAL: the program ended: killed by SIGKILL", output: "out\n", tail: "out\n"},
+		"not JSON":                         {spec: runtimetest.Script(`echo '{"type":"done"'; echo '"done"'; echo '{}'`), output: "{\"type\":\"done\"\n\"done\"\n{}\n", tail: "{\"type\":\"done\"\n\"done\"\n{}\n"},
+		"output":                           {spec: runtimetest.Script(`echo '{"type":"output","text":"a\u0000"}'; echo '{"type":"output"}'; echo b`), output: "a\x00b\n", tail: "a\x00b\n"},
+		"closed pipes":                     {spec: runtimetest.Script(`exec <&- >&- 2>&-; exit 4`), err: "INTERNAL: the program ended: exit status 4"},
+		"another run's end":                {spec: runtimetest.Script(`echo '{"type":"done","run":"other"}'; echo out`), output: "out\n", tail: "out\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, r := run(t, c.spec, hello)

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"parley"
@@ -28,6 +29,7 @@ type session struct {
 
 	err       error // the first reason to end the run
 	failure   error // the error that the program reported
+	passed    bool  // the program went on after it had reported one
 	done      bool  // the program has written done
 	delivered bool  // the program has the prompt
 	stopping  bool  // the process is being ended
@@ -86,7 +88,7 @@ func (s *session) outcome() error {
 	switch {
 	case s.err != nil:
 		return s.err
-	case s.failure != nil:
+	case s.failure != nil && !(s.passed && s.endedWell()):
 		return s.failure
 	case s.done:
 		return nil
@@ -95,6 +97,10 @@ func (s *session) outcome() error {
 	}
 	return s.worker.Err
 }
+
+// endedWell reports whether the program is done, or has ended with the status 0 that stands for it. An error that it
+// reported before was a passing one then.
+func (s *session) endedWell() bool { return s.done || s.worker.Err == nil && !s.spec.Keep }
 
 // exchange returns when the process has ended, or is done and kept.
 func (s *session) exchange() {
@@ -173,6 +179,10 @@ func (s *session) receive(p runtime.Piece) {
 		return
 	}
 	l, plain, err := parseLine(p.Text)
+	if s.failure != nil && !s.passed && l.Type != typeDone && strings.TrimSpace(p.Text) != "" { // nobody is told of it otherwise
+		s.passed = true
+		s.output.Add(s.writing, runtime.Errors, parley.AsError(s.failure).Message+"\n")
+	}
 	if plain {
 		s.output.Add(s.writing, runtime.Output, p.Text)
 	}
@@ -186,7 +196,7 @@ func (s *session) receive(p runtime.Piece) {
 	case typeOutput:
 		s.output.Add(s.writing, runtime.Output, l.Text)
 	case typeError:
-		s.failure = runtime.ProgramError(l.Message)
+		s.failure, s.passed = runtime.ProgramError(l.Message), false
 	case typeDone:
 		s.finish(l)
 	case typeSend:
@@ -223,7 +233,7 @@ func (s *session) finish(l line) {
 	s.done = true
 	s.output.Add(s.writing, runtime.Output, l.Text)
 	if l.Error != "" {
-		s.failure = runtime.ProgramError(l.Error)
+		s.failure, s.passed = runtime.ProgramError(l.Error), false
 	}
 	s.requests.cancel()
 	switch {
