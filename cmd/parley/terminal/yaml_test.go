@@ -3,6 +3,7 @@ package terminal
 import (
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,4 +44,30 @@ func TestYAMLEscapesInvisibleText(t *testing.T) {
 		s := rapid.OneOf(rapid.String(), rapid.SampledFrom(hostile), rapid.StringOfN(rapid.RuneFrom([]rune("\u202e\u200b\n\t \"'\\:#-a\x1b\U000e0041")), 0, 120, -1)).Draw(t, "text")
 		check(t, map[string]any{"v": s, "l": []any{s}})
 	})
+}
+
+// TestYAMLQuotesTextThatReadersTakeForOtherThings checks texts that YAML 1.1 reads as another type.
+func TestYAMLQuotesTextThatReadersTakeForOtherThings(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"", "no", "No", "NO", "yes", "on", "Off", "y", "N", "true", "False", "null", "Null", "~", "=", "<<", "12:30", "190:20:30.15", "1e3", "0777", "0o17", "0x1F", "0b1010",
+		"1_000", "+1", "-1.5", ".5", ".inf", "-.INF", ".NaN", "2026-01-01", "2001-12-14t21:59:43.10-05:00", "2026-01-01 10:00:00 Z", "685.230_15e+03", "7",
+	} {
+		doc, err := json.Marshal(map[string]any{"v": s, s: 1, "list": []string{s}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := YAML(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quoted := strconv.Quote(s); strings.Count(out, quoted) != 3 {
+			t.Errorf("%q is written as %s", s, out)
+		}
+	}
+	for _, s := range []string{"nobody", "yes, please", "on it", "12 monkeys", "e3", "a:b c", "nulls", "v1.2", "1st"} {
+		if out, err := YAML([]byte(`{"v":"` + s + `"}`)); err != nil || strings.Contains(out, `"`) {
+			t.Errorf("%q is written as %s, %v", s, out, err)
+		}
+	}
 }
