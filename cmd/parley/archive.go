@@ -29,7 +29,7 @@ type archiveOptions struct {
 	ofAgent bool
 }
 
-// past is a flag for an instant: RFC 3339, a date, or a duration before now.
+// past is a flag for an instant: RFC 3339, a date, a Unix time, or a duration before now.
 type past struct {
 	at   time.Time
 	text string
@@ -44,7 +44,11 @@ func (p *past) Set(s string) error {
 	if err != nil {
 		at, err = time.ParseInLocation(time.DateOnly, s, time.Local)
 	}
-	if err != nil {
+	unix, isUnix := terminal.UnixTime(s)
+	switch {
+	case isUnix:
+		at = unix
+	case err != nil:
 		age, err := parseDuration(s)
 		if err != nil {
 			return fmt.Errorf("%q is neither an age, as 90d, nor a date, as 2026-01-31", s)

@@ -128,6 +128,9 @@ func (d *duration) Set(s string) error {
 
 func parseDuration(s string) (time.Duration, error) {
 	text := s
+	if at, ok := terminal.UnixTime(s); ok {
+		return 0, fmt.Errorf("%s is the Unix time of %s, and not a duration: want 30s, 2h30m or 3d", s, at.UTC().Format(time.RFC3339))
+	}
 	if text != "" && strings.Trim(text, "0123456789.") == "" {
 		text += "s"
 	}
@@ -143,7 +146,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// moment is a flag for an instant: RFC 3339, or a duration from now.
+// moment is a flag for an instant: RFC 3339, a Unix time, or a duration from now.
 type moment struct {
 	at   time.Time
 	text string
@@ -154,7 +157,11 @@ func (m *moment) Type() string   { return "time" }
 
 func (m *moment) Set(s string) error {
 	at, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
+	unix, isUnix := terminal.UnixTime(s)
+	switch {
+	case isUnix:
+		at = unix
+	case err != nil:
 		d, err := parseDuration(s)
 		if err != nil {
 			return fmt.Errorf("%q is neither a duration, as 2h, nor a time, as 2026-01-31T12:00:00Z", s)

@@ -135,10 +135,30 @@ func TestDurations(t *testing.T) {
 			t.Errorf("%s is %s, %v; want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "soon", "-1s", "1x", "d", ".", "999999999999d", "99999999999999999999"} {
+	for _, text := range []string{"", "soon", "-1s", "1x", "d", ".", "999999999999d", "99999999999999999999", "1764100000", "1764100000000"} {
 		if got, err := parseDuration(text); err == nil {
 			t.Errorf("%q is %s", text, got)
 		}
+	}
+}
+
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"1764100000": "2025-11-25T19:46:40Z", "1764100000123": "2025-11-25T19:46:40.123Z", "2026-01-31T12:00:00+01:00": "2026-01-31T11:00:00Z",
+	} {
+		var m moment
+		if err := m.Set(text); err != nil || m.at.UTC().Format(time.RFC3339Nano) != want {
+			t.Errorf("%s is %s, %v; want %s", text, m.at, err, want)
+		}
+		var p past
+		if err := p.Set(text); err != nil || p.at.UTC().Format(time.RFC3339Nano) != want {
+			t.Errorf("%s is %s, %v; want %s", text, p.at, err, want)
+		}
+	}
+	var m moment
+	if err := m.Set("90"); err != nil || time.Until(m.at) > 90*time.Second || time.Until(m.at) < 80*time.Second {
+		t.Errorf("90 is %s, %v", m.at, err)
 	}
 }
 

@@ -207,8 +207,22 @@ func (s Screen) shrink(columns []Column, widths []int) {
 	}
 }
 
+// UnixTime returns the time that a number stands for: a Unix time in seconds, or in milliseconds if it has 13 digits. It
+// reports false for a number that is more likely a duration, and for other text.
+func UnixTime(words string) (time.Time, bool) {
+	n, err := strconv.ParseInt(words, 10, 64)
+	switch {
+	case err != nil || words[0] == '+':
+	case len(words) == 10 && n >= 1e9:
+		return time.Unix(n, 0), true
+	case len(words) == 13 && n >= 1e12:
+		return time.UnixMilli(n), true
+	}
+	return time.Time{}, false
+}
+
 // Later returns the moment that a person means with some words at a time: a duration from then, as 2h or 3d, the next
-// time of day, as 14:00, or tomorrow at nine. A date at nine and a moment are offered too. It is the zero time for off.
+// time of day, as 14:00, or tomorrow at nine. A date at nine, a moment and a Unix time are offered too. It is the zero time for off.
 func Later(words string, now time.Time) (time.Time, error) {
 	on := func(day time.Time, hour, minute int) time.Time {
 		return time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, now.Location())
@@ -230,6 +244,9 @@ func Later(words string, now time.Time) (time.Time, error) {
 		return on(day, 9, 0), nil
 	}
 	if at, err := time.Parse(time.RFC3339Nano, words); err == nil {
+		return at, nil
+	}
+	if at, ok := UnixTime(words); ok {
 		return at, nil
 	}
 	if days, err := strconv.ParseUint(strings.TrimSuffix(words, "d"), 10, 12); err == nil && strings.HasSuffix(words, "d") {

@@ -54,12 +54,13 @@ func TestLaterReadsMoments(t *testing.T) {
 	for words, want := range map[string]string{
 		"2h": "2026-01-31T15:00:00+01:00", "3d": "2026-02-03T13:00:00+01:00", "14:00": "2026-01-31T14:00:00+01:00", "12:30": "2026-02-01T12:30:00+01:00",
 		"tomorrow": "2026-02-01T09:00:00+01:00", "2026-03-01": "2026-03-01T09:00:00+01:00", "2026-03-01T12:00:00Z": "2026-03-01T12:00:00Z", "off": "0001-01-01T00:00:00Z",
+		"1769864400": "2026-01-31T14:00:00+01:00", "1769864400000": "2026-01-31T14:00:00+01:00",
 	} {
-		if got, err := Later(words, now); err != nil || got.Format(time.RFC3339) != want {
+		if got, err := Later(words, now); err != nil || got.Format(time.RFC3339) != want && got.In(now.Location()).Format(time.RFC3339) != want {
 			t.Errorf("%s is %s, %v; want %s", words, got.Format(time.RFC3339), err, want)
 		}
 	}
-	for _, words := range []string{"", "d", "-2h", "99999d", "25:00", "soon", "2026-02-30"} {
+	for _, words := range []string{"", "d", "-2h", "99999d", "25:00", "soon", "2026-02-30", "17698644000", "-1769864400"} {
 		if got, err := Later(words, now); err == nil {
 			t.Errorf("%q is %s", words, got)
 		}
