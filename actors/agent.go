@@ -74,7 +74,10 @@ func (m decide) handle(b *mailboxActor) ([]events.Event, error) { return b.decid
 const maxShownText = 120
 
 // maxShownInput bounds, in characters, what a PendingPermission shows of a call's input. The form has all of it.
-const maxShownInput = 2000
+const maxShownInput = 500
+
+// maxShownCalls bounds the calls that a status shows: the newest. Every commit that changes one writes them all.
+const maxShownCalls = 8
 
 // statusOf returns the status of an agent from the state of its mailbox.
 func statusOf(s *mailbox.State) view.AgentStatus {
@@ -95,10 +98,11 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 	if policy := s.Rules.Policy(); policy != mailbox.AskOnMiss {
 		status.Policy = policy
 	}
-	for _, m := range s.Mail.Approvals() {
-		input := []rune(m.Form.Description)
+	approvals, all := s.Mail.Approvals(maxShownCalls)
+	status.More = all - len(approvals)
+	for _, m := range approvals {
 		status.Pending = append(status.Pending, view.PendingPermission{
-			Form: m.ID(), Number: m.Number, Tool: m.Form.Title, Input: string(input[:min(len(input), maxShownInput)]), Asked: m.Form.Date,
+			Form: m.ID(), Number: m.Number, Tool: m.Form.Title, Input: firstRunes(m.Form.Description, maxShownInput), Asked: m.Form.Date,
 		})
 	}
 	for _, m := range s.Runs.Interrupted() {
@@ -109,6 +113,17 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 		status.Cut = append(status.Cut, view.CutMessage{Message: m.ID(), Number: m.Number, Text: text, At: m.Date()})
 	}
 	return status
+}
+
+// firstRunes returns the first characters of a text.
+func firstRunes(text string, most int) string {
+	for i := range text {
+		if most == 0 {
+			return text[:i]
+		}
+		most--
+	}
+	return text
 }
 
 // present returns a status as it is now, with the mark whether the node holds the agent's program.

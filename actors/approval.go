@@ -91,6 +91,7 @@ func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending
 		if attended && !b.node.Attends(e.To) {
 			return pending[view.Permission]{result: view.Permission{Unattended: true}}, nil
 		}
+		e.Fields = b.node.schemas.share(b.node.accounts.account(b.reg.id), e.Fields) // most approvals of an agent have the same
 		p.result.Asked = view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
 		p.waits = nodesTo(b, e.To)
 	}

@@ -42,6 +42,7 @@ type noteMore struct {
 	Host, Maker  capabilities.ID
 	Error        string
 	Pending      []view.PendingPermission
+	Calls        int // beside Pending
 	Queued       int
 	Cut          []view.CutMessage
 	Runtime      string
@@ -124,7 +125,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
 // if that cannot be encoded.
 func appendMore(b []byte, s view.AgentStatus, flags byte) string {
 	more := noteMore{
-		Error: s.Error, Pending: s.Pending, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
+		Error: s.Error, Pending: s.Pending, Calls: s.More, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
 		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil,
 	}
 	if k := events.AgentKind(s.Kind); k != events.Host && k != events.Guest {
@@ -216,7 +217,7 @@ func (m *noteMore) fill(s *view.AgentStatus, r noteReader) {
 	if len(m.Pending) > 0 {
 		s.Pending = m.Pending
 	}
-	s.Error, s.Queued, s.Cut, s.Runtime, s.User, s.Wrap, s.Policy = m.Error, m.Queued, m.Cut, m.Runtime, m.User, m.Wrap, m.Policy
+	s.More, s.Error, s.Queued, s.Cut, s.Runtime, s.User, s.Wrap, s.Policy = m.Calls, m.Error, m.Queued, m.Cut, m.Runtime, m.User, m.Wrap, m.Policy
 	s.AwayFrom, s.AwayUntil = m.AwayFrom, m.AwayUntil
 }
 

@@ -208,5 +208,46 @@ func TestCallThatCannotBeAllowed(t *testing.T) {
 	}
 	if f := v.Messages("fae")[1].Form; v.States["fae"].ApprovalResult(f, f.Digest()).Decision != mailbox.Deny || f.Fields[0].Help == "" {
 		t.Errorf("the form is %+v", f)
+
+// TestOpenApprovalsAreBounded has an agent ask for as many approvals as may be open, and for another, and again when one has
+// ended.
+func TestOpenApprovalsAreBounded(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	s := v.States["fae"]
+	ask := func() error {
+		evs, err := s.Decide(mailbox.RequestApproval{Tool: "shell", Input: `"x"`}, v.Now, v.NewID)
+		for _, e := range evs {
+			if err := s.Apply(events.Recorded{At: v.Now, Event: e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return err
+	}
+	const most = 10_000
+	for range most {
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ask(); parley.CodeOf(err) != parley.QuotaExceeded {
+		t.Errorf("one more: %v", err)
+	}
+	if evs, err := s.Decide(mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}}, v.Now, v.NewID); err != nil || len(evs) != 1 {
+		t.Errorf("a form: %v, %v", evs, err)
+	}
+	newest, all := s.Mail.Approvals(3)
+	if all != most || len(newest) != 3 || newest[2].Number != most-1 || newest[0].Number != most-3 {
+		t.Errorf("%d approvals, the newest %v", all, newest)
+	}
+	if err := s.Apply(events.Recorded{At: v.Now, Event: &events.FormCancelled{Form: newest[1].Form.ID, Reason: events.Cancelled, By: s.ID, Date: v.Now}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(); err != nil {
+		t.Errorf("after the end of one: %v", err)
+	}
+	if newest, _ := s.Mail.Approvals(3); newest[1].Number != most-1 || newest[0].Number != most-3 {
+		t.Errorf("the newest are %v", newest)
 	}
 }

@@ -59,13 +59,16 @@ func (l *Mail) Sent(m *Message) bool { return m.From() == l.self }
 // and received.
 func (l *Mail) Received(m *Message) bool { return m.From() != l.self || m.To() == l.self }
 
-// Approvals returns the agent's own open approvals, oldest first.
-func (l *Mail) Approvals() []*Message {
-	all := make([]*Message, len(l.asks.approvals))
-	for i, n := range l.asks.approvals {
-		all[i] = l.live[n]
+// Approvals returns the newest of the agent's own open approvals, oldest first, and the number of all.
+func (l *Mail) Approvals(most int) (newest []*Message, all int) {
+	for n := range l.asks.approvals.Newest() {
+		if len(newest) == most {
+			break
+		}
+		newest = append(newest, l.live[n])
 	}
-	return all
+	slices.Reverse(newest)
+	return newest, l.asks.approvals.Len()
 }
 
 // ListOpen yields the open forms that the agent received, from a number on.
@@ -349,7 +352,7 @@ func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now
 // openAsks has the open forms that the agent asked.
 type openAsks struct {
 	numbers   index.Numbers
-	approvals []uint64            // oldest first
+	approvals index.Numbers
 	results   map[string]uint64   // by the names that await their answers
 	forwards  map[handedOn]uint64 // by their forwards
 }
@@ -360,7 +363,7 @@ type handedOn struct{ by, via capabilities.ID }
 func (o *openAsks) add(m *Message) {
 	o.numbers.Add(m.Number)
 	if m.Form.Kind == events.Approval {
-		o.approvals = append(o.approvals, m.Number)
+		o.approvals.Add(m.Number)
 	}
 	if m.Form.Result != "" {
 		o.results[m.Form.Result] = m.Number
@@ -380,7 +383,7 @@ func (o *openAsks) addForwards(m *Message, forwards ...events.FormForwarded) {
 func (o *openAsks) remove(m *Message) {
 	o.numbers.Remove(m.Number)
 	if m.Form.Kind == events.Approval {
-		o.approvals = slices.DeleteFunc(o.approvals, func(n uint64) bool { return n == m.Number })
+		o.approvals.Remove(m.Number)
 	}
 	if r := m.Form.Result; r != "" && o.results[r] == m.Number {
 		delete(o.results, r)

@@ -275,7 +275,7 @@ func (s *State) CallKey(call string, taken func(key string) bool) (string, error
 // while a call needs approval.
 func (s *State) Finish() (status string, over bool) {
 	switch {
-	case len(s.Mail.asks.approvals) > 0:
+	case s.Mail.asks.approvals.Len() > 0:
 		return "permission", true
 	case s.Runs.pending() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
 		return "", false

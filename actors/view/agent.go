@@ -17,13 +17,14 @@ type AgentStatus struct {
 	Error   string              `json:"error,omitempty"`
 	Labels  map[string]string   `json:"labels"`
 	Pending []PendingPermission `json:"pendingPermissions"`
-	Queued  int                 `json:"queued"`                // messages that wait for its program
-	Cut     []CutMessage        `json:"interrupted,omitempty"` // the newest messages whose runs were interrupted, oldest first
-	Asks    int                 `json:"openForms"`             // open forms that it asked
-	Runtime string              `json:"runtime,omitempty"`     // exec or acp, if it has a program
-	User    string              `json:"user,omitempty"`        // that the program runs as, if one is named for it
-	Wrap    []string            `json:"wrap,omitempty"`        // words before the program's command, if it has its own
-	Held    bool                `json:"held,omitempty"`        // the node was restored, and does not start the program yet
+	More    int                 `json:"morePermissions,omitempty"` // calls that it waits for beside Pending, which has the newest
+	Queued  int                 `json:"queued"`                    // messages that wait for its program
+	Cut     []CutMessage        `json:"interrupted,omitempty"`     // the newest messages whose runs were interrupted, oldest first
+	Asks    int                 `json:"openForms"`                 // open forms that it asked
+	Runtime string              `json:"runtime,omitempty"`         // exec or acp, if it has a program
+	User    string              `json:"user,omitempty"`            // that the program runs as, if one is named for it
+	Wrap    []string            `json:"wrap,omitempty"`            // words before the program's command, if it has its own
+	Held    bool                `json:"held,omitempty"`            // the node was restored, and does not start the program yet
 	Policy  string              `json:"policy,omitempty"`
 	Created capabilities.Time   `json:"createdAt"`
 	Updated capabilities.Time   `json:"updatedAt"`
@@ -63,6 +64,9 @@ func (s AgentStatus) For(reader capabilities.ID, name string) AgentStatus {
 	}
 	return s
 }
+
+// Calls returns the number of calls that the agent waits for permission to make.
+func (s *AgentStatus) Calls() int { return len(s.Pending) + s.More }
 
 // PendingPermission is a call that an agent waits for permission to make.
 type PendingPermission struct {

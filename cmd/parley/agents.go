@@ -162,7 +162,7 @@ func waitingText(a view.AgentStatus) string {
 	for _, n := range []struct {
 		count int
 		what  string
-	}{{len(a.Pending), "permission"}, {a.Asks - len(a.Pending), "answer"}, {a.Queued, "queued"}} {
+	}{{a.Calls(), "permission"}, {a.Asks - a.Calls(), "answer"}, {a.Queued, "queued"}} {
 		if n.count > 0 {
 			words = append(words, fmt.Sprintf("%d %s", n.count, n.what))
 		}
@@ -239,6 +239,9 @@ func agentText(a view.AgentStatus) string {
 	}
 	for _, w := range a.Pending {
 		line("asks", strings.TrimSpace(w.Tool+" "+w.Input))
+	}
+	if a.More > 0 {
+		line("asks", fmt.Sprintf("for %d earlier calls", a.More))
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -61,6 +61,9 @@ func (f finished) line() string {
 	for _, w := range f.Final.Pending {
 		words += fmt.Sprintf("\n  asks for permission: %s %s", terminal.Visible(w.Tool), terminal.Visible(w.Input))
 	}
+	if n := f.Final.More; n > 0 {
+		words += fmt.Sprintf("\n  asks for permission for %d earlier calls", n)
+	}
 	return words
 }
 

@@ -40,7 +40,8 @@ type Agent struct {
 	Error              string              `json:"error,omitempty"`
 	Labels             map[string]string   `json:"labels"`
 	PendingPermissions []PendingPermission `json:"pendingPermissions"`
-	Queued             int64               `json:"queued"` // messages that wait for its program
+	MorePermissions    int64               `json:"morePermissions,omitempty"` // open calls beside these, which are the newest
+	Queued             int64               `json:"queued"`                    // messages that wait for its program
 	Interrupted        []CutMessage        `json:"interrupted,omitempty"`
 	OpenForms          int64               `json:"openForms"`         // that it asked
 	Runtime            string              `json:"runtime,omitempty"` // exec or acp, if it has a program

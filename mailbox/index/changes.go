@@ -84,5 +84,16 @@ func (l *Numbers) From(first uint64) iter.Seq[uint64] {
 	}
 }
 
+// Newest yields the numbers from the greatest on.
+func (l *Numbers) Newest() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for _, n := range slices.Backward(l.all) {
+			if n&removed == 0 && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
 // Restart begins a list of changes anew, of a mailbox at a version.
 func (r *Changes) Restart(version uint64) { *r = Changes{from: version} }

@@ -172,7 +172,8 @@ func (v *Harness) showWork(as string) string {
 	for _, m := range s.Runs.Interrupted() {
 		fmt.Fprintf(&b, ", #%d interrupted", m.Number)
 	}
-	for _, m := range s.Mail.Approvals() {
+	approvals, _ := s.Mail.Approvals(1 << 30)
+	for _, m := range approvals {
 		fmt.Fprintf(&b, ", approval #%d open", m.Number)
 	}
 	status, over := s.Finish()

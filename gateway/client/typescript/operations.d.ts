@@ -1207,6 +1207,7 @@ export interface Snapshot {
   interrupted?: Array<CutMessage>;
   kind: string;
   labels: Record<string, string>;
+  morePermissions?: number;
   name?: string;
   /** A node's public key. */
   node: string;

@@ -1301,6 +1301,7 @@ class Snapshot(_Snapshot, total=False):
     error: str
     held: bool
     interrupted: List[CutMessage]
+    morePermissions: int
     name: str
     policy: str
     runtime: str
