@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +30,7 @@ type accounts struct {
 	full    map[capabilities.ID]map[capabilities.ID]bool // by mailbox: the senders of which it has refused mail
 	routes  int                                          // in full
 	efforts map[capabilities.ID]*effort
+	ranked  ranking
 }
 
 // account is the use of one agent.
@@ -38,6 +38,7 @@ type account struct {
 	by   capabilities.ID
 	kind events.AgentKind
 	use  mailbox.Usage
+	rank *rank // nil unless it is the head of a family
 }
 
 func newAccounts(n *Node) (*accounts, error) {
@@ -58,11 +59,12 @@ func ofNode(node capabilities.NodeID) capabilities.ID { return capabilities.ID{N
 // put records the use of an agent. It reports whether other mailboxes are needed to complete the account: that of its
 // maker, and those of agents that it has made.
 func (a *accounts) put(s *mailbox.State) (incomplete bool) {
-	use := s.Account.Usage()
+	use, now := s.Account.Usage(), a.node.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known := a.known[s.ID]; known != nil {
 		known.use = use
+		a.rerank(s.ID, now)
 		return false
 	}
 	by := s.Profile.By
@@ -70,6 +72,7 @@ func (a *accounts) put(s *mailbox.State) (incomplete bool) {
 	if !by.IsZero() {
 		a.made[by] = append(a.made[by], s.ID)
 	}
+	a.rerank(s.ID, now)
 	return !a.isExempt(s.ID)
 }
 
@@ -207,6 +210,9 @@ func (a *accounts) setLocked(e *events.QuotaSet) {
 	if len(limits) == 0 {
 		delete(a.set, who)
 	}
+	if who.Node == a.node.id {
+		a.rerank(who, a.node.now())
+	}
 	for to, senders := range a.full {
 		for from := range senders {
 			if from == who || a.head(from) == who {
@@ -270,38 +276,24 @@ func (a *accounts) use(head capabilities.ID, now capabilities.Time) view.AgentUs
 	return a.useLocked(a.head(head), now)
 }
 
-func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) view.AgentUse {
-	var used quota.Amounts
-	quotas := a.quotas(head)
+// used returns what an account uses. The caller has the lock.
+func (a *accounts) used(head capabilities.ID, now capabilities.Time) (used quota.Amounts) {
 	if k := a.known[head]; k != nil && head == a.node.host { // what others made by it use is theirs
 		used = k.use.On(now)
 	} else {
 		a.family(head, func(_ capabilities.ID, k *account) { used = used.Plus(k.use.On(now)) })
 	}
 	used[quota.Processor] = a.effortOf(head).inMinute(now)
+	return used
+}
+
+func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) view.AgentUse {
+	used, quotas := a.used(head, now), a.quotas(head)
 	u := view.AgentUse{Agent: head, Used: used.Named(), Quotas: quotas.Named()}
 	if q, share := used.Fullest(quotas); share > 0 {
 		u.Share, u.Quota = share, q.String()
 	}
 	return u
-}
-
-// heaviest returns the accounts that use the largest shares of their quotas. Accounts without quotas are ordered by
-// bytes.
-func (a *accounts) heaviest(most int, now capabilities.Time) []view.AgentUse {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []view.AgentUse
-	for id := range a.known {
-		if a.head(id) == id {
-			all = append(all, a.useLocked(id, now))
-		}
-	}
-	daily := quota.Daily.String()
-	slices.SortFunc(all, func(x, y view.AgentUse) int {
-		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[daily], x.Used[daily]), x.Agent.Compare(y.Agent))
-	})
-	return all[:min(most, len(all))]
 }
 
 // fullSender returns the error of mail for a mailbox that has no room for it.
@@ -383,6 +375,9 @@ func (a *accounts) spend(who capabilities.ID, d time.Duration) {
 	}
 	e.settle(now, a.quotas(head)[quota.Processor])
 	e.spent += d
+	if head.Node == a.node.id {
+		a.rerank(head, now)
+	}
 }
 
 // payer returns the account that pays for an agent's efforts. A node pays for its own agents. The caller has the lock.
