@@ -84,15 +84,18 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 	return c.Agent, nil
 }
 
-// List lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
-func (n Names) List(ctx context.Context, path string) ([]string, error) {
-	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.Namespace().List(path) })
+// List lists what the agent has under a path, sorted, from behind a name on; "" lists its own names, the special ones first.
+// Most is the largest number, or 0 for no limit.
+func (n Names) List(ctx context.Context, path, after string, most int) ([]string, error) {
+	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
+		return s.Namespace().List(path, after, most)
+	})
 }
 
-// Revoked lists the agent's names that can no longer be used: their references were revoked or have expired.
-func (n Names) Revoked(ctx context.Context) ([]string, error) {
+// Revoked returns those of some of the agent's names that can no longer be used: their references were revoked or have expired.
+func (n Names) Revoked(ctx context.Context, names []string) ([]string, error) {
 	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) {
-		return s.Namespace().Revoked(now), nil
+		return s.Namespace().Revoked(names, now), nil
 	})
 }
 

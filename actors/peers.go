@@ -35,7 +35,7 @@ func (n *Node) connect(key nkeys.KeyPair) error {
 	}
 	if m, _ := n.journal.Mailbox(n.host); aloneByNote(m.Note) {
 		n.registry.tell(n.host, 0, activate{}) // it may have many names; nothing waits for them
-	} else if _, err := n.Host().Names().List(n.life, ""); err != nil { // the host's mailbox, made from the log, fills the directory
+	} else if _, err := n.Host().Names().List(n.life, "", "", 1); err != nil { // the host's mailbox, made from the log, fills the directory
 		return err
 	}
 	n.transport, err = transport.Open(n.life, transport.Options{

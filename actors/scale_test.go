@@ -39,7 +39,7 @@ func BenchmarkStart(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := n.Host().Names().List(b.Context(), ""); err != nil {
+				if _, err := n.Host().Names().List(b.Context(), "", "", 0); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

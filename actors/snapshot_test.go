@@ -220,7 +220,7 @@ func TestNamesOutOfMemoryAreRead(t *testing.T) {
 				t.Errorf("%s is listed as %q", want, s.Name)
 			}
 		}
-		if names, err := n.Host().Names().List(t.Context(), ""); err != nil || len(names) != agents+2 {
+		if names, err := n.Host().Names().List(t.Context(), "", "", 0); err != nil || len(names) != agents+2 {
 			t.Errorf("%d names are listed: %v", len(names), err)
 		}
 		if a, err := n.ActAs(t.Context(), "agent-7"); err != nil || a.ID() != list[8].ID {

@@ -359,17 +359,13 @@ func (n Namespace) NameOf(id capabilities.ID, now capabilities.Time) (string, er
 	return "", err
 }
 
-// Revoked returns the names whose references can no longer be used, sorted.
-func (n Namespace) Revoked(now capabilities.Time) []string {
-	var gone []string
-	for _, names := range n.s.Names.byAgent {
-		for _, name := range names {
-			if !isUsable(n.s, name, now) {
-				gone = append(gone, name)
-			}
+// Revoked returns those of some names whose references can no longer be used.
+func (n Namespace) Revoked(names []string, now capabilities.Time) (gone []string) {
+	for _, name := range names {
+		if v, bound := n.s.Names.values[name]; bound && v.IsRef() && !isUsable(n.s, name, now) {
+			gone = append(gone, name)
 		}
 	}
-	slices.Sort(gone)
 	return gone
 }
 

@@ -3,6 +3,7 @@ package mailbox
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ type Names struct {
 
 	values  map[string]capabilities.Value // all others
 	byAgent map[capabilities.ID][]string  // names of references among values, by their targets
+	order   table.Table                   // keys alone: the names of values. It is not stored
 	agents  table.Table                   // the node's agents by their names: their ULIDs
 	byULID  table.Table                   // keys alone: ULIDs with names behind them, and ULIDs of agents made by the agent
 }
@@ -58,6 +60,7 @@ func (l *Names) bind(name string, v capabilities.Value) {
 		return
 	}
 	l.values[name] = v
+	l.order.Put(name, "")
 	if r, ok := v.AsRef(); ok {
 		l.byAgent[r.Target] = append(l.byAgent[r.Target], name)
 	}
@@ -77,6 +80,7 @@ func (l *Names) unbind(name string) {
 		}
 	}
 	delete(l.values, name)
+	l.order.Delete(name)
 }
 
 // needs fails with Absent if a name cannot be bound to a value, or freed, with the pages in memory.
@@ -439,16 +443,21 @@ func peerHosts(s *State) map[string]capabilities.Value {
 	return hosts
 }
 
-// List returns the names below a path, sorted. For "" it returns the agent's own, the special ones first.
-func (n Namespace) List(path string) ([]string, error) {
+// List returns names below a path, sorted, from behind a name on. "" is before all. Most is their largest number, or 0 for no
+// limit. For the path "" it returns the agent's own, the special ones first. Pages of tables with other names need not be in
+// memory.
+func (n Namespace) List(path, after string, most int) ([]string, error) {
 	switch path {
 	case "":
-		all, err := n.s.Names.all()
-		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(all))...), err
+		return n.own(after, most)
 	case capabilities.NameMail:
-		names := make([]string, n.s.Mail.Index.Len())
-		for i := range names {
-			names[i] = strconv.Itoa(i)
+		first := uint64(0)
+		if last, err := strconv.ParseUint(after, 10, 32); err == nil {
+			first = last + 1
+		}
+		names := []string{}
+		for i := first; i < n.s.Mail.Index.Len() && (most <= 0 || len(names) < most); i++ {
+			names = append(names, strconv.FormatUint(i, 10))
 		}
 		return names, nil
 	}
@@ -460,7 +469,50 @@ func (n Namespace) List(path string) ([]string, error) {
 	if !ok {
 		return nil, parley.Refuse(parley.UnknownName, "%.200q is a %s and has no names below it", path, v.TypeName())
 	}
-	return slices.Sorted(maps.Keys(r)), nil
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(name string) bool { return after != "" && name <= after })
+	if most > 0 {
+		names = names[:min(len(names), most)]
+	}
+	return names, nil
+}
+
+// own returns the agent's own names from behind one on.
+func (n Namespace) own(after string, most int) ([]string, error) {
+	l := &n.s.Names
+	names := []string{capabilities.NameHost, capabilities.NameSelf}
+	if i := slices.Index(names, after); i >= 0 || after != "" {
+		if names = names[i+1:]; i < 0 {
+			names = names[:0]
+		}
+	}
+	from := ""
+	if !strings.HasPrefix(after, "@") {
+		from = after
+	}
+	next, stop := iter.Pull2(l.order.From(from))
+	defer stop()
+	other, _, more := next() // all of it is in memory
+	for e, err := range l.agents.From(from) {
+		if err != nil {
+			return nil, absentTable(err)
+		}
+		for ; more && other.Key < e.Key; other, _, more = next() {
+			names = append(names, other.Key)
+		}
+		if names = append(names, e.Key); most > 0 && len(names) > most+1 { // the first may be the one before
+			break
+		}
+	}
+	for ; more && (most <= 0 || len(names) <= most+1); other, _, more = next() {
+		names = append(names, other.Key)
+	}
+	if from != "" && len(names) > 0 && names[0] == from {
+		names = names[1:]
+	}
+	if most > 0 {
+		names = names[:min(len(names), most)]
+	}
+	return names, nil
 }
 
 // LookupVisible returns the value at a path as it may be shown now. It refuses with NOT_PERMITTED a reference that was

@@ -157,8 +157,8 @@ type Mail interface {
 
 // Names reads the values that an agent holds, and its grants to others.
 type Names interface {
-	// List returns the names below a path, "" for the agent's own.
-	List(ctx context.Context, path string) ([]string, error)
+	// List returns the names below a path, "" for the agent's own, from behind one on. Most is their largest number, or 0.
+	List(ctx context.Context, path, after string, most int) ([]string, error)
 	// Show returns the value of a name. Secrets are masked unless they are to be revealed.
 	Show(ctx context.Context, name string, reveal bool) (capabilities.Value, error)
 	// Grants returns the references that the agent gave, oldest first.

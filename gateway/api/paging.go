@@ -17,16 +17,13 @@ const (
 // PageOf returns the items of a page, at most so many and of so many bytes. The key of an item is what the next page
 // begins after. Items are in the order of their keys, or never go away.
 func PageOf[T any](all []T, p Paging, key func(T) string) ([]T, Paged, error) {
-	if len(p.After) > maxAfter {
-		return nil, Paged{}, parley.Refuse(parley.InvalidArgument, "%.40q… is no \"next\" of a page", p.After)
+	if err := p.Check(); err != nil {
+		return nil, Paged{}, err
 	}
 	if p.After != "" {
 		all = all[afterKey(all, p.After, key):]
 	}
-	limit := p.Limit
-	if limit <= 0 || limit > MaxPage {
-		limit = MaxPage
-	}
+	limit := p.Most()
 	var room PageRoom
 	for i, item := range all {
 		full, err := room.IsFull(item)
@@ -41,6 +38,22 @@ func PageOf[T any](all []T, p Paging, key func(T) string) ([]T, Paged, error) {
 		all = []T{}
 	}
 	return all, Paged{}, nil
+}
+
+// Check refuses with INVALID_ARGUMENT what cannot be behind a page.
+func (p Paging) Check() error {
+	if len(p.After) > maxAfter {
+		return parley.Refuse(parley.InvalidArgument, "%.40q… is no \"next\" of a page", p.After)
+	}
+	return nil
+}
+
+// Most returns the largest number of items of the page.
+func (p Paging) Most() int {
+	if p.Limit <= 0 || p.Limit > MaxPage {
+		return MaxPage
+	}
+	return p.Limit
 }
 
 // afterKey returns the index of the first item after a key. If the item of that has gone, it is the first with a larger one.

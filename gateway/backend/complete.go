@@ -71,7 +71,7 @@ func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]api.
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 		folder = prefix[:i]
 	}
-	names, err := a.Names().List(ctx, folder)
+	names, err := a.Names().List(ctx, folder, "", 0)
 	if err != nil {
 		return nil, err
 	}

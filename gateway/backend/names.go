@@ -3,7 +3,6 @@ package backend
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"parley"
 	"parley/actors"
@@ -25,20 +24,18 @@ func makeAgent(ctx context.Context, a *actors.Agent, r api.MakeAgentRequest) (ap
 }
 
 func listNames(ctx context.Context, a *actors.Agent, r api.ListNamesRequest) (api.ListNamesResponse, error) {
-	all, err := a.Names().List(ctx, r.Path)
+	if err := r.Paging.Check(); err != nil {
+		return api.ListNamesResponse{}, err
+	}
+	all, err := a.Names().List(ctx, r.Path, r.After, r.Most()+1)
 	if err != nil {
 		return api.ListNamesResponse{}, err
 	}
+	r.After = "" // they are those behind it
 	names, paged, err := api.PageOf(all, r.Paging, func(name string) string { return name })
 	found := api.ListNamesResponse{Names: names, Paged: paged}
-	if err != nil || r.Path != "" {
-		return found, err
-	}
-	revoked, err := a.Names().Revoked(ctx)
-	for _, name := range revoked {
-		if slices.Contains(names, name) {
-			found.Revoked = append(found.Revoked, name)
-		}
+	if err == nil && r.Path == "" {
+		found.Revoked, err = a.Names().Revoked(ctx, names)
 	}
 	return found, err
 }

@@ -373,13 +373,13 @@ func (p *page) partyOf(id capabilities.ID) party {
 
 // namedValues returns the values that an agent holds, by name.
 func namedValues(ctx context.Context, agent api.Agent) ([]namedValue, error) {
-	names, err := agent.Names().List(ctx, "")
+	names, err := agent.Names().List(ctx, "", "", maxNamed)
 	if err != nil {
 		return nil, err
 	}
 	inWords := func(r capabilities.Ref) string { return unnamed(r) + facetLimits(r.Facet) }
 	var list []namedValue
-	for _, name := range names[:min(len(names), maxNamed)] {
+	for _, name := range names {
 		value, err := agent.Names().Show(ctx, name, false)
 		if parley.CodeOf(err) == parley.NotPermitted {
 			list = append(list, namedValue{Name: name, Value: "revoked"})

@@ -109,7 +109,7 @@ func (p *page) agents() error {
 
 // heldAgents returns the agents that the reader holds, each under the first of its names, by name.
 func heldAgents(ctx context.Context, reader api.Agent) ([]listedAgent, error) {
-	names, err := reader.Names().List(ctx, "")
+	names, err := reader.Names().List(ctx, "", "", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (s *Site) locals(ctx context.Context, reader api.Principal) ([]local, error
 	if !self.IsHost() {
 		return found, nil
 	}
-	names, err := self.Names().List(ctx, "")
+	names, err := self.Names().List(ctx, "", "", 0)
 	if err != nil {
 		return nil, err
 	}

@@ -85,10 +85,9 @@ const maxShownNames = 1000
 func (p *page) show(status int, name string, f layout) error {
 	f.As, f.Here, f.Base, f.Reader = p.as, p.r.URL.Path, p.base, p.principal.ID()
 	var err error
-	if f.Names, err = p.agent.Names().List(p.ctx(), ""); err != nil {
+	if f.Names, err = p.agent.Names().List(p.ctx(), "", "", maxShownNames); err != nil {
 		return err
 	}
-	f.Names = f.Names[:min(len(f.Names), maxShownNames)]
 	if p.pane() == "" || p.pane() == "left" {
 		if f.Left, err = p.left(); err != nil {
 			return err
@@ -168,11 +167,11 @@ func namer(ctx context.Context, a api.Agent) func(capabilities.Ref) string {
 // heldNames returns the names of the references that an agent holds, by target.
 func heldNames(ctx context.Context, a api.Agent) map[capabilities.ID]string {
 	known := map[capabilities.ID]string{}
-	names, err := a.Names().List(ctx, "")
+	names, err := a.Names().List(ctx, "", "", maxNamed)
 	if err != nil {
 		return known // then a reference is shown by its ID
 	}
-	for _, name := range names[:min(len(names), maxNamed)] {
+	for _, name := range names {
 		v, err := a.Names().Show(ctx, name, false)
 		if err != nil {
 			continue

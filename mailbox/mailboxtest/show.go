@@ -97,7 +97,7 @@ func shorten(b []byte) []byte {
 
 func (v *Harness) showNames(as string) string {
 	var b strings.Builder
-	names, err := v.States[as].Namespace().List("")
+	names, err := v.States[as].Namespace().List("", "", 0)
 	if err != nil {
 		return v.refusal(err)
 	}
