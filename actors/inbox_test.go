@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -220,5 +222,37 @@ func TestWaitingDraftIsNotShown(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(shown.Texts, stored) {
 		t.Errorf("%+v, %v: want what is stored", shown.Texts, err)
+	}
+}
+
+// TestGrowthOfUnread lists what is unread where nothing is, among few messages and among many.
+func TestGrowthOfUnread(t *testing.T) {
+	var cost [2]float64
+	for i, count := range []int{100, 6000} {
+		n := openNode(t, t.TempDir())
+		fae := guest(t, n, "fae")
+		for k := range count {
+			if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint("message ", k)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually.Holds(t, "all have arrived and are read", func() bool {
+			left, err := n.Host().Mail().MarkRead(t.Context(), nil, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := n.Host().Mail().Counts(t.Context())
+			return err == nil && left == 0 && c.All == count
+		})
+		cost[i] = bytesOf(func() {
+			in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{Unread: true})
+			if err != nil || len(in.Messages) != 0 {
+				t.Errorf("%d are unread, %v", len(in.Messages), err)
+			}
+		})
+	}
+	t.Logf("%.0f and %.0f bytes are allocated", cost[0], cost[1])
+	if cost[1] > 2*cost[0]+4096 {
+		t.Error("a listing of nothing costs more among many messages")
 	}
 }

@@ -230,10 +230,8 @@ func (m Mail) Counts(ctx context.Context) (view.MessageCounts, error) {
 type countMessages struct{}
 
 func (countMessages) handle(b *mailboxActor) (view.MessageCounts, error) {
-	if !b.state.Mail.Index.Counted() {
-		if err := b.state.Mail.Index.Recount(b.old.all(0)); err != nil {
-			return view.MessageCounts{}, err
-		}
+	if err := b.old.count(); err != nil {
+		return view.MessageCounts{}, err
 	}
 	c, err := b.state.Mail.Counts()
 	return view.MessageCounts{Pending: c.Pending, Snoozed: c.Snoozed, Done: c.Done, Unread: c.Unread, All: c.All}, err

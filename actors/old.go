@@ -284,6 +284,40 @@ func listedBy(f view.MessageFilter, all iter.Seq2[mailbox.Listed, error]) iter.S
 	}
 }
 
+// counted yields messages of a listing until there are no others that the filter picks. So it reads no index where nothing is
+// unread, or done. The counts are made if they are not known.
+func (o *oldMail) counted(f view.MessageFilter, all iter.Seq2[mailbox.Listed, error]) iter.Seq2[mailbox.Listed, error] {
+	if f.Pending || f.Snoozed || !f.Done && !f.Unread {
+		return all
+	}
+	return func(yield func(mailbox.Listed, error) bool) {
+		if err := o.count(); err != nil {
+			yield(mailbox.Listed{}, err)
+			return
+		}
+		left := o.state.Mail.Index.Picked(f.Done)
+		if left == 0 {
+			return
+		}
+		for l, err := range all {
+			if !yield(l, err) || err != nil {
+				return
+			}
+			if left--; left == 0 {
+				return
+			}
+		}
+	}
+}
+
+// count counts the messages if the counts are not known.
+func (o *oldMail) count() error {
+	if o.state.Mail.Index.Counted() {
+		return nil
+	}
+	return o.state.Mail.Index.Recount(o.all(0))
+}
+
 // walk yields messages page by page of the index. Next returns the messages of a page that come after one, if there is
 // one.
 func (o *oldMail) walk(next func(after *mailbox.Listed) ([]mailbox.Listed, error)) iter.Seq2[mailbox.Listed, error] {
@@ -337,7 +371,7 @@ func (o *oldMail) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.
 	case f.Snoozed:
 		known = slices.AppendSeq(known, snoozed(o.state.Mail.Snoozed.From(0)))
 	default:
-		return listedBy(f, o.back(before))
+		return o.counted(f, listedBy(f, o.back(before)))
 	}
 	known = slices.DeleteFunc(known, func(l mailbox.Listed) bool { return l.Number >= before })
 	slices.Reverse(known)
@@ -391,7 +425,7 @@ func (o *oldMail) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.L
 	case f.Snoozed:
 		return these(snoozed(o.state.Mail.Snoozed.From(first)))
 	}
-	return listedBy(f, o.all(first))
+	return o.counted(f, listedBy(f, o.all(first)))
 }
 
 // formOf returns a form with an ID.

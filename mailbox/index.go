@@ -148,6 +148,14 @@ func (t *tally) add(e *index.Entry, n int) {
 // Counted reports whether Counts is known without Recount.
 func (x *Index) Counted() bool { return x.tally != nil }
 
+// Picked returns the number of messages that are done, or of those that are unread. The counts have to be known.
+func (x *Index) Picked(done bool) int {
+	if done {
+		return x.tally.Done
+	}
+	return x.tally.Unread
+}
+
 // Recount sets the counts from all messages of the mailbox. It fails with the error that comes with them.
 func (x *Index) Recount(all iter.Seq2[Listed, error]) error {
 	t := &tally{}
