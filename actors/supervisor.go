@@ -293,12 +293,8 @@ func (c *supervisor) check(p events.ProgramSet) error {
 	return c.launcher.Check(c.specOf(p))
 }
 
-// RunsProcess reports whether a process of the system belongs to a program of the node. It returns an error if that
-// cannot be determined, as for a process that has ended.
-func (ps Programs) RunsProcess(pid int) (bool, error) { return ps.node.supervisor.launcher.Owns(pid) }
-
-// HaveRun reports whether the node has started any program since it was opened.
-func (ps Programs) HaveRun() bool { return ps.node.supervisor.launcher.HasBegun() }
+// Launcher returns what starts the programs of the node's agents. It knows their processes, and those that were noted.
+func (ps Programs) Launcher() *runtime.Launcher { return ps.node.supervisor.launcher }
 
 // specOf returns the settings of a program for its runtime.
 func (c *supervisor) specOf(p events.ProgramSet) runtime.Spec {

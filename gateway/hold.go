@@ -104,7 +104,7 @@ const withdrawTime = 10 * time.Second
 // serve holds a form until its client goes away, or cancels forms that are held.
 func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 	defer httpd.Survive(w, h.server.monitor, "hold")
-	if _, remote := r.Context().Value(principalKey{}).(api.Principal); remote {
+	if !h.server.caller(r.Context()).IsLocal() {
 		httpd.Refuse(w, parley.Refuse(parley.NotPermitted, "forms are held on the node's socket"), http.StatusForbidden)
 		return
 	}
@@ -115,7 +115,10 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer account.Give(api.KindWaits, 1)
 	var hold api.Hold
-	err := h.read(w, r, &hold)
+	err := h.server.readBody(w, r, &hold)
+	if err == nil && r.Method != http.MethodGet {
+		_, err = h.server.backend.Agent(r.Context(), h.server.caller(r.Context()), hold.As)
+	}
 	switch {
 	case err != nil:
 		httpd.Refuse(w, err, 0)
@@ -133,16 +136,17 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *holds) read(w http.ResponseWriter, r *http.Request, hold *api.Hold) error {
-	buf := h.server.bodies.Get()
-	defer h.server.bodies.Put(buf)
-	held := api.ChargeOf(h.server.account(r.Context()))
+// readBody reads the body of a request that is no operation.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, into any) error {
+	buf := s.bodies.Get()
+	defer s.bodies.Put(buf)
+	held := api.ChargeOf(s.account(r.Context()))
 	defer held.Release()
-	if err := h.server.bodies.ReadJSON(w, r, buf, held); err != nil {
+	if err := s.bodies.ReadJSON(w, r, buf, held); err != nil {
 		return err
 	}
-	if err := json.NewDecoder(bytes.NewReader(buf.Bytes())).Decode(hold); err != nil {
-		return parley.Refuse(parley.InvalidArgument, "the hold cannot be read: %v", err)
+	if err := json.NewDecoder(bytes.NewReader(buf.Bytes())).Decode(into); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the request cannot be read: %v", err)
 	}
 	return nil
 }

@@ -31,29 +31,50 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveTo(w, r.WithContext(as(r.Context(), p)))
 		return
 	}
+	r, err := s.byProcess(r)
+	if err != nil {
+		httpd.Refuse(w, err, http.StatusForbidden)
+		return
+	}
 	name, isCall := strings.CutPrefix(r.URL.Path, api.CallPath)
 	switch {
 	case !isCall && r.URL.Path == api.HealthPath:
 		healthz(w)
 	case !isCall && r.URL.Path == api.WebSocketPath:
+		defer s.coders.hold(r)()
 		s.ws.Serve(w, r, s.caller(r.Context()))
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:
 		s.serveOpenAPI(w, r)
-	case !isCall && r.URL.Path == TreePath && r.Method == http.MethodGet:
-		s.serveTree(w)
 	case !isCall && r.URL.Path == api.HoldPath:
 		s.holds.serve(w, r)
+	case !isCall && r.URL.Path == api.RegisterPath:
+		s.coders.serve(w, r)
+	case r.URL.Path == TreePath || isCall && name == backupName:
+		s.serveHost(w, r, name)
 	case !isCall:
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "operations are called with POST"), http.StatusMethodNotAllowed)
-	case name == backupName:
-		s.serveBackup(w, r)
 	default:
 		s.serveCall(w, r, name)
+	}
+}
+
+// serveHost answers what is for the node's host alone, and no operation.
+func (s *Server) serveHost(w http.ResponseWriter, r *http.Request, name string) {
+	err := s.caller(r.Context()).May(api.Operation{Name: name, Scope: api.ScopeAdmin, OfNode: true})
+	switch {
+	case err != nil:
+		httpd.Refuse(w, err, 0)
+	case name == backupName && r.Method == http.MethodPost:
+		s.serveBackup(w, r)
+	case name != backupName && r.Method == http.MethodGet:
+		s.serveTree(w)
+	default:
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing to %s at %.80q", r.Method, r.URL.Path), http.StatusMethodNotAllowed)
 	}
 }
 

@@ -106,33 +106,3 @@ func (s *Server) report(h *httpd.Server) {
 		s.broken <- fmt.Errorf("serve %s: %w", h.Addr(), err)
 	}
 }
-
-// admit refuses a connection to the node's own socket by a program of the node. Descendants of programs are refused
-// too: their calls would be the host's. It looks at the process once, when the connection is accepted.
-func (s *Server) admit(conn net.Conn) error {
-	socket, ok := conn.(*net.UnixConn)
-	if !ok {
-		return parley.Refuse(parley.Internal, "a connection to the socket is a %T", conn)
-	}
-	pid, runs, err := httpd.Opener(socket)
-	if err == nil && pid == 0 {
-		return nil
-	}
-	mine := false
-	if err == nil {
-		mine, err = s.node.Programs().RunsProcess(pid)
-		if gone := runs(); err == nil {
-			err = gone
-		}
-	}
-	switch {
-	case err != nil && s.node.Programs().HaveRun():
-		s.log.Warn("a connection to the socket is refused: it cannot be told who opened it", "process", pid, "error", err)
-		return parley.Refuse(parley.NotPermitted, "it cannot be told which process calls, and so whether it is a program of the node's")
-	case mine:
-		s.log.Warn("a program of the node's called on the node's own socket, and is refused", "process", pid)
-		return parley.Refuse(parley.NotPermitted, "a program of the node's does not call as the node's host").
-			WithHint("what it asks goes through its input and output; or give it a token of its agent: parley token create --as NAME --scope ask,read")
-	}
-	return nil
-}

@@ -38,6 +38,7 @@ type Options struct {
 	Limits   api.Limits      // nil: the defaults
 	Bridges  string          // file with the settings of the bridges; "" for none
 	Pushes   string          // folder with the push configurations of A2A; "" for none
+	Coders   string          // file with the processes of coding agents; "" for none
 	Log      *slog.Logger
 
 	PushNetwork bridge.Network // the nearest in which receivers of A2A may be; "" is public
@@ -68,6 +69,7 @@ type Server struct {
 	tools       *mcp.HTTP
 	a2a         *a2a.Server
 	holds       holds
+	coders      coders
 
 	service *micro.Service // nil if off
 
@@ -94,8 +96,12 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime})
 	s.devices.session = s.backend.SessionID
 	s.holds.server = s
+	s.coders.server, s.coders.file, s.coders.long = s, o.Coders, map[*opener]bool{}
 	s.sessions = &sessions{backend: s.backend, devices: &s.devices, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
 	s.presses.perMinute = maxPresses
+	if err := s.coders.load(); err != nil {
+		return nil, err
+	}
 	var err error
 	if s.tools, err = newTools(node, o.Version, o.Log); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)

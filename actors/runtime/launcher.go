@@ -2,12 +2,14 @@ package runtime
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
 	"sync"
 
 	"parley"
+	"parley/capabilities"
 )
 
 // Defaults apply to all programs of a node.
@@ -26,6 +28,8 @@ type Launcher struct {
 	running map[int]*started // by the process that the node itself started
 	began   bool             // a program was started, now or before
 	strays  bool             // this process takes over what programs leave behind
+	noted   map[Process]capabilities.ID
+	notes   uint64 // how many were noted
 }
 
 // started is a running program.
@@ -36,7 +40,7 @@ type started struct {
 
 // NewLauncher returns a launcher.
 func NewLauncher(d Defaults) *Launcher {
-	return &Launcher{defaults: d, cgroups: findCgroups(), running: map[int]*started{}}
+	return &Launcher{defaults: d, cgroups: findCgroups(), running: map[int]*started{}, noted: map[Process]capabilities.ID{}}
 }
 
 // Check refuses a program that cannot be started as configured. Its user may not exist or not be permitted, and its
@@ -125,18 +129,63 @@ func (l *Launcher) leave(pid int) {
 	delete(l.running, pid)
 }
 
-// Owns reports whether a process belongs to a program of the node: it descends from one, or is in the process group,
-// the session or the cgroup of one. It returns an error if that cannot be known, for example if the process is gone.
-func (l *Launcher) Owns(pid int) (bool, error) {
-	if !l.HasBegun() || pid == os.Getpid() {
-		return false, nil
-	}
-	return l.owns(pid)
+// Process is a process of this machine. Its start tells it from a later one with the same ID.
+type Process struct {
+	PID   int    `json:"pid"`
+	Start string `json:"start"` // the system's boot, and the ticks from there
 }
 
-// HasBegun reports whether any program was started.
-func (l *Launcher) HasBegun() bool {
+// Owner tells for whom a process calls. The zero Owner is nobody that the launcher knows.
+type Owner struct {
+	Program bool            // the process belongs to a program of the node
+	Agent   capabilities.ID // it is a noted process or below one; the agent that the outermost of them acts for
+}
+
+// Owner returns the owner of a process. A process belongs to a program if it descends from it, or is in the process
+// group, the session or the cgroup of it. It is below a noted process if it descends from it, or is in the group or the
+// session of a process that does and still runs, or has the ID of a noted process in its environment or above. Owner
+// returns an error if that cannot be known, for example if the process is gone.
+func (l *Launcher) Owner(pid int) (Owner, error) {
+	if !l.Looks() || pid == os.Getpid() {
+		return Owner{}, nil
+	}
+	return l.ownerOf(pid)
+}
+
+// Note has a process, and all below it, act for an agent. A process that was noted stays with its first agent.
+func (l *Launcher) Note(p Process, agent capabilities.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.began
+	if _, before := l.noted[p]; !before {
+		l.noted[p] = agent
+		l.notes++
+	}
+}
+
+// Noted returns the noted processes that still run. It forgets the others.
+func (l *Launcher) Noted() map[Process]capabilities.ID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	living := map[Process]capabilities.ID{}
+	for p, agent := range l.noted {
+		if now, err := ProcessOf(p.PID); err == nil && now == p {
+			living[p] = agent
+		}
+	}
+	l.noted = living
+	return maps.Clone(living)
+}
+
+// Notes returns a number that grows with each process that is noted.
+func (l *Launcher) Notes() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.notes
+}
+
+// Looks reports whether there was a program, or there is a noted process: any other process has no owner.
+func (l *Launcher) Looks() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.began || len(l.noted) > 0
 }

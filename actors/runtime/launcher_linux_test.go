@@ -55,6 +55,12 @@ func launchers() map[string]*Launcher {
 	return map[string]*Launcher{"with cgroups": NewLauncher(Defaults{}), "without": bare}
 }
 
+// owns reports whether a process belongs to a program of the launcher.
+func owns(l *Launcher, pid int) (bool, error) {
+	owner, err := l.Owner(pid)
+	return owner.Program, err
+}
+
 func TestLauncherFindsDescendants(t *testing.T) {
 	other := exec.Command("sleep", "60")
 	if err := other.Start(); err != nil {
@@ -64,7 +70,7 @@ func TestLauncherFindsDescendants(t *testing.T) {
 	defer other.Process.Kill()
 	for name, l := range launchers() {
 		t.Run(name, func(t *testing.T) {
-			if mine, err := l.Owns(other.Process.Pid); mine || err != nil {
+			if mine, err := owns(l, other.Process.Pid); mine || err != nil {
 				t.Errorf("before any program: %t, %v", mine, err)
 			}
 			s := shell("echo $$" + proctest.LeftBehind + "wait")
@@ -72,18 +78,18 @@ func TestLauncherFindsDescendants(t *testing.T) {
 			p, lines := launch(t, s)
 			pids := readPIDs(t, lines, 5)
 			for _, pid := range pids {
-				if mine, err := l.Owns(pid); !mine || err != nil {
+				if mine, err := owns(l, pid); !mine || err != nil {
 					t.Errorf("process %d: %t, %v", pid, mine, err)
 				}
 			}
 			for _, pid := range []int{1, os.Getpid(), os.Getppid(), other.Process.Pid} {
-				if mine, err := l.Owns(pid); mine || err != nil {
+				if mine, err := owns(l, pid); mine || err != nil {
 					t.Errorf("process %d, which is no program's: %t, %v", pid, mine, err)
 				}
 			}
 			p.Kill()
 			<-p.Exited
-			if _, err := l.Owns(pids[0]); err == nil {
+			if _, err := owns(l, pids[0]); err == nil {
 				t.Error("there is no error for a process that has ended")
 			}
 			proctest.WantAllGone(t, textsOf(pids), 5)
@@ -164,7 +170,7 @@ func takeOver(t *testing.T, _ string) {
 				t.Fatal(err)
 			}
 			for _, pid := range pids[1:] {
-				if mine, err := l.Owns(pid); !mine && err == nil {
+				if mine, err := owns(l, pid); !mine && err == nil {
 					t.Errorf("process %d is no program's any more", pid)
 				}
 			}

@@ -2,40 +2,51 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"parley/capabilities"
 )
 
 // standing is the place of a process among others, from /proc.
 type standing struct {
 	pid, parent, group, session int
-	dead                        bool // nobody has reaped it
+	terminal                    int    // that controls it; 0 for none
+	start                       uint64 // ticks since the boot
+	dead                        bool   // nobody has reaped it
 }
 
-// standingOf reads the ID of a process, its name, which may contain anything, its state, parent, group and session.
+// startField is where the start of a process is, counted from its state.
+const startField = 19
+
+// standingOf reads the ID of a process, its name, which may contain anything, its state, parent, group, session and
+// terminal, and its start.
 func standingOf(pid int) (standing, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return standing{}, err
 	}
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 4 {
+	if len(fields) <= startField {
 		return standing{}, fmt.Errorf("/proc says of process %d: %q", pid, stat)
 	}
 	s := standing{pid: pid, dead: fields[0][0] == 'Z' || fields[0][0] == 'X'}
-	for i, to := range []*int{&s.parent, &s.group, &s.session} {
+	for i, to := range []*int{&s.parent, &s.group, &s.session, &s.terminal} {
 		if *to, err = strconv.Atoi(string(fields[i+1])); err != nil {
 			return standing{}, err
 		}
 	}
-	return s, nil
+	s.start, err = strconv.ParseUint(string(fields[startField]), 10, 64)
+	return s, err
 }
 
 // everyone returns all visible processes.
@@ -121,45 +132,126 @@ func (l *Launcher) endStrays() {
 	}
 }
 
-// owns climbs from a process to the node.
-func (l *Launcher) owns(pid int) (bool, error) {
+// ownerOf climbs from a process to the node.
+func (l *Launcher) ownerOf(pid int) (Owner, error) {
 	const patience = 8 // rounds, for processes that end meanwhile
 	for range patience {
-		mine, settled, err := l.climb(pid)
+		owner, settled, err := l.climb(pid)
 		if err != nil || settled {
-			return mine, err
+			return owner, err
 		}
 	}
-	return false, fmt.Errorf("the processes above process %d change too fast", pid)
+	return Owner{}, fmt.Errorf("the processes above process %d change too fast", pid)
 }
 
 // climb is one attempt. It is not settled if an ancestor has ended meanwhile.
-func (l *Launcher) climb(pid int) (mine, settled bool, err error) {
+func (l *Launcher) climb(pid int) (owner Owner, settled bool, err error) {
 	if l.holds(pid) {
-		return true, true, nil
+		return Owner{Program: true}, true, nil
 	}
+	line, settled, err := lineage(pid)
+	if err != nil || !settled {
+		return Owner{}, false, err
+	}
+	for _, s := range line {
+		if s.parent != 0 && l.leads(s) {
+			return Owner{Program: true}, true, nil
+		}
+	}
+	for _, s := range line {
+		owner.Agent = cmp.Or(l.notedFor(s), owner.Agent) // that of the outermost process
+	}
+	for _, leader := range []int{line[0].group, line[0].session} { // an orphan descends from neither
+		if !owner.Agent.IsZero() {
+			break
+		}
+		above, settled, err := lineage(leader)
+		if err != nil || !settled { // the leader has ended
+			continue
+		}
+		for _, s := range above {
+			owner.Agent = cmp.Or(l.notedFor(s), owner.Agent)
+		}
+	}
+	if owner.Agent.IsZero() {
+		owner.Agent = l.namedBy(line)
+	}
+	return owner, true, nil
+}
+
+// lineage returns a process and its ancestors as far as they can be seen. It is not settled if an ancestor has ended
+// meanwhile.
+func lineage(pid int) (line []standing, settled bool, err error) {
 	at, err := standingOf(pid)
 	if err != nil {
-		return false, false, err
+		return nil, false, err
 	}
-	for at.pid != 1 && at.parent != 0 {
-		if l.leads(at) {
-			return true, true, nil
-		}
+	for line = append(line, at); at.pid != 1 && at.parent != 0; line = append(line, at) {
 		next, err := standingOf(at.parent)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			again, err := standingOf(at.pid)
 			if err != nil || again.parent != at.parent {
-				return false, false, nil
+				return line, false, nil
 			}
-			return false, true, nil // it is hidden from this process, and so no child of it
+			return line, true, nil // it is hidden from this process, and so no child of it
 		}
 		if err != nil {
-			return false, false, err
+			return nil, false, err
 		}
 		at = next
 	}
-	return false, true, nil
+	return line, true, nil
+}
+
+// notedFor returns the agent that a process was noted for, or the zero ID.
+func (l *Launcher) notedFor(s standing) capabilities.ID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.noted[s.process()]
+}
+
+// namedBy returns the agent of the noted process whose ID is in the environment of a process, or of one above it. So
+// Claude Code names itself to what it starts. That finds processes that have changed their parent and their session.
+func (l *Launcher) namedBy(line []standing) capabilities.ID {
+	for _, s := range line {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.pid))
+		if err != nil { // another user's
+			continue
+		}
+		for variable := range bytes.SplitSeq(text, []byte{0}) {
+			value, found := bytes.CutPrefix(variable, []byte("CLAUDE_PID="))
+			pid, err := strconv.Atoi(string(value))
+			if !found || err != nil {
+				continue
+			}
+			if named, err := standingOf(pid); err == nil {
+				if agent := l.notedFor(named); !agent.IsZero() {
+					return agent
+				}
+			}
+		}
+	}
+	return capabilities.ID{}
+}
+
+// boot identifies the start of this system: after another, processes have the same IDs and ticks again.
+var boot = sync.OnceValue(func() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+})
+
+func (s standing) process() Process { return Process{s.pid, fmt.Sprintf("%s/%d", boot(), s.start)} }
+
+// ProcessOf returns a process that runs.
+func ProcessOf(pid int) (Process, error) {
+	s, err := standingOf(pid)
+	if err == nil && s.dead {
+		err = syscall.ESRCH
+	}
+	return s.process(), err
 }
 
 // leads reports whether a process is a program's first one, is in its group or session, or is a stray.

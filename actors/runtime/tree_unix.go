@@ -62,16 +62,16 @@ func (t *tree) terminate() { t.signalLiving(syscall.SIGTERM) }
 
 func (t *tree) kill() { t.signalLiving(syscall.SIGKILL) }
 
-// owns reports whether a process is in the group of a program.
-func (l *Launcher) owns(pid int) (bool, error) {
+// ownerOf looks whether a process is in the group of a program. No process is noted on this system.
+func (l *Launcher) ownerOf(pid int) (Owner, error) {
 	group, err := syscall.Getpgid(pid)
 	if err != nil {
-		return false, err
+		return Owner{}, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, found := l.running[group]
-	return found, nil
+	return Owner{Program: found}, nil
 }
 
 // mayBecome reports whether the node may run programs as another user.

@@ -84,7 +84,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		}
 		response, d, err := agent.Run(ctx, env.stdin, hook.Options{
 			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, WhenAway: away, Client: env.clientOf, Env: env.lookup,
-			Dial: func(ctx context.Context) (net.Conn, error) { return client.Dial(ctx, env.options.state.socket()) },
+			Dial: env.dial,
 		})
 		if err != nil {
 			return err
@@ -98,6 +98,11 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		return env.printJSON(response)
 	}
 	return c
+}
+
+// dial connects to the node's socket.
+func (env *environment) dial(ctx context.Context) (net.Conn, error) {
+	return client.Dial(ctx, env.options.state.socket())
 }
 
 // isHook reports whether a coding agent runs the command.

@@ -9,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
 	"parley/cmd/parley/editor"
 	"parley/cmd/parley/hook"
-	"parley/events"
 	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
@@ -34,11 +32,10 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 	c.Flags().StringVar(&coder, "for", "", "act for the guest of the folder that this `agent` works in, as its hook does: claude-code or codex")
 	completeFlagOf(c, "for", hook.ClaudeCode().Name, hook.Codex().Name)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		asker, err := askerFor(c, env, coder)
-		if err != nil {
+		if err := register(c, env, coder); err != nil {
 			return err
 		}
-		return serveMCP(c.Context(), env, asker)
+		return serveMCP(c.Context(), env)
 	}
 	return c
 }
@@ -74,33 +71,28 @@ command: /inbox, /answer, /resolve, /decline, /send.`,
 	}
 }
 
-// askerFor returns the guest of a coding agent's folder, which then is the agent to act for. It returns none without a
-// name.
-func askerFor(c *cobra.Command, env *environment, name string) (asker hook.Asker, err error) {
+// register has the command act for the guest of the folder that a coding agent works in. Without a name of one it does
+// nothing.
+func register(c *cobra.Command, env *environment, name string) (err error) {
 	if name == "" || env.options.as != "" {
-		return asker, nil
+		return nil
 	}
 	for _, agent := range hook.Agents() {
 		if agent.Name == name {
-			asker = agent.AskerHere(env.lookup)
-			env.options.as = asker.Name
-			return asker, nil
+			env.options.as, err = agent.Register(c.Context(), hook.Options{Env: env.lookup, Dial: env.dial})
+			return err
 		}
 	}
-	return asker, usage(c, "--for %s: claude-code or codex", name)
+	return usage(c, "--for %s: claude-code or codex", name)
 }
 
-// serveMCP serves a client on standard input and output. It makes the asker where there is none yet.
-func serveMCP(ctx context.Context, env *environment, asker hook.Asker) error {
+// serveMCP serves a client on standard input and output.
+func serveMCP(ctx context.Context, env *environment) error {
 	node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
 	defer node.Close()
 	user := &toolUser{env: env, client: node}
 	// An unknown agent fails here, where its user looks, and not at the first call of a model.
-	err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil)
-	if parley.CodeOf(err) == parley.UnknownName && asker.Name != "" {
-		err = makeAsker(ctx, env, asker)
-	}
-	if err != nil {
+	if err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil); err != nil {
 		return err
 	}
 	key := make([]byte, 32) // seals need not outlive this process, which ends with its client
@@ -111,21 +103,8 @@ func serveMCP(ctx context.Context, env *environment, asker hook.Asker) error {
 	if !ok {
 		in = io.NopCloser(env.stdin)
 	}
-	err = mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(env.stderr, nil))}, in, writeCloser{env.stdout})
+	err := mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(env.stderr, nil))}, in, writeCloser{env.stdout})
 	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
-}
-
-// makeAsker makes the guest of a coding agent's folder. A hook may make it at the same time.
-func makeAsker(ctx context.Context, env *environment, asker hook.Asker) error {
-	node := env.clientOf(client.Options{Patience: -1})
-	defer node.Close()
-	err := node.Call(ctx, "make_agent", api.MakeAgentRequest{
-		Kind: events.Guest, Name: asker.Name, Title: asker.Title, Labels: asker.Labels,
-	}, nil)
-	if parley.CodeOf(err) == parley.NameTaken {
 		return nil
 	}
 	return err

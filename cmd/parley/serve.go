@@ -326,7 +326,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
 		Socket: env.options.state.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Access: s.serviceAccess, Limits: s.limits.Limits, Log: log,
-		Bridges: env.options.state.bridges(), Pushes: env.options.state.pushes(), PushNetwork: bridge.Network(s.a2aNetwork),
+		Bridges: env.options.state.bridges(), Pushes: env.options.state.pushes(), Coders: env.options.state.coders(), PushNetwork: bridge.Network(s.a2aNetwork),
 	})
 	if err != nil {
 		return err

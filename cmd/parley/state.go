@@ -50,6 +50,7 @@ func (s stateFolder) standby() string  { return s.in(standbyFile) }
 func (s stateFolder) redirect() string { return s.in(redirectFile) }
 func (s stateFolder) bridges() string  { return s.in("bridges.json") }
 func (s stateFolder) pushes() string   { return s.in("a2a-push") } // of A2A
+func (s stateFolder) coders() string   { return s.in("coders.json") }
 func (s stateFolder) key() string      { return s.in(keys.FileName) }
 func (s stateFolder) journal() string  { return s.in("journal") }
 func (s stateFolder) lease() string    { return s.in("lease") }

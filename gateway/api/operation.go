@@ -33,6 +33,7 @@ type Operation struct {
 	Name     string
 	Scope    Scope
 	OfNode   bool // of the whole node, for its host alone
+	Below    bool // also for a process below a coding agent, though it is of the node or needs ScopeAdmin
 	Waits    bool // a call may block for long; waits are counted apart
 	Lists    bool // the response may be large
 	Long     bool // the response may take longer than that of any wait
@@ -55,11 +56,12 @@ const (
 	waits
 	lists
 	long
+	below
 )
 
 func of[Req, Resp any](name string, needs Scope, m flags) Operation {
 	return Operation{
-		Name: name, Scope: needs, OfNode: m&ofNode != 0, Waits: m&waits != 0, Lists: m&lists != 0, Long: m&long != 0,
+		Name: name, Scope: needs, OfNode: m&ofNode != 0, Waits: m&waits != 0, Lists: m&lists != 0, Long: m&long != 0, Below: m&below != 0,
 		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),
 	}
 }
@@ -71,12 +73,12 @@ func Operations() []Operation {
 		of[ListNamesRequest, ListNamesResponse]("list_names", ScopeRead, lists),
 		of[LookupRequest, LookupResponse]("lookup", ScopeRead, 0),
 		of[NameRequest, LocateResponse]("locate", ScopeRead, 0),
-		of[StoreNameRequest, Done]("store_name", ScopeAdmin, 0),
-		of[RenameNameRequest, Done]("rename_name", ScopeAdmin, 0),
-		of[NameRequest, Done]("remove_name", ScopeAdmin, 0),
-		of[CopyNameRequest, Done]("copy_name", ScopeAdmin, 0),
+		of[StoreNameRequest, Done]("store_name", ScopeAdmin, below),
+		of[RenameNameRequest, Done]("rename_name", ScopeAdmin, below),
+		of[NameRequest, Done]("remove_name", ScopeAdmin, below),
+		of[CopyNameRequest, Done]("copy_name", ScopeAdmin, below),
 		of[ListGrantsRequest, ListGrantsResponse]("list_grants", ScopeRead, lists),
-		of[RevokeRequest, Done]("revoke", ScopeAdmin, 0),
+		of[RevokeRequest, Done]("revoke", ScopeAdmin, below),
 
 		of[FormRequest, view.Asked]("form", ScopeAsk, 0),
 		of[CapabilityRequest, view.Asked]("request", ScopeAsk, 0),
@@ -101,7 +103,7 @@ func Operations() []Operation {
 		of[DeclineRequest, view.Outcome]("reject", ScopeAnswer, 0),
 		of[SendRequest, view.Sent]("send", ScopeAsk, 0),
 		of[ReplyRequest, view.Sent]("reply", ScopeAsk, 0),
-		of[AdoptRequest, Done]("adopt", ScopeAdmin, 0),
+		of[AdoptRequest, Done]("adopt", ScopeAdmin, below),
 		of[MessageRequest, Done]("dismiss", ScopeAnswer, 0),
 		of[MessageRequest, Done]("restore_message", ScopeAnswer, 0),
 		of[SnoozeRequest, Done]("snooze", ScopeAnswer, 0),
@@ -143,7 +145,7 @@ func Operations() []Operation {
 		of[GetQuotaRequest, view.AgentUse]("get_quota", ScopeRead, 0),
 		of[SetQuotaRequest, view.AgentUse]("set_quota", ScopeAdmin, 0),
 
-		of[NodeRequest, StatusResponse]("status", ScopeRead, ofNode),
+		of[NodeRequest, StatusResponse]("status", ScopeRead, ofNode|below),
 		of[NodeRequest, Done]("start_programs", ScopeAdmin, ofNode),
 		of[NodeRequest, VerifyResponse]("verify", ScopeRead, ofNode|waits|long),
 		of[ArchiveJournalRequest, view.Archive]("archive_journal", ScopeAdmin, ofNode|long),

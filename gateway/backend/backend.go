@@ -80,7 +80,8 @@ func (b *Backend) Call(ctx context.Context, p api.Principal, operation string, r
 	}
 	own := p.(*principal)
 	if own.local || !b.operations[operation].Waits {
-		return h.perform(ctx, b, own, r)
+		resp, err := h.perform(ctx, b, own, r)
+		return resp, own.fromBelow(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,6 +19,7 @@ type principal struct {
 	account *account
 	key     string // of a browser's session
 	local   bool
+	below   bool          // of a process below a coding agent, on the node's own socket
 	epoch   uint64        // of the node's tokens, before the token was identified
 	checked atomic.Uint64 // the same, before it was last found good
 }
@@ -41,6 +42,8 @@ func (p *principal) SessionKey() string { return p.key }
 // May implements api.Principal.
 func (p *principal) May(o api.Operation) error {
 	switch {
+	case p.below && !o.Below && (o.Scope == api.ScopeAdmin || o.OfNode):
+		return notHost()
 	case p.local:
 		return nil
 	case !p.token.May(string(o.Scope)):
@@ -71,7 +74,7 @@ func (b *Backend) Identify(ctx context.Context, token string) (api.Principal, er
 // Resume returns a principal of a token that was identified before. A zero token is the node's own socket. It refuses with
 // UNAUTHENTICATED a token that has ended.
 func (b *Backend) Resume(ctx context.Context, of events.TokenRef) (api.Principal, error) {
-	if of.Token.IsZero() {
+	if of.Token.IsZero() && (of.Agent.IsZero() || of.Agent == b.local.ID()) {
 		return b.local, nil
 	}
 	epoch := b.node.Credentials().Epoch()
@@ -96,7 +99,13 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 	if capabilities.Special(as) == capabilities.NameSelf {
 		as = ""
 	}
-	if p.local {
+	if p.below && as != "" {
+		if named, err := b.node.ActAs(ctx, as); err != nil || named.ID() != p.agent.ID() {
+			return nil, notHost()
+		}
+		return p.agent, nil
+	}
+	if p.local && !p.below {
 		agent, err := b.node.ActAs(ctx, as)
 		if err != nil {
 			return nil, err

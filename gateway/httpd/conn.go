@@ -19,6 +19,7 @@ type conn struct {
 	net.Conn
 	server  *Server
 	place   *connlimit.Place
+	by      any          // who has opened it
 	refused error        // of every call
 	use     atomic.Int32 // a connlimit.Use, or evicted
 	ended   atomic.Bool  // the client sends no more
@@ -140,7 +141,7 @@ type connKey struct{}
 func (s *Server) connContext(ctx context.Context, nc net.Conn) context.Context {
 	c := underlying(nc)
 	if s.options.Admit != nil {
-		c.refused = s.options.Admit(c.Conn)
+		c.by, c.refused = s.options.Admit(c.Conn)
 	}
 	return context.WithValue(ctx, connKey{}, c)
 }
@@ -149,6 +150,15 @@ func (s *Server) connContext(ctx context.Context, nc net.Conn) context.Context {
 func connOf(ctx context.Context) *conn {
 	c, _ := ctx.Value(connKey{}).(*conn)
 	return c
+}
+
+// By returns who has opened the connection of a request, as the Server's Admit has said; nil for a request that no Server
+// serves.
+func By(ctx context.Context) any {
+	if c := connOf(ctx); c != nil {
+		return c.by
+	}
+	return nil
 }
 
 // SetUse sets the use of the connection of a request: Busy once all of the request is there, and Coming once nothing but

@@ -24,9 +24,9 @@ type Options struct {
 	Log     *slog.Logger
 
 	Limiter *connlimit.Limiter
-	Address func(net.Conn) string // by which the limiter counts connections
-	Admit   func(net.Conn) error  // refuses all calls of a connection; nil admits every connection
-	TLS     *tls.Config           // nil: in the clear
+	Address func(net.Conn) string              // by which the limiter counts connections
+	Admit   func(net.Conn) (by any, err error) // says who has opened a connection, or refuses all its calls; nil admits every one
+	TLS     *tls.Config                        // nil: in the clear
 
 	HeaderTime time.Duration // for a request's header
 	ReadTime   time.Duration // for a request, unless its handler sets another deadline

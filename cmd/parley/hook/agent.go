@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"parley/cmd/parley/terminal"
 	"parley/mailbox/rule"
 )
 
@@ -19,6 +17,7 @@ type Agent struct {
 	Title string
 
 	folder string                                    // environment variable with the folder that it works in; "" for none
+	pid    string                                    // environment variable with the ID of its process; "" for none
 	own    []string                                  // tools whose prompt is a question, which a form answers on PreToolUse
 	answer func(call toolCall, d Decision) *Response // nil for a response that has to be empty
 	edits  bool                                      // it makes a call with the input that a response has
@@ -52,11 +51,12 @@ func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
 //     PreToolUse, and of the decision on PermissionRequest.
 //   - Elicitation runs before its own dialog for what an MCP server wants to know, in a terminal and without. The action
 //     accepts with content, or declines. Without an action the dialog comes, or the server is told of a cancellation.
-//   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment, and CLAUDE_CODE_ENTRYPOINT how it was started.
+//   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment, CLAUDE_PID the ID of its process, and
+//     CLAUDE_CODE_ENTRYPOINT how it was started.
 func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
-		folder: "CLAUDE_PROJECT_DIR", own: []string{askTool}, answer: claudeResponse, edits: true,
+		folder: "CLAUDE_PROJECT_DIR", pid: "CLAUDE_PID", own: []string{askTool}, answer: claudeResponse, edits: true,
 		aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode,
 	}
 }
@@ -82,47 +82,6 @@ func (a Agent) leaves(call toolCall, env func(string) (string, bool)) bool {
 func (a Agent) takesInput(call toolCall) bool { return a.edits && call.tool != planTool }
 
 func (a Agent) asksItself(call toolCall) bool { return slices.Contains(a.own, call.tool) }
-
-// Asker is the agent of the node that asks about a coding agent's calls where none is named.
-type Asker struct {
-	Name, Title string
-	Labels      map[string]string
-}
-
-// maxShownFolder is the length up to which a folder stands in a title in full.
-const maxShownFolder = 200
-
-// Asker returns the asker for the folder in which the agent works. Its name tells folders of the same name apart: a
-// standing rule for one project is none for another.
-func (a Agent) Asker(folder string) Asker {
-	if whole, err := filepath.EvalSymlinks(folder); err == nil {
-		folder = whole
-	}
-	base := []rune(strings.Map(nameRune, filepath.Base(folder)))
-	shown := folder
-	if len(shown) > maxShownFolder || terminal.Visible(shown) != shown {
-		shown = string(base)
-	}
-	return Asker{
-		Name:   fmt.Sprintf("%s-%s-%.6s", a.Name, string(base[:min(len(base), 40)]), digest(folder)),
-		Title:  a.Title + " in " + shown,
-		Labels: map[string]string{"kind": "coding-agent", "program": a.Name},
-	}
-}
-
-// AskerHere returns the asker for the folder in which the agent has started this process.
-func (a Agent) AskerHere(env func(string) (string, bool)) Asker {
-	return a.Asker(a.workFolder(toolCall{}, env))
-}
-
-// nameRune returns a character of a name that can be typed: r, or a dash in its place.
-func nameRune(r rune) rune {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-		return r
-	}
-	return '-'
-}
 
 // workFolder returns the folder that the agent was started in: its own variable's, else the request's, else that of
 // the hook. The agent may change to another folder for a command; this one does not change.

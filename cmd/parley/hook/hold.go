@@ -30,7 +30,7 @@ func (r *request) hold(ctx context.Context, form capabilities.ID) (release func(
 	go func() { // ends with ctx
 		defer close(done)
 		for ctx.Err() == nil {
-			if _, err := r.options.exchange(ctx, http.MethodPost, h); errors.Is(err, errOldNode) { // ends with the node or with ctx
+			if _, err := r.options.exchange(ctx, http.MethodPost, api.HoldPath, h); errors.Is(err, errOldNode) { // ends with the node or with ctx
 				return
 			}
 			select {
@@ -56,13 +56,13 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) Decisi
 	if call.tool == "" {
 		h.Reason = agent.Title + " has ended its work"
 	}
-	_, _ = o.exchange(ctx, http.MethodDelete, h) // without a node nothing is open
+	_, _ = o.exchange(ctx, http.MethodDelete, api.HoldPath, h) // without a node nothing is open
 	return left
 }
 
 // attended reports whether somebody follows the mail of the node's host.
 func (o Options) attended(ctx context.Context) (bool, error) {
-	text, err := o.exchange(ctx, http.MethodGet, api.Hold{})
+	text, err := o.exchange(ctx, http.MethodGet, api.HoldPath, api.Hold{})
 	if err != nil {
 		return false, err
 	}
@@ -73,15 +73,15 @@ func (o Options) attended(ctx context.Context) (bool, error) {
 	return got.Attended, nil
 }
 
-// exchange sends a hold to the node, and reads the response to its end.
-func (o Options) exchange(ctx context.Context, method string, h api.Hold) ([]byte, error) {
-	body, err := json.Marshal(h)
+// exchange sends a request to an address of the node's socket, and reads the response to its end.
+func (o Options) exchange(ctx context.Context, method, path string, request any) ([]byte, error) {
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+api.HoldPath, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,17 @@ func (o Options) exchange(ctx context.Context, method string, h api.Hold) ([]byt
 		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder")
 	}
 	defer got.Body.Close() //nolint:errcheck // only read from
+	text, err := io.ReadAll(io.LimitReader(got.Body, api.MaxBody))
+	if err != nil || got.StatusCode < http.StatusBadRequest {
+		return text, err
+	}
+	var failed api.Failure
+	unread := json.Unmarshal(text, &failed) != nil || failed.Error == nil
 	switch {
-	case got.StatusCode == http.StatusNotFound:
+	case got.StatusCode == http.StatusNotFound && (unread || failed.Error.Code == parley.InvalidArgument): // it has no such address
 		return nil, errOldNode
-	case got.StatusCode >= http.StatusBadRequest:
+	case unread:
 		return nil, parley.Refuse(parley.Internal, "the node answers %s", got.Status)
 	}
-	return io.ReadAll(io.LimitReader(got.Body, api.MaxBody))
+	return nil, failed.Error
 }

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-
-	"parley/cmd/parley/terminal"
 )
 
 // TestHooksFollowTheirAgentsFormat reads the inputs of both agents, and checks each response.
@@ -77,27 +74,6 @@ func TestKeyIdentifiesOneCall(t *testing.T) {
 	again.event, again.folder = PermissionRequest, "elsewhere"
 	if again.key(ClaudeCode()) != call.key(ClaudeCode()) {
 		t.Error("the same call has two keys")
-	}
-}
-
-func TestAskerNameDependsOnFolder(t *testing.T) {
-	a, b, same := ClaudeCode().Asker("/home/a/app"), ClaudeCode().Asker("/home/b/app"), ClaudeCode().Asker("/home/a/app")
-	if a.Name == b.Name || a.Name != same.Name || !strings.HasPrefix(a.Name, "claude-code-app-") || a.Title != "Claude Code in /home/a/app" {
-		t.Errorf("askers %+v, %+v", a, b)
-	}
-	if odd := Codex().Asker("/x/\u202ea b\n/" + strings.Repeat("é", 300)); len(odd.Name) > 60 || terminal.Visible(odd.Title) != odd.Title {
-		t.Errorf("asker %+v", odd)
-	}
-	if root := Codex().Asker("/"); !strings.HasPrefix(root.Name, "codex---") {
-		t.Errorf("asker %+v", root)
-	}
-	folder := t.TempDir()
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(folder, link); err != nil {
-		t.Fatal(err)
-	}
-	if Codex().Asker(folder).Name != Codex().Asker(link).Name {
-		t.Error("one folder has two askers")
 	}
 }
 

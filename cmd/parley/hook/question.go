@@ -175,11 +175,6 @@ func (r *request) sendForm(ctx context.Context, req api.FormRequest) (capabiliti
 	}
 	var asked view.Asked
 	err := r.client.Call(ctx, "form", req, &asked)
-	if parley.CodeOf(err) == parley.UnknownName && r.asker.Name != "" {
-		if err = r.makeAsker(ctx); err == nil {
-			err = r.client.Call(ctx, "form", req, &asked)
-		}
-	}
 	return asked.Form, err
 }
 

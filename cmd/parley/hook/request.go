@@ -15,7 +15,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
@@ -79,7 +78,13 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 
 // ask decides about a call, or does what its event is for.
 func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
+	as, failed := a.register(ctx, call, o) // also for a call that is left: what it starts is below the agent
+	if failed == nil {
+		o.As = as
+	}
 	switch {
+	case call.ends() && failed != nil:
+		return left // without a node nothing is open
 	case call.ends():
 		return withdraw(ctx, a, call, o)
 	case call.event == Elicitation && call.wanted.Server == ServerName:
@@ -88,10 +93,15 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		return undecided("%s is a question to whoever works with it", terminal.Visible(call.tool))
 	case isOwnTool(call.tool) && call.event == PreToolUse:
 		return Decision{Decided: true, Allowed: true, Reason: "the agent's own mail in Parley"}
+	case failed != nil && parley.CodeOf(failed) != parley.NotRunning:
+		return undecided("%s", terminal.Message(failed))
 	}
 	asks := a.asksItself(call)
 	if leaves := !asks && a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
 		return left
+	}
+	if failed != nil {
+		return away("%s", terminal.Message(failed))
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -132,21 +142,14 @@ type request struct {
 	agent   Agent
 	call    toolCall
 	as      api.Acting
-	asker   Asker // zero if an agent was named
 }
 
 // newRequest returns a request. The caller closes its client.
 func newRequest(agent Agent, call toolCall, o Options) *request {
-	r := &request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}}
-	if o.As == "" {
-		r.asker = agent.Asker(agent.workFolder(call, o.Env))
-		r.as.As = r.asker.Name
-	}
-	return r
+	return &request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}}
 }
 
-// send asks for the approval, and makes the asker where there is none yet. It tries more than once to find a follower
-// of the inbox.
+// send asks for the approval. It tries more than once to find a follower of the inbox.
 func (r *request) send(ctx context.Context) (view.Permission, error) {
 	req := api.ApproveRequest{
 		Acting: r.as, Tool: r.call.tool, Input: r.call.input, Folder: r.agent.callFolder(r.call, r.options.Env), Key: r.call.key(r.agent),
@@ -158,11 +161,6 @@ func (r *request) send(ctx context.Context) (view.Permission, error) {
 	for attempt := 1; ; attempt++ {
 		var p view.Permission
 		err := r.client.Call(ctx, "approve", req, &p)
-		if parley.CodeOf(err) == parley.UnknownName && r.asker.Name != "" && attempt == 1 {
-			if err = r.makeAsker(ctx); err == nil {
-				continue
-			}
-		}
 		if err != nil || !p.Unattended || attempt >= maxAttempts {
 			return p, err
 		}
@@ -172,17 +170,6 @@ func (r *request) send(ctx context.Context) (view.Permission, error) {
 		case <-time.After(attemptEvery):
 		}
 	}
-}
-
-// makeAsker makes the agent that asks. Another hook may make it at the same time.
-func (r *request) makeAsker(ctx context.Context) error {
-	err := r.client.Call(ctx, "make_agent", api.MakeAgentRequest{
-		Kind: events.Guest, Name: r.asker.Name, Title: r.asker.Title, Labels: r.asker.Labels,
-	}, nil)
-	if parley.CodeOf(err) == parley.NameTaken {
-		return nil
-	}
-	return err
 }
 
 // await waits for the decision. It cancels a form that nobody has answered in time: the agent's own prompt asks it then,

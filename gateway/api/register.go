@@ -1,0 +1,24 @@
+package api
+
+import "parley/capabilities"
+
+// RegisterPath is the address, on the node's socket, at which a process that a coding agent has started registers that
+// agent with POST: a Register, answered by a Registered. From then on the agent's process and all below it act for its
+// guest alone. It is no operation.
+const RegisterPath = "/register"
+
+// Register names a coding agent and the folder that it works in.
+type Register struct {
+	Acting         // a guest of the host's instead of that of the folder; "" for that
+	Program string `json:"program"`           // claude-code, codex
+	Title   string `json:"title"`             // Claude Code, Codex
+	Folder  string `json:"folder"`            // an absolute path
+	Process int    `json:"process,omitempty"` // the agent's process, as the agent says; 0: it is the one above the caller
+}
+
+// Registered is the guest that a coding agent acts for.
+type Registered struct {
+	Agent capabilities.ID `json:"agent"`
+	Name  string          `json:"name"`           // requests of the agent name it: the host holds it under this name
+	Bound bool            `json:"bound,omitzero"` // the agent's process is known, and what is below it acts for the guest alone
+}

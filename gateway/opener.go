@@ -1,0 +1,324 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors/runtime"
+	"parley/capabilities"
+	"parley/gateway/api"
+	"parley/gateway/bridge"
+	"parley/gateway/httpd"
+)
+
+// opener is the process that has opened a connection to the node's own socket.
+type opener struct {
+	conn    net.Conn
+	process runtime.Process // zero for one that cannot be seen from here
+
+	mu    sync.Mutex
+	notes uint64 // how many processes were noted when its owner was looked up
+	agent capabilities.ID
+	err   error
+}
+
+// coders are the coding agents whose processes are known. What is below them acts for their guests. They are in a file,
+// so that a node that restarts knows them.
+type coders struct {
+	server *Server
+	file   string // "" for none
+
+	registering sync.Mutex
+
+	mu   sync.Mutex
+	long map[*opener]bool // connections of WebSockets whose sessions are the host's
+}
+
+// notedProcess is an entry of the file.
+type notedProcess struct {
+	runtime.Process
+	Agent capabilities.ID `json:"agent"`
+}
+
+// maxNoted bounds the processes in the file.
+const maxNoted = 4096
+
+// load reads the file. One that is damaged is an error: what is below a coding agent would call as the host.
+func (c *coders) load() error {
+	if c.file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(c.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var all []notedProcess
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return parley.Refuse(parley.CorruptLog, "the processes of coding agents cannot be read: %v", err).
+			WithHint("end all coding agents, and remove %s", c.file)
+	}
+	l := c.server.node.Programs().Launcher()
+	for _, one := range all {
+		l.Note(one.Process, one.Agent)
+	}
+	l.Noted() // forgets those that have ended
+	return nil
+}
+
+// note has a process act for an agent, and returns when that is on disk.
+func (c *coders) note(p runtime.Process, agent capabilities.ID) error {
+	l := c.server.node.Programs().Launcher()
+	living := l.Noted()
+	if _, known := living[p]; known {
+		return nil
+	}
+	if len(living) >= maxNoted {
+		return parley.Refuse(parley.TooLarge, "%d coding agents run already", len(living))
+	}
+	living[p] = agent
+	all := make([]notedProcess, 0, len(living))
+	for p, agent := range living {
+		all = append(all, notedProcess{p, agent})
+	}
+	if c.file != "" {
+		text, err := json.Marshal(all)
+		if err == nil {
+			err = bridge.WriteFile(c.file, text)
+		}
+		if err != nil {
+			return fmt.Errorf("write the processes of coding agents: %w", err)
+		}
+	}
+	l.Note(p, agent)
+	return nil
+}
+
+// admit returns the process that has opened a connection to the node's own socket. It refuses a program of the node's, and
+// what descends from one: its calls would be the host's.
+func (s *Server) admit(conn net.Conn) (any, error) {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, parley.Refuse(parley.Internal, "a connection to the socket is a %T", conn)
+	}
+	o := &opener{conn: conn}
+	l := s.node.Programs().Launcher()
+	o.notes = l.Notes()
+	pid, runs, err := httpd.Opener(socket)
+	if err == nil && pid == 0 {
+		return o, nil
+	}
+	var owner runtime.Owner
+	if err == nil {
+		if o.process, err = runtime.ProcessOf(pid); err == nil {
+			owner, err = l.Owner(pid)
+		}
+		if gone := runs(); err == nil {
+			err = gone
+		}
+	}
+	switch {
+	case err != nil && l.Looks():
+		s.log.Warn("a connection to the socket is refused: it cannot be told who opened it", "process", pid, "error", err)
+		return nil, errUnknownProcess()
+	case owner.Program:
+		s.log.Warn("a program of the node's called on the node's own socket, and is refused", "process", pid)
+		return nil, parley.Refuse(parley.NotPermitted, "a program of the node's does not call as the node's host").
+			WithHint("what it asks goes through its input and output; or give it a token of its agent: parley token create --as NAME --scope ask,read")
+	}
+	o.agent = owner.Agent
+	if err != nil {
+		o.process = runtime.Process{PID: pid} // which is no process that runs
+	}
+	return o, nil
+}
+
+func errUnknownProcess() error {
+	return parley.Refuse(parley.NotPermitted, "it cannot be told which process calls, and so whether a coding agent or a program of the node's has started it")
+}
+
+// owner returns the guest that a process acts for, or the zero ID if it is the node's host. It looks again when a coding
+// agent was noted since: the process may be below that.
+func (o *opener) owner(l *runtime.Launcher) (capabilities.ID, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	notes := l.Notes()
+	if o.notes == notes || o.process.PID == 0 || !o.agent.IsZero() {
+		return o.agent, o.err
+	}
+	now, err := runtime.ProcessOf(o.process.PID)
+	if err == nil && now != o.process {
+		err = errors.New("the process has ended")
+	}
+	var owner runtime.Owner
+	if err == nil {
+		owner, err = l.Owner(o.process.PID)
+	}
+	o.notes, o.agent = notes, owner.Agent
+	if err != nil {
+		o.err = errUnknownProcess()
+	}
+	return o.agent, o.err
+}
+
+// byProcess returns the request with its principal, if a process below a coding agent has opened its connection.
+func (s *Server) byProcess(r *http.Request) (*http.Request, error) {
+	o, ok := httpd.By(r.Context()).(*opener)
+	if !ok {
+		return r, nil
+	}
+	agent, err := o.owner(s.node.Programs().Launcher())
+	if err != nil || agent.IsZero() {
+		return r, err
+	}
+	p, err := s.backend.Below(r.Context(), agent)
+	if err != nil {
+		return r, err
+	}
+	return r.WithContext(as(r.Context(), p)), nil
+}
+
+// hold keeps the connection of a WebSocket until the caller calls release. A session of the host's ends when its process
+// turns out to be below a coding agent.
+func (c *coders) hold(r *http.Request) (release func()) {
+	o, ok := httpd.By(r.Context()).(*opener)
+	if !ok || !c.server.caller(r.Context()).IsHost() {
+		return func() {}
+	}
+	c.mu.Lock()
+	c.long[o] = true
+	c.mu.Unlock()
+	c.sever(o) // one may have been noted since the request was taken
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.long, o)
+	}
+}
+
+// held returns the connections of the host's WebSockets.
+func (c *coders) held() []*opener {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.long))
+}
+
+// sever closes connections of the host's WebSockets that are not the host's.
+func (c *coders) sever(some ...*opener) {
+	for _, o := range some {
+		if agent, err := o.owner(c.server.node.Programs().Launcher()); err != nil || !agent.IsZero() {
+			_ = o.conn.Close() // which ends the session
+		}
+	}
+}
+
+// registerTime bounds a registration.
+const registerTime = 10 * time.Second
+
+// serve registers the coding agent that has started the caller.
+func (c *coders) serve(w http.ResponseWriter, r *http.Request) {
+	defer httpd.Survive(w, c.server.monitor, "register")
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "coding agents are registered with POST"), http.StatusMethodNotAllowed)
+		return
+	}
+	p := c.server.caller(r.Context())
+	if err := p.Account().Take(api.KindCalls, 1); err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	defer p.Account().Give(api.KindCalls, 1)
+	var wanted api.Register
+	err := c.server.readBody(w, r, &wanted)
+	var done api.Registered
+	if err == nil {
+		ctx, cancel := context.WithTimeout(r.Context(), registerTime)
+		defer cancel()
+		done, err = c.register(ctx, p, wanted)
+	}
+	if err != nil {
+		c.server.fail(w, r, "register", err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(done) // the client may have gone
+}
+
+// register notes the coding agent above a process, and returns its guest. A process that is below one already keeps the
+// guest of that.
+func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Register) (api.Registered, error) {
+	c.registering.Lock()
+	defer c.registering.Unlock()
+	b := c.server.backend
+	if !p.IsHost() {
+		return c.registered(ctx, p, wanted)
+	}
+	var coder runtime.Process
+	folder, found := "", false
+	if o, ok := httpd.By(ctx).(*opener); ok && o.process.PID != 0 {
+		coder, folder, found = runtime.Coder(o.process.PID, wanted.Process, wanted.Program)
+	}
+	if whole, err := filepath.EvalSymlinks(wanted.Folder); !found || err == nil && whole == folder {
+		folder = "" // it works in the folder that it names
+	}
+	guest, err := c.guest(ctx, wanted, folder)
+	if err != nil {
+		return api.Registered{}, err
+	}
+	if found {
+		if err := c.note(coder, guest); err != nil {
+			return api.Registered{}, err
+		}
+		c.server.log.Info("a coding agent is registered", "program", wanted.Program, "process", coder.PID, "agent", guest)
+		c.sever(c.held()...)
+	}
+	q, err := b.Below(ctx, guest)
+	if err != nil {
+		return api.Registered{}, err
+	}
+	done, err := c.registered(ctx, q, api.Register{})
+	done.Bound = found
+	return done, err
+}
+
+// registered returns the guest of a process that is below a coding agent. It refuses another guest than that.
+func (c *coders) registered(ctx context.Context, p api.Principal, wanted api.Register) (api.Registered, error) {
+	if wanted.As != "" {
+		if _, err := c.server.backend.Agent(ctx, p, wanted.As); err != nil {
+			return api.Registered{}, err
+		}
+	}
+	name, err := c.server.backend.NameOf(ctx, p)
+	return api.Registered{Agent: p.ID(), Name: name, Bound: true}, err
+}
+
+// guest returns the guest of a folder, or the one that is named.
+func (c *coders) guest(ctx context.Context, wanted api.Register, apart string) (capabilities.ID, error) {
+	b := c.server.backend
+	if wanted.As != "" {
+		agent, err := b.NamedGuest(ctx, wanted.As)
+		if err != nil {
+			return capabilities.ID{}, err
+		}
+		return agent.ID(), nil
+	}
+	agent, err := b.FolderGuest(ctx, wanted, apart)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	return agent.ID(), nil
+}
