@@ -115,7 +115,7 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer account.Give(api.KindWaits, 1)
 	var hold api.Hold
-	err := h.server.readBody(w, r, &hold)
+	err := readBody(h.server, w, r, &hold)
 	if err == nil && r.Method != http.MethodGet {
 		_, err = h.server.backend.Agent(r.Context(), h.server.caller(r.Context()), hold.As)
 	}
@@ -137,7 +137,7 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // readBody reads the body of a request that is no operation.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, into any) error {
+func readBody(s *Server, w http.ResponseWriter, r *http.Request, into any) error {
 	buf := s.bodies.Get()
 	defer s.bodies.Put(buf)
 	held := api.ChargeOf(s.account(r.Context()))

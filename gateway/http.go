@@ -31,7 +31,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveTo(w, r.WithContext(as(r.Context(), p)))
 		return
 	}
-	r, err := s.byProcess(r)
+	r, err := s.coders.identify(r)
 	if err != nil {
 		httpd.Refuse(w, err, http.StatusForbidden)
 		return

@@ -94,7 +94,7 @@ func (s *Server) listenLocal(o Options) (*httpd.Server, error) {
 	}
 	most := httpd.Affordable(o.Limits.Of(api.LimitConnectionsHost))
 	return httpd.New(l, httpd.Options{
-		Handler: s, Log: o.Log, Admit: s.admit,
+		Handler: s, Log: o.Log, Admit: s.coders.admit,
 		Limiter: connlimit.New(max(most/2, 1), most, 0), Address: httpd.Process,
 		HeaderTime: headerTime, ReadTime: bodyTime, WriteTime: writeTime, IdleTime: idleTime,
 	}), nil

@@ -109,13 +109,13 @@ func (c *coders) note(p runtime.Process, agent capabilities.ID) error {
 
 // admit returns the process that has opened a connection to the node's own socket. It refuses a program of the node's, and
 // what descends from one: its calls would be the host's.
-func (s *Server) admit(conn net.Conn) (any, error) {
+func (c *coders) admit(conn net.Conn) (any, error) {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
 		return nil, parley.Refuse(parley.Internal, "a connection to the socket is a %T", conn)
 	}
 	o := &opener{conn: conn}
-	l := s.node.Programs().Launcher()
+	l := c.server.node.Programs().Launcher()
 	o.notes = l.Notes()
 	pid, runs, err := httpd.Opener(socket)
 	if err == nil && pid == 0 {
@@ -132,10 +132,10 @@ func (s *Server) admit(conn net.Conn) (any, error) {
 	}
 	switch {
 	case err != nil && l.Looks():
-		s.log.Warn("a connection to the socket is refused: it cannot be told who opened it", "process", pid, "error", err)
+		c.server.log.Warn("a connection to the socket is refused: it cannot be told who opened it", "process", pid, "error", err)
 		return nil, errUnknownProcess()
 	case owner.Program:
-		s.log.Warn("a program of the node's called on the node's own socket, and is refused", "process", pid)
+		c.server.log.Warn("a program of the node's called on the node's own socket, and is refused", "process", pid)
 		return nil, parley.Refuse(parley.NotPermitted, "a program of the node's does not call as the node's host").
 			WithHint("what it asks goes through its input and output; or give it a token of its agent: parley token create --as NAME --scope ask,read")
 	}
@@ -174,17 +174,17 @@ func (o *opener) owner(l *runtime.Launcher) (capabilities.ID, error) {
 	return o.agent, o.err
 }
 
-// byProcess returns the request with its principal, if a process below a coding agent has opened its connection.
-func (s *Server) byProcess(r *http.Request) (*http.Request, error) {
+// identify returns the request with its principal, if a process below a coding agent has opened its connection.
+func (c *coders) identify(r *http.Request) (*http.Request, error) {
 	o, ok := httpd.By(r.Context()).(*opener)
 	if !ok {
 		return r, nil
 	}
-	agent, err := o.owner(s.node.Programs().Launcher())
+	agent, err := o.owner(c.server.node.Programs().Launcher())
 	if err != nil || agent.IsZero() {
 		return r, err
 	}
-	p, err := s.backend.Below(r.Context(), agent)
+	p, err := c.server.backend.Below(r.Context(), agent)
 	if err != nil {
 		return r, err
 	}
@@ -243,7 +243,7 @@ func (c *coders) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.Account().Give(api.KindCalls, 1)
 	var wanted api.Register
-	err := c.server.readBody(w, r, &wanted)
+	err := readBody(c.server, w, r, &wanted)
 	var done api.Registered
 	if err == nil {
 		ctx, cancel := context.WithTimeout(r.Context(), registerTime)

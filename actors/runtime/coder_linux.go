@@ -15,10 +15,10 @@ var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "mksh",
 // interpreters run a program that their first argument names.
 var interpreters = []string{"node", "bun", "deno"}
 
-// Coder returns the process of the coding agent that has started a process, such as its hook, and the folder that it
-// works in, "" if that cannot be read. It is the process named, if that is one above; 0 names none. Else it is the first
-// process above that is no shell, if its program has the name of the agent. It returns false where there is none, as for
-// a hook that a person runs.
+// Coder returns the process of the coding agent that has started a process, such as its hook. It also returns the folder
+// that the agent works in, "" if that cannot be read. The agent is the process named, if that is one above; 0 names none.
+// Else it is the first process above that is no shell, if its program has the name of the agent. Coder returns false where
+// there is none, as for a hook that a person runs.
 func Coder(pid, named int, program string) (coder Process, folder string, found bool) {
 	line, settled, err := lineage(pid)
 	if err != nil || !settled {

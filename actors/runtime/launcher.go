@@ -141,10 +141,10 @@ type Owner struct {
 	Agent   capabilities.ID // it is a noted process or below one; the agent that the outermost of them acts for
 }
 
-// Owner returns the owner of a process. A process belongs to a program if it descends from it, or is in the process
-// group, the session or the cgroup of it. It is below a noted process if it descends from it, or is in the group or the
-// session of a process that does and still runs, or has the ID of a noted process in its environment or above. Owner
-// returns an error if that cannot be known, for example if the process is gone.
+// Owner returns the owner of a process. What descends from a program belongs to it, and what is in its process group, its
+// session or its cgroup. What descends from a noted process is below it. So is what is in the group or the session of
+// such a process that still runs. The same holds for what names a noted process in its environment. Owner returns an
+// error if that cannot be known, for example if the process is gone.
 func (l *Launcher) Owner(pid int) (Owner, error) {
 	if !l.Looks() || pid == os.Getpid() {
 		return Owner{}, nil

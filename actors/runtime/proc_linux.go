@@ -20,7 +20,6 @@ import (
 // standing is the place of a process among others, from /proc.
 type standing struct {
 	pid, parent, group, session int
-	terminal                    int    // that controls it; 0 for none
 	start                       uint64 // ticks since the boot
 	dead                        bool   // nobody has reaped it
 }
@@ -28,8 +27,8 @@ type standing struct {
 // startField is where the start of a process is, counted from its state.
 const startField = 19
 
-// standingOf reads the ID of a process, its name, which may contain anything, its state, parent, group, session and
-// terminal, and its start.
+// standingOf reads what /proc says of a process: its ID, its name, which may contain anything, its state, its parent,
+// group and session, and its start.
 func standingOf(pid int) (standing, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -40,7 +39,7 @@ func standingOf(pid int) (standing, error) {
 		return standing{}, fmt.Errorf("/proc says of process %d: %q", pid, stat)
 	}
 	s := standing{pid: pid, dead: fields[0][0] == 'Z' || fields[0][0] == 'X'}
-	for i, to := range []*int{&s.parent, &s.group, &s.session, &s.terminal} {
+	for i, to := range []*int{&s.parent, &s.group, &s.session} {
 		if *to, err = strconv.Atoi(string(fields[i+1])); err != nil {
 			return standing{}, err
 		}
@@ -210,8 +209,8 @@ func (l *Launcher) notedFor(s standing) capabilities.ID {
 	return l.noted[s.process()]
 }
 
-// namedBy returns the agent of the noted process whose ID is in the environment of a process, or of one above it. So
-// Claude Code names itself to what it starts. That finds processes that have changed their parent and their session.
+// namedBy returns the agent of the noted process that a process names in its environment, or one above it does. Claude
+// Code so names itself to what it starts. That finds processes that have changed their parent and their session.
 func (l *Launcher) namedBy(line []standing) capabilities.ID {
 	for _, s := range line {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.pid))

@@ -26,11 +26,16 @@ var everyMode = flag.Bool("every-mode", false, "run Claude Code on a terminal in
 func (c *coderTest) setUp(t *testing.T, agent string) string {
 	t.Helper()
 	state := nodeTest(t)
-	out, err := c.parley(t, "setup", agent, "--state", state).CombinedOutput()
-	if err != nil {
+	c.setUpFor(t, agent, state)
+	return state
+}
+
+// setUpFor enters Parley in the settings of a coding agent, with a node that runs.
+func (c *coderTest) setUpFor(t *testing.T, agent, state string) {
+	t.Helper()
+	if out, err := c.parley(t, "setup", agent, "--state", state).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return state
 }
 
 // attend follows the host's inbox until the test ends.

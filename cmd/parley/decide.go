@@ -73,7 +73,8 @@ func (d decision) verb() string {
 }
 
 // decideNamed decides on the calls that arguments name, and on those that ask the same.
-func decideNamed(env *environment, c *cobra.Command, args []string, how decision) error {
+func decideNamed(env *environment, c *cobra.Command, args []string, how decision) (err error) {
+	defer func() { err = env.notHost(c.Context(), err) }()
 	if err := how.check(c); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func decideNamed(env *environment, c *cobra.Command, args []string, how decision
 		}
 		which = append(which, found...)
 	}
-	which, err := withSame(c.Context(), env, which, how.same)
+	which, err = withSame(c.Context(), env, which, how.same)
 	switch {
 	case err != nil:
 		return err
@@ -112,6 +113,18 @@ func decideNamed(env *environment, c *cobra.Command, args []string, how decision
 		return settleApproval(c.Context(), env, which[0], how)
 	}
 	return settleApprovals(c.Context(), env, which, how, failed...)
+}
+
+// notHost returns the refusal of a decision, with the hint of the node where this process does not call as its host.
+func (env *environment) notHost(ctx context.Context, err error) error {
+	_, wrong := errors.AsType[usageError](err)
+	if e, ok := errors.AsType[*parley.Error](err); ok && !wrong && env.options.as == "" {
+		refused := env.call(ctx, "locate", api.NameRequest{Acting: api.Acting{As: capabilities.NameHost}, Name: capabilities.NameSelf}, nil)
+		if parley.CodeOf(refused) == parley.NotPermitted {
+			return e.WithHint("%s", parley.AsError(refused).Hint)
+		}
+	}
+	return err
 }
 
 // findCalls returns the approvals that a word names: one by its number, ID or digest, or those that wait in a range of
@@ -173,7 +186,8 @@ func withSame(ctx context.Context, env *environment, which []permission, same bo
 
 // decideSeveral decides on an approval, or on those of an agent. A person at a terminal sees the calls of an agent
 // first.
-func decideSeveral(env *environment, c *cobra.Command, args []string, how decision) error {
+func decideSeveral(env *environment, c *cobra.Command, args []string, how decision) (err error) {
+	defer func() { err = env.notHost(c.Context(), err) }()
 	if err := how.check(c); err != nil {
 		return err
 	}

@@ -48,8 +48,9 @@ or "defer" until a session without a terminal is resumed`
 		Short: "Answer a permission request of " + agent.Title,
 		Long: fmt.Sprintf(`Reads a permission request of %s on standard input and prints the decision.
 
-The one who asks is the agent given by --as, else a guest of the host's, made when it is first needed: one for each
-folder that %s works in, so that what is always allowed in one is asked again in another.
+The one who asks is the guest given by --as, else a guest of the host's, made when it is first needed: one for each
+folder that %s works in, so that what is always allowed in one is asked again in another. From then on, what
+the agent starts acts for that guest alone on the node's socket, and decides nothing.
 
 Where no node runs, nobody follows the inbox, or the time is up, --when-away says what happens to the call: "ask" at the
 prompt of %s, "deny", "mode" as its permission mode has it%s. By default it asks, and denies where there is no prompt.

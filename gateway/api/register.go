@@ -2,9 +2,9 @@ package api
 
 import "parley/capabilities"
 
-// RegisterPath is the address, on the node's socket, at which a process that a coding agent has started registers that
-// agent with POST: a Register, answered by a Registered. From then on the agent's process and all below it act for its
-// guest alone. It is no operation.
+// RegisterPath is the address, on the node's socket, at which a coding agent is registered with POST. A process that the
+// agent has started sends a Register, and is answered by a Registered. From then on the agent's process and all below it
+// act for its guest alone. It is no operation.
 const RegisterPath = "/register"
 
 // Register names a coding agent and the folder that it works in.

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/modeltest"
+)
+
+// attacks are lines that a coding agent was allowed to run, and that try to act as the node's host.
+func attacks(t *testing.T, state string) []string {
+	t.Helper()
+	program, err := exec.LookPath("parley") // a login shell has another path
+	if err != nil {
+		t.Fatal(err)
+	}
+	parley := program + " --state " + state + " "
+	return []string{
+		parley + "allow 0 --always",
+		parley + "permit allow fae --always; " + parley + "send fae hello",
+		"env -u CLAUDE_PID setsid --wait " + parley + "token create",
+		"(" + parley + "run -- true; " + parley + "mkguest other) 2>&1 | cat",
+		parley + "send @host 'the build is red'",
+	}
+}
+
+// refused are the words that the model reads of each attack. The first is on a call of its own, and the last is none.
+var refused = []string{"ALREADY_ANSWERED", "UNKNOWN_RECIPIENT", "NOT_PERMITTED", "NOT_PERMITTED", ""}
+
+// checkConfined has a coding agent run the attacks, each of which the host allows.
+func checkConfined(t *testing.T, c *coderTest, state, prompt string, run func(t *testing.T) (end func())) {
+	t.Helper()
+	for _, args := range [][]string{{"mkguest", "fae"}, {"approve", "shell", `{"command":"make release"}`, "--as", "fae", "--no-wait"}} {
+		if _, errs, exit := runTest(t.Context(), state, nil, args...); exit != 0 {
+			t.Fatal(errs)
+		}
+	}
+	attend(t, state)
+	end := run(t)
+	for _, line := range attacks(t, state) {
+		_, what, _ := strings.Cut(line, " --state ")
+		decide(t, state, "allow", awaitCall(t, state, what))
+	}
+	end()
+	results := c.model.Results(prompt)
+	if len(results) != len(refused) {
+		t.Fatalf("the model has read %q", results)
+	}
+	for i, want := range refused {
+		if !strings.Contains(results[i].Text, want) || strings.Contains(results[i].Text, "ply_") {
+			t.Errorf("of %q the model has read %q", attacks(t, state)[i], results[i].Text)
+		}
+	}
+	if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", "fae"); exit != 0 {
+		t.Errorf("the call of fae waits no longer: %s", errs)
+	}
+	if hook, mail := senderOf(t, state, "token create"), senderOf(t, state, `sent "the build is red`); hook != mail {
+		t.Errorf("the hook asks as %s, and what it allows sends as %s", hook, mail)
+	}
+}
+
+// TestClaudeCodeDecidesNothing lets Claude Code run commands that try to decide as the host.
+func TestClaudeCodeDecidesNothing(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are told apart on Linux alone")
+	}
+	const prompt = "Decide it"
+	var turns []modeltest.Turn
+	state := nodeTest(t)
+	for _, line := range attacks(t, state) {
+		turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{bash(line)}})
+	}
+	c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: append(turns, modeltest.Turn{Text: "I am ready"})})
+	c.setUpFor(t, "claude-code", state)
+	checkConfined(t, c, state, prompt, func(t *testing.T) func() {
+		return c.background(t, "-p", prompt, "--permission-mode", "bypassPermissions")
+	})
+}
+
+// TestCodexDecidesNothing lets Codex do the same, outside of its sandbox.
+func TestCodexDecidesNothing(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are told apart on Linux alone")
+	}
+	const prompt = "Decide it"
+	var turns []modeltest.Turn
+	state := nodeTest(t)
+	for _, line := range attacks(t, state) {
+		turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{
+			"cmd": line, "sandbox_permissions": "require_escalated", "justification": "May I?",
+		}}}})
+	}
+	c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: append(turns, modeltest.Turn{Text: "I am ready"})})
+	c.setUpFor(t, "codex", state)
+	checkConfined(t, c, state, prompt, func(t *testing.T) func() {
+		terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
+		return func() { terminal.expect(t, "I am ready") }
+	})
+}
