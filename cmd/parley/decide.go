@@ -115,18 +115,6 @@ func decideNamed(env *environment, c *cobra.Command, args []string, how decision
 	return settleApprovals(c.Context(), env, which, how, failed...)
 }
 
-// notHost returns the refusal of a decision, with the hint of the node where this process does not call as its host.
-func (env *environment) notHost(ctx context.Context, err error) error {
-	_, wrong := errors.AsType[usageError](err)
-	if e, ok := errors.AsType[*parley.Error](err); ok && !wrong && env.options.as == "" {
-		refused := env.call(ctx, "locate", api.NameRequest{Acting: api.Acting{As: capabilities.NameHost}, Name: capabilities.NameSelf}, nil)
-		if parley.CodeOf(refused) == parley.NotPermitted {
-			return e.WithHint("%s", parley.AsError(refused).Hint)
-		}
-	}
-	return err
-}
-
 // findCalls returns the approvals that a word names: one by its number, ID or digest, or those that wait in a range of
 // numbers, as 3-7.
 func findCalls(env *environment, c *cobra.Command, word string) ([]permission, error) {

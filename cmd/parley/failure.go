@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
@@ -141,6 +142,18 @@ func withFields(e *parley.Error) string {
 	}
 	slices.Sort(rest)
 	return e.Message + ": " + strings.Join(rest, "; ")
+}
+
+// notHost returns the refusal of a decision. Where this process does not call as the host, it has the node's hint.
+func (env *environment) notHost(ctx context.Context, err error) error {
+	_, wrong := errors.AsType[usageError](err)
+	if e, ok := errors.AsType[*parley.Error](err); ok && !wrong && env.options.as == "" {
+		refused := env.call(ctx, "locate", api.NameRequest{Acting: api.Acting{As: capabilities.NameHost}, Name: capabilities.NameSelf}, nil)
+		if parley.CodeOf(refused) == parley.NotPermitted {
+			return e.WithHint("%s", parley.AsError(refused).Hint)
+		}
+	}
+	return err
 }
 
 // maxInput bounds the input from files and standard input: a request can carry no more.
