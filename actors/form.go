@@ -383,7 +383,10 @@ type forwardAtHome struct {
 }
 
 func (m *forwardAtHome) handle(b *mailboxActor) {
-	_, err := b.decide(m.command)
+	err := checkRecipient(b, m.command.To)
+	if err == nil {
+		_, err = b.decide(m.command)
+	}
 	m.reply.release(b, false, err)
 }
 

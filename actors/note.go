@@ -70,6 +70,16 @@ func aloneByNote(note string) bool {
 	return err == nil && r.has(noteAlone)
 }
 
+// isArchived reports whether an agent of this node is known to be archived.
+func (n *Node) isArchived(id capabilities.ID) bool {
+	m, there := n.journal.Mailbox(id)
+	if !there {
+		return false
+	}
+	r, err := openNote(m.Note)
+	return err == nil && r.status() == mailbox.Closed
+}
+
 // noteOf encodes the status of an agent of a node with a host.
 func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
 	var flags byte

@@ -116,7 +116,7 @@ func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]even
 		return evs, err
 	}
 	for _, e := range evs {
-		if to, sends := recipientOf(e); sends {
+		for _, to := range recipientsOf(e) {
 			if err := checkRecipient(b, to); err != nil {
 				return nil, err
 			}
@@ -125,20 +125,39 @@ func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]even
 	return evs, nil
 }
 
-// recipientOf returns the recipient of an event that sends mail.
-func recipientOf(e events.Event) (to capabilities.ID, sends bool) {
+// recipientsOf returns the agents that get mail by an event, now or later.
+func recipientsOf(e events.Event) []capabilities.ID {
 	switch e := e.(type) {
 	case *events.FormRequested:
-		return e.To, true
+		to := []capabilities.ID{e.To}
+		if e.Route != nil {
+			for _, step := range e.Route.Escalate {
+				to = append(to, step.To)
+			}
+		}
+		return to
 	case *events.MessagePosted:
-		return e.To, true
+		return []capabilities.ID{e.To}
+	case *events.ForwardQueued:
+		return []capabilities.ID{e.To}
+	case *events.MemberSet:
+		if e.In {
+			return []capabilities.ID{e.Agent}
+		}
+	case *events.AwaySet:
+		if !e.Delegate.IsZero() {
+			return []capabilities.ID{e.Delegate}
+		}
 	}
-	return to, false
+	return nil
 }
 
 // checkRecipient refuses mail that the recipient is known to refuse.
 func checkRecipient(b *mailboxActor, to capabilities.ID) error {
 	if to.Node == b.node.id {
+		if to != b.reg.id && b.node.isArchived(to) {
+			return parley.Refuse(parley.AgentArchived, "the recipient is archived, and gets no more mail").WithHint("parley ls lists the agents that are not")
+		}
 		if b.node.accounts.isFull(b.reg.id, to) {
 			return fullSender()
 		}

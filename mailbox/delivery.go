@@ -114,6 +114,9 @@ func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err er
 	if known, err := s.Mail.Index.Has(e.ID); known || err != nil {
 		return known, err
 	}
+	if err := s.Profile.checkActive(); err != nil {
+		return false, err
+	}
 	return false, checkForm(s, e, here)
 }
 
@@ -269,6 +272,9 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	}
 	if known, err := s.Mail.Index.Has(e.Message); known || err != nil {
 		return known, err
+	}
+	if err := s.Profile.checkActive(); err != nil {
+		return false, err
 	}
 	if e.To != s.ID {
 		return false, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")
