@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/cmd/parley/proc"
+	"parley/gateway"
 	"parley/gateway/api"
 	"parley/persistence"
 )
@@ -112,7 +113,12 @@ func startNode(ctx context.Context, env *environment, s serveOptions) error {
 	for {
 		status, err := fetchStatus(ctx, env)
 		if err == nil && status.PID == node.Process.Pid {
-			return env.print(status, func() string { return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen) })
+			return env.print(status, func() string {
+				if status.Listen == gateway.Off {
+					return fmt.Sprintf("started process %d, on its socket alone", status.PID)
+				}
+				return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen)
+			})
 		}
 		if isStandby(env, node.Process.Pid) {
 			return env.print(map[string]int{"standby": node.Process.Pid}, func() string {

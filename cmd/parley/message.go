@@ -127,7 +127,7 @@ is dismissed stays open. --undo brings messages back into view. Several are drop
 			if undo {
 				what, done = "restore", "restored"
 			}
-			return moveMessages(c.Context(), env, api.MoveMessagesRequest{Do: what}, args, map[string]any{}, done)
+			return moveMessages(c.Context(), env, api.MoveMessagesRequest{Do: what}, args, map[string]any{}, done, "")
 		},
 	}
 	c.Flags().BoolVar(&undo, "undo", false, "bring the messages back into view")
@@ -150,18 +150,19 @@ messages back now. The deadline of a form stays. "parley inbox --snoozed" lists 
 			if err != nil {
 				return usage(c, "%v", err)
 			}
-			r := api.MoveMessagesRequest{Do: "snooze"}
+			r, how := api.MoveMessagesRequest{Do: "snooze"}, " no longer"
 			if !until.IsZero() {
 				r.Until = capabilities.At(until)
+				how = " until " + env.screen().Moment(until, r.Until.String())
 			}
-			return moveMessages(c.Context(), env, r, which, map[string]any{"until": r.Until}, "snoozed")
+			return moveMessages(c.Context(), env, r, which, map[string]any{"until": r.Until}, "snoozed", how)
 		},
 	}
 }
 
-// moveMessages moves messages, those of one call together, and prints which were moved, under a name. Its error names those
-// that were refused.
-func moveMessages(ctx context.Context, env *environment, r api.MoveMessagesRequest, which []string, print map[string]any, done string) error {
+// moveMessages moves messages, those of one call together. It prints what was done to which, and how. Its error names
+// those that were refused.
+func moveMessages(ctx context.Context, env *environment, r api.MoveMessagesRequest, which []string, print map[string]any, done, how string) error {
 	r.Acting = env.acting()
 	var failed []error
 	moved := slices.Clone(which)
@@ -189,7 +190,8 @@ func moveMessages(ctx context.Context, env *environment, r api.MoveMessagesReque
 	if len(moved) == 0 {
 		return errors.Join(failed...)
 	}
-	return errors.Join(append(failed, env.print(print, silent))...)
+	text := done + " " + strings.Join(moved, ", ") + how
+	return errors.Join(append(failed, env.print(print, func() string { return terminal.Visible(text) }))...)
 }
 
 // silent is the text of a command without output.
@@ -220,7 +222,7 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 	c.Flags().BoolVar(&filter.Done, "done", false, "only what was received, and is dismissed or settled")
 	c.Flags().BoolVar(&filter.Unread, "unread", false, "only what others sent, is not done and was not read")
 	c.MarkFlagsMutuallyExclusive("pending", "snoozed", "done", "unread")
-	c.Flags().IntVar(&last, "last", 50, "how many of the last messages; 0 for all of them")
+	c.Flags().IntVar(&last, "last", 50, "only so many of the last messages; 0 for all of them")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		waiter := env.waiter(false)
@@ -231,13 +233,7 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 		if last < 0 {
 			return parley.Refuse(parley.InvalidArgument, "--last %d: give a number, or 0 for all of them", last)
 		}
-		latest := last > 0 && filter == client.View{}
-		listed := filter
-		listed.Pending = filter.Pending || latest
-		all, err := listMessages(c.Context(), waiter, listed)
-		if err == nil && latest {
-			all, err = addLast(c.Context(), env, waiter, all, last)
-		}
+		all, err := lastMessages(c.Context(), env, waiter, filter, last, c.Flags().Changed("last"))
 		if err != nil {
 			return err
 		}
@@ -267,13 +263,23 @@ func listMessages(ctx context.Context, waiter *client.Client, v client.View) (al
 	return all, nil
 }
 
-// addLast adds the last messages to those that wait for an answer. It says on standard error if there may be more.
-func addLast(ctx context.Context, env *environment, waiter *client.Client, pending []client.Message, last int) ([]client.Message, error) {
-	latest, err := waiter.Last(ctx, client.View{}, last)
+// lastMessages returns the messages that a filter picks: the last of them if so many were wanted. Without a filter and a
+// wish it returns the last messages, and all that wait for an answer. It says on standard error if there may be more.
+func lastMessages(ctx context.Context, env *environment, waiter *client.Client, filter client.View, last int, wanted bool) ([]client.Message, error) {
+	if last == 0 || !wanted && filter != (client.View{}) {
+		return listMessages(ctx, waiter, filter)
+	}
+	latest, err := waiter.Last(ctx, filter, last)
 	if err != nil {
 		return nil, err
 	}
 	earlier := len(latest) >= last && latest[0].Number > 0
+	var pending []client.Message
+	if !wanted {
+		if pending, err = listMessages(ctx, waiter, client.View{Pending: true}); err != nil {
+			return nil, err
+		}
+	}
 	for _, m := range pending {
 		if len(latest) == 0 || m.Number < latest[0].Number {
 			latest = append(latest, m)

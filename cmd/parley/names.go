@@ -140,25 +140,28 @@ func listNamesOf(env *environment, c *cobra.Command, which string, notPath error
 func showCommand(env *environment) *cobra.Command {
 	var reveal bool
 	c := &cobra.Command{
-		Use:   "show NAME-or-NUMBER",
+		Use:   "show NAME-or-NUMBER-or-ID",
 		Short: "Show the value under a name, or a message in full",
 		Long: `Shows the value under a name or path: a record "name: value" a line, references as locators. Secrets are
-masked unless --reveal is given. A NUMBER that is no name is that of a message in parley inbox, which is shown in full.`,
+masked unless --reveal is given. A NUMBER or an ID that is no name is that of a message, which is shown in full.`,
 		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal\n  parley show 7",
-		Args:              exactly("NAME-or-NUMBER"),
+		Args:              exactly("NAME-or-NUMBER-or-ID"),
 		ValidArgsFunction: completeWaiting(env, anyMessage, api.CompleteNames),
 	}
 	c.Flags().BoolVar(&reveal, "reveal", false, "show secrets in the clear")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var found api.LookupResponse
 		err := env.call(c.Context(), "lookup", api.LookupRequest{Acting: env.acting(), Name: args[0], Reveal: reveal}, &found)
+		if err == nil {
+			return env.print(found.Value, func() string { return shownValue(found.Value) })
+		}
 		if parley.CodeOf(err) == parley.UnknownName && isNumber(args[0]) {
 			return showMessage(c.Context(), env, args[0])
 		}
-		if err != nil {
-			return err
+		if id, notID := env.listedIDOf(c.Context(), args[0]); notID == nil {
+			return showMessage(c.Context(), env, id.String())
 		}
-		return env.print(found.Value, func() string { return shownValue(found.Value) })
+		return err
 	}
 	return c
 }
@@ -377,7 +380,7 @@ that can be reached. "parley grants" lists them.`,
 			if err != nil {
 				return err
 			}
-			return env.print(map[string]string{"grant": args[0]}, silent)
+			return env.print(map[string]string{"grant": args[0]}, func() string { return "revoked " + args[0] })
 		},
 	}
 }

@@ -236,7 +236,7 @@ does not stop the others.`
 
 func denyCommand(env *environment) *cobra.Command {
 	c := denying(env, "deny NUMBER … [REASON]", "Deny the calls of approvals", nil, func(env *environment, c *cobra.Command, args []string, how decision) error {
-		if n := len(args) - 1; n > 0 && !namesCall(args[n]) {
+		if n := len(args) - 1; (n > 0 || n == 0 && how.all) && !namesCall(args[n]) {
 			if how.reason != "" {
 				return usage(c, "give the REASON once")
 			}
@@ -248,7 +248,7 @@ func denyCommand(env *environment) *cobra.Command {
 parley inbox and parley permit ls, or a range of these as 3-7; the form's ID and the call's digest are taken too.`
 	c.Example = `  parley deny 12 'not on a Friday'
   parley deny 3-7 --reason 'not on a Friday'
-  parley deny --from fae --all
+  parley deny --from fae --all 'not on a Friday'
   parley deny 12 --always`
 	return c
 }
