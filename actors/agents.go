@@ -222,8 +222,8 @@ func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) 
 	case parley.CodeOf(err) == parley.NotPermitted:
 		return capabilities.ID{}, err // the reference was revoked
 	case err == nil:
-		if ref, ok := v.AsRef(); ok && ref.Kind == capabilities.KindAgent {
-			return ref.Target, nil
+		if target, ok := v.AsRef(); ok && target.Kind == capabilities.KindAgent {
+			return target.Target, as.checkHeld(ctx, ref, seen)
 		}
 	}
 	for _, search := range []func(context.Context, string, visibility) ([]view.AgentStatus, error){as.beginning, as.titled} {
@@ -243,6 +243,15 @@ func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) 
 	}
 	return capabilities.ID{}, parley.Refuse(parley.AgentNotFound, "no agent %.200q", ref).
 		WithHint("parley ls lists the agents")
+}
+
+// checkHeld refuses with NOT_PERMITTED the path of an agent that is not held. The node's host sees all agents.
+func (as Agents) checkHeld(ctx context.Context, path string, seen visibility) error {
+	if seen.everything {
+		return nil
+	}
+	_, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (none, error) { return none{}, s.CheckHeld(path, now) })
+	return err
 }
 
 // beginning returns the agents whose IDs begin with a text.

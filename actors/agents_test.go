@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 	"parley/mailbox"
@@ -197,5 +199,45 @@ func TestPagesCoverTheAgents(t *testing.T) {
 				t.Errorf("%d letters: %v, %v", i, found, err)
 			}
 		}
+	}
+}
+
+// TestStatusOfKnownAgentIsNotShown forwards a form to an agent that does not hold whom it was put to.
+func TestStatusOfKnownAgentIsNotShown(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	made := map[string]*Agent{}
+	for _, name := range []string{"fae", "bob", "eve"} {
+		a, err := n.Host().Make(t.Context(), NewAgent{Kind: events.Guest, Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[name] = a
+	}
+	for to, text := range map[string]string{"eve": "see @fae", "fae": "see @bob"} {
+		if _, err := n.Host().Send(t.Context(), to, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked, err := made["eve"].Ask(t.Context(), Ask{To: "@mail/0/fae", Description: "d", Fields: []events.Field{{Name: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made["fae"].Forward(t.Context(), capabilities.FormID(asked.Form), "@mail/0/bob"); err != nil {
+		t.Fatal(err)
+	}
+	bob := made["bob"]
+	eventually.Holds(t, "the form is forwarded", func() bool {
+		_, err := bob.Message(t.Context(), capabilities.FormID(asked.Form))
+		return err == nil
+	})
+	if _, err := bob.Agents().Find(t.Context(), "@mail/0/@to"); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("whom it was put to: %v", err)
+	}
+	if got, err := bob.Agents().Find(t.Context(), "@mail/0/@from"); err != nil || got.ID() != made["eve"].ID() {
+		t.Errorf("who asks: %v", err)
+	}
+	if got, err := made["eve"].Agents().Find(t.Context(), "@mail/1/@to"); err != nil || got.ID() != made["fae"].ID() {
+		t.Errorf("whom it has asked: %v", err)
 	}
 }

@@ -55,6 +55,12 @@ func (h holder) at(path string) (capabilities.Value, error) {
 	return h.claimBare(v)
 }
 
+// CheckHeld refuses with NOT_PERMITTED a path into mail to what the agent knows by that alone, and does not hold.
+func (s *State) CheckHeld(path string, now capabilities.Time) error {
+	_, err := s.holder(capabilities.UseRead, now).at(path)
+	return err
+}
+
 // inMail reports whether a path leads into mail.
 func inMail(path string) bool {
 	p, err := capabilities.ParsePath(path)
