@@ -95,6 +95,11 @@ func set(w http.ResponseWriter, r *http.Request, secret, path string, maxAge int
 	})
 }
 
+// Whose implements web.Sessions.
+func (s *sessions) Whose(r *http.Request, code string) string {
+	return s.backend.WhoseLink(r.Context(), code)
+}
+
 // Begin implements web.Sessions. Attempts that fail are counted, and no others: a link that is good works whatever was
 // tried before from the same address, such as that of a proxy. A code has 130 random bits, so nobody guesses one.
 func (s *sessions) Begin(w http.ResponseWriter, r *http.Request, code string) (base string, err error) {

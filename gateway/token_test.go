@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,8 +80,23 @@ func TestLinkSignsInOnce(t *testing.T) {
 		return w.Result()
 	}
 	link := "http://localhost:7420/sign-in?code=" + code
-	if shown := do(http.MethodGet, link); shown.StatusCode != 200 {
-		t.Fatalf("a look at the link: %d", shown.StatusCode) // and it is not used up
+	shown := do(http.MethodGet, link) // which does not use it up
+	if page, err := io.ReadAll(shown.Body); shown.StatusCode != 200 || err != nil || !strings.Contains(string(page), "This browser will act as the host of this node.") {
+		t.Fatalf("a look at the link: %d, %v: %s", shown.StatusCode, err, page)
+	}
+	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "f<e"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.backend.NewLink(fae)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, err := io.ReadAll(do(http.MethodGet, "http://localhost:7420/sign-in?code="+other).Body); err != nil || !strings.Contains(string(page), "This browser will act as f&lt;e.") {
+		t.Errorf("a look at the link of a guest: %v: %s", err, page)
+	}
+	if page, err := io.ReadAll(do(http.MethodGet, link+"x").Body); err != nil || strings.Contains(string(page), "will act as") {
+		t.Errorf("a look at no link: %v: %s", err, page)
 	}
 	in := do(http.MethodPost, link)
 	if in.StatusCode != http.StatusSeeOther || len(in.Cookies()) != 1 {

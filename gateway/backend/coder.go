@@ -185,13 +185,18 @@ func (b *Backend) NamedGuest(ctx context.Context, name string) (*actors.Agent, e
 	return agent, err
 }
 
+// statusForHost returns the status of an agent as the node's host sees it.
+func (b *Backend) statusForHost(ctx context.Context, agent *actors.Agent) (view.AgentStatus, error) {
+	now, err := agent.Status(ctx)
+	if err != nil {
+		return now, err
+	}
+	return b.node.Host().Agents().Seen(ctx, now)
+}
+
 // NameOf returns the name under which the node's host holds the agent of a principal.
 func (b *Backend) NameOf(ctx context.Context, p api.Principal) (string, error) {
-	now, err := p.(*principal).agent.Status(ctx)
-	if err != nil {
-		return "", err
-	}
-	seen, err := b.node.Host().Agents().Seen(ctx, now)
+	seen, err := b.statusForHost(ctx, p.(*principal).agent)
 	if err == nil && seen.Name == "" {
 		err = parley.Refuse(parley.UnknownName, "the node's host no longer holds the guest of this coding agent").
 			WithHint("parley store NAME %s has it hold it again", capabilities.Locator{ID: p.ID(), Kind: capabilities.KindAgent})

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"slices"
@@ -161,6 +162,24 @@ func (l *links) use(code string) (*actors.Agent, bool) {
 
 // NewLink returns the code of a new link that signs a browser in as an agent. It refuses with RATE_LIMITED.
 func (b *Backend) NewLink(a *actors.Agent) (code string, err error) { return b.links.make(a) }
+
+// WhoseLink returns whom a link signs in as, in words; "" for a link that was used or has ended. It does not use the link.
+func (b *Backend) WhoseLink(ctx context.Context, code string) string {
+	b.links.mu.Lock()
+	k, ok := b.links.open[code]
+	b.links.mu.Unlock()
+	if !ok || time.Now().After(k.until) {
+		return ""
+	}
+	if k.agent.IsHost() {
+		return "the host of this node"
+	}
+	seen, err := b.statusForHost(ctx, k.agent)
+	if err != nil {
+		return k.agent.ID().String()
+	}
+	return cmp.Or(seen.Name, seen.ID.String())
+}
 
 // SignIn exchanges the code of a link for a session of a browser, which is described in a few words. It refuses with
 // UNAUTHENTICATED a link that was used or has ended.

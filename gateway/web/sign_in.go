@@ -28,6 +28,8 @@ const maxSignIn = 4 << 10
 
 // Sessions makes and ends the sessions of browsers.
 type Sessions interface {
+	// Whose returns whom the code of a link signs in as, in words; "" for a link that is not good. It does not use the link.
+	Whose(r *http.Request, code string) string
 	// Begin exchanges the code of a link for a session, and stores the session in the browser. It returns the beginning of
 	// the addresses of the session's pages. It refuses with UNAUTHENTICATED a link that was used or has ended. Too
 	// many of those from one address are refused with RATE_LIMITED.
@@ -40,7 +42,11 @@ type Sessions interface {
 func (s *Site) SignIn(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isRead(r.Method):
-		s.showSignIn(w, http.StatusOK, signInPage{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
+		d := signInPage{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")}
+		if who := s.Sessions.Whose(r, d.Code); who != "" {
+			d.Message = "This browser will act as " + sanitize.Line(who) + "."
+		}
+		s.showSignIn(w, http.StatusOK, d)
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
