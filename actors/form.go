@@ -383,11 +383,7 @@ type forwardAtHome struct {
 }
 
 func (m *forwardAtHome) handle(b *mailboxActor) {
-	err := checkRecipient(b, m.command.To)
-	if err == nil {
-		_, err = b.decide(m.command)
-	}
-	m.reply.release(b, false, err)
+	m.reply.release(b, false, decideTo(b, m.command.To, m.command))
 }
 
 func (m *forwardAtHome) fail(err error) { m.reply.fail(err) }

@@ -169,6 +169,15 @@ func checkRecipient(b *mailboxActor, to capabilities.ID) error {
 	return nil
 }
 
+// decideTo has the mailbox decide on a command by which an agent gets mail.
+func decideTo(b *mailboxActor, to capabilities.ID, c mailbox.Command) error {
+	if err := checkRecipient(b, to); err != nil {
+		return err
+	}
+	_, err := b.decide(c)
+	return err
+}
+
 // openAccount records the use of a mailbox that was just read. It has the other mailboxes of the account read too.
 func (b *mailboxActor) openAccount() {
 	b.holding, b.use = nil, b.state.Account.Usage()

@@ -56,8 +56,8 @@ func (h holder) at(path string) (capabilities.Value, error) {
 }
 
 // CheckHeld refuses with NOT_PERMITTED a path into mail to what the agent knows by that alone, and does not hold.
-func (s *State) CheckHeld(path string, now capabilities.Time) error {
-	_, err := s.holder(capabilities.UseRead, now).at(path)
+func (n Namespace) CheckHeld(path string, now capabilities.Time) error {
+	_, err := n.s.holder(capabilities.UseRead, now).at(path)
 	return err
 }
 

@@ -45,11 +45,15 @@ no or n, a multiselect by repeating it, a capability as a name that the answerer
 --value, or, for a form of one field, the value alone. The first colon splits. Fields left out get their defaults. On a
 terminal without values it asks field by field.
 
+All users of a machine see the arguments of every process. So type a secret where it is asked for, or give it with
+--values, by a file or standard input.
+
 A wrong answer is refused, says what is wrong with every field, and leaves the form open. --revision refuses the answer if
 the asker has amended the form since.`,
 		Example: `  parley answer 3
   parley answer 3 yes
-  parley respond-form 0 --value projectName:my-app --value apiKey:sk-1234
+  parley respond-form 0 --value projectName:my-app --value port:443
+  parley respond-form 0 --values answer.json
   parley respond-form 1 --value region:eu --value region:us --value dryRun:true
   parley answer 2 --values - <<< '{"port":443}'`,
 		Args:              atLeast("NUMBER"),

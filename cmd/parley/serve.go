@@ -62,7 +62,7 @@ func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.peerListen, "peer-listen", gateway.Off, "`address` on which other nodes reach this one; off for none, port 0 for a free one")
 	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
-	f.StringVar(&s.service, "service", gateway.Off, "offer the operations as a micro service of the NATS system at this `URL` too; off for none")
+	f.StringVar(&s.service, "service", gateway.Off, "offer the operations as a micro service of the NATS system at this `URL` too; off for none. Whoever may read parley.rpc.> there reads the tokens of its clients")
 	for _, a := range s.accesses() {
 		f.StringVar(a.file, a.flag, "", a.help)
 	}

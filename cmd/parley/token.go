@@ -225,7 +225,7 @@ func bridgeCommand(env *environment) *cobra.Command {
 		Short: "Tell a phone, a browser, a person by mail, a Slack channel or a web server of the host's open forms",
 		Long: `Tells a receiver of each open form of the node's host, and of how it ended. An approval has buttons that answer
 it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
-		Example: `  parley bridge add ntfy https://ntfy.example/my-secret-topic --address https://node.example
+		Example: `  parley bridge add ntfy - --address https://node.example < topic
   parley bridge add mail smtps://mail.example --from parley@example.org --to me@example.org --login me --token-file password
   parley bridge add slack https://team.slack.com/archives/C0123ABCDEF --token-file tokens
   parley bridge add webhook https://ops.example/parley --name ops
@@ -287,10 +287,19 @@ Slack takes the link of a channel, and two tokens: that of the app for Socket Mo
 each on a line of the file. docs/bridges.md has the rest.
 
 All users of a machine see the arguments of every process: give tokens and passwords with --token-file, by standard
-input, or in PARLEY_TOKEN.`,
+input, or in PARLEY_TOKEN. An address that is a secret, such as a topic of ntfy, comes from standard input with - as
+its URL.`,
 		Args: exactly("KIND", "URL"),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			b.Kind, b.URL = args[0], args[1]
+			if b.URL == "-" {
+				if tokenFile == "-" {
+					return usage(c, "standard input has the URL or the token, and not both")
+				}
+				if b.URL, err = readToken(env, "-"); err != nil {
+					return err
+				}
+			}
 			b.Name = cmp.Or(b.Name, b.Kind)
 			if tokenFile != "" {
 				if b.Token != "" {
@@ -321,7 +330,8 @@ input, or in PARLEY_TOKEN.`,
 	c.Flags().StringVar(&b.Network, "network", "public", "the nearest `network` in which the receiver may be: public, private or machine")
 	c.Flags().StringVar(&b.Address, "address", "", "`address` at which the receiver reaches this node, as https://node.example")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "`file` with the token or password for the receiver's server; - for standard input")
-	c.Flags().StringVar(&b.Token, "token", "", "the `token` itself. All users of the machine can see it: prefer --token-file")
+	c.Flags().StringVar(&b.Token, "token", "", "the `token` itself")
+	_ = c.Flags().MarkHidden("token") // all users of the machine would see it: it is there for PARLEY_TOKEN
 	c.Flags().StringVar(&b.From, "from", "", "of mail: the sender's `address`")
 	c.Flags().StringVar(&b.To, "to", "", "of mail: the recipient's `address`")
 	c.Flags().StringSliceVar(&b.Users, "user", nil, "of slack: a `user` who may answer, as U0123ABCDEF (default: all who see the channel)")

@@ -144,7 +144,7 @@ func (b *Backend) findGuest(ctx context.Context, wanted actors.NewAgent) (*actor
 	named, err := b.node.ActAs(ctx, wanted.Name)
 	if err == nil {
 		now, err := named.Status(ctx)
-		if err != nil || b.fits(now, wanted) {
+		if err != nil || isGuest(now, wanted, b.node.Host().ID()) {
 			return named, err
 		}
 	} else if code := parley.CodeOf(err); code != parley.UnknownName && code != parley.NotPermitted {
@@ -155,21 +155,21 @@ func (b *Backend) findGuest(ctx context.Context, wanted actors.NewAgent) (*actor
 		return nil, err
 	}
 	for _, one := range list {
-		if b.fits(one, wanted) && one.Name != "" {
+		if isGuest(one, wanted, b.node.Host().ID()) && one.Name != "" {
 			return b.node.Host().Agents().Find(ctx, one.ID.String())
 		}
 	}
 	return nil, nil
 }
 
-// fits reports whether an agent is the guest of a folder: the host has made it, and its labels are those.
-func (b *Backend) fits(a view.AgentStatus, wanted actors.NewAgent) bool {
+// isGuest reports whether an agent is the guest of a folder: the host has made it, and its labels are those.
+func isGuest(a view.AgentStatus, wanted actors.NewAgent, host capabilities.ID) bool {
 	for label, value := range wanted.Labels {
 		if a.Labels[label] != value {
 			return false
 		}
 	}
-	return a.Kind == string(events.Guest) && a.Host == b.node.Host().ID() && a.Maker == b.node.Host().ID()
+	return a.Kind == string(events.Guest) && a.Host == host && a.Maker == host
 }
 
 // NamedGuest returns the guest that the host holds under a name.
