@@ -250,7 +250,9 @@ func (as Agents) checkHeld(ctx context.Context, path string, seen visibility) er
 	if seen.everything {
 		return nil
 	}
-	_, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (none, error) { return none{}, s.Namespace().CheckHeld(path, now) })
+	_, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (none, error) {
+		return none{}, s.Namespace().CheckHeld(path, now)
+	})
 	return err
 }
 
