@@ -30,7 +30,7 @@ func TestGrowthOfOpenApprovals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			open = append(open, Decision{Form: p.Form, Digest: mailbox.DigestCall("Bash", input), Decision: mailbox.Deny})
+			open = append(open, Decision{Form: p.Form, Digest: mailbox.DigestCall("Bash", input, "/home/fae/shop"), Decision: mailbox.Deny})
 		}
 	}
 	cost := func(do func()) (logged, allocated float64) {

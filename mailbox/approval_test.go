@@ -208,6 +208,8 @@ func TestCallThatCannotBeAllowed(t *testing.T) {
 	}
 	if f := v.Messages("fae")[1].Form; v.States["fae"].ApprovalResult(f, f.Digest()).Decision != mailbox.Deny || f.Fields[0].Help == "" {
 		t.Errorf("the form is %+v", f)
+	}
+}
 
 // TestOpenApprovalsAreBounded has an agent ask for as many approvals as may be open, and for another, and again when one has
 // ended.
