@@ -273,12 +273,16 @@ func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 // server of a cluster that was just elected leader may not have applied the commit before. It refuses the next one, and
 // Reopen finds out.
 func (j *Journal) takenError(ctx context.Context, l *link, f *frame) error {
+	if l.server == nil {
+		if _, err := l.fetch(ctx, f.Number); err == nil {
+			return errFenced
+		}
+		return unreachable(errors.New("it does not have the end of the journal yet"))
+	}
 	s, err := l.js.Stream(ctx, l.o.streamName())
 	switch {
 	case err == nil && s.CachedInfo().State.LastSeq >= f.Number:
 		return errFenced
-	case l.server == nil:
-		return unreachable(errors.New("it does not have the end of the journal yet"))
 	case err == nil && s.CachedInfo().State.LastSeq < f.Number-1:
 		return lost(s.CachedInfo().State.LastSeq+1, "is gone, and so are those to %d, which were durable", f.Number-1)
 	}

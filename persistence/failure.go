@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -113,8 +114,9 @@ func readOnly(doing string, err error) error {
 }
 
 // Reopen repairs a failed journal. It starts the server or connects again, and compares the end of the log with the
-// durable part. It keeps the commit in doubt if the log has it. It stores an empty commit as a test of the disk. An
-// error means that the journal is still failed. Damage, a fence and a close are permanent. Reopen has no effect if the
+// durable part. It keeps the commit in doubt if the log has it. It stores an empty commit as a test of the disk. Of an
+// external server it asks no more than it needs: a stream takes commits before its cluster has a leader that answers
+// questions about it. An error means that the journal is still failed. Damage, a fence and a close are permanent. Reopen has no effect if the
 // journal works.
 func (j *Journal) Reopen(ctx context.Context) error {
 	j.busy.Lock()
@@ -126,8 +128,12 @@ func (j *Journal) Reopen(ctx context.Context) error {
 	if err := j.o.step(StepReopen, func() error { return j.relink(ctx) }); err != nil {
 		return j.stillFailed(err)
 	}
+	check := j.checkTail
+	if j.o.URL != "" {
+		check = j.keepInDoubt
+	}
 	for { // twice, if the commit in doubt arrives meanwhile
-		if err := j.checkTail(ctx); err != nil {
+		if err := check(ctx); err != nil {
 			return j.stillFailed(err)
 		}
 		late, err := j.probe(ctx)
@@ -138,11 +144,53 @@ func (j *Journal) Reopen(ctx context.Context) error {
 			break
 		}
 	}
+	if err := j.checkBefore(ctx); err != nil {
+		return j.stillFailed(err)
+	}
 	if err := j.order.recovered(); err != nil {
 		return err
 	}
 	j.log.Info("the journal takes appends again", "commit", j.lastCommit().Number)
 	return nil
+}
+
+// keepInDoubt keeps the commit in doubt that an external server has behind the last one. It reads that from any server. If
+// the server has another one there, it checks the tail. If it has none, the next commit finds out.
+func (j *Journal) keepInDoubt(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	bytes, err := j.connection().fetchNearest(ctx, j.lastCommit().Number+1)
+	if err != nil {
+		return nil
+	}
+	for _, f := range j.inDoubt {
+		if string(f.bytes) == string(bytes) { // and it follows the last one, by its hash
+			return j.keep(f)
+		}
+	}
+	return j.checkTail(ctx)
+}
+
+// checkBefore checks that the log of an external server has the commit before the newest one. The newest was stored behind it
+// by its number alone.
+func (j *Journal) checkBefore(ctx context.Context) error {
+	l, f := j.connection(), j.lastCommit()
+	if l.server != nil || f.Number < 2 {
+		return nil
+	}
+	c, _, err := j.reader.commit(ctx, f.Number)
+	if err != nil {
+		return err
+	}
+	bytes, err := l.fetch(ctx, f.Number-1)
+	if err != nil {
+		return err
+	}
+	_, hash, err := decodeAs(f.Number-1, bytes, events.DecodeHead)
+	if err == nil && hash != c.Prev {
+		err = lost(f.Number-1, "is not the one that was durable")
+	}
+	return err
 }
 
 func (j *Journal) stillFailed(err error) error {
@@ -243,6 +291,9 @@ func (l *link) is(ctx context.Context, m Mark) error {
 	return err
 }
 
+// probeTimeout bounds one attempt to store the empty commit on an external server, which is then made again.
+const probeTimeout = 2 * time.Second
+
 // probe stores an empty commit. It returns late if the number is taken while a commit is in doubt. The caller has to
 // check the end of the log again then.
 func (j *Journal) probe(ctx context.Context) (late bool, err error) {
@@ -253,6 +304,11 @@ func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 	}}
 	if f.bytes, f.hash, err = f.Encode(nil); err != nil {
 		return false, fmt.Errorf("encode commit %d: %w", f.Number, err)
+	}
+	if j.o.URL != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
 	}
 	err = j.store(ctx, f)
 	if isExactly(err, errFenced) && len(j.inDoubt) > 0 {

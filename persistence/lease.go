@@ -34,6 +34,7 @@ const (
 	leaseRenew  = time.Second
 	leaseTry    = 500 * time.Millisecond
 	leaseAnswer = time.Second      // for one request, which gets no answer without a leader
+	leaseRetry  = leaseTry         // for one request of the holder, which is made again at once
 	leaseReady  = 15 * time.Second // for a NATS system that starts to answer
 	leaseKey    = "holder"
 	leaseFile   = "lease" // in the state folder, to recognize its own lease after a crash
@@ -200,7 +201,9 @@ func (l *Lease) renew(ctx context.Context) {
 		case <-time.After(pause):
 		}
 		pause = leaseRenew
-		rev, err := l.kv.Update(request, leaseKey, []byte(l.holder), l.rev)
+		attempt, done := context.WithTimeout(request, leaseRetry)
+		rev, err := l.kv.Update(attempt, leaseKey, []byte(l.holder), l.rev)
+		done()
 		if err == nil {
 			l.rev, said = rev, false
 			continue
@@ -208,12 +211,14 @@ func (l *Lease) renew(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err = l.take(request); errors.Is(err, errHeld) {
-			close(l.lost)
-			return
+		if !isUnanswered(err) {
+			if err = l.take(request); errors.Is(err, errHeld) {
+				close(l.lost)
+				return
+			}
 		}
 		if err != nil {
-			pause = lookAgain // before a standby, which asks less often
+			pause = lookAgain // the lease may have expired, and a standby asks less often
 			if !said {
 				l.log.Warn("the lease cannot be renewed; it is tried again", "error", err)
 			}
