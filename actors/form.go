@@ -98,12 +98,7 @@ func nodesTo(b *mailboxActor, to capabilities.ID) []capabilities.NodeID {
 
 // anyUnreachable reports whether one of some other nodes cannot be reached now.
 func anyUnreachable(n *Node, ctx context.Context, nodes []capabilities.NodeID) bool {
-	for _, id := range nodes {
-		if id != n.id && !n.peers.Peer(id).InReach(ctx) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nodes, func(id capabilities.NodeID) bool { return id != n.id && !n.peers.Peer(id).InReach(ctx) })
 }
 
 // knownAsk returns the result of an earlier request for the same form.

@@ -130,7 +130,7 @@ func (j *Journal) Reopen(ctx context.Context) error {
 	}
 	check := j.checkTail
 	if j.o.URL != "" {
-		check = j.keepInDoubt
+		check = func(ctx context.Context) error { return keepInDoubt(ctx, j) }
 	}
 	for { // twice, if the commit in doubt arrives meanwhile
 		if err := check(ctx); err != nil {
@@ -144,9 +144,10 @@ func (j *Journal) Reopen(ctx context.Context) error {
 			break
 		}
 	}
-	if err := j.checkBefore(ctx); err != nil {
+	if err := checkBefore(ctx, j); err != nil {
 		return j.stillFailed(err)
 	}
+	j.snapshots.silence.doubt()
 	if err := j.order.recovered(); err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (j *Journal) Reopen(ctx context.Context) error {
 
 // keepInDoubt keeps the commit in doubt that an external server has behind the last one. It reads that from any server. If
 // the server has another one there, it checks the tail. If it has none, the next commit finds out.
-func (j *Journal) keepInDoubt(ctx context.Context) error {
+func keepInDoubt(ctx context.Context, j *Journal) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	bytes, err := j.connection().fetchNearest(ctx, j.lastCommit().Number+1)
@@ -173,7 +174,7 @@ func (j *Journal) keepInDoubt(ctx context.Context) error {
 
 // checkBefore checks that the log of an external server has the commit before the newest one. The newest was stored behind it
 // by its number alone.
-func (j *Journal) checkBefore(ctx context.Context) error {
+func checkBefore(ctx context.Context, j *Journal) error {
 	l, f := j.connection(), j.lastCommit()
 	if l.server != nil || f.Number < 2 {
 		return nil
@@ -204,7 +205,7 @@ func (j *Journal) stillFailed(err error) error {
 // relink replaces the link. An embedded server is stopped before its files are rewritten. The connection to an external one
 // is kept if it works: another attempt may find a server that hangs.
 func (j *Journal) relink(ctx context.Context) error {
-	if l := j.connection(); l.server == nil && l.works(ctx) {
+	if l := j.connection(); l.server == nil && answers(ctx, l) {
 		return nil
 	}
 	j.connection().close()
@@ -222,13 +223,6 @@ func (j *Journal) relink(ctx context.Context) error {
 	}
 	j.swap(l)
 	return nil
-}
-
-// works reports whether the server at the other end of the connection answers.
-func (l *link) works(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	return l.conn.FlushWithContext(ctx) == nil
 }
 
 // swap replaces the link.
@@ -292,7 +286,7 @@ func (l *link) is(ctx context.Context, m Mark) error {
 }
 
 // probeTimeout bounds one attempt to store the empty commit on an external server, which is then made again.
-const probeTimeout = 2 * time.Second
+const probeTimeout = time.Second
 
 // probe stores an empty commit. It returns late if the number is taken while a commit is in doubt. The caller has to
 // check the end of the log again then.

@@ -24,10 +24,6 @@ import (
 const (
 	connectTimeout = 2 * time.Second  // for one server: it may hang, and take connections nevertheless
 	answerTimeout  = 10 * time.Second // for requests other than commits
-
-	// attemptTimeout is that of one request to an external server, which is then repeated. The server may hang or have
-	// lost its leader, and another one answers soon.
-	attemptTimeout = time.Second
 )
 
 // writeAtOnce is the small write buffer for the embedded server. The sending goroutine writes longer messages itself,
@@ -187,31 +183,6 @@ func (l *link) close() {
 			l.outputs.close()
 		}
 	})
-}
-
-// request sends a request that changes nothing, and blocks for the answer until ctx ends. An external server that does not
-// answer is asked again: by then the connection may lead to another one, or the servers have another leader.
-func (l *link) request(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	for l.server == nil {
-		m, err := l.requestOnce(ctx, subject, body)
-		if err == nil || ctx.Err() != nil || !isUnanswered(err) {
-			return m, err
-		}
-		select {
-		case <-time.After(lookAgain):
-		case <-ctx.Done():
-			return nil, err
-		}
-	}
-	return l.conn.RequestWithContext(ctx, subject, body)
-}
-
-func (l *link) requestOnce(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	return l.conn.RequestWithContext(ctx, subject, body)
 }
 
 // restoring is the key in a stream's metadata that marks an unfinished restore.

@@ -23,51 +23,9 @@ var errNotThere = errors.New("not there")
 // fetch returns the frame of a commit from the nearest server. Of external servers, it is one that answers.
 func (l *link) fetch(ctx context.Context, number uint64) ([]byte, error) {
 	if l.server == nil {
-		return l.fetchFromAny(ctx, number)
+		return fetchFromAny(ctx, l, number)
 	}
 	return l.fetchNearest(ctx, number)
-}
-
-// A server that hangs takes requests as before, and answers none. The one of the connection may pass a request for a commit
-// on to it, even if the stream has another leader by then. So a request that is not answered soon is made in the other
-// way, and so are those after it for a while:
-//
-//	direct get of 17    the server that hangs
-//	get of 17           the leader answers
-//	get of 18, 19 …     the leader answers at once
-const (
-	soon        = 250 * time.Millisecond
-	leaderFirst = 5 * time.Second
-)
-
-// fetchFromAny returns the frame of a commit from the nearest server, or from the leader. It blocks for answerTimeout at most.
-func (l *link) fetchFromAny(ctx context.Context, number uint64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	fromLeader, within := time.Now().UnixNano() < l.leaderUntil.Load(), soon
-	for first := true; ; first = false {
-		attempt, done := context.WithTimeout(ctx, within)
-		get := l.fetchNearest
-		if fromLeader {
-			get = l.fetchFromLeader
-		}
-		bytes, err := get(attempt, number)
-		done()
-		switch {
-		case err == nil && !first && fromLeader:
-			l.leaderUntil.Store(time.Now().Add(leaderFirst).UnixNano())
-			return bytes, nil
-		case err == nil || errors.Is(err, errNotThere) && fromLeader || ctx.Err() != nil:
-			return bytes, err
-		}
-		if attempt.Err() == nil && !errors.Is(err, errNotThere) { // it failed at once
-			select {
-			case <-time.After(lookAgain):
-			case <-ctx.Done():
-			}
-		}
-		fromLeader, within = !fromLeader, attemptTimeout
-	}
 }
 
 func (l *link) fetchNearest(ctx context.Context, number uint64) ([]byte, error) {
@@ -303,7 +261,7 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 		return nil
 	}
 	if l.server == nil {
-		return l.eachRemote(ctx, first, last, fn)
+		return eachRemote(ctx, l, first, last, fn)
 	}
 	if err := l.old.check(first, last); err != nil {
 		return err
@@ -345,54 +303,6 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 	}
 	err = l.watch(ctx, &at, done)
 	return errors.Join(err, leave(sub))
-}
-
-// remoteAtOnce is the number of commits that are asked for together.
-const remoteAtOnce = 32
-
-// eachRemote is each for an external server. A consumer would be made and served by servers that may hang, and a request for
-// one gets no answer then. The server of the connection has every commit, or one of the others has.
-func (l *link) eachRemote(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type answer struct {
-		bytes []byte
-		err   error
-	}
-	asked := make(chan chan answer, remoteAtOnce)
-	go func() {
-		defer close(asked)
-		for number := first; number <= last; number++ {
-			one := make(chan answer, 1)
-			select {
-			case asked <- one:
-			case <-ctx.Done():
-				return
-			}
-			go func() {
-				bytes, err := l.fetch(ctx, number)
-				if errors.Is(err, errNotThere) {
-					bytes, err = l.fetchSurely(ctx, number)
-				}
-				one <- answer{bytes, err}
-			}()
-		}
-	}()
-	next := first
-	for one := range asked {
-		got := <-one
-		if got.err != nil {
-			return got.err
-		}
-		if err := fn(next, got.bytes); err != nil {
-			return err
-		}
-		next++
-	}
-	if next <= last {
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // watch waits for the end of a subscription. When no message comes, it asks for the next commit by its number, since

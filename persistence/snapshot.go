@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -23,25 +22,11 @@ import (
 	"parley/capabilities"
 )
 
-// A snapshot is an object in the node's bucket under the mailbox's ULID: a header with its version and commit, the
-// state, and a checksum.
-const (
-	snapshotMagic  = "PLYSNAP\x01"
-	snapshotHeader = 8 + 8 + 8 + 32
-)
-
 // versionKey is the key of the version in an object's metadata. Earlier versions of the program look for it.
 const versionKey = "version"
 
 // derivedTimeout bounds each use of the store of snapshots. The client can block for ever if the store is damaged.
 const derivedTimeout = 10 * time.Second
-
-// An external server that does not answer a read of a snapshot is not asked for others for a while: each would wait as
-// long, and the log has all that they have.
-const (
-	snapshotTimeout = 2 * time.Second
-	snapshotPause   = 5 * time.Second
-)
 
 func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	b, err := l.js.ObjectStore(ctx, l.o.bucketName())
@@ -71,7 +56,7 @@ type snapshots struct {
 	discarded atomic.Int64 // states and indexes that could not be used since Open
 	objects   *objects     // of the bucket, if more are there than are described; nil after the sweep
 	oldIndex  atomic.Bool  // an earlier version of the program has left an index in the bucket
-	silent    atomic.Int64 // until when the server is not asked for snapshots, in Unix nanoseconds
+	silence   silence      // of an external server
 }
 
 // DiscardedSnapshots returns the number of snapshots that could not be used since Open.
@@ -239,19 +224,8 @@ func (s *snapshots) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size
 // snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
 // or was made from another log.
 func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
-	if s.o.URL != "" {
-		if time.Now().UnixNano() < s.silent.Load() {
-			return nil, 0
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, snapshotTimeout)
-		defer cancel()
-	}
-	sealed, err := s.getObject(ctx, mailbox.ULID.String())
-	if before := s.silent.Load(); s.o.URL != "" && isUnanswered(err) {
-		if s.silent.CompareAndSwap(before, time.Now().Add(snapshotPause).UnixNano()) {
-			s.log.Warn("the server gives no snapshots; for a while mailboxes are read from the log", "for", snapshotPause, "error", err)
-		}
+	sealed, err := s.silence.ask(ctx, s.o, func(ctx context.Context) ([]byte, error) { return s.getObject(ctx, mailbox.ULID.String()) })
+	if errors.Is(err, errSilent) {
 		return nil, 0
 	}
 	if err != nil {
@@ -275,27 +249,6 @@ func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newes
 	s.discarded.Add(1)
 	s.log.Warn("a snapshot was made from another log; replaying", "mailbox", mailbox.ULID)
 	return nil, 0
-}
-
-func sealSnapshot(version uint64, at Mark, state []byte) []byte {
-	b := make([]byte, 0, snapshotHeader+len(state)+sha256.Size)
-	b = append(b, snapshotMagic...)
-	b = binary.BigEndian.AppendUint64(b, version)
-	b = binary.BigEndian.AppendUint64(b, at.Number)
-	b = append(b, at.Hash[:]...)
-	b = append(b, state...)
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...)
-}
-
-func openSnapshot(b []byte) (version uint64, at Mark, state []byte, ok bool) {
-	end := len(b) - sha256.Size
-	if end < snapshotHeader || string(b[:8]) != snapshotMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) {
-		return 0, Mark{}, nil, false
-	}
-	at.Number = binary.BigEndian.Uint64(b[16:])
-	copy(at.Hash[:], b[24:])
-	return binary.BigEndian.Uint64(b[8:]), at, b[snapshotHeader:end:end], true
 }
 
 // putObject stores an object of the store of snapshots. It waits while the server is started again.

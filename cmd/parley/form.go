@@ -278,7 +278,7 @@ func formFields(env *environment, c *cobra.Command, args []string, file string) 
 	return fields, nil
 }
 
-// leastAccept is the least time in which a node is to accept what is asked, however short the wait for the answer is.
+// leastAccept is the least time that a node has to accept what is asked. The wait for the answer may be shorter.
 const leastAccept = 2 * time.Second
 
 // askWithin calls an operation that asks. It gives up with TIMEOUT when the time of the whole wait has passed before the ask

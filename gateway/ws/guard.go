@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// The library checks frames by RFC 6455, but for two things: it drops a client that does not mask its frames without a
-// close frame, and it takes, and sends back, a reason of a close frame that is not UTF-8. Both are to fail the connection
+// The library checks frames by RFC 6455, but for two things. It drops a client that does not mask its frames, without a
+// close frame. It takes a reason of a close frame that is not UTF-8, and sends it back. Both are to fail the connection
 // with a protocol error. So frames pass a guard, which sets a reserved bit in the head of such a frame. The library answers
 // that with 1002:
 //
