@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ type archived struct {
 	log    *slog.Logger
 	folder string
 
+	follows   bool          // the journal had the commit behind the archive when it was opened
 	discarded *atomic.Int64 // states that could not be used
 
 	mu         sync.RWMutex
@@ -66,11 +68,11 @@ type archived struct {
 }
 
 func newArchived(o *Options, discarded *atomic.Int64) *archived {
-	return &archived{o: o, discarded: discarded, log: o.Log, folder: filepath.Join(o.Folder, archiveFolder), readers: map[uint64]*segmentFile{}}
+	return &archived{o: o, discarded: discarded, log: o.Log, folder: filepath.Join(cmp.Or(o.original, o.Folder), archiveFolder), readers: map[uint64]*segmentFile{}}
 }
 
 // open reads the manifest and opens the checkpoint. A damaged checkpoint is reported in the log only: the segments have
-// the same events. A manifest that is lost or damaged is made again. It finishes a cut that was interrupted.
+// the same events. A manifest that is lost or damaged is made again. It changes no file.
 func (a *archived) open(ctx context.Context) error {
 	m, err := archive.ReadManifest(a.folder)
 	if err != nil && !errors.Is(err, archive.ErrDamaged) {
@@ -92,17 +94,23 @@ func (a *archived) open(ctx context.Context) error {
 	if !m.Recorded {
 		return nil
 	}
-	follows := false // the journal has the commit behind the archive
 	c := a.chainFrom(m.End.Number + 1)
-	err = readFrames(a.o, m.End.Number+1, m.End.Number+1, func(number uint64, bytes []byte) error {
-		follows = true
+	return readFrames(a.o, m.End.Number+1, m.End.Number+1, func(number uint64, bytes []byte) error {
+		a.follows = true
 		_, err := c.followHead(number, bytes)
 		return err
 	})
-	if err == nil && follows {
-		err = removeBlocks(a.o, m.End.Number)
+}
+
+// mend writes the manifest again where that is needed, and finishes a cut that was interrupted. The log is known to be whole.
+func (j *Journal) mend(ctx context.Context) error {
+	if err := j.archived.keepManifest(); err != nil {
+		return err
 	}
-	return err
+	if m := j.archived.current(); m != nil && m.Recorded && j.archived.follows {
+		return j.cut(ctx, m.End.Number)
+	}
+	return nil
 }
 
 // rebuild makes a lost or damaged manifest again, from the records in the journal and in segments, and from segments. It
@@ -130,9 +138,6 @@ func (a *archived) rebuild(ctx context.Context, damage error) (*archive.Manifest
 			WithHint("put the files of the folder archive back from a copy, or restore a backup into a new folder")
 	}
 	a.log.Warn("the archive's manifest was lost or damaged; it is made again from its records", "last", m.End.Number, "error", damage)
-	if err := archive.WriteManifest(a.folder, m); err != nil {
-		return nil, readOnly("the archive cannot be written", err)
-	}
 	return m, nil
 }
 

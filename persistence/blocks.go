@@ -69,6 +69,24 @@ func (in *inspector) checkNewest() error {
 	return nil
 }
 
+// checkOlder checks that all blocks but the newest are whole.
+func (in *inspector) checkOlder(stream string) error {
+	for i := 0; i < len(in.blocks)-newestBlocks; i++ {
+		next := in.blocks[i].first
+		whole, err := in.eachFrame(i, stream, func(r record) error {
+			next = r.number + 1
+			return nil
+		})
+		if err == nil && !whole {
+			err = lost(next, "is damaged: its record is not whole")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // blockNumber returns the number in the name of a block.
 func blockNumber(path string) (int, error) {
 	return strconv.Atoi(strings.TrimSuffix(filepath.Base(path), blockSuffix))

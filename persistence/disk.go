@@ -1,14 +1,18 @@
 package persistence
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"parley"
 	"parley/persistence/archive"
@@ -72,12 +76,15 @@ const (
 	serverState = "index.db"
 )
 
-// distrustState replaces the stream's index unless the server was stopped regularly, and records that the server runs.
+// distrustState replaces the streams' indexes if the server was not stopped regularly. If none can be derived for the
+// journal, the server reads all blocks, and cuts those that are not whole: distrustState fails with CORRUPT_LOG if an older
+// block is not.
 func distrustState(o *Options, blocks *inspector) error {
-	marker := filepath.Join(journalFolder(o.Folder), stoppedWell)
-	_, err := os.Lstat(marker)
+	if stoppedInOrder(o) {
+		return nil
+	}
 	for folder, trusted := range map[string]bool{
-		blockFolderOf(o, streamOf(o.bucketName())): err == nil,
+		blockFolderOf(o, streamOf(o.bucketName())): false,
 		blockFolderOf(o, o.outputName()):           true,
 	} {
 		if trusted && isSound(folder) {
@@ -87,24 +94,6 @@ func distrustState(o *Options, blocks *inspector) error {
 			return readOnly("the journal's folder cannot be written", err)
 		}
 	}
-	err = os.Remove(marker)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = replaceState(o, blocks); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	if err == nil {
-		err = SyncFolder(journalFolder(o.Folder))
-	}
-	if err != nil {
-		return readOnly("the journal's folder cannot be written", err)
-	}
-	return nil
-}
-
-// replaceState replaces the stream's index by one that is derived from the blocks. If none can be derived, it removes
-// the index, and the server reads all blocks.
-func replaceState(o *Options, blocks *inspector) error {
 	path := filepath.Join(blockFolder(o), serverState)
 	state, err := blocks.deriveState(o.streamName(), o.subject())
 	if err == nil {
@@ -113,11 +102,60 @@ func replaceState(o *Options, blocks *inspector) error {
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
-	if err != nil {
-		_ = os.Remove(path + ".new") // there may be none
-		return os.Remove(path)
+	if err == nil {
+		return nil
+	}
+	_ = os.Remove(path + ".new") // there may be none
+	if err := blocks.checkOlder(o.streamName()); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return readOnly("the journal's folder cannot be written", err)
 	}
 	return nil
+}
+
+// stoppedInOrder reports whether the server was stopped regularly, and its files are as it left them.
+func stoppedInOrder(o *Options) bool {
+	was, err := os.ReadFile(filepath.Join(journalFolder(o.Folder), stoppedWell))
+	if err != nil {
+		return false
+	}
+	now, err := fingerprint(o)
+	return err == nil && bytes.Equal(was, now)
+}
+
+// fingerprint returns a text that changes with the names and sizes of the server's files, and with the contents of all but
+// the older blocks.
+func fingerprint(o *Options) ([]byte, error) {
+	root := filepath.Join(journalFolder(o.Folder), serverFolder)
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	var older []string // blocks of the folder at hand
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			older, err = blocksIn(path)
+			older = older[:max(0, len(older)-newestBlocks)]
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(sum, "%s %d\n", strings.TrimPrefix(path, root), info.Size()) // it never fails
+		if slices.Contains(older, path) {
+			return nil
+		}
+		f, err := archive.OpenRegular(path, os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(sum, f)
+		return errors.Join(err, f.Close())
+	})
+	return fmt.Appendf(nil, "%08x\n", sum.Sum32()), err
 }
 
 // trustState records that the server was stopped and that all its writes are on disk.
@@ -128,21 +166,55 @@ func trustState(o *Options) error {
 	if err := o.flushBeside(); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(journalFolder(o.Folder), stoppedWell), nil, 0o600)
+	now, err := fingerprint(o)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(journalFolder(o.Folder), stoppedWell), now, 0o600)
+}
+
+// claim records that the server will write: after a crash its files are not as an earlier one left them. Without it the
+// end of the server is not recorded.
+func (l *link) claim() error {
+	if l.server == nil {
+		return nil
+	}
+	err := os.Remove(filepath.Join(journalFolder(l.o.Folder), stoppedWell))
+	if err == nil {
+		err = SyncFolder(journalFolder(l.o.Folder))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return readOnly("the journal's folder cannot be written", err)
+	}
+	l.claimed = true
+	return nil
 }
 
 const blockSuffix = ".blk"
 
-// blocksIn returns the paths of the blocks in a folder, oldest first.
+// blocksIn returns the paths of the blocks in a folder, oldest first. A folder that does not exist has none. It fails with
+// CORRUPT_LOG for any other file that the server would take for a block: 012.blk in place of 12.blk.
 func blocksIn(folder string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(folder, "*"+blockSuffix))
-	if err != nil {
-		return nil, fmt.Errorf("list the journal's files: %w", err)
+	there, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, readOnly("the journal's folder cannot be read", err)
 	}
-	slices.SortFunc(names, func(a, b string) int { // by number: 9.blk, 10.blk
+	var paths []string
+	for _, e := range there {
+		if !strings.HasSuffix(e.Name(), blockSuffix) {
+			continue
+		}
+		path := filepath.Join(folder, e.Name())
+		if n, err := blockNumber(path); err != nil || strconv.Itoa(n)+blockSuffix != e.Name() || !e.Type().IsRegular() {
+			return nil, parley.Refuse(parley.CorruptLog, "the file %s among those of the journal is none of them", e.Name()).
+				WithHint("move it away, if something else than the node has put it there: %s", path)
+		}
+		paths = append(paths, path)
+	}
+	slices.SortFunc(paths, func(a, b string) int { // by number: 9.blk, 10.blk
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
-	return names, nil
+	return paths, nil
 }
 
 func onFile(name string, do func(f *os.File) error) error {

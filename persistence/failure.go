@@ -222,7 +222,7 @@ func (j *Journal) relink(ctx context.Context) error {
 		return err
 	}
 	j.swap(l)
-	return nil
+	return l.claim()
 }
 
 // swap replaces the link.
@@ -337,6 +337,9 @@ func (j *Journal) restart(ctx context.Context, end uint64) error {
 		}
 		j.swap(l)
 		j.grouped.leave(l.first.Load())
+		if err := l.claim(); err != nil {
+			return err
+		}
 		return j.checkTail(ctx)
 	})
 	if err != nil {

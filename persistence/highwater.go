@@ -21,10 +21,13 @@ type highWater struct {
 	file *os.File
 	node capabilities.NodeID
 	next int // the slot to write
+	size int // of the file, in bytes
 	last Mark
 }
 
 const (
+	highWaterFile = "high-water"
+
 	slotMagic  = "PLYMARK\x01"
 	slotSize   = 8 + 8 + 32 + 16
 	slotStride = 4096 // slots are in different sectors
@@ -34,7 +37,7 @@ const (
 // openHighWater locks and reads the file. A file that does not exist is the zero mark. One with no readable slot is
 // CORRUPT_LOG.
 func openHighWater(folder string, node capabilities.NodeID) (*highWater, error) {
-	path := filepath.Join(folder, "high-water")
+	path := filepath.Join(folder, highWaterFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, parley.Refuse(parley.ReadOnly, "the high-water mark cannot be opened: %v", err)
@@ -58,10 +61,7 @@ func (h *highWater) read() error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return parley.Refuse(parley.ReadOnly, "the high-water mark cannot be read: %v", err)
 	}
-	if n < markSize {
-		if err := h.file.Truncate(markSize); err != nil {
-			return parley.Refuse(parley.ReadOnly, "the high-water mark cannot be written: %v", err)
-		}
+	if h.size = n; n == 0 {
 		return nil
 	}
 	bad := 0
@@ -109,6 +109,12 @@ func (h *highWater) write(m Mark) error {
 	slot = append(slot, m.Hash[:]...)
 	sum := h.sum(slot)
 	slot = append(slot, sum[:]...)
+	if h.size < markSize {
+		if err := h.file.Truncate(markSize); err != nil {
+			return fmt.Errorf("write the high-water mark: %w", err)
+		}
+		h.size = markSize
+	}
 	if _, err := h.file.WriteAt(slot, int64(h.next*slotStride)); err != nil {
 		return fmt.Errorf("write the high-water mark: %w", err)
 	}

@@ -97,16 +97,31 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	j.indexes = indexes{
 		o: &j.o, log: o.Log, line: j.connection, directory: &j.directory, archived: j.archived, snapshots: &j.snapshots, due: make(chan struct{}, 1),
 	}
-	if err := j.start(ctx); err != nil {
-		if j.line.link != nil {
-			j.line.close()
-		}
+	if err := j.startGuarded(ctx); err != nil {
 		j.archived.close()
 		j.grouped.close()
 		_ = high.close() // read only so far
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	return j, nil
+}
+
+// startGuarded starts the journal. If that is refused, the files of an embedded server are as they were.
+func (j *Journal) startGuarded(ctx context.Context) error {
+	guarded := j.o.URL == "" && j.o.original == ""
+	if guarded {
+		if err := setAside(&j.o); err != nil {
+			return err
+		}
+	}
+	err := j.start(ctx)
+	if err != nil && j.line.link != nil {
+		j.line.close()
+	}
+	if err != nil && guarded {
+		err = errors.Join(err, putBack(&j.o))
+	}
+	return err
 }
 
 func (j *Journal) start(ctx context.Context) error {
@@ -134,6 +149,11 @@ func (j *Journal) start(ctx context.Context) error {
 	if err := j.o.flushBeside(); err != nil {
 		return err
 	}
+	if j.o.URL == "" && j.o.original == "" {
+		if err := j.claim(ctx); err != nil {
+			return err
+		}
+	}
 	signal(j.marks) // the log may have been ahead of it
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	j.cancel = cancel
@@ -145,6 +165,17 @@ func (j *Journal) start(ctx context.Context) error {
 	j.tasks.Go(func() { j.grouped.grouper(background) })
 	j.tasks.Go(func() { j.scrub(background, unchecked) })
 	return nil
+}
+
+// claim prepares to write to a log that was found whole.
+func (j *Journal) claim(ctx context.Context) error {
+	if err := dropAside(&j.o); err != nil {
+		return err
+	}
+	if err := j.connection().claim(); err != nil {
+		return err
+	}
+	return j.mend(ctx)
 }
 
 // replayAndFence replays the log. On an external server it then stores an empty commit, which fences an earlier writer. If that

@@ -48,8 +48,9 @@ type link struct {
 
 	leaderUntil atomic.Int64 // until when commits are read from the leader, in Unix nanoseconds
 
-	old   *inspector    // of older blocks; nil if the server is external
-	first atomic.Uint64 // the first commit in the stream; 0 before findStream
+	claimed bool          // it may have written; guarded by its owner
+	old     *inspector    // of older blocks; nil if the server is external
+	first   atomic.Uint64 // the first commit in the stream; 0 before findStream
 
 	failureMu  sync.Mutex
 	failure    error         // the reason why an answer may not come
@@ -176,8 +177,10 @@ func (l *link) close() {
 		if l.server != nil {
 			stopServer(l.server)
 			l.serverLog.onFailure.Store(nil) // a timer keeps the server for two minutes, and would keep the node
-			if err := trustState(l.o); err != nil {
-				l.o.Log.Warn("the next start reads the whole journal", "error", err)
+			if l.claimed {
+				if err := trustState(l.o); err != nil {
+					l.o.Log.Warn("the next start reads the whole journal", "error", err)
+				}
 			}
 			l.blocks.close()
 			l.outputs.close()
@@ -300,16 +303,34 @@ func (l *link) prepare(ctx context.Context, stream string) error {
 	return nil
 }
 
+// mayCreate refuses to create the stream where there was one. If only its description is lost, the server makes that
+// again and finds the blocks: all that is in it is known. Without a mark the stream may be that of a restore that was not
+// finished.
 func (l *link) mayCreate(mark Mark) error {
 	if l.server != nil && holdsCommits(blockFolder(l.o)) {
-		return parley.Refuse(parley.CorruptLog, "commit 1: cannot be read, nor those after it: the journal has lost its description, %s", natsserver.JetStreamMetaFile).
-			WithHint("its blocks are still there; put the journal folder back from a copy, or restore a backup into a new folder")
+		if mark.Number > 0 {
+			l.o.Log.Warn("the journal " + l.descriptionLoss() + "; it is made again")
+			return nil
+		}
+		return parley.Refuse(parley.CorruptLog, "commit 1: cannot be read, nor those after it: the journal %s", l.descriptionLoss()).
+			WithHint("its blocks are still there; put the file back from a copy, or restore a backup into a new folder")
 	}
 	if mark.Number > 0 {
 		return parley.Refuse(parley.CorruptLog, "commit 1: is missing, and so is the whole journal to commit %d", mark.Number).
 			WithHint("put the journal back, or restore a backup into a new folder")
 	}
 	return nil
+}
+
+// descriptionLoss says which file of the stream's description is lost.
+func (l *link) descriptionLoss() string {
+	folder := filepath.Dir(blockFolder(l.o))
+	for _, name := range []string{natsserver.JetStreamMetaFile, natsserver.JetStreamMetaFileSum} {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err != nil {
+			return "has lost its description: " + name + " is missing"
+		}
+	}
+	return fmt.Sprintf("has a damaged description: %s and %s are not of each other", natsserver.JetStreamMetaFile, natsserver.JetStreamMetaFileSum)
 }
 
 // holdsCommits reports whether a folder has blocks that are not empty. A process that is killed while it creates the

@@ -28,6 +28,7 @@ type Options struct {
 	// everything was, and the acknowledgement was lost. It is for tests.
 	Failpoint func(step string) error
 
+	original      string        // the folder of the journal that this one is a copy of, which is only read; "" if it is none
 	answerWithin  time.Duration // for the answer to a commit that may still come
 	archiveAtOnce int64         // bytes of the journal that one archiving moves, so that it takes no more on disk beside
 	archived      uint64        // the last commit that need not be in the stream
@@ -48,6 +49,10 @@ const (
 	StepIndex    = "index snapshot" // storing the snapshot of the index
 	StepReopen   = "reopen"         // connecting to the server again
 	StepLoad     = "load"           // reading the events of a mailbox
+
+	StepAside     = "copy aside"    // copying the server's files before the server opens them
+	StepPutBack   = "put back"      // having that copy take the place of the files
+	StepDropAside = "drop the copy" // dropping it after the log was found whole
 
 	StepSegment     = "archive segment"      // writing a segment
 	StepCheckpoint  = "archive checkpoint"   // writing a checkpoint

@@ -29,12 +29,13 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	}
 	last := state.LastSeq
 	if mark := j.high.last; mark.Number > last {
-		return 0, lost(last+1, "is missing, and so are those to %d, which were durable", mark.Number)
+		next := max(last, j.archived.end().Number) + 1
+		return 0, lost(next, "is missing or damaged, and so are those to %d, which were durable", mark.Number)
 	}
 	begin := l.first.Load()
 	archiveEnd := j.archived.end()
 	if archiveEnd.Number > last {
-		return 0, lost(last+1, "is missing, and so are those to %d, which are archived", archiveEnd.Number)
+		return 0, lost(last+1, "is missing or damaged, and so are those to %d, which are archived", archiveEnd.Number)
 	}
 	x, seen, err := j.indexes.loadIndex(ctx, last)
 	if err != nil {

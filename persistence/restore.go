@@ -83,6 +83,9 @@ func restoreFrames(ctx context.Context, o *Options, b *backupReader, a *archived
 		return err
 	}
 	defer l.close()
+	if err := l.claim(); err != nil {
+		return err
+	}
 	if err := l.finish(ctx, a, end, high); err != nil {
 		return errors.Join(err, l.discard(ctx))
 	}
@@ -101,6 +104,9 @@ func load(ctx context.Context, o *Options, b *backupReader) (Mark, error) {
 		return Mark{}, err
 	}
 	defer l.close()
+	if err := l.claim(); err != nil {
+		return Mark{}, err
+	}
 	if err := l.createUnfinished(ctx); err != nil {
 		return Mark{}, err
 	}

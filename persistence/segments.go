@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -153,7 +152,7 @@ func (a *archiver) OpenSegment(s archive.Segment) (*os.File, error) {
 	if err := a.archived.listed(s); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(a.archived.path(s.Name()))
+	f, err := archive.OpenRegular(a.archived.path(s.Name()), os.O_RDONLY)
 	if err != nil {
 		return nil, a.archived.segmentError(s, err)
 	}
@@ -254,13 +253,17 @@ func (a *archived) setPlace(s archive.Segment, place string) error {
 	return nil
 }
 
-// keepManifest writes the present manifest again if its files are lost or damaged.
-func (a *archived) keepManifest(m *archive.Manifest) {
-	there, err := archive.ReadManifest(a.folder)
-	if err == nil && there != nil && bytes.Equal(there.Encode(), m.Encode()) {
-		return
+// keepManifest writes the present manifest again if one of its files is lost or damaged.
+func (a *archived) keepManifest() error {
+	m := a.current()
+	if m == nil || archive.IsKept(a.folder, m) {
+		return nil
 	}
-	a.log.Warn("the archive's manifest was lost or damaged; it is written again", "error", errors.Join(err, archive.WriteManifest(a.folder, m)))
+	a.log.Warn("the archive's manifest was lost or damaged; it is written again")
+	if err := archive.WriteManifest(a.folder, m); err != nil {
+		return readOnly("the archive cannot be written", err)
+	}
+	return nil
 }
 
 // ArchivedVersion returns the version of a mailbox after the last event that has left the journal.

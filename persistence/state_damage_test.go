@@ -23,9 +23,17 @@ var places = flag.Int("places", 1, "places of each file that TestDamageOfEveryFi
 // derived matches the files that are made again from others, and those of output. Their damage is harmless.
 var derived = regexp.MustCompile(`^groups/|/OBJ_|/PARLEY_OUT_|^index$|^outputs$|/index\.db$|stopped$|^archive/manifest`)
 
-// TestDamageOfEveryFile flips a bit and cuts off the end of every file in a state folder, one at a time. The journal
-// opens in bounded time with all its events, or it reports CORRUPT_LOG: at its start, or when it is verified.
+// TestDamageOfEveryFile flips a bit and cuts off the end of every file in a state folder, one at a time, of a journal that
+// was closed in order and of one that was killed. The journal opens in bounded time with all its events, or it reports
+// CORRUPT_LOG: at its start, or when it is verified. A look at a copy changes no byte, and neither does a start that is
+// refused: with the damage undone, all is there.
 func TestDamageOfEveryFile(t *testing.T) {
+	for _, end := range []string{"closed", "killed"} {
+		t.Run(end, func(t *testing.T) { damageEveryFile(t, end == "killed") })
+	}
+}
+
+func damageEveryFile(t *testing.T, wasKilled bool) {
 	base := smallFiles(t)
 	j, w := open(t, base), make(writer)
 	w.fillBlock(t, j)
@@ -37,6 +45,13 @@ func TestDamageOfEveryFile(t *testing.T) {
 	}
 	if _, err := j.AppendOutput(t.Context(), mailboxID(4), []byte("output")); err != nil {
 		t.Fatal(err)
+	}
+	if left := t.TempDir(); wasKilled {
+		if err := os.CopyFS(left, os.DirFS(base.Folder)); err != nil {
+			t.Fatal(err)
+		}
+		closeJournal(t, j)
+		base.Folder = left
 	}
 	closeJournal(t, j)
 	files, done := 0, 0
@@ -66,7 +81,22 @@ func TestDamageOfEveryFile(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(o.Folder, name), bad, 0o600); err != nil {
 					return err
 				}
+				was := everyByte(t, o.Folder)
+				looked := lookAt(t, o)
+				wantBytes(t, o.Folder, was)
 				err := checkDamaged(t, o, w)
+				if looked == nil && err != nil || looked != nil && err == nil {
+					t.Errorf("the copy is %v, the journal is %v", looked, err)
+				}
+				if !strings.HasPrefix(fmt.Sprint(err), "verify") && err != nil { // the start was refused
+					wantBytes(t, o.Folder, was)
+					if err := os.WriteFile(filepath.Join(o.Folder, name), whole, 0o600); err != nil {
+						return err
+					}
+					if err := checkDamaged(t, o, w); err != nil {
+						t.Errorf("with the damage undone: %v", err)
+					}
+				}
 				if err != nil && (derived.MatchString(name) || parley.CodeOf(err) != parley.CorruptLog) {
 					t.Errorf("%s of %s at %d of %d: %v", how, name, at, len(whole), err)
 				}
@@ -84,7 +114,7 @@ func TestDamageOfEveryFile(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || files < 12 {
+	if err != nil || files < 11 {
 		t.Errorf("%d files, %v", files, err)
 	}
 	t.Logf("%d damages of %d files", done, files)
@@ -133,4 +163,56 @@ func checkDamaged(t *testing.T, o Options, w writer) error {
 		}
 	}
 	return nil
+}
+
+// lookAt verifies a copy of a journal.
+func lookAt(t *testing.T, o Options) error {
+	t.Helper()
+	j, remove, err := OpenCopy(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	_, err = j.Verify(t.Context())
+	closeJournal(t, j)
+	if err := remove(); err != nil {
+		t.Error(err)
+	}
+	return err
+}
+
+// everyByte returns the contents of the files below a folder, by their paths.
+func everyByte(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(folder, name))
+		all[name] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// wantBytes checks that the files below a folder are as they were.
+func wantBytes(t *testing.T, folder string, was map[string]string) {
+	t.Helper()
+	now := everyByte(t, folder)
+	for name, b := range was {
+		switch is, ok := now[name]; {
+		case !ok:
+			t.Errorf("%s is gone", name)
+		case is != b:
+			t.Errorf("%s had %d bytes, and has %d others", name, len(b), len(is))
+		}
+	}
+	for name := range now {
+		if _, ok := was[name]; !ok {
+			t.Errorf("%s is new", name)
+		}
+	}
 }

@@ -54,7 +54,6 @@ func (v *verifier) verify(ctx context.Context) (r Report, err error) {
 	x := newIndex(v.o.Node)
 	if m != nil {
 		r.Archived = m.End.Number
-		v.archived.keepManifest(m)
 		x, r.Elsewhere, err = v.verifyArchive(ctx, m)
 	}
 	begin := v.reader.begin()

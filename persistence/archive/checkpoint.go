@@ -216,7 +216,10 @@ type recentMailboxes struct {
 // OpenCheckpoint opens a checkpoint with a digest. It fails with ErrDamaged for any other file, and with
 // fs.ErrNotExist if there is none.
 func OpenCheckpoint(path string, want events.Hash) (*Checkpoint, error) {
-	f, err := os.Open(path)
+	f, err := OpenRegular(path, os.O_RDONLY)
+	if errors.Is(err, errNotRegular) {
+		err = damaged("%s is not a regular file", filepath.Base(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open a checkpoint: %w", err)
 	}
@@ -237,7 +240,7 @@ func (c *Checkpoint) open(want events.Hash) error {
 		return err
 	}
 	size := info.Size()
-	if !info.Mode().IsRegular() || size < int64(len(checkpointMagic)+checkpointHeader+checkpointTail) {
+	if size < int64(len(checkpointMagic)+checkpointHeader+checkpointTail) {
 		return damaged("it has %d bytes", size)
 	}
 	head, tail := make([]byte, len(checkpointMagic)), make([]byte, checkpointTail)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -211,13 +212,12 @@ func writeWhole(path string, b []byte) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// ReadManifest reads the manifest of a folder: nil if there is none. If one of its two files is damaged or older, it is
-// written again. It fails with ErrDamaged if no file is whole.
+// ReadManifest reads the manifest of a folder: nil if there is none. It fails with ErrDamaged if neither of its two files
+// is whole.
 func ReadManifest(folder string) (*Manifest, error) {
 	var newest *Manifest
-	var found [len(manifestNames)][]byte
 	var bad error
-	for i, name := range manifestNames {
+	for _, name := range manifestNames {
 		b, err := readBounded(filepath.Join(folder, name), maxManifest)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -233,7 +233,6 @@ func ReadManifest(folder string) (*Manifest, error) {
 			bad = err
 			continue
 		}
-		found[i] = b
 		if newest == nil || m.End.Number > newest.End.Number || m.End == newest.End && m.Recorded {
 			newest = m
 		}
@@ -241,25 +240,35 @@ func ReadManifest(folder string) (*Manifest, error) {
 	if newest == nil {
 		return nil, bad
 	}
-	want := newest.Encode()
-	for _, b := range found {
-		if !bytes.Equal(b, want) {
-			return newest, WriteManifest(folder, newest)
+	return newest, nil
+}
+
+// IsKept reports whether both files of a folder's manifest have a manifest.
+func IsKept(folder string, m *Manifest) bool {
+	want := m.Encode()
+	for _, name := range manifestNames {
+		if b, err := readBounded(filepath.Join(folder, name), maxManifest); err != nil || !bytes.Equal(b, want) {
+			return false
 		}
 	}
-	return newest, nil
+	return true
 }
 
 // readBounded reads a file of at most a number of bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, err := OpenRegular(path, os.O_RDONLY)
+	if errors.Is(err, errNotRegular) {
+		return nil, damaged("%s is not a regular file", filepath.Base(path))
+	}
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > most || !info.Mode().IsRegular() {
-		return nil, damaged("%s has %d bytes", filepath.Base(path), info.Size())
+	defer f.Close() //nolint:errcheck // it was only read
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		return nil, damaged("%s has more than %d bytes", filepath.Base(path), most)
 	}
-	return os.ReadFile(path)
+	return b, err
 }
 
 // Segment returns the place of the segment with a commit.

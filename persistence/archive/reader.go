@@ -42,14 +42,14 @@ type frames struct {
 // Open opens a segment, and checks that it is the one that is wanted. The zero Segment accepts any. It fails with
 // ErrDamaged for any other file, and with fs.ErrNotExist if there is none.
 func Open(path string, want Segment) (*Reader, error) {
-	f, err := os.Open(path)
+	f, err := OpenRegular(path, os.O_RDONLY)
+	if errors.Is(err, errNotRegular) {
+		err = damaged("%s is not a regular file", filepath.Base(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open a segment: %w", err)
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = damaged("it is no file")
-	}
 	var r *Reader
 	if err == nil {
 		r, err = NewReader(f, info.Size(), want)

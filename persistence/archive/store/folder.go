@@ -70,7 +70,7 @@ func (f folder) Get(ctx context.Context, name string, limit int64, w io.Writer) 
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(from)
+	file, err := archive.OpenRegular(from, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
