@@ -117,7 +117,7 @@ func distrustState(o *Options, blocks *inspector) error {
 
 // stoppedInOrder reports whether the server was stopped regularly, and its files are as it left them.
 func stoppedInOrder(o *Options) bool {
-	was, err := os.ReadFile(filepath.Join(journalFolder(o.Folder), stoppedWell))
+	was, err := archive.ReadRegular(filepath.Join(journalFolder(o.Folder), stoppedWell))
 	if err != nil {
 		return false
 	}
@@ -205,7 +205,7 @@ func blocksIn(folder string) ([]string, error) {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())
-		if n, err := blockNumber(path); err != nil || strconv.Itoa(n)+blockSuffix != e.Name() || !e.Type().IsRegular() {
+		if n, err := blockNumber(path); err != nil || n < 0 || strconv.Itoa(n)+blockSuffix != e.Name() || !e.Type().IsRegular() {
 			return nil, parley.Refuse(parley.CorruptLog, "the file %s among those of the journal is none of them", e.Name()).
 				WithHint("move it away, if something else than the node has put it there: %s", path)
 		}
@@ -247,6 +247,12 @@ func MakeFolder(path string) error {
 	}
 	return err
 }
+
+// ReadRegular reads a file that is regular itself: it follows no link and waits for no pipe.
+func ReadRegular(path string) ([]byte, error) { return archive.ReadRegular(path) }
+
+// CreateRegular creates an empty file of mode 0600 to write to, in place of a file or a link of that name.
+func CreateRegular(path string) (*os.File, error) { return archive.CreateRegular(path) }
 
 // SyncFolder flushes a folder. The name of a new file is on disk only after that.
 func SyncFolder(path string) error { return archive.SyncFolder(path) }

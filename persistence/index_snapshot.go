@@ -101,7 +101,7 @@ func (s *indexes) saveIndex(ctx context.Context) error {
 // writeIndex replaces the file of the index.
 func (s *indexes) writeIndex(x *indexCopy, at Mark) error {
 	path := filepath.Join(s.o.Folder, indexFile)
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := CreateRegular(path + ".new")
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *indexes) writeIndex(x *indexCopy, at Mark) error {
 // readIndex reads the stored snapshot. It fails with jetstream.ErrObjectNotFound if there is none.
 func (s *indexes) readIndex(ctx context.Context) ([]byte, error) {
 	if s.o.URL == "" {
-		b, err := os.ReadFile(filepath.Join(s.o.Folder, indexFile))
+		b, err := ReadRegular(filepath.Join(s.o.Folder, indexFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = jetstream.ErrObjectNotFound
 		}

@@ -120,7 +120,7 @@ func isUnanswered(err error) bool {
 // leaseHolder returns the name under which the folder's processes hold the lease. Only one of them runs at a time.
 func leaseHolder(folder string) (string, error) {
 	path := filepath.Join(folder, leaseFile)
-	who, err := os.ReadFile(path)
+	who, err := ReadRegular(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(who) == 0 {
 		who = []byte(rand.Text())
 		err = os.WriteFile(path, who, 0o600)

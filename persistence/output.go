@@ -334,7 +334,7 @@ func (c *outputIndex) flushedEnd(ctx context.Context, l *link, s jetstream.Strea
 func (c *outputIndex) open(folder string) {
 	c.path = filepath.Join(folder, "outputs")
 	c.newest, c.current = map[ulid.ULID]piecePosition{}, map[ulid.ULID]bool{}
-	b, err := os.ReadFile(c.path)
+	b, err := ReadRegular(c.path)
 	end := len(b) - sha256.Size
 	if err != nil || end < 0 || sha256.Sum256(b[:end]) != [sha256.Size]byte(b[end:]) {
 		return

@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/persistence/archive"
 )
 
 // A part of a backup begins with a magic number and the node's ID. The number of the commit that it follows comes next.
@@ -164,9 +165,9 @@ func Parts(folder string, node capabilities.NodeID) ([]Part, error) {
 
 // ReadPart reads the beginning and the end of a part.
 func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
-	f, err := os.Open(path)
+	f, err := openPart(path)
 	if err != nil {
-		return Part{}, fmt.Errorf("read the backup: %w", err)
+		return Part{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	size, err := f.Seek(0, io.SeekEnd)
@@ -200,6 +201,15 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	}, nil
 }
 
+// openPart opens the file of a part. It refuses anything but a regular file, which a folder that others write to may have.
+func openPart(path string) (*os.File, error) {
+	f, err := archive.OpenRegular(path, os.O_RDONLY)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the backup's part %s cannot be read: %v", filepath.Base(path), err)
+	}
+	return f, nil
+}
+
 // AddPart writes the next part of a node's backup to a folder, which it makes if there is none. write writes the log
 // behind a mark, as BackupAfter does. The part is there whole, on disk, or not at all. It returns a Part without a Path
 // if there is nothing new. It refuses with ALREADY_RUNNING while another process writes to the folder.
@@ -207,7 +217,7 @@ func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w i
 	if err := MakeFolder(folder); err != nil {
 		return Part{}, cannotBackUp(folder, err)
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, partsLock), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := openPartsLock(filepath.Join(folder, partsLock))
 	if err != nil {
 		return Part{}, cannotBackUp(folder, err)
 	}
@@ -224,7 +234,7 @@ func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w i
 	if len(parts) > 0 {
 		after = parts[len(parts)-1].Last
 	}
-	f, err := os.OpenFile(filepath.Join(folder, unfinishedPart), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := archive.CreateRegular(filepath.Join(folder, unfinishedPart))
 	if err != nil {
 		return Part{}, cannotBackUp(folder, err)
 	}
@@ -247,6 +257,15 @@ const (
 	unfinishedPart = "unfinished" // until it has its name
 )
 
+// openPartsLock opens the file of the lock, which it makes if there is none.
+func openPartsLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // follows no link
+	if errors.Is(err, fs.ErrExist) {
+		f, err = archive.OpenRegular(path, os.O_RDWR)
+	}
+	return f, err
+}
+
 func cannotBackUp(folder string, err error) error {
 	return parley.Refuse(parley.InvalidArgument, "cannot back up to %s: %v", folder, err)
 }
@@ -261,9 +280,9 @@ func OpenParts(parts []Part, node capabilities.NodeID) (io.ReadCloser, error) {
 	inputs := []io.Reader{strings.NewReader(magic + string(node.Bytes()))}
 	var last Mark
 	for _, p := range parts {
-		f, err := os.Open(p.Path)
+		f, err := openPart(p.Path)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("read the backup: %w", err), all.Close())
+			return nil, errors.Join(err, all.Close())
 		}
 		all.files = append(all.files, f)
 		inputs = append(inputs, io.NewSectionReader(f, int64(partHeader), p.Bytes-int64(partHeader)-4-backupTrailer))

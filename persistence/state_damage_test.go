@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -47,7 +48,7 @@ func damageEveryFile(t *testing.T, wasKilled bool) {
 		t.Fatal(err)
 	}
 	if left := t.TempDir(); wasKilled {
-		if err := os.CopyFS(left, os.DirFS(base.Folder)); err != nil {
+		if err := errors.Join(j.writeMark(), os.CopyFS(left, os.DirFS(base.Folder))); err != nil {
 			t.Fatal(err)
 		}
 		closeJournal(t, j)

@@ -19,9 +19,9 @@ const FileName = "node.key"
 
 // Load reads the node's key from its state folder. The error is fs.ErrNotExist if the folder has none.
 func Load(folder string) (nkeys.KeyPair, error) {
-	seed, err := os.ReadFile(filepath.Join(folder, FileName))
+	seed, err := ReadSeed(folder)
 	if err != nil {
-		return nil, fmt.Errorf("read the node's key: %w", err)
+		return nil, err
 	}
 	key, err := nkeys.FromSeed(seed)
 	if err != nil {
@@ -32,6 +32,20 @@ func Load(folder string) (nkeys.KeyPair, error) {
 		return nil, err
 	}
 	return key, nil
+}
+
+// ReadSeed reads the text of the key from a folder. The name may be a link, to where a system keeps its secrets. The error
+// is fs.ErrNotExist if the folder has none.
+func ReadSeed(folder string) ([]byte, error) {
+	path, err := filepath.EvalSymlinks(filepath.Join(folder, FileName))
+	var seed []byte
+	if err == nil {
+		seed, err = persistence.ReadRegular(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the node's key: %w", err)
+	}
+	return seed, nil
 }
 
 // NodeOf returns the ID of the node that has a key.

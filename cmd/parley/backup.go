@@ -107,7 +107,12 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	if err := persistence.MakeFolder(folder); err != nil {
 		return terminal.Unwritable(folder, err)
 	}
-	if there, err := os.ReadFile(filepath.Join(folder, keys.FileName)); err == nil && !bytes.Equal(there, seed) {
+	there, err := keys.ReadSeed(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return parley.Refuse(parley.InvalidArgument, "cannot back up to %s: %v", folder, err)
+	case !bytes.Equal(there, seed):
 		return parley.Refuse(parley.InvalidArgument, "%s has the backup of another node", folder)
 	}
 	p, err := persistence.AddPart(folder, node, func(after persistence.Mark, w io.Writer) error {
@@ -139,10 +144,15 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 // writeKey puts the node's key into a folder, on disk, if it is not there.
 func writeKey(folder string, seed []byte) error {
 	path := filepath.Join(folder, keys.FileName)
-	if _, err := os.Stat(path); err == nil {
+	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	if err := os.WriteFile(path+".new", seed, 0o600); err != nil {
+	f, err := persistence.CreateRegular(path + ".new")
+	if err == nil {
+		_, err = f.Write(seed)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		return terminal.Unwritable(folder, err)
 	}
 	return install(path+".new", path)
@@ -292,6 +302,9 @@ func restoreFolder(ctx context.Context, env *environment, folder string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return notABackup(fmt.Errorf("%s has no %s", folder, keys.FileName))
 	}
+	if parley.CodeOf(err) == parley.Internal {
+		return notABackup(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -299,7 +312,7 @@ func restoreFolder(ctx context.Context, env *environment, folder string) error {
 	if err != nil {
 		return err
 	}
-	seed, err := os.ReadFile(filepath.Join(folder, keys.FileName))
+	seed, err := keys.ReadSeed(folder)
 	if err != nil {
 		return err
 	}
@@ -371,7 +384,7 @@ func offlineOptions(env *environment) (persistence.Options, error) {
 	return persistence.Options{Folder: string(env.options.state), Node: id, Log: slog.New(slog.DiscardHandler)}, nil
 }
 
-// withJournal opens the journal for a function, and closes it after. No node may run.
+// withJournal opens a copy of the journal for a function that reads it. No node may run.
 func withJournal(ctx context.Context, env *environment, use func(*persistence.Journal) error) (err error) {
 	o, err := offlineOptions(env)
 	if err != nil {
@@ -382,11 +395,11 @@ func withJournal(ctx context.Context, env *environment, use func(*persistence.Jo
 		return err
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
-	journal, err := persistence.Open(ctx, o)
+	journal, remove, err := persistence.OpenCopy(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, journal.Close(ctx)) }()
+	defer func() { err = errors.Join(err, journal.Close(ctx), remove()) }()
 	return use(journal)
 }
 
@@ -405,7 +418,7 @@ func backupOffline(ctx context.Context, env *environment, w io.Writer) error {
 
 // keySeed returns the text of the node's key.
 func keySeed(env *environment) ([]byte, error) {
-	seed, err := os.ReadFile(env.options.state.key())
+	seed, err := keys.ReadSeed(string(env.options.state))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).WithHint("parley start makes one")
 	}

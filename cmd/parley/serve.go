@@ -27,6 +27,7 @@ import (
 	"parley/gateway/bridge"
 	"parley/internal/natsauth"
 	"parley/mailbox/quota"
+	"parley/persistence"
 )
 
 // serveOptions are the options of a node.
@@ -382,7 +383,7 @@ func markStandby(env *environment, log *slog.Logger) {
 
 // isStandby reports whether a process waits as a standby.
 func isStandby(env *environment, pid int) bool {
-	who, err := os.ReadFile(env.options.state.standby())
+	who, err := persistence.ReadRegular(env.options.state.standby())
 	return err == nil && string(who) == strconv.Itoa(pid)
 }
 

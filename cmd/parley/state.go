@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,7 +61,10 @@ func (s stateFolder) restore() string  { return s.in("restore") } // where a res
 func (s stateFolder) unwritable(err error) error { return terminal.Unwritable(string(s), err) }
 
 // lock is the right to run on a state folder. The system releases it when its process dies.
-type lock struct{ file *os.File }
+type lock struct {
+	file *os.File
+	was  []byte // the contents of the file before
+}
 
 // secure makes the folder if it does not exist, and refuses one that others can read.
 func (s stateFolder) secure() error {
@@ -100,14 +104,26 @@ func (s stateFolder) lock() (*lock, error) {
 
 // writePID writes the number of this process into the lock.
 func writePID(file *os.File) (*lock, error) {
-	err := file.Truncate(0)
+	was, err := io.ReadAll(io.LimitReader(file, maxLock))
 	if err == nil {
-		_, err = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		err = overwrite(file, []byte(strconv.Itoa(os.Getpid())+"\n"))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write the lock: %w", err), file.Close())
 	}
-	return &lock{file}, nil
+	return &lock{file, was}, nil
+}
+
+// maxLock is more than the number of a process has bytes.
+const maxLock = 4 << 10
+
+// overwrite replaces the contents of an open file.
+func overwrite(file *os.File, with []byte) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.WriteAt(with, 0)
+	return err
 }
 
 func alreadyRunning(file *os.File) error {
@@ -129,10 +145,10 @@ func readPID(file *os.File) int {
 	return pid
 }
 
-// release releases the lock. The file stays: removing it could remove the lock of another process. Closing alone would
-// leave the lock with a child that is forked and has not started its program yet.
+// release releases the lock. The file stays, as it was before: removing it could remove the lock of another process.
+// Closing alone would leave the lock with a child that is forked and has not started its program yet.
 func (l *lock) release() error {
-	return errors.Join(proc.Unlock(l.file), l.file.Close())
+	return errors.Join(overwrite(l.file, l.was), proc.Unlock(l.file), l.file.Close())
 }
 
 // holder reports whether a process runs on the folder, and returns its number.

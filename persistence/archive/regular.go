@@ -2,6 +2,7 @@ package archive
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -29,6 +30,16 @@ func OpenRegular(path string, flag int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// ReadRegular reads a file as OpenRegular opens it.
+func ReadRegular(path string) ([]byte, error) {
+	f, err := OpenRegular(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(f)
+	return b, errors.Join(err, f.Close())
 }
 
 // CreateRegular creates an empty file of mode 0600 to write to, in place of a file or a link of that name.

@@ -24,6 +24,7 @@ type folder struct {
 var (
 	_ fs.NodeCreater   = (*folder)(nil)
 	_ fs.NodeMkdirer   = (*folder)(nil)
+	_ fs.NodeLinker    = (*folder)(nil)
 	_ fs.NodeUnlinker  = (*folder)(nil)
 	_ fs.NodeRmdirer   = (*folder)(nil)
 	_ fs.NodeRenamer   = (*folder)(nil)
@@ -54,6 +55,19 @@ func (d *folder) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.Ent
 	n := d.NewPersistentInode(ctx, sub, fs.StableAttr{Mode: syscall.S_IFDIR})
 	d.link(name, n)
 	return n, 0
+}
+
+// Link implements fs.NodeLinker: the file gets a second name.
+func (d *folder) Link(_ context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	f, ok := target.(*file)
+	if !ok {
+		return nil, syscall.EPERM
+	}
+	d.disk.mu.Lock()
+	f.attributes(&out.Attr)
+	d.disk.mu.Unlock()
+	d.link(name, &f.Inode)
+	return &f.Inode, 0
 }
 
 // link records a new name.
