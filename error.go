@@ -45,6 +45,7 @@ const (
 	QuotaExceeded       Code = "QUOTA_EXCEEDED"
 	ReadOnly            Code = "READ_ONLY"
 	CorruptLog          Code = "CORRUPT_LOG"
+	NewerLog            Code = "NEWER_LOG" // a newer version of the program has written the log, the archive or the backup
 	Timeout             Code = "TIMEOUT"
 	Cancelled           Code = "CANCELLED"
 	Declined            Code = "DECLINED"

@@ -84,7 +84,7 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r
 	}
 	s, ok := known[Kind(kind)]
 	if !ok {
-		return r, &UnknownError{Kind: Kind(kind), Version: version}
+		return r, &UnknownError{Kind: Kind(kind), Version: uint64(version)}
 	}
 	if payload, err = s.lift(Kind(kind), version, payload); err != nil {
 		return r, err

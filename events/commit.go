@@ -80,8 +80,20 @@ type Commit struct {
 	Sections []Section
 }
 
+// layoutFormat is raised by a thousand with each change of frames that this or an earlier program cannot read.
+const layoutFormat = 2000
+
+// frameFormat is the number of the log's format. Each frame has it, so that an earlier program refuses the log at its
+// start, by the newest commit. It grows with each kind of event and each version of one by itself.
+var frameFormat = func() uint64 {
+	n := uint64(layoutFormat)
+	for _, s := range schemas {
+		n += uint64(s.version)
+	}
+	return n
+}()
+
 const (
-	frameFormat   = 2
 	frameMagic    = "PLY\x01"
 	sectionCells  = 9
 	maxSections   = 1 << 20
@@ -177,11 +189,11 @@ func decodeHead(frame []byte) (*Commit, Hash, *bytes.Reader, error) {
 	}
 	rd := bytes.NewReader(frame[len(frameMagic):end])
 	dec := msgpack.NewDecoder(rd)
-	format, err := dec.DecodeUint8()
+	format, err := dec.DecodeUint64()
 	if err != nil {
 		return nil, Hash{}, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if format != frameFormat {
+	if format > frameFormat || format < layoutFormat {
 		return nil, Hash{}, nil, &UnknownError{Version: format}
 	}
 	var (

@@ -270,14 +270,18 @@ func Version(e Event) int {
 	return int(schemas[e.kind()].version)
 }
 
-// UnknownError reports an event of an unknown kind or version, from a newer version of the program.
+// UnknownError reports an event of an unknown kind or version, or without a kind a frame of an unknown format. A newer
+// version of the program has written it.
 type UnknownError struct {
 	Kind    Kind
-	Version uint8
+	Version uint64
 }
 
 // Error implements error.
 func (e *UnknownError) Error() string {
+	if e.Kind == 0 {
+		return fmt.Sprintf("the log has format %d: this program knows formats up to %d", e.Version, frameFormat)
+	}
 	if s, ok := schemas[e.Kind]; ok {
 		return fmt.Sprintf("%s of version %d: this program knows versions up to %d", s.name, e.Version, s.version)
 	}
@@ -287,12 +291,12 @@ func (e *UnknownError) Error() string {
 // lift upcasts a payload of an earlier version to the current one.
 func (s schema) lift(k Kind, version uint8, payload []byte) ([]byte, error) {
 	if version == 0 || version > s.version {
-		return nil, &UnknownError{Kind: k, Version: version}
+		return nil, &UnknownError{Kind: k, Version: uint64(version)}
 	}
 	for v := version; v < s.version; v++ {
 		up, ok := s.upcast[v]
 		if !ok {
-			return nil, &UnknownError{Kind: k, Version: version}
+			return nil, &UnknownError{Kind: k, Version: uint64(version)}
 		}
 		lifted, err := up(payload)
 		if err != nil {

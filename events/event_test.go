@@ -89,7 +89,7 @@ func TestNewerEventsAreUnknown(t *testing.T) {
 		before := rawEvent(t, kindMessageDismissed, known(c.known), payload)
 		evs, err := decodeAs(c.known, append(before, rawEvent(t, c.kind, c.version, payload)...), 2)
 		u, ok := errors.AsType[*UnknownError](err)
-		if !ok || u.Kind != c.kind || u.Version != c.version || u.Error() == "" {
+		if !ok || u.Kind != c.kind || u.Version != uint64(c.version) || u.Error() == "" {
 			t.Errorf("%s: got %v, %v", what, evs, err)
 		}
 		if len(evs) != 1 {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -60,11 +62,28 @@ func TestCommitNumbersRoundTrip(t *testing.T) {
 }
 
 func TestFrameOfANewerFormatIsUnknown(t *testing.T) {
-	for _, format := range []uint8{0, 1, 3, 255} {
+	for _, format := range []uint64{0, layoutFormat - 1, frameFormat + 1, 1 << 40} {
 		_, _, err := DecodeCommit(forgedFrame(t, []byte("anything"), format))
-		if u, ok := errors.AsType[*UnknownError](err); !ok || u.Version != format || errors.Is(err, ErrDamaged) {
+		u, ok := errors.AsType[*UnknownError](err)
+		if !ok || u.Version != format || errors.Is(err, ErrDamaged) {
 			t.Errorf("format %d: %v", format, err)
 		}
+		if text := fmt.Sprintf("has format %d: this program knows formats up to %d", format, frameFormat); !strings.Contains(fmt.Sprint(err), text) {
+			t.Errorf("%v does not say: %s", err, text)
+		}
+	}
+}
+
+// TestNewKindOfEventRaisesTheFormat has the program know one kind of event less than the one that wrote a frame.
+func TestNewKindOfEventRaisesTheFormat(t *testing.T) {
+	frame, _, err := testCommit(t).Encode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(was uint64) { frameFormat = was }(frameFormat)
+	frameFormat -= uint64(schemas[kindTokenRevoked].version)
+	if _, _, err := DecodeCommit(frame); err == nil {
+		t.Error("an earlier program reads the frame")
 	}
 }
 

@@ -96,6 +96,9 @@ func openBackup(r io.Reader, node capabilities.NodeID) (*backupReader, error) {
 	b := &backupReader{in: bufio.NewReaderSize(r, 1<<20), node: node}
 	var head [len(backupMagic) + capabilities.NodeKeySize]byte
 	_, err := io.ReadFull(b.in, head[:])
+	if err := archive.CheckFormat(head[:], archivedBackupMagic); err != nil {
+		return nil, newer("the backup", err)
+	}
 	magic := string(head[:len(backupMagic)])
 	if err != nil || magic != backupMagic && magic != archivedBackupMagic {
 		return nil, notWhole(err, "this is not a backup of a journal")

@@ -64,7 +64,13 @@ func (o *order) recovered() error {
 
 // permanent reports whether Reopen cannot end a failure.
 func permanent(err error) bool {
-	return isExactly(err, errFenced) || isExactly(err, errClosed) || parley.CodeOf(err) == parley.CorruptLog
+	return isExactly(err, errFenced) || isExactly(err, errClosed) || isUnusable(err)
+}
+
+// isUnusable reports whether an error is of a log that this program cannot read.
+func isUnusable(err error) bool {
+	code := parley.CodeOf(err)
+	return code == parley.CorruptLog || code == parley.NewerLog
 }
 
 // isExactly reports whether err is want itself. errors.Is compares codes only.

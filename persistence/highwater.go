@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/persistence/archive"
 )
 
 // highWater is the file with the last durable commit, by which a log that was cut is detected. It has two slots that
@@ -66,6 +67,11 @@ func (h *highWater) read() error {
 	}
 	bad := 0
 	for slot := range 2 {
+		if s := raw[slot*slotStride:][:slotSize]; [16]byte(s[48:]) == h.sum(s[:48]) {
+			if err := archive.CheckFormat(s, slotMagic); err != nil {
+				return newer("the high-water mark", err)
+			}
+		}
 		m, used, ok := h.decode(raw[slot*slotStride:][:slotSize])
 		if used && !ok {
 			bad++

@@ -185,6 +185,9 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	if err != nil {
 		return Part{}, fmt.Errorf("read the backup: %w", err)
 	}
+	if err := archive.CheckFormat(head, baseMagic); err != nil {
+		return Part{}, newer(filepath.Base(path), err)
+	}
 	magic := string(head[:len(partMagic)])
 	if magic != partMagic && magic != baseMagic || binary.BigEndian.Uint32(tail) != 0 {
 		return Part{}, notWhole(nil, "%s is not a part of a backup, or cut short", filepath.Base(path))

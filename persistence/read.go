@@ -14,7 +14,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"parley"
 	"parley/events"
 )
 
@@ -130,7 +129,7 @@ func (r *reader) commit(ctx context.Context, number uint64) (*events.Commit, eve
 	}
 	c, hash, err := r.read(ctx, number)
 	if err != nil {
-		if _, archived := errors.AsType[*archiveDamage](err); !archived && parley.CodeOf(err) == parley.CorruptLog {
+		if _, archived := errors.AsType[*archiveDamage](err); !archived && isUnusable(err) {
 			r.damaged(err)
 		}
 		return nil, events.Hash{}, err

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/persistence/archive"
 )
 
 // Bounds of the part of the log that is checked before a journal opens. They hold even if the index snapshot covers it.
@@ -184,6 +186,11 @@ func (c *chain) next(number uint64, bytes []byte, from frameDecoder) (*events.Co
 	return commit, nil
 }
 
+// newer returns NEWER_LOG for what a newer program has written.
+func newer(what string, err error) *parley.Error {
+	return parley.Refuse(parley.NewerLog, "%s: %v", what, err).WithHint("start the program that wrote it, or a newer one (parley --version); nothing was changed")
+}
+
 // decode decodes the frame that is stored under a number.
 func decode(number uint64, bytes []byte) (*events.Commit, events.Hash, error) {
 	return decodeAs(number, bytes, events.DecodeCommit)
@@ -192,7 +199,7 @@ func decode(number uint64, bytes []byte) (*events.Commit, events.Hash, error) {
 func decodeAs(number uint64, bytes []byte, from frameDecoder) (*events.Commit, events.Hash, error) {
 	commit, hash, err := from(bytes)
 	if unknown, ok := errors.AsType[*events.UnknownError](err); ok {
-		return nil, hash, lost(number, "was written by a newer program: %v", unknown).WithHint("start the newer program")
+		return nil, hash, newer(fmt.Sprintf("commit %d", number), fmt.Errorf("%w: %w", archive.ErrNewer, unknown))
 	}
 	if err != nil {
 		return nil, hash, lost(number, "is damaged: %v", err)

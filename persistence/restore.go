@@ -294,6 +294,9 @@ func (b *backupReader) readManifest() error {
 	if err == nil {
 		b.manifest, err = archive.DecodeManifest(text)
 	}
+	if errors.Is(err, archive.ErrNewer) {
+		return newer("the list of the backup's archive", err)
+	}
 	if errors.Is(err, archive.ErrDamaged) || err == nil && (b.manifest.Node != b.node || !b.manifest.Recorded) {
 		return notWhole(nil, "the list of the backup's archive is damaged or of another node: %v", err)
 	}

@@ -39,7 +39,7 @@ type verifier struct {
 func (v *verifier) Verify(ctx context.Context) (Report, error) {
 	r, err := v.verify(ctx)
 	_, archived := errors.AsType[*archiveDamage](err)
-	if _, bad := errors.AsType[*unreadable](err); !bad && !archived && parley.CodeOf(err) == parley.CorruptLog {
+	if _, bad := errors.AsType[*unreadable](err); !bad && !archived && isUnusable(err) {
 		v.damaged(err)
 	}
 	if err != nil {
@@ -199,7 +199,7 @@ func (v *verifier) scrub(ctx context.Context, last uint64) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case parley.CodeOf(err) == parley.CorruptLog:
+		case isUnusable(err):
 			v.damaged(err)
 			return
 		case err != nil:
@@ -240,7 +240,7 @@ func (v *verifier) scrubBlock(c *chain, last uint64) error {
 		_, err := c.followHead(r.number, r.frame)
 		return err
 	})
-	if parley.CodeOf(err) == parley.CorruptLog {
+	if isUnusable(err) {
 		return err
 	}
 	return nil

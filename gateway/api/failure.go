@@ -36,7 +36,7 @@ func HTTPStatus(c parley.Code) int {
 		return http.StatusTooManyRequests
 	case parley.NodeUnreachable:
 		return http.StatusBadGateway
-	case parley.ReadOnly, parley.CorruptLog, parley.NotRunning:
+	case parley.ReadOnly, parley.CorruptLog, parley.NewerLog, parley.NotRunning:
 		return http.StatusServiceUnavailable
 	case parley.Timeout:
 		return http.StatusGatewayTimeout

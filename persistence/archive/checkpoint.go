@@ -250,6 +250,11 @@ func (c *Checkpoint) open(want events.Hash) error {
 	if err := readAt(c.file, tail, size-int64(len(tail))); err != nil {
 		return err
 	}
+	if string(head) == string(tail[36:]) { // else one of them is damaged
+		if err := CheckFormat(head, checkpointMagic); err != nil {
+			return err
+		}
+	}
 	foot := int64(binary.BigEndian.Uint32(tail[32:]))
 	start := size - int64(len(tail)) - foot
 	if string(head) != checkpointMagic || string(tail[36:]) != checkpointMagic || events.Hash(tail) != want || foot < checkpointHeader || start < int64(len(checkpointMagic)) ||

@@ -11,29 +11,31 @@ import (
 
 // The beginning of a frame: its magic, the format, the number, and the hash before as 32 bytes behind their length.
 const (
-	frameStart = 4 + 1
+	frameStart = 4
 	hashSize   = sha256.Size
 )
 
 // prevAt returns the offset of the hash of the frame before, in a frame or a stored frame.
 func prevAt(frame []byte) (int, bool) {
-	if len(frame) <= frameStart {
-		return 0, false
-	}
 	at := frameStart
-	switch c := frame[frameStart]; {
-	case c <= msgpcode.PosFixedNumHigh:
-		at++
-	case c == msgpcode.Uint8:
-		at += 2
-	case c == msgpcode.Uint16:
-		at += 3
-	case c == msgpcode.Uint32:
-		at += 5
-	case c == msgpcode.Uint64:
-		at += 9
-	default:
-		return 0, false
+	for range 2 { // the format and the number
+		if len(frame) <= at {
+			return 0, false
+		}
+		switch c := frame[at]; {
+		case c <= msgpcode.PosFixedNumHigh:
+			at++
+		case c == msgpcode.Uint8:
+			at += 2
+		case c == msgpcode.Uint16:
+			at += 3
+		case c == msgpcode.Uint32:
+			at += 5
+		case c == msgpcode.Uint64:
+			at += 9
+		default:
+			return 0, false
+		}
 	}
 	if len(frame) < at+2 || frame[at] != msgpcode.Bin8 || frame[at+1] != hashSize {
 		return 0, false

@@ -94,6 +94,9 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	if end < manifestHeader || sha256.Sum256(b[:end]) != [32]byte(b[end:]) {
 		return nil, damaged("the manifest is not whole")
 	}
+	if err := CheckFormat(b, placesMagic); err != nil {
+		return nil, err
+	}
 	magic := string(b[:len(manifestMagic)])
 	if magic != manifestMagic && magic != placesMagic {
 		return nil, damaged("the manifest is of another program")

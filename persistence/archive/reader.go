@@ -74,6 +74,11 @@ func NewReader(file io.ReaderAt, size int64, want Segment) (*Reader, error) {
 	if err := readAt(file, tail, size-int64(tailSize)); err != nil {
 		return nil, err
 	}
+	if string(head) == string(tail[tailSize-len(magic):]) { // else one of them is damaged
+		if err := CheckFormat(head, magic); err != nil {
+			return nil, err
+		}
+	}
 	if string(head) != magic {
 		return nil, damaged("it begins in another way")
 	}
@@ -187,7 +192,10 @@ func (r *Reader) read(i int) ([][]byte, error) {
 			return nil, wrong("commit %d is cut", number)
 		}
 		c, _, err := events.DecodeHead(frame)
+		unknown, newer := errors.AsType[*events.UnknownError](err)
 		switch {
+		case newer:
+			return nil, fmt.Errorf("%w: commit %d: %w", ErrNewer, number, unknown)
 		case err != nil:
 			return nil, wrong("commit %d: %v", number, err)
 		case c.Number != number || c.Node != r.foot.node:
