@@ -120,3 +120,42 @@ func TestSpentRightCastsNoVoteAgain(t *testing.T) {
 	_, err = n.Credentials().AnswerWith(t.Context(), use)
 	wantCode(t, "a spent right", err, parley.NotPermitted)
 }
+
+// TestRepeatedUseIsOneVote sends the same answer to a form that needs two, by a right with two uses. Each time it is the
+// vote that stands.
+func TestRepeatedUseIsOneVote(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	asked, err := guest(t, n, "fae").Ask(t.Context(), Ask{To: "HOST", Description: "d", Fields: []events.Field{{Name: "a"}}, Need: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := capabilities.FormID(asked.Form)
+	r, err := n.Host().GrantAnswer(t.Context(), mailbox.GrantAnswer{Form: ref, Facet: capabilities.Facet{Uses: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func(text string, used uint32) {
+		t.Helper()
+		o, err := n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: "answer", Texts: []events.FieldText{{Name: "a", Text: text}}})
+		if err != nil || o.Status != view.StatusVoted || o.Votes == nil || len(o.Votes.Cast) != 1 {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		grants, err := n.Host().Names().Grants(t.Context())
+		if err != nil || len(grants) != 1 || grants[0].Used != used {
+			t.Fatalf("want %d uses: %+v, %v", used, grants, err)
+		}
+	}
+	for range 3 {
+		use("x", 1)
+	}
+	awaitOwnVote(t, n.Host(), ref, view.VoteStands)
+	use("x", 1)
+	closeNode(t, n)
+	n = openNode(t, folder)
+	use("x", 1)
+	use("y", 2)
+	use("y", 2)
+	_, err = n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: "answer", Texts: []events.FieldText{{Name: "a", Text: "z"}}})
+	wantCode(t, "a spent right", err, parley.NotPermitted)
+}

@@ -2,8 +2,12 @@ package actors
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -375,7 +379,23 @@ func (c Credentials) AnswerWith(ctx context.Context, u RightUse) (view.Outcome, 
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return settle(agent, ctx, answerByRight{mailbox.UseAnswer{Grant: r.ID(), Digest: r.Digest, Outcome: u.Outcome}, u})
+	mark, err := u.mark()
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	return settle(agent, ctx, answerByRight{mailbox.UseAnswer{Grant: r.ID(), Digest: r.Digest, Outcome: u.Outcome, Mark: mark}, u})
+}
+
+// mark returns a text that is equal for equal uses of a right. The log has it, and it tells nothing of the answer to those
+// who do not have the secret.
+func (u RightUse) mark() (string, error) {
+	given, err := json.Marshal(RightUse{Outcome: u.Outcome, Reason: u.Reason, Values: u.Values, Texts: u.Texts})
+	if err != nil {
+		return "", fmt.Errorf("encode the answer: %w", err)
+	}
+	h := hmac.New(sha256.New, []byte(u.Secret))
+	_, _ = h.Write(given) // it never fails
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
 // NarrowRight makes a right that derives from the one with a secret, for its bearer to hand on. It has no more than that,
@@ -426,8 +446,14 @@ func (m answerByRight) handle(b *mailboxActor, reply replyTo[settlement]) {
 	if err == nil {
 		err = b.seal(&settle)
 	}
+	var used []events.Event
 	if err == nil {
-		_, err = b.decide(m.use)
+		used, err = b.decide(m.use)
+	}
+	if f, found := b.formOf(settle.Form); err == nil && len(used) == 0 && found == nil && f.Form.Votes().Of(b.reg.id) != nil {
+		outcome, err := votedOutcome(b, settle.Form, b.reg.id)
+		reply.release(b, settlement{outcome: outcome}, err)
+		return
 	}
 	sendHome(b, home, settle, err, reply)
 }

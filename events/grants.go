@@ -45,7 +45,7 @@ type AnswerGranted struct {
 	Revision uint64             `json:"revision"` // of the question
 	Digest   []byte             `json:"digest"`
 	Used     uint32             `json:"used,omitempty"`
-	Last     string             `json:"last,omitempty"` // the outcome of the last use
+	Last     string             `json:"last,omitempty"` // the mark of the last use: equal for equal answers
 	By       TokenRef           `json:"by,omitzero"`
 }
 

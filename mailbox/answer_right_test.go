@@ -33,7 +33,7 @@ func grantAnswer(t *testing.T, v *mailboxtest.Harness, c mailbox.GrantAnswer) ma
 
 func wantUse(t *testing.T, v *mailboxtest.Harness, use mailbox.UseAnswer, outcome string, want parley.Code) {
 	t.Helper()
-	use.Outcome = outcome
+	use.Outcome, use.Mark = outcome, outcome
 	if evs, err := v.Decide("host", use); parley.CodeOf(err) != want {
 		t.Errorf("%s: %v, %v, want %q", outcome, evs, err, want)
 	}
@@ -84,7 +84,7 @@ func TestSnapshotHasRightsToAnswer(t *testing.T) {
 	v, use := askedApproval(t, mailbox.GrantAnswer{Name: "phone"})
 	child := grantAnswer(t, v, mailbox.GrantAnswer{Name: "child", From: use.Grant})
 	v.Must("host", mailbox.RevokeCapability{Grant: child.Grant})
-	use.Outcome = mailbox.Deny
+	use.Outcome, use.Mark = mailbox.Deny, mailbox.Deny
 	v.Must("host", use)
 	before, err := v.States["host"].Snapshot()
 	if err != nil {

@@ -449,11 +449,12 @@ func (q *Question) outcomes() (all, usual []string) {
 	return all, all
 }
 
-// UseAnswer uses a right to answer, for an outcome.
+// UseAnswer uses a right to answer, for an outcome. The mark is equal for equal answers.
 type UseAnswer struct {
 	Grant   capabilities.ID
 	Digest  []byte
 	Outcome string
+	Mark    string
 }
 
 func (c UseAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -461,7 +462,7 @@ func (c UseAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	if err != nil {
 		return nil, err
 	}
-	evs, err := s.Grants.Answers.Use(r, c.Outcome, now)
+	evs, err := s.Grants.Answers.Use(r, c.Outcome, c.Mark, now)
 	if err != nil {
 		return nil, err
 	}

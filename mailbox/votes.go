@@ -213,10 +213,12 @@ func (f fold) voteCast(e *events.VoteCast) error {
 	if err != nil {
 		return err
 	}
-	m.Form.votes.edit().Cast(*e)
-	if e.By == f.ID {
+	was := m.Form.Votes().Of(e.By)
+	again := was != nil && was.Revision == e.Revision && was.Outcome == e.Outcome && was.Note == e.Note
+	if e.By == f.ID && !again {
 		f.Grants.Answers.Count(e.Form)
 	}
+	m.Form.votes.edit().Cast(*e)
 	if m.Form.From == f.ID || e.By != f.ID {
 		return nil
 	}
@@ -239,6 +241,9 @@ func (f fold) voteWithdrawn(e *events.VoteWithdrawn) error {
 	}
 	if !m.Form.votes.edit().Withdraw(*e) {
 		return fmt.Errorf("%w: no vote of %s on form %s to withdraw", ErrNonsense, e.By, e.Form)
+	}
+	if e.By == f.ID {
+		f.Grants.Answers.Discount(e.Form)
 	}
 	if q := m.Form.Queued().Answer; e.By == f.ID && q != nil && q.Reason == events.Withdrawn && q.Answer == e.Answer {
 		f.Outbox.dropAnswer(m.Form)

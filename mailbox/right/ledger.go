@@ -23,10 +23,11 @@ const (
 	maxOver  = 1024 // rights that are revoked, or to answer forms that have ended: kept to tell late users what happened
 )
 
-// Right is a right to answer a form. Ended reports that the form has ended.
+// Right is a right to answer a form.
 type Right struct {
 	events.AnswerGranted
-	Ended bool
+	Ended   bool // the form has ended
+	Counted bool // the last use counts, as a vote
 }
 
 // ID returns the ID of the right's grant.
@@ -70,7 +71,7 @@ func (l *Ledger) Restore(r Right) {
 // Set adds a right, or records a use of it.
 func (l *Ledger) Set(e *events.AnswerGranted) {
 	if r := l.byID[e.Grant.ID]; r != nil {
-		r.Used, r.Last = e.Used, e.Last
+		r.Used, r.Last, r.Counted = e.Used, e.Last, false
 		return
 	}
 	l.Restore(Right{AnswerGranted: *e})
@@ -160,13 +161,13 @@ func (l *Ledger) Check(id capabilities.ID, digest []byte) (*Right, error) {
 	return r, nil
 }
 
-// Use returns the events of using a right for an outcome. Repeating the last outcome of a spent right is the same use,
-// and has no events: an answer may be sent again if its reply was lost. It refuses with NOT_PERMITTED.
-func (l *Ledger) Use(r *Right, outcome string, now capabilities.Time) ([]events.Event, error) {
+// Use returns the events of using a right for an outcome. The mark is equal for equal answers, and not empty. Repeating the
+// last answer is the same use, and has no events: it may be sent again if its reply was lost. It refuses with NOT_PERMITTED.
+func (l *Ledger) Use(r *Right, outcome, mark string, now capabilities.Time) ([]events.Event, error) {
 	if !r.May(outcome) {
 		return nil, parley.Refuse(parley.NotPermitted, "the right to answer does not permit %s", parley.Quoted(outcome, 40))
 	}
-	if r.isSpent() && r.Last == outcome && outcome != "" && r.Grant.Revoked == 0 && (r.Grant.Facet.Until == 0 || now < r.Grant.Facet.Until) {
+	if mark != "" && r.Last == mark && r.Grant.Revoked == 0 && (r.Grant.Facet.Until == 0 || now < r.Grant.Facet.Until) {
 		return nil, nil
 	}
 	var evs []events.Event
@@ -176,7 +177,7 @@ func (l *Ledger) Use(r *Right, outcome string, now capabilities.Time) ([]events.
 		}
 		used := each.AnswerGranted
 		used.Used++
-		used.Last = outcome
+		used.Last = mark
 		evs = append(evs, &used)
 	}
 	return evs, nil
@@ -223,11 +224,24 @@ func (l *Ledger) Revoke(id capabilities.ID, at capabilities.Time) bool {
 	return true
 }
 
-// Count notes that an answer to a form has counted, as a vote. A use that led to it is over, and is not repeated.
+// Count notes that an answer to a form has counted, as a vote: that of the last use, if none has since. Another one takes
+// its place, and the use is over: it is not repeated.
 func (l *Ledger) Count(form capabilities.ID) {
 	for _, r := range l.rights {
 		if r.Form() == form {
-			r.Last = ""
+			if r.Counted {
+				r.Last = ""
+			}
+			r.Counted = r.Last != ""
+		}
+	}
+}
+
+// Discount notes that the vote on a form was taken back. The use that led to it is over.
+func (l *Ledger) Discount(form capabilities.ID) {
+	for _, r := range l.rights {
+		if r.Form() == form {
+			r.Last, r.Counted = "", false
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestRightsNeverGrow(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				evs, err := l.Use(r, outcome, now)
+				evs, err := l.Use(r, outcome, outcome, now)
 				if err != nil {
 					continue
 				}
@@ -85,12 +85,16 @@ func TestRightsNeverGrow(t *testing.T) {
 				for _, e := range evs {
 					l.Set(e.(*events.AnswerGranted))
 				}
-				if up := l.byID[id(n)]; up.isSpent() {
-					if again, err := l.Use(up, outcome, now); err != nil || len(again) > 0 {
-						t.Fatalf("the same use again: %v, %v", again, err)
-					}
+				up := l.byID[id(n)]
+				if len(evs) > 0 {
+					l.Count(id(1))
+				}
+				if again, err := l.Use(up, outcome, outcome, now); err != nil || len(again) > 0 {
+					t.Fatalf("the same use again: %v, %v", again, err)
+				}
+				if up.isSpent() {
 					other := all[(slices.Index(all, outcome)+1)%len(all)]
-					if again, err := l.Use(up, other, now); err == nil {
+					if again, err := l.Use(up, other, other, now); err == nil {
 						t.Fatalf("a spent right changed its mind: %v", again)
 					}
 				}
