@@ -289,6 +289,9 @@ func (s *serveOptions) programs() (actors.ProgramDefaults, error) {
 // runNode runs a node until ctx ends, a client stops it, or it fails.
 func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Logger) (err error) {
 	proc.RefuseTracing()
+	if _, set := env.lookup("GOMEMLIMIT"); !set {
+		proc.LimitMemory()
+	}
 	programs, err := s.programs()
 	if err != nil {
 		return err
