@@ -105,17 +105,6 @@ func (a *archived) open(ctx context.Context) error {
 	})
 }
 
-// mend writes the manifest again where that is needed, and finishes a cut that was interrupted. The log is known to be whole.
-func (j *Journal) mend(ctx context.Context) error {
-	if err := j.archived.keepManifest(); err != nil {
-		return err
-	}
-	if m := j.archived.current(); m != nil && m.Recorded && j.archived.follows {
-		return j.cut(ctx, m.End.Number)
-	}
-	return nil
-}
-
 // rebuild makes a lost or damaged manifest again, from the records in the journal and in segments, and from segments. It
 // returns nil if nothing has left the journal.
 func (a *archived) rebuild(ctx context.Context, damage error) (*archive.Manifest, error) {

@@ -125,8 +125,8 @@ func stoppedInOrder(o *Options) bool {
 	return err == nil && bytes.Equal(was, now)
 }
 
-// fingerprint returns a text that changes with the names and sizes of the server's files, and with the contents of all but
-// the older blocks.
+// fingerprint returns a text that changes with the names and sizes of the server's files. It changes with their contents
+// too, but for the older blocks.
 func fingerprint(o *Options) ([]byte, error) {
 	root := filepath.Join(journalFolder(o.Folder), serverFolder)
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
@@ -251,7 +251,7 @@ func MakeFolder(path string) error {
 // ReadRegular reads a file that is regular itself: it follows no link and waits for no pipe.
 func ReadRegular(path string) ([]byte, error) { return archive.ReadRegular(path) }
 
-// CreateRegular creates an empty file of mode 0600 to write to, in place of a file or a link of that name.
+// CreateRegular creates an empty file of mode 0600 to write to. It replaces a file or a link of that name.
 func CreateRegular(path string) (*os.File, error) { return archive.CreateRegular(path) }
 
 // SyncFolder flushes a folder. The name of a new file is on disk only after that.

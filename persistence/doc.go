@@ -16,6 +16,9 @@
 //   - Loss and damage are found, by the numbers of commits, the chain of their hashes, and a high-water mark beside the
 //     log. The newest part of the log is checked before the journal opens, the rest in the background, and all of it by
 //     Verify. Nothing is skipped silently.
+//   - A start that is refused, and a look at a copy (OpenCopy), leave every byte as it was. The embedded server cuts what it
+//     cannot read; what it may cut is copied aside first, and put back. A start that is killed meanwhile is undone by the next.
+//   - A log, an archive and a backup of a newer program are NEWER_LOG, and not damage.
 //   - Snapshots and the stored index are derived. Their loss or damage only makes reading slower.
 //   - The note of a mailbox is of its newest events, or unknown. A commit that is lost changes no note.
 //   - Readers of output see where pieces of it were lost to damage.

@@ -68,7 +68,8 @@ type frame struct {
 
 // Open opens the node's journal, and creates it if there never was one. It returns after it has built the index and
 // checked the newest part of the log. It refuses with ALREADY_RUNNING if another process has the folder, and with
-// CORRUPT_LOG if the log was changed or damaged. It refuses with READ_ONLY if the server cannot be reached.
+// CORRUPT_LOG if the log was changed or damaged. It refuses with NEWER_LOG a log of a newer program, and with READ_ONLY
+// if the server cannot be reached. A refusal leaves the files of an embedded server as they were.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -167,7 +168,8 @@ func (j *Journal) start(ctx context.Context) error {
 	return nil
 }
 
-// claim prepares to write to a log that was found whole.
+// claim prepares to write to a log that was found whole. It writes the archive's manifest again where that is needed, and
+// finishes a cut that was interrupted.
 func (j *Journal) claim(ctx context.Context) error {
 	if err := dropAside(&j.o); err != nil {
 		return err
@@ -175,7 +177,13 @@ func (j *Journal) claim(ctx context.Context) error {
 	if err := j.connection().claim(); err != nil {
 		return err
 	}
-	return j.mend(ctx)
+	if err := j.archived.keepManifest(); err != nil {
+		return err
+	}
+	if m := j.archived.current(); m != nil && m.Recorded && j.archived.follows {
+		return j.cut(ctx, m.End.Number)
+	}
+	return nil
 }
 
 // replayAndFence replays the log. On an external server it then stores an empty commit, which fences an earlier writer. If that

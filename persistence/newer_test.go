@@ -3,6 +3,7 @@ package persistence
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ func wantNewer(t *testing.T, err error, format int) {
 }
 
 // addNewer appends a commit of a later format to a closed journal.
-func addNewer(t *testing.T, o Options, format byte) {
+func addNewer(t *testing.T, o Options, format uint16) {
 	t.Helper()
 	f := &frame{}
 	j := open(t, o)
@@ -34,7 +35,7 @@ func addNewer(t *testing.T, o Options, format byte) {
 		t.Fatal(err)
 	}
 	body := f.bytes[:len(f.bytes)-sha256.Size]
-	body[4] = format
+	binary.BigEndian.PutUint16(body[5:], format) // behind the magic number and the code of a number of two bytes
 	f.hash = sha256.Sum256(body)
 	f.bytes = append(body, f.hash[:]...)
 	if err := j.connection().publish(t.Context(), f); err != nil {
@@ -46,17 +47,17 @@ func addNewer(t *testing.T, o Options, format byte) {
 // TestNewerLogIsRefused opens what a newer program has written: nothing is said to be damaged, and no byte changes.
 func TestNewerLogIsRefused(t *testing.T) {
 	base := filled(t, smallFiles(t), 300, 3)
-	addNewer(t, base, 126)
+	addNewer(t, base, 65000)
 	for _, state := range []string{"closed", "killed"} {
 		o := copyJournal(t, base)
 		if state == "killed" {
 			killed(t, &o)
 		}
 		was := everyByte(t, o.Folder)
-		wantNewer(t, lookAt(t, o), 126)
+		wantNewer(t, lookAt(t, o), 65000)
 		for range 2 {
 			_, err := Open(t.Context(), o)
-			wantNewer(t, err, 126)
+			wantNewer(t, err, 65000)
 			wantBytes(t, o.Folder, was)
 		}
 	}

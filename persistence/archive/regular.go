@@ -42,7 +42,7 @@ func ReadRegular(path string) ([]byte, error) {
 	return b, errors.Join(err, f.Close())
 }
 
-// CreateRegular creates an empty file of mode 0600 to write to, in place of a file or a link of that name.
+// CreateRegular creates an empty file of mode 0600 to write to. It replaces a file or a link of that name.
 func CreateRegular(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

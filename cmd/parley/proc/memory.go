@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// LimitMemory has the garbage collector keep this process below the memory of its control group, and of the groups above
-// it: the system kills a process that takes more. Nothing changes where there is no such limit.
+// LimitMemory has the garbage collector keep this process below the limits of its control groups. The system kills a
+// process that takes more. Nothing changes where there is no such limit.
 func LimitMemory() {
 	if bytes, ok := groupMemory("/"); ok {
 		debug.SetMemoryLimit(softLimit(bytes))
