@@ -280,7 +280,7 @@ type UnknownError struct {
 // Error implements error.
 func (e *UnknownError) Error() string {
 	if e.Kind == 0 {
-		return fmt.Sprintf("the log has format %d: this program knows formats up to %d", e.Version, frameFormat)
+		return fmt.Sprintf("the log has format %d: this program knows formats %d to %d", e.Version, layoutFormat, frameFormat)
 	}
 	if s, ok := schemas[e.Kind]; ok {
 		return fmt.Sprintf("%s of version %d: this program knows versions up to %d", s.name, e.Version, s.version)

@@ -68,7 +68,7 @@ func TestFrameOfANewerFormatIsUnknown(t *testing.T) {
 		if !ok || u.Version != format || errors.Is(err, ErrDamaged) {
 			t.Errorf("format %d: %v", format, err)
 		}
-		if text := fmt.Sprintf("has format %d: this program knows formats up to %d", format, frameFormat); !strings.Contains(fmt.Sprint(err), text) {
+		if text := fmt.Sprintf("has format %d: this program knows formats %d to %d", format, layoutFormat, frameFormat); !strings.Contains(fmt.Sprint(err), text) {
 			t.Errorf("%v does not say: %s", err, text)
 		}
 	}

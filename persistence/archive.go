@@ -75,7 +75,7 @@ func newArchived(o *Options, discarded *atomic.Int64) *archived {
 // the same events. A manifest that is lost or damaged is made again. It changes no file.
 func (a *archived) open(ctx context.Context) error {
 	m, err := archive.ReadManifest(a.folder)
-	if errors.Is(err, archive.ErrNewer) {
+	if errors.Is(err, archive.ErrFormat) {
 		return newer("the archive's manifest", err)
 	}
 	if err != nil && !errors.Is(err, archive.ErrDamaged) {

@@ -186,9 +186,9 @@ func (c *chain) next(number uint64, bytes []byte, from frameDecoder) (*events.Co
 	return commit, nil
 }
 
-// newer returns NEWER_LOG for what a newer program has written.
+// newer returns NEWER_LOG for what another version of the program has written.
 func newer(what string, err error) *parley.Error {
-	return parley.Refuse(parley.NewerLog, "%s: %v", what, err).WithHint("start the program that wrote it, or a newer one (parley --version); nothing was changed")
+	return parley.Refuse(parley.NewerLog, "%s: %v", what, err).WithHint("start the version that wrote it, or a newer one (parley --version shows this one's); nothing was changed")
 }
 
 // decode decodes the frame that is stored under a number.
@@ -199,7 +199,7 @@ func decode(number uint64, bytes []byte) (*events.Commit, events.Hash, error) {
 func decodeAs(number uint64, bytes []byte, from frameDecoder) (*events.Commit, events.Hash, error) {
 	commit, hash, err := from(bytes)
 	if unknown, ok := errors.AsType[*events.UnknownError](err); ok {
-		return nil, hash, newer(fmt.Sprintf("commit %d", number), fmt.Errorf("%w: %w", archive.ErrNewer, unknown))
+		return nil, hash, newer(fmt.Sprintf("commit %d", number), fmt.Errorf("%w: %w", archive.ErrFormat, unknown))
 	}
 	if err != nil {
 		return nil, hash, lost(number, "is damaged: %v", err)

@@ -294,7 +294,7 @@ func (b *backupReader) readManifest() error {
 	if err == nil {
 		b.manifest, err = archive.DecodeManifest(text)
 	}
-	if errors.Is(err, archive.ErrNewer) {
+	if errors.Is(err, archive.ErrFormat) {
 		return newer("the list of the backup's archive", err)
 	}
 	if errors.Is(err, archive.ErrDamaged) || err == nil && (b.manifest.Node != b.node || !b.manifest.Recorded) {

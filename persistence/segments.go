@@ -71,7 +71,7 @@ func (a *archived) placeOf(s archive.Segment) string {
 // segmentError returns CORRUPT_LOG for a segment that is damaged.
 func segmentError(s archive.Segment, err error) error {
 	switch {
-	case errors.Is(err, archive.ErrNewer):
+	case errors.Is(err, archive.ErrFormat):
 		return newer(fmt.Sprintf("commits %d to %d", s.First, s.Last), err)
 	case errors.Is(err, archive.ErrDamaged):
 		return &archiveDamage{parley.Refuse(parley.CorruptLog, "commits %d to %d: %v", s.First, s.Last, err).

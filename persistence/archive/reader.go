@@ -195,7 +195,7 @@ func (r *Reader) read(i int) ([][]byte, error) {
 		unknown, newer := errors.AsType[*events.UnknownError](err)
 		switch {
 		case newer:
-			return nil, fmt.Errorf("%w: commit %d: %w", ErrNewer, number, unknown)
+			return nil, fmt.Errorf("%w: commit %d: %w", ErrFormat, number, unknown)
 		case err != nil:
 			return nil, wrong("commit %d: %v", number, err)
 		case c.Number != number || c.Node != r.foot.node:

@@ -49,17 +49,17 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }
 
-// ErrNewer reports a file that a newer version of the program has written.
-var ErrNewer = errors.New("written by a newer program")
+// ErrFormat reports a file that another version of the program has written, in a format that this one does not know.
+var ErrFormat = errors.New("written by another version of the program")
 
-// CheckFormat fails with ErrNewer if a file begins as one of a later format than the known one. A magic number has a name,
+// CheckFormat fails with ErrFormat if a file begins as one of a later format than the known one. A magic number has a name,
 // the number of the format as a byte, and maybe more.
 func CheckFormat(begins []byte, known string) error {
 	at := strings.IndexFunc(known, func(r rune) bool { return r < ' ' })
 	if len(begins) <= at || string(begins[:at]) != known[:at] || begins[at] <= known[at] {
 		return nil
 	}
-	return fmt.Errorf("%w: its format is %d, and this program knows formats up to %d", ErrNewer, begins[at], known[at])
+	return fmt.Errorf("%w: its format is %d, and this program knows formats up to %d", ErrFormat, begins[at], known[at])
 }
 
 // suffix ends the names of segments.
