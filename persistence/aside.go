@@ -37,6 +37,22 @@ const (
 	copyFolder    = "copy" // of OpenCopy
 )
 
+// guarded runs a start of a journal, which has stopped its server where it fails. Then the files of an embedded server are as
+// they were.
+func guarded(o *Options, start func() error) error {
+	if o.URL != "" || o.original != "" {
+		return start()
+	}
+	err := setAside(o)
+	if err != nil {
+		return err
+	}
+	if err = start(); err != nil {
+		err = errors.Join(err, putBack(o))
+	}
+	return err
+}
+
 // setAside copies the server's files aside unless the server was stopped in order. It first puts back what an earlier
 // start has left.
 func setAside(o *Options) error {

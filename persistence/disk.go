@@ -173,9 +173,9 @@ func trustState(o *Options) error {
 	return os.WriteFile(filepath.Join(journalFolder(o.Folder), stoppedWell), now, 0o600)
 }
 
-// claim records that the server will write: after a crash its files are not as an earlier one left them. Without it the
-// end of the server is not recorded.
-func (l *link) claim() error {
+// claim records that the server of a link will write: after a crash its files are not as an earlier one left them. Without
+// it the end of the server is not recorded.
+func claim(l *link) error {
 	if l.server == nil {
 		return nil
 	}

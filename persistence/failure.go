@@ -228,7 +228,7 @@ func (j *Journal) relink(ctx context.Context) error {
 		return err
 	}
 	j.swap(l)
-	return l.claim()
+	return claim(l)
 }
 
 // swap replaces the link.
@@ -343,7 +343,7 @@ func (j *Journal) restart(ctx context.Context, end uint64) error {
 		}
 		j.swap(l)
 		j.grouped.leave(l.first.Load())
-		if err := l.claim(); err != nil {
+		if err := claim(l); err != nil {
 			return err
 		}
 		return j.checkTail(ctx)

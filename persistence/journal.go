@@ -98,31 +98,20 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	j.indexes = indexes{
 		o: &j.o, log: o.Log, line: j.connection, directory: &j.directory, archived: j.archived, snapshots: &j.snapshots, due: make(chan struct{}, 1),
 	}
-	if err := j.startGuarded(ctx); err != nil {
+	err = guarded(&j.o, func() error {
+		err := j.start(ctx)
+		if err != nil && j.line.link != nil {
+			j.line.close()
+		}
+		return err
+	})
+	if err != nil {
 		j.archived.close()
 		j.grouped.close()
 		_ = high.close() // read only so far
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	return j, nil
-}
-
-// startGuarded starts the journal. If that is refused, the files of an embedded server are as they were.
-func (j *Journal) startGuarded(ctx context.Context) error {
-	guarded := j.o.URL == "" && j.o.original == ""
-	if guarded {
-		if err := setAside(&j.o); err != nil {
-			return err
-		}
-	}
-	err := j.start(ctx)
-	if err != nil && j.line.link != nil {
-		j.line.close()
-	}
-	if err != nil && guarded {
-		err = errors.Join(err, putBack(&j.o))
-	}
-	return err
 }
 
 func (j *Journal) start(ctx context.Context) error {
@@ -151,7 +140,7 @@ func (j *Journal) start(ctx context.Context) error {
 		return err
 	}
 	if j.o.URL == "" && j.o.original == "" {
-		if err := j.claim(ctx); err != nil {
+		if err := prepareToWrite(ctx, j); err != nil {
 			return err
 		}
 	}
@@ -168,13 +157,13 @@ func (j *Journal) start(ctx context.Context) error {
 	return nil
 }
 
-// claim prepares to write to a log that was found whole. It writes the archive's manifest again where that is needed, and
+// prepareToWrite prepares to write to a log that was found whole. It writes the archive's manifest again where that is needed, and
 // finishes a cut that was interrupted.
-func (j *Journal) claim(ctx context.Context) error {
+func prepareToWrite(ctx context.Context, j *Journal) error {
 	if err := dropAside(&j.o); err != nil {
 		return err
 	}
-	if err := j.connection().claim(); err != nil {
+	if err := claim(j.connection()); err != nil {
 		return err
 	}
 	if err := j.archived.keepManifest(); err != nil {

@@ -110,7 +110,7 @@ func (f *filler) fill(b testing.TB, o Options, commits, per int) {
 		b.Fatal(err)
 	}
 	defer l.close()
-	if err := l.claim(); err != nil {
+	if err := claim(l); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := l.openStream(b.Context(), f.last); err != nil {

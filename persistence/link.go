@@ -309,10 +309,10 @@ func (l *link) prepare(ctx context.Context, stream string) error {
 func (l *link) mayCreate(mark Mark) error {
 	if l.server != nil && holdsCommits(blockFolder(l.o)) {
 		if mark.Number > 0 {
-			l.o.Log.Warn("the journal " + l.descriptionLoss() + "; it is made again")
+			l.o.Log.Warn("the journal " + descriptionLoss(l.o) + "; it is made again")
 			return nil
 		}
-		return parley.Refuse(parley.CorruptLog, "commit 1: cannot be read, nor those after it: the journal %s", l.descriptionLoss()).
+		return parley.Refuse(parley.CorruptLog, "commit 1: cannot be read, nor those after it: the journal %s", descriptionLoss(l.o)).
 			WithHint("its blocks are still there; put the file back from a copy, or restore a backup into a new folder")
 	}
 	if mark.Number > 0 {
@@ -323,8 +323,8 @@ func (l *link) mayCreate(mark Mark) error {
 }
 
 // descriptionLoss says which file of the stream's description is lost.
-func (l *link) descriptionLoss() string {
-	folder := filepath.Dir(blockFolder(l.o))
+func descriptionLoss(o *Options) string {
+	folder := filepath.Dir(blockFolder(o))
 	for _, name := range []string{natsserver.JetStreamMetaFile, natsserver.JetStreamMetaFileSum} {
 		if _, err := os.Lstat(filepath.Join(folder, name)); err != nil {
 			return "has lost its description: " + name + " is missing"

@@ -83,7 +83,7 @@ func restoreFrames(ctx context.Context, o *Options, b *backupReader, a *archived
 		return err
 	}
 	defer l.close()
-	if err := l.claim(); err != nil {
+	if err := claim(l); err != nil {
 		return err
 	}
 	if err := l.finish(ctx, a, end, high); err != nil {
@@ -104,7 +104,7 @@ func load(ctx context.Context, o *Options, b *backupReader) (Mark, error) {
 		return Mark{}, err
 	}
 	defer l.close()
-	if err := l.claim(); err != nil {
+	if err := claim(l); err != nil {
 		return Mark{}, err
 	}
 	if err := l.createUnfinished(ctx); err != nil {
