@@ -49,7 +49,7 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }
 
-// ErrFormat reports a file that another version of the program has written, in a format that this one does not know.
+// ErrFormat reports a file in a format that this program does not know. Another version has written it.
 var ErrFormat = errors.New("written by another version of the program")
 
 // CheckFormat fails with ErrFormat if a file begins as one of a later format than the known one. A magic number has a name,
