@@ -22,8 +22,9 @@ import (
 const takeOversEnv = "PARLEY_TAKEOVERS"
 
 const (
-	takeOverPairs   = 2  // nodes that are taken over at the same time, on the same servers
-	takeOversOfNode = 20 // after these, another node is made, so that the check of all its forms stays short
+	takeOverPairs   = 2                      // nodes that are taken over at the same time, on the same servers
+	noticed         = 100 * time.Millisecond // a shorter gap is none: what was stopped served nobody then
+	takeOversOfNode = 20                     // after these, another node is made, so that the check of all its forms stays short
 )
 
 // TestTakeOverPercentiles kills the processes of nodes on three servers under load, again and again. Before that, it stops
@@ -112,7 +113,9 @@ func (c *cluster) stops(t *testing.T, end time.Time, took map[string][]time.Dura
 			resume = func() { stop.signal(t, syscall.SIGCONT) }
 		}
 		gap := l.gap(t, func() { stop.signal(t, syscall.SIGSTOP) })
-		took[what] = append(took[what], gap)
+		if gap > noticed {
+			took[what] = append(took[what], gap)
+		}
 		logged[what] += node.lines() + standby.lines() - before
 		t.Logf("%s: %v", what, gap.Round(time.Millisecond))
 		if stop == node.process {
