@@ -91,7 +91,7 @@ func TestEachSlashCommand(t *testing.T) {
 		{`/reply 5 thank you`, "Done.", func() string {
 			return fmt.Sprint(newest(h.fae).Text, newest(h.fae).ReplyTo == h.mail(host, "5").MessageID)
 		}, "thank youtrue"},
-		{`/send fae it's "done", see @peer:friend and a@b.c`, "Done.", func() string {
+		{`/send fae it's "done", see @peer:friend and a@b.c`, "Handed over: @peer:friend.", func() string {
 			ref, _ := newest(h.fae).Edges["peer"].AsRef()
 			return fmt.Sprint(newest(h.fae).Text, ref.Target == h.fae.ID())
 		}, `it's "done", see @peer and a@b.ctrue`},

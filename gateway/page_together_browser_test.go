@@ -46,17 +46,17 @@ func TestInputIsEditedOnPage(t *testing.T) {
 	b.until(`document.activeElement.matches("li.message[data-keys]")`)
 	b.press("e")
 	b.until(`document.activeElement.matches(".edit textarea") && document.activeElement.value`)
-	b.reads(".digests", mailbox.DigestCall("shell", shown, ""))
+	b.reads(".digests", mailbox.DigestCall("shell", shown, "/srv/shop"))
 	b.fill(".edit textarea", allowed)
-	b.reads(".digests", mailbox.DigestCall("shell", allowed, ""))
+	b.reads(".digests", mailbox.DigestCall("shell", allowed, "/srv/shop"))
 	b.click(asking(p) + " button[value=always]") // no rule follows from it
 	b.reads(asking(p)+" .edit .wrong", "Only a call that is allowed once may have another input")
 	b.click(asking(p) + " .edit button[value=once]")
 	b.reads(asking(p)+" .state", "✓ Allowed once, with another input")
 	b.reads(asking(p)+" .outcome", allowed)
-	b.reads(asking(p)+" .outcome", mailbox.DigestCall("shell", allowed, ""))
+	b.reads(asking(p)+" .outcome", mailbox.DigestCall("shell", allowed, "/srv/shop"))
 	ok, o, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form))
-	if err != nil || !ok || o.EditedInput != allowed || o.EditedDigest != mailbox.DigestCall("shell", allowed, "") || o.Digest != mailbox.DigestCall("shell", shown, "") {
+	if err != nil || !ok || o.EditedInput != allowed || o.EditedDigest != mailbox.DigestCall("shell", allowed, "/srv/shop") || o.Digest != mailbox.DigestCall("shell", shown, "/srv/shop") {
 		t.Errorf("%v %+v %v", ok, o, err)
 	}
 	plain := h.approve("shell", shown)
@@ -189,7 +189,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	const input = `{"command":"make"}`
 	first, second := h.approveEditable(input), h.approveEditable(input)
 	_, _, body := h.get("/forms/"+first.Form.String(), "text/html")
-	digest := mailbox.DigestCall("shell", input, "")
+	digest := mailbox.DigestCall("shell", input, "/srv/shop")
 	for _, want := range []string{"<strong>Identical asks</strong>", fmt.Sprintf(`name="of" value="%s %s"`, second.Form, digest), "Edit the input"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)
@@ -204,7 +204,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	}
 	same := []view.Permission{h.approveEditable(input), h.approveEditable(input)}
 	of := []string{same[0].Form.String() + " " + digest, same[1].Form.String() + " " + digest}
-	if status, _, body := h.postForm("/forms/"+same[0].Form.String(), url.Values{"f0": {"always"}, "f2": {"exactly this call, in /srv/shop"}, "f4": {input}, "of": of}); status != http.StatusSeeOther {
+	if status, _, body := h.postForm("/forms/"+same[0].Form.String(), url.Values{"f0": {"always"}, "f2": {"call"}, "f4": {input}, "of": of}); status != http.StatusSeeOther {
 		t.Errorf("%d\n%s", status, body)
 	}
 	if !h.permitted(same[0]) || !h.permitted(same[1]) {
@@ -217,7 +217,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	}
 	picked := h.approveEditable(`{"command":"make clean"}`)
 	_, _, body = h.get("/questions", "text/html")
-	pick := url.Values{"id": {picked.Form.String()}, "of": {picked.Form.String() + " " + mailbox.DigestCall("shell", `{"command":"make clean"}`, "")}}.Encode()
+	pick := url.Values{"id": {picked.Form.String()}, "of": {picked.Form.String() + " " + mailbox.DigestCall("shell", `{"command":"make clean"}`, "/srv/shop")}}.Encode()
 	if !strings.Contains(html.UnescapeString(body), `name="pick" value="`+pick+`"`) {
 		t.Errorf("there is no %s in\n%s", pick, body)
 	}

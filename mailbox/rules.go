@@ -315,7 +315,7 @@ func RuleWords(fields []events.Field, answer capabilities.Value) string {
 	offers := OffersOf(fields)
 	chosen, _ := values[ruleField].AsString()
 	if i := slices.IndexFunc(offers, func(o events.Option) bool { return o.Value == chosen }); i >= 0 {
-		return offers[i].Label
+		return cmp.Or(offers[i].Label, offers[i].Value)
 	}
 	return offers[0].Label
 }

@@ -164,12 +164,12 @@ type pendingCall struct {
 	Number   uint64            `json:"number"` // of the approval, in the caller's mailbox
 	Tool     string            `json:"tool"`
 	Input    json.RawMessage   `json:"input"`
-	Folder   string            `json:"folder,omitempty"` // in which the call is made
-	Digest   string            `json:"digest"`           // of the tool, the input and the folder: it is decided by this, too
-	Offers   []string          `json:"offers"`           // the rules that --always --rule chooses from, that for the very call first
+	Digest   string            `json:"digest"` // of the tool, the input and the folder: it is decided by this, too
+	Offers   []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
 	Note     string            `json:"note,omitempty"`
 	Editable bool              `json:"editable,omitempty"` // it may be allowed with another input
 	AskedAt  capabilities.Time `json:"askedAt"`
+	Folder   string            `json:"folder,omitempty"`  // in which the call is made
 	Outcome  *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
 }
 

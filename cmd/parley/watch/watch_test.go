@@ -24,6 +24,7 @@ func approval(number uint64, command string) view.Message {
 	return view.Message{
 		Number: number, MessageID: capabilities.ID{ULID: [16]byte{byte(number + 1)}}, Type: string(events.Approval), Title: "Bash", AnswerNeeded: true,
 		Description: fmt.Sprintf(`{"command":%q}`, command), Digest: fmt.Sprint("digest of ", command),
+		Fields: []events.Field{{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}, {Value: "always"}, {Value: "never"}}}},
 	}
 }
 
