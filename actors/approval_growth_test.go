@@ -14,7 +14,7 @@ import (
 // TestGrowthOfOpenApprovals has one agent ask for many approvals. Each costs what the first ones cost, in bytes of the log and
 // in allocations. What is held of those that are open is little, and is given up with their end.
 func TestGrowthOfOpenApprovals(t *testing.T) {
-	const few, most = 100, 30e6 / 10_000 // bytes of one
+	const few, some, most = 100, 500, 30e6 / 10_000 // some are measured; most is the bytes of one
 	many := 3000
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		many = 10_000
@@ -33,13 +33,20 @@ func TestGrowthOfOpenApprovals(t *testing.T) {
 			open = append(open, Decision{Form: p.Form, Digest: mailbox.DigestCall("Bash", input, "/home/fae/shop"), Decision: mailbox.Deny})
 		}
 	}
+	size := func() (bytes uint64) {
+		eventually.Holds(t, "the log says its size", func() bool { // it may take long to answer on a busy machine
+			bytes = n.State().Journal.Bytes
+			return bytes > 0
+		})
+		return bytes
+	}
 	cost := func(do func()) (logged, allocated float64) {
 		var before, after runtime.MemStats
-		from := n.State().Journal.Bytes
+		from := size()
 		runtime.ReadMemStats(&before)
 		do()
 		runtime.ReadMemStats(&after)
-		return float64(n.State().Journal.Bytes-from) / few, float64(after.TotalAlloc-before.TotalAlloc) / few
+		return float64(size()-from) / some, float64(after.TotalAlloc-before.TotalAlloc) / some
 	}
 	live := func() float64 {
 		var m runtime.MemStats
@@ -49,8 +56,8 @@ func TestGrowthOfOpenApprovals(t *testing.T) {
 		return float64(m.HeapAlloc)
 	}
 	ask(few)
-	firstLogged, firstAllocated := cost(func() { ask(2 * few) })
-	ask(many - few)
+	firstLogged, firstAllocated := cost(func() { ask(few + some) })
+	ask(many - some)
 	lastLogged, lastAllocated := cost(func() { ask(many) })
 	s, err := fae.Status(t.Context())
 	if err != nil || s.Calls() != many || len(s.Pending) != maxShownCalls || s.Pending[maxShownCalls-1].Form != open[many-1].Form {
@@ -75,7 +82,7 @@ func TestGrowthOfOpenApprovals(t *testing.T) {
 	each := (held - live()) / float64(many)
 	t.Logf("an approval takes %.0f bytes of log and %.0f allocated where %d are open, %.0f and %.0f where %d are; an open one holds %.0f bytes",
 		firstLogged, firstAllocated, few, lastLogged, lastAllocated, many, each)
-	if lastLogged > 1.5*firstLogged || lastAllocated > 1.5*firstAllocated {
+	if lastLogged > 1.5*firstLogged || lastAllocated > 2*firstAllocated { // a snapshot may fall into either
 		t.Error("an approval costs more where many are open")
 	}
 	if each > most {

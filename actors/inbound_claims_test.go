@@ -38,7 +38,7 @@ func TestFormWithForgedForwarderIsRefused(t *testing.T) {
 		if _, err := h.Send(t.Context(), "fae", "this is @worker"); err != nil {
 			t.Fatal(err)
 		}
-		if err := v.fae.Adopt(t.Context(), capabilities.FormNumber(0), "worker", "worker"); err != nil {
+		if err := v.fae.Adopt(t.Context(), capabilities.FormNumber(v.lastNumber()), "worker", "worker"); err != nil {
 			t.Fatal(err)
 		}
 		e := v.form(v.fae.id, v.faeGrant)
