@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/natsauth"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/fair", "internal/natsauth"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
@@ -60,6 +60,7 @@ var imports = map[string][]string{
 
 	"internal/elicitation": {"capabilities", "events"},
 	"internal/eventually":  {},
+	"internal/fair":        {},
 	"internal/freeport":    {},
 	"internal/natsauth":    {"."},
 	"internal/sim/mutate":  {},
@@ -69,7 +70,7 @@ var imports = map[string][]string{
 	"gateway":                       {".", "actors", "actors/connlimit", "actors/runtime", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
 	"gateway/api":                   {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":           {".", "actors/view", "capabilities", "events", "gateway/api"},
-	"gateway/backend":               {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api"},
+	"gateway/backend":               {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api", "internal/fair"},
 	"gateway/bridge":                {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/sanitize"},
 	"gateway/bridge/mail":           {".", "gateway/bridge"},
 	"gateway/bridge/ntfy":           {".", "gateway/bridge"},

@@ -32,7 +32,7 @@ func (s visibility) includes(id capabilities.ID) bool {
 // are looked up for some of them, since it may have very many.
 func (as Agents) visibility(ctx context.Context, some ...capabilities.ID) (visibility, error) {
 	host := as.agent.IsHost()
-	names, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
+	names, err := queryListing(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
 		if !host {
 			return s.Namespace().Agents(now)
 		}

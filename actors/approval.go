@@ -123,7 +123,7 @@ func (a *Agent) AwaitApproval(ctx context.Context, ref capabilities.FormRef) (bo
 
 // List lists the agent's standing rules, oldest first.
 func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
-	return query(ctx, rs.agent, func(s *mailbox.State, now capabilities.Time) ([]view.Rule, error) {
+	return queryListing(ctx, rs.agent, func(s *mailbox.State, now capabilities.Time) ([]view.Rule, error) {
 		all := []view.Rule{}
 		for _, r := range s.Rules.Valid(now) {
 			all = append(all, view.Rule{

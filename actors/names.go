@@ -87,14 +87,14 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 // List lists what the agent has under a path, sorted, from behind a name on; "" lists its own names, the special ones first.
 // Most is the largest number, or 0 for no limit.
 func (n Names) List(ctx context.Context, path, after string, most int) ([]string, error) {
-	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
+	return queryListing(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
 		return s.Namespace().List(path, after, most)
 	})
 }
 
 // Revoked returns those of some of the agent's names that can no longer be used: their references were revoked or have expired.
 func (n Names) Revoked(ctx context.Context, names []string) ([]string, error) {
-	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) {
+	return queryListing(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) {
 		return s.Namespace().Revoked(names, now), nil
 	})
 }
@@ -154,7 +154,7 @@ func (n Names) Copy(ctx context.Context, from, to string, f capabilities.Facet) 
 
 // Grants lists the grants that the agent gave to others, oldest first.
 func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
-	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
+	return queryListing(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
 		grants := []view.Granted{}
 		for _, g := range s.Grants.All() {
 			name, err := s.Names.Of(g.To)

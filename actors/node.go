@@ -24,6 +24,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/fair"
 	"parley/internal/natsauth"
 	"parley/mailbox"
 	"parley/persistence"
@@ -43,6 +44,7 @@ type Node struct {
 	latest  atomic.Int64 // the latest time given out, in milliseconds
 
 	registry *registry
+	turns    *fair.Queue[capabilities.ID] // of guests, for listings
 
 	ended      waiters[formKey, result[view.Outcome]]        // the ends of forms
 	remoteAcks waiters[formKey, error]                       // acks of answers, by form, and of forwards, by grant
@@ -105,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	}
 	jo := o.journal()
 	jo.Node = id
-	n.registry = newRegistry(n)
+	n.registry, n.turns = newRegistry(n), newTurns()
 	n.peers = newPeers(n)
 	n.supervisor, n.directory, n.schemas = newSupervisor(n), newDirectory(n), newSchemaCache(schemaCacheSize)
 	n.supervisor.held = held

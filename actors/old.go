@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/fair"
 	"parley/mailbox"
 	"parley/persistence"
 )
@@ -33,6 +34,7 @@ type oldMail struct {
 	awaitDurable func() error // blocks until the state is durable
 	block        func(wait func() error) error
 	lent         map[uint64]*mailbox.Message
+	turn         *fair.Place[capabilities.ID] // that the mailbox has; nil for none
 }
 
 // lendTo returns the old mail of a mailbox whose state is new.
@@ -85,7 +87,7 @@ func (o *oldMail) recall(absent *mailbox.Absent) error {
 		if parley.CodeOf(err) != parley.InvalidArgument { // the code for a version that is not durable
 			return err
 		}
-		if err := o.awaitDurable(); err != nil {
+		if err := o.pause(o.awaitDurable); err != nil {
 			return err
 		}
 		return recallInto(o.node.life, o.node.journal, o.state, absent, o.lent)
@@ -186,7 +188,7 @@ func (o *oldMail) list(all iter.Seq2[mailbox.Listed, error], most int) iter.Seq2
 	return func(yield func(view.Message, error) bool) {
 		some := make([]mailbox.Listed, 0, most)
 		flush := func() bool {
-			shown, err := o.listedViews(some)
+			shown, err := inTurn(o, func() ([]view.Message, error) { return o.listedViews(some) })
 			for _, e := range shown {
 				if !yield(e, nil) {
 					return false
@@ -323,7 +325,7 @@ func (o *oldMail) count() error {
 func (o *oldMail) walk(next func(after *mailbox.Listed) ([]mailbox.Listed, error)) iter.Seq2[mailbox.Listed, error] {
 	return func(yield func(mailbox.Listed, error) bool) {
 		for after := (*mailbox.Listed)(nil); ; {
-			some, err := recalled(o, func() ([]mailbox.Listed, error) { return next(after) })
+			some, err := inTurn(o, func() ([]mailbox.Listed, error) { return next(after) })
 			if err != nil {
 				yield(mailbox.Listed{}, err)
 				return
@@ -438,7 +440,11 @@ func (b *mailboxActor) formOf(id capabilities.ID) (*mailbox.Message, error) {
 func (a *Agent) Log(ctx context.Context, after uint64, limit int) (view.Log, error) {
 	l := view.Log{Entries: []view.Entry{}, Archived: a.node.journal.ArchivedVersion(a.id)}
 	for want := limit; want > 0; {
-		logged, err := a.node.journal.Events(ctx, a.id, after, want)
+		var logged []persistence.Entry
+		err := a.InTurn(ctx, func() (err error) {
+			logged, err = a.node.journal.Events(ctx, a.id, after, want)
+			return err
+		})
 		if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
 			first, last := a.node.journal.VersionsIn(a.id, away.Segment)
 			if first > after+1 { // read those before

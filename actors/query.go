@@ -33,7 +33,7 @@ func (m Mail) Page(ctx context.Context, v view.MessageFilter, first uint64, limi
 	if err != nil {
 		return in, err
 	}
-	fit, err := fitting(in.Messages)
+	fit, err := m.fitting(ctx, in.Messages)
 	if fit < len(in.Messages) {
 		in.Next = in.Messages[fit].Number
 		in.Messages = in.Messages[:fit]
@@ -44,41 +44,62 @@ func (m Mail) Page(ctx context.Context, v view.MessageFilter, first uint64, limi
 // Last returns the messages of a view that came last before a number, by number: at most limit, and no more than fit into
 // half a mebibyte of JSON. Before 0 means all messages.
 func (m Mail) Last(ctx context.Context, v view.MessageFilter, before uint64, limit int) (view.Inbox, error) {
-	in, err := read(ctx, m.agent, queryLast{v, before, limit})
-	if err != nil {
-		return in, err
+	in := view.Inbox{Messages: []view.Message{}}
+	for part := (inboxPart{on: before}); ; {
+		var err error
+		if part, err = read(ctx, m.agent, queryLast{v, part.on, limit - len(in.Messages), part.size}); err != nil {
+			return in, err
+		}
+		if in.Cursor == 0 { // what changes later is after the cursor
+			in.Cursor = part.Cursor
+		}
+		if in.Messages = append(in.Messages, part.Messages...); part.on == 0 {
+			break
+		}
 	}
-	slices.Reverse(in.Messages)
-	fit, err := fitting(in.Messages)
+	fit, err := m.fitting(ctx, in.Messages)
 	in.Messages = in.Messages[:fit]
 	slices.Reverse(in.Messages)
 	return in, err
 }
 
-// queryLast returns the messages of a view that came last before a number, if that is not 0.
+// lookAtOnce is how many messages one request looks at, before others that the same mailbox has.
+const lookAtOnce = 8 * readAtOnce
+
+// inboxPart is a part of a list.
+type inboxPart struct {
+	view.Inbox
+	size int    // of the list so far: see sizeOf
+	on   uint64 // the number from which the list goes on; 0 if it has ended
+}
+
+// queryLast returns the messages of a view that came last before a number, if that is not 0, the newest first.
 type queryLast struct {
 	view   view.MessageFilter
 	before uint64
 	limit  int
+	size   int // of the list so far
 }
 
-func (m queryLast) handle(b *mailboxActor) (view.Inbox, error) {
+func (m queryLast) handle(b *mailboxActor) (inboxPart, error) {
 	b.recordAcksToShow()
-	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
-	size := 0
+	in := inboxPart{Inbox: view.Inbox{Cursor: b.state.Version}, size: m.size}
+	looked := 0
 	for e, err := range b.old.list(b.old.newest(m.view, cmp.Or(m.before, math.MaxUint64)), min(m.limit, readAtOnce)) {
 		if err != nil {
 			return in, err
 		}
-		if !m.view.Matches(&e) {
-			continue
+		if m.view.Matches(&e) {
+			in.Messages = append(in.Messages, e)
+			if in.size += sizeOf(&e); len(in.Messages) == m.limit || in.size > maxListed {
+				break
+			}
 		}
-		in.Messages = append(in.Messages, e)
-		if size += sizeOf(&e); len(in.Messages) == m.limit || size > maxListed {
+		if looked++; looked == lookAtOnce {
+			in.on = e.Number // 0 if that was the first
 			break
 		}
 	}
-	slices.Reverse(in.Messages)
 	return in, nil
 }
 
@@ -101,6 +122,18 @@ func (m Mail) All(ctx context.Context, v view.MessageFilter) iter.Seq2[view.Mess
 			}
 		}
 	}
+}
+
+// fitting is the function of that name, in a turn of the agent.
+func (m Mail) fitting(ctx context.Context, messages []view.Message) (fit int, err error) {
+	if len(messages) <= 1 {
+		return len(messages), nil
+	}
+	err = m.agent.InTurn(ctx, func() (err error) {
+		fit, err = fitting(messages)
+		return err
+	})
+	return fit, err
 }
 
 // fitting returns how many of some messages fit into one list.
@@ -126,7 +159,7 @@ func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (v
 	if err != nil {
 		return in, err
 	}
-	fit, err := fitting(in.Messages)
+	fit, err := m.fitting(ctx, in.Messages)
 	if err != nil {
 		return in, err
 	}
@@ -188,7 +221,7 @@ func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 func (o *oldMail) changed(c *mailbox.ChangedMessages) ([]mailbox.Listed, bool, error) {
 	for again := true; again; o.trimPages() {
 		var err error
-		if again, err = recalled(o, func() (bool, error) { return c.Step(&o.state.Mail) }); err != nil {
+		if again, err = inTurn(o, func() (bool, error) { return c.Step(&o.state.Mail) }); err != nil {
 			return nil, false, err
 		}
 	}
@@ -201,7 +234,23 @@ func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limi
 	if at, rests := m.agent.atRest(); rests && v.Pending && at.Summary.Waiting == 0 {
 		return view.Inbox{Messages: []view.Message{}, Cursor: at.Version}, nil
 	}
-	return read(ctx, m.agent, queryMessages{v, first, limit})
+	in := view.Inbox{Messages: []view.Message{}}
+	for part, left := (inboxPart{on: first}), limit; ; {
+		var err error
+		if part, err = read(ctx, m.agent, queryMessages{v, part.on, left, part.size}); err != nil {
+			return in, err
+		}
+		if in.Cursor == 0 { // what changes later is after the cursor
+			in.Cursor = part.Cursor
+		}
+		if limit < math.MaxInt {
+			left -= len(part.Messages)
+		}
+		in.Next = part.Next
+		if in.Messages = append(in.Messages, part.Messages...); part.on == 0 {
+			return in, nil
+		}
+	}
 }
 
 // queryMessages returns the messages of a view from a number on. If there is a limit, it returns at most limit, and no
@@ -210,29 +259,33 @@ type queryMessages struct {
 	view  view.MessageFilter
 	first uint64
 	limit int
+	size  int // of the list so far
 }
 
-func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
+func (m queryMessages) handle(b *mailboxActor) (inboxPart, error) {
 	b.recordAcksToShow()
-	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
-	size := 0
+	in := inboxPart{Inbox: view.Inbox{Cursor: b.state.Version}, size: m.size}
 	most := readAtOnce
 	if m.limit < most {
 		most = m.limit + 1
 	}
+	looked := 0
 	for e, err := range b.old.list(b.old.listed(m.view, m.first), most) {
 		if err != nil {
 			return in, err
 		}
-		if !m.view.Matches(&e) {
-			continue
+		if m.view.Matches(&e) {
+			if len(in.Messages) == m.limit || m.limit < math.MaxInt && in.size > maxListed {
+				in.Next = e.Number
+				break
+			}
+			in.Messages = append(in.Messages, e)
+			in.size += sizeOf(&e)
 		}
-		if len(in.Messages) == m.limit || m.limit < math.MaxInt && size > maxListed {
-			in.Next = e.Number
+		if looked++; looked == lookAtOnce {
+			in.on = e.Number + 1
 			break
 		}
-		in.Messages = append(in.Messages, e)
-		size += sizeOf(&e)
 	}
 	return in, nil
 }
@@ -249,7 +302,7 @@ func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Cursor: b.state.Version}
 	for some := range slices.Chunk(b.state.Mail.Origins.Of(&m.origin), readAtOnce) {
-		shown, err := b.old.views(some)
+		shown, err := inTurn(b.old, func() ([]view.Message, error) { return b.old.views(some) })
 		if err != nil {
 			return in, err
 		}

@@ -105,7 +105,7 @@ func (ts Tokens) List(ctx context.Context) ([]view.Token, error) {
 		view.Token
 		by events.TokenRef
 	}
-	all, err := query(ctx, ts.agent, func(s *mailbox.State, now capabilities.Time) ([]made, error) {
+	all, err := queryListing(ctx, ts.agent, func(s *mailbox.State, now capabilities.Time) ([]made, error) {
 		var all []made
 		for _, t := range s.Tokens.Valid(now) {
 			all = append(all, made{shownToken(ts.agent.id, t, now).Token, t.By})

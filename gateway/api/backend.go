@@ -33,6 +33,9 @@ type Caller interface {
 	// operation changed is durable when it returns. It does not ask whether the principal may call the operation, and does
 	// not count the call: Serve counts it. An operation that waits ends with ctx, and when the principal's token ends.
 	Call(ctx context.Context, p Principal, operation string, r Request) (any, error)
+	// Lister returns the account of the agent for which a principal requests a listing: that of another if the node's host
+	// acts for it.
+	Lister(ctx context.Context, p Principal, r Request) Account
 }
 
 // Request is a request that its operation has not read yet.
@@ -69,23 +72,37 @@ func Serve(ctx context.Context, c Caller, p Principal, o Operation, r Request, h
 		return err
 	}
 	defer a.Give(o.Kind(), 1)
+	var lister Account // nil for what is no listing
+	if o.Lists {
+		lister = c.Lister(ctx, p, r)
+	}
 	if o.Lists && !o.Waits {
-		if err := a.Build(ctx); err != nil {
+		built, err := lister.Build(ctx)
+		if err != nil {
 			return err
 		}
-		defer a.Built()
+		defer built()
 	}
 	resp, err := c.Call(ctx, p, o.Name, r)
 	if err != nil {
 		return err
 	}
 	if o.Lists && o.Waits {
-		if err := a.BuildReady(ctx); err != nil {
+		built, err := lister.BuildReady(ctx)
+		if err != nil {
 			return err
 		}
-		defer a.Built()
+		defer built()
 	}
-	size, err := encode(resp)
+	var size int
+	if lister == nil {
+		size, err = encode(resp)
+	} else {
+		err = lister.InTurn(ctx, func() (err error) {
+			size, err = encode(resp)
+			return err
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("encode the response: %w", err)
 	}

@@ -32,18 +32,18 @@ func (a *testAccount) Force(k Kind, n int64) { a.taken[k] += n }
 
 func (a *testAccount) Give(k Kind, n int64) { a.taken[k] -= n }
 
-func (a *testAccount) Build(ctx context.Context) error {
+func (a *testAccount) Build(ctx context.Context) (built func(), err error) {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	a.building++
 	a.built++
-	return nil
+	return func() { a.building-- }, nil
 }
 
-func (a *testAccount) BuildReady(ctx context.Context) error { return a.Build(ctx) }
+func (a *testAccount) BuildReady(ctx context.Context) (built func(), err error) { return a.Build(ctx) }
 
-func (a *testAccount) Built() { a.building-- }
+func (a *testAccount) InTurn(_ context.Context, work func() error) error { return work() }
 
 // testPrincipal is a principal without a node.
 type testPrincipal struct {
@@ -56,6 +56,8 @@ func (p testPrincipal) ID() capabilities.ID { return capabilities.ID{} }
 
 // callerFunc adapts a function to a caller.
 type callerFunc func(operation string, r Request) (any, error)
+
+func (f callerFunc) Lister(_ context.Context, p Principal, _ Request) Account { return p.Account() }
 
 func (f callerFunc) Call(_ context.Context, _ Principal, operation string, r Request) (any, error) {
 	return f(operation, r)

@@ -34,13 +34,13 @@ type Account interface {
 	Force(k Kind, n int64)
 	// Give releases n places.
 	Give(k Kind, n int64)
-	// Build blocks until the account may build a listing. If it returns nil, the caller calls Built afterwards.
-	Build(context.Context) error
+	// Build blocks until the account may build a listing. If it returns no error, the caller calls built afterwards.
+	Build(context.Context) (built func(), err error)
 	// BuildReady is Build for a wait that has ended, whose result is in memory already. It refuses with RATE_LIMITED when
 	// too many of them wait.
-	BuildReady(context.Context) error
-	// Built ends a Build or BuildReady.
-	Built()
+	BuildReady(context.Context) (built func(), err error)
+	// InTurn calls work, which takes the processor for a part of a listing, when it is the turn of the account's agent.
+	InTurn(ctx context.Context, work func() error) error
 }
 
 // Charge is the memory that one call has taken of an account.

@@ -12,6 +12,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/internal/fair"
 )
 
 // share bounds one kind of resource within a pool.
@@ -26,7 +27,7 @@ type share struct {
 type pool struct {
 	name     string
 	shares   [api.Kinds]share
-	building chan struct{} // has a place for each listing that is built at once
+	building *fair.Queue[*account] // of the listings that are built at once
 }
 
 // Bounds of listings. To build more of them at a time would only need more memory.
@@ -37,7 +38,7 @@ const (
 )
 
 func newPool(name string, limits api.Limits, suffix string) *pool {
-	p := &pool{name: name, building: make(chan struct{}, buildingAll)}
+	p := &pool{name: name, building: fair.New[*account](buildingAll, buildingEach)}
 	for k, r := range api.Resources() {
 		p.shares[k].Resource = r
 		p.shares[k].all = limits.Of(r.Key + suffix)
@@ -48,18 +49,16 @@ func newPool(name string, limits api.Limits, suffix string) *pool {
 
 // account counts the resources that one agent uses.
 type account struct {
-	pool     *pool
-	own      [api.Kinds]atomic.Int64
-	rate     *rate.Limiter // nil for the node's host
-	socket   bool          // it is the node's own socket, which may use the whole pool
-	used     atomic.Int64  // when it was used last, in seconds since 1970
-	building chan struct{}
-	ready    atomic.Int64 // waits that have ended and are not written yet
+	pool   *pool
+	agent  *actors.Agent // nil for the node's host
+	own    [api.Kinds]atomic.Int64
+	rate   *rate.Limiter // nil for the node's host
+	socket bool          // it is the node's own socket, which may use the whole pool
+	used   atomic.Int64  // when it was used last, in seconds since 1970
+	ready  atomic.Int64  // waits that have ended and are not written yet
 }
 
-func newAccount(p *pool) *account {
-	return &account{pool: p, building: make(chan struct{}, buildingEach)}
-}
+func newAccount(p *pool) *account { return &account{pool: p} }
 
 // Take implements api.Account. It refuses with QUOTA_EXCEEDED or RATE_LIMITED more than the account's limit.
 // It refuses with RATE_LIMITED what would leave less free in the pool than the account then has. A new account therefore
@@ -106,44 +105,29 @@ func (a *account) Pace() error {
 }
 
 // Build implements api.Account.
-func (a *account) Build(ctx context.Context) error {
-	if err := enterBuilding(ctx, a.building); err != nil {
-		return err
+func (a *account) Build(ctx context.Context) (built func(), err error) {
+	place, err := a.pool.building.Enter(ctx, a)
+	if err != nil {
+		return nil, err
 	}
-	if err := enterBuilding(ctx, a.pool.building); err != nil {
-		<-a.building
-		return err
-	}
-	return nil
+	return place.Leave, nil
 }
 
 // BuildReady implements api.Account.
-func (a *account) BuildReady(ctx context.Context) error {
+func (a *account) BuildReady(ctx context.Context) (built func(), err error) {
 	defer a.ready.Add(-1)
 	if a.ready.Add(1) > buildingWait {
-		return parley.Refuse(parley.RateLimited, "the agent has %d waits that ended at once", buildingWait).WithHint("try again in a moment")
+		return nil, parley.Refuse(parley.RateLimited, "the agent has %d waits that ended at once", buildingWait).WithHint("try again in a moment")
 	}
 	return a.Build(ctx)
 }
 
-// Built implements api.Account.
-func (a *account) Built() {
-	<-a.pool.building
-	<-a.building
-}
-
-func enterBuilding(ctx context.Context, places chan struct{}) error {
-	select {
-	case places <- struct{}{}:
-		return nil
-	default:
+// InTurn implements api.Account.
+func (a *account) InTurn(ctx context.Context, work func() error) error {
+	if a.agent == nil {
+		return work()
 	}
-	select {
-	case places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return a.agent.InTurn(ctx, work)
 }
 
 // isIdle reports whether the account has nothing under way.
@@ -196,13 +180,14 @@ func (l *ledger) of(agent *actors.Agent) *account {
 	a := l.agents[id]
 	l.mu.RUnlock()
 	if a == nil {
-		a = l.open(id, now)
+		a = l.open(agent, now)
 	}
 	a.used.Store(now)
 	return a
 }
 
-func (l *ledger) open(id capabilities.ID, now int64) *account {
+func (l *ledger) open(agent *actors.Agent, now int64) *account {
+	id := agent.ID()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.agents[id]; a != nil {
@@ -217,6 +202,7 @@ func (l *ledger) open(id capabilities.ID, now int64) *account {
 		}
 	}
 	a := newAccount(l.guests)
+	a.agent = agent
 	a.rate = rate.NewLimiter(rate.Limit(l.perSecond), int(min(2*l.perSecond, 1<<30)))
 	l.agents[id] = a
 	return a

@@ -93,6 +93,29 @@ func (b *Backend) Call(ctx context.Context, p api.Principal, operation string, r
 	return resp, err
 }
 
+// Lister implements api.Caller. A request that cannot be read, and one for an agent that there is not, are refused by Call.
+func (b *Backend) Lister(ctx context.Context, p api.Principal, r api.Request) api.Account {
+	own := p.(*principal)
+	if !own.agent.IsHost() {
+		return own.account
+	}
+	var as string
+	if t, typed := r.(api.Typed); !typed {
+		var acting api.Acting
+		if err := r.Read(&acting); err != nil {
+			return own.account
+		}
+		as = acting.As
+	} else if acting, ok := t.Value.(acting); ok {
+		as = acting.Actor()
+	}
+	agent, err := b.agent(ctx, own, as)
+	if err != nil || agent.IsHost() {
+		return own.account
+	}
+	return b.ledger.of(agent)
+}
+
 // Limits returns how much is used of all limits.
 func (b *Backend) Limits() []api.LimitState {
 	all := append(b.ledger.state(), b.server.Connections()...)

@@ -18,22 +18,25 @@ import (
 // caller is a principal without limits. It is its own account.
 type caller struct{ api.Principal }
 
-func (caller) ID() capabilities.ID                 { return capabilities.ID{} }
-func (caller) May(api.Operation) error             { return nil }
-func (caller) Account() api.Account                { return unbounded{} }
-func (unbounded) Pace() error                      { return nil }
-func (unbounded) Take(api.Kind, int64) error       { return nil }
-func (unbounded) Force(api.Kind, int64)            {}
-func (unbounded) Give(api.Kind, int64)             {}
-func (unbounded) Build(context.Context) error      { return nil }
-func (unbounded) BuildReady(context.Context) error { return nil }
-func (unbounded) Built()                           {}
+func (caller) ID() capabilities.ID                                  { return capabilities.ID{} }
+func (caller) May(api.Operation) error                              { return nil }
+func (caller) Account() api.Account                                 { return unbounded{} }
+func (unbounded) Pace() error                                       { return nil }
+func (unbounded) Take(api.Kind, int64) error                        { return nil }
+func (unbounded) Force(api.Kind, int64)                             {}
+func (unbounded) Give(api.Kind, int64)                              {}
+func (unbounded) Build(context.Context) (func(), error)             { return func() {}, nil }
+func (unbounded) BuildReady(context.Context) (func(), error)        { return func() {}, nil }
+func (unbounded) InTurn(_ context.Context, work func() error) error { return work() }
 
 // unbounded is an account that bounds nothing.
 type unbounded struct{ api.Account }
 
 // decoder reads requests as the node does, and responds with what it has read.
 type decoder struct{ Backend }
+
+// Lister implements api.Caller.
+func (decoder) Lister(context.Context, api.Principal, api.Request) api.Account { return unbounded{} }
 
 // Call implements api.Caller.
 func (decoder) Call(_ context.Context, _ api.Principal, operation string, r api.Request) (any, error) {

@@ -124,10 +124,11 @@ func (p *page) render(status int, name string, data any) error {
 }
 
 func (p *page) execute(buf *bytes.Buffer, name string, data any) error {
-	if err := p.held.Account().Build(p.ctx()); err != nil {
+	built, err := p.held.Account().Build(p.ctx())
+	if err != nil {
 		return err
 	}
-	defer p.held.Account().Built()
+	defer built()
 	if err := p.site.templates.ExecuteTemplate(buf, name, data); err != nil {
 		return err
 	}

@@ -1,0 +1,104 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+
+	"parley/capabilities"
+	"parley/internal/fair"
+	"parley/mailbox"
+)
+
+// A listing is made in pieces of bounded size: some old messages that are read back, a page of the index that is looked
+// through, a response that is encoded. The agents of a node take turns with these. What others of its agent wait for meanwhile
+// is not part of a turn, nor is the disk.
+
+// newTurns returns the turns of a node's guests. They leave one processor for its host and for what is not listed, if
+// there are several.
+func newTurns() *fair.Queue[capabilities.ID] {
+	places := max(1, runtime.GOMAXPROCS(0)-1)
+	return fair.New[capabilities.ID](places, places)
+}
+
+// InTurn calls work, which is a piece of a listing of the agent, when it is the agent's turn. The node's host waits for
+// nobody. It returns an error if ctx ends before.
+func (a *Agent) InTurn(ctx context.Context, work func() error) error {
+	if a.IsHost() {
+		return work()
+	}
+	turn, err := a.node.turns.Enter(ctx, a.id)
+	if err != nil {
+		return errEnded(ctx, a.node)
+	}
+	defer turn.Leave()
+	return work()
+}
+
+// begin blocks until it is the mailbox's turn. Other mailboxes go on meanwhile. The caller ends the turn.
+func (o *oldMail) begin() error {
+	if o.reg.id == o.node.host {
+		return nil
+	}
+	turn, ok := o.node.turns.Try(o.reg.id)
+	if !ok {
+		err := o.node.registry.dispatcher.block(func() (err error) {
+			turn, err = o.node.turns.Enter(o.node.life, o.reg.id)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	o.turn = &turn
+	return nil
+}
+
+// pause calls wait without the mailbox's turn, if it has one: others do not wait meanwhile. The dispatcher runs other
+// mailboxes already.
+func (o *oldMail) pause(wait func() error) error {
+	if o.turn == nil {
+		return wait()
+	}
+	o.end()
+	err := wait()
+	turn, ended := o.node.turns.Enter(o.node.life, o.reg.id)
+	if ended == nil {
+		o.turn = &turn
+	}
+	return cmp.Or(err, ended)
+}
+
+// end ends the mailbox's turn if it has one.
+func (o *oldMail) end() {
+	if o.turn != nil {
+		o.turn.Leave()
+		o.turn = nil
+	}
+}
+
+// inTurn is recalled in a turn of the mailbox. Turns are not nested.
+func inTurn[T any](o *oldMail, fn func() (T, error)) (v T, err error) {
+	if err := o.begin(); err != nil {
+		return v, unread{err}
+	}
+	defer o.end()
+	return recalled(o, fn)
+}
+
+// queryListing is query in a turn of the agent, for a result that grows with what the mailbox has.
+func queryListing[T any](ctx context.Context, a *Agent, look func(s *mailbox.State, now capabilities.Time) (T, error)) (T, error) {
+	return read(ctx, a, listing[T]{queryState[T]{look}})
+}
+
+// listing is a request whose cost grows with what the mailbox has. It is handled in a turn.
+type listing[T any] struct{ request[T] }
+
+func (m listing[T]) handle(b *mailboxActor) (T, error) {
+	if err := b.old.begin(); err != nil {
+		var zero T
+		return zero, unread{err}
+	}
+	defer b.old.end()
+	return m.request.handle(b)
+}
