@@ -108,6 +108,7 @@ func durably[T any](n *Node, d *durableMailbox, r request[T]) (v T, err error) {
 		}
 		d.actor = &mailboxActor{node: n, reg: &registration{id: d.id}, state: s}
 		d.actor.old = lendTo(d.actor)
+		d.actor.old.detached = true
 		d.actor.old.block = func(wait func() error) error { return wait() } // no turn of an actor waits
 	}
 	v, err = recalled(d.actor.old, func() (T, error) { return r.handle(d.actor) })

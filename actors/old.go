@@ -34,6 +34,7 @@ type oldMail struct {
 	awaitDurable func() error // blocks until the state is durable
 	block        func(wait func() error) error
 	lent         map[uint64]*mailbox.Message
+	detached     bool                         // it is no actor's, and takes no turns
 	turn         *fair.Place[capabilities.ID] // that the mailbox has; nil for none
 }
 

@@ -325,11 +325,16 @@ func (d *dispatcher) Throughput() int { return turnLength }
 // block runs a function that may wait for the disk, within a turn. Another goroutine runs the turns of other actors
 // meanwhile.
 func (d *dispatcher) block(wait func() error) error {
+	d.pause()
+	defer d.running.Add(1)
+	return d.stand(wait)
+}
+
+// stand is block for a turn that is paused already.
+func (d *dispatcher) stand(wait func() error) error {
 	done := make(chan struct{})
 	defer close(done)
 	go d.workUntil(done)
-	d.pause()
-	defer d.running.Add(1)
 	return wait()
 }
 

@@ -35,22 +35,28 @@ func (a *Agent) InTurn(ctx context.Context, work func() error) error {
 	return work()
 }
 
-// begin blocks until it is the mailbox's turn. Other mailboxes go on meanwhile. The caller ends the turn.
+// begin blocks until it is the mailbox's turn. Other mailboxes go on meanwhile. The caller ends the turn. For the dispatcher a
+// turn is a wait: nothing is appended in it, and a commit that waited for its end would wait very long.
 func (o *oldMail) begin() error {
-	if o.reg.id == o.node.host {
+	if o.detached {
 		return nil
 	}
-	turn, ok := o.node.turns.Try(o.reg.id)
-	if !ok {
-		err := o.node.registry.dispatcher.block(func() (err error) {
-			turn, err = o.node.turns.Enter(o.node.life, o.reg.id)
-			return err
-		})
-		if err != nil {
-			return err
+	d := o.node.registry.dispatcher
+	if o.reg.id != o.node.host {
+		turn, ok := o.node.turns.Try(o.reg.id)
+		if !ok {
+			err := d.block(func() (err error) {
+				turn, err = o.node.turns.Enter(o.node.life, o.reg.id)
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
+		o.turn = &turn
 	}
-	o.turn = &turn
+	d.pause()
+	o.block = d.stand
 	return nil
 }
 
@@ -60,7 +66,8 @@ func (o *oldMail) pause(wait func() error) error {
 	if o.turn == nil {
 		return wait()
 	}
-	o.end()
+	o.turn.Leave()
+	o.turn = nil
 	err := wait()
 	turn, ended := o.node.turns.Enter(o.node.life, o.reg.id)
 	if ended == nil {
@@ -69,8 +76,14 @@ func (o *oldMail) pause(wait func() error) error {
 	return cmp.Or(err, ended)
 }
 
-// end ends the mailbox's turn if it has one.
+// end ends the mailbox's turn.
 func (o *oldMail) end() {
+	if o.detached {
+		return
+	}
+	d := o.node.registry.dispatcher
+	d.running.Add(1)
+	o.block = d.block
 	if o.turn != nil {
 		o.turn.Leave()
 		o.turn = nil
