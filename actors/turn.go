@@ -17,7 +17,7 @@ import (
 // newTurns returns the turns of a node's guests. They leave one processor for its host and for what is not listed, if
 // there are several.
 func newTurns() *fair.Queue[capabilities.ID] {
-	places := max(1, runtime.GOMAXPROCS(0)-1)
+	places := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))-1) // more threads than processors change nothing
 	return fair.New[capabilities.ID](places, places)
 }
 
