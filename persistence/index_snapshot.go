@@ -121,8 +121,9 @@ func (s *indexes) writeIndex(x *indexCopy, at Mark) error {
 	return err
 }
 
-// readIndex reads the stored snapshot. It fails with jetstream.ErrObjectNotFound if there is none.
-func (s *indexes) readIndex(ctx context.Context) ([]byte, error) {
+// readIndex reads the stored snapshot of a log that ends with a commit. It fails with jetstream.ErrObjectNotFound if there is
+// none. An external server that does not answer is asked again for a while, if the log is so long that it matters.
+func (s *indexes) readIndex(ctx context.Context, last uint64) ([]byte, error) {
 	if s.o.URL == "" {
 		b, err := ReadRegular(filepath.Join(s.o.Folder, indexFile))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -131,18 +132,23 @@ func (s *indexes) readIndex(ctx context.Context) ([]byte, error) {
 		return b, err
 	}
 	l := s.line()
-	within, cancel := context.WithTimeout(ctx, indexPatience)
-	defer cancel()
+	end := time.Now()
+	if last > s.o.freshCommits { // else all commits are read anyway
+		end = end.Add(indexPatience)
+	}
 	for {
-		_, err := l.js.ObjectStore(within, s.o.bucketName())
-		if err == nil {
-			break
-		}
-		if !isUnanswered(err) || within.Err() != nil {
+		_, err := l.js.ObjectStore(ctx, s.o.bucketName())
+		if err != nil && !isUnanswered(err) {
 			return nil, jetstream.ErrObjectNotFound
 		}
+		var b []byte
+		if err == nil {
+			b, err = l.getObject(ctx, indexObject)
+		}
+		if !isUnanswered(err) || time.Now().After(end) || ctx.Err() != nil {
+			return b, err
+		}
 	}
-	return l.getObject(ctx, indexObject)
 }
 
 // indexCopy is a copy of the entries of an index at one commit, by ID.
@@ -307,7 +313,7 @@ func (s *indexes) loadIndex(ctx context.Context, last uint64) (*index, uint64, e
 	if last == 0 {
 		return newIndex(s.o.Node), 0, nil
 	}
-	b, err := s.readIndex(ctx)
+	b, err := s.readIndex(ctx, last)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return s.archived.index(ctx, s.line().first.Load())
 	}

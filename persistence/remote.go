@@ -1,12 +1,15 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A server of a cluster that hangs takes requests as before, and answers none. Nothing tells its clients: the connection
@@ -127,6 +130,44 @@ func eachRemote(ctx context.Context, l *link, first, last uint64, fn func(number
 	}
 	return nil
 }
+
+// getRemote returns an object of an external server. It fails when nothing of it comes for snapshotTimeout. The client's
+// reader heeds no end of its context while it waits.
+func getRemote(ctx context.Context, bucket jetstream.ObjectStore, name string) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		bytes []byte
+		err   error
+	}
+	done, came := make(chan result, 1), make(chan struct{}, 1)
+	go func() { // ends within the context's own time
+		o, err := bucket.Get(ctx, name)
+		var b bytes.Buffer
+		for err == nil {
+			_, err = io.CopyN(&b, o, pieceSize)
+			signal(came)
+		}
+		if errors.Is(err, io.EOF) {
+			err = o.Close()
+		}
+		done <- result{b.Bytes(), err}
+	}()
+	for {
+		select {
+		case got := <-done:
+			return got.bytes, got.err
+		case <-came:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(snapshotTimeout):
+			return nil, context.DeadlineExceeded
+		}
+	}
+}
+
+// pieceSize is that of the pieces of an object, in bytes.
+const pieceSize = 128 << 10
 
 // silence spares an external server that does not answer reads of snapshots. Each would wait as long, and the log has all
 // that they have.

@@ -326,7 +326,7 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return b.GetBytes(ctx, name)
+		return getRemote(ctx, b, name)
 	}
 	s, info, err := l.describe(ctx, name)
 	if err == nil && info.Deleted {
