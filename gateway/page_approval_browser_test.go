@@ -78,7 +78,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 	first := h.approveIn(shop, "shell", `{"command":"git push origin main"}`)
 	b.reads(asking(first)+" button[value=always]", "exactly this call, in /srv/shop")
 	b.click(asking(first) + " .rules summary")
-	b.choose(asking(first)+" select", wider)
+	b.choose(asking(first)+" select", "commands")
 	b.reads(asking(first)+" button[value=always]", wider)
 	b.reads(asking(first)+" button[value=never]", wider)
 	b.click(asking(first) + " button[value=always]")
@@ -108,7 +108,7 @@ func TestRuleIsChosenWithoutScript(t *testing.T) {
 	p := h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"a","new_string":"b"}`)
 	_, _, body := h.get("/forms/"+p.Form.String(), "text/html")
 	for _, want := range []string{
-		`<option value="exactly this call, in /srv/shop">`, `<option value="any input for the file src/a.go, in /srv/shop">`, `<option value="any input for files src/**/*.go that are not hidden, in /srv/shop">`,
+		`<option value="call">exactly this call, in /srv/shop<`, `<option value="file">any input for the file src/a.go, in /srv/shop<`, `<option value="files">any input for files src/**/*.go that are not hidden, in /srv/shop<`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)

@@ -209,8 +209,8 @@ func TestEditorDecidesCalls(t *testing.T) {
 	e.hears(`"status":"completed"`)
 
 	p = ask(`{"command":"git status"}`)
-	a = e.next("session/request_permission", `"optionId":"always1"`)
-	a.reply <- chosen("always1")
+	a = e.next("session/request_permission", `"optionId":"always commands"`)
+	a.reply <- chosen("always commands")
 	if d := decided(p); !d.Allowed {
 		t.Errorf("allowed always is %+v", d)
 	}
