@@ -47,11 +47,6 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("README", readme)
 			env.Setenv("DOCS", filepath.Join(filepath.Dir(readme), "docs"))
-			journal, err := filepath.Abs(filepath.Join("testdata", "journal.tgz"))
-			if err != nil {
-				return err
-			}
-			env.Setenv("JOURNAL", journal)
 			work := env.WorkDir
 			env.Defer(func() { killNodes(t, work) })
 			return nil
