@@ -442,7 +442,7 @@ func (a *Agent) Log(ctx context.Context, after uint64, limit int) (view.Log, err
 	l := view.Log{Entries: []view.Entry{}, Archived: a.node.journal.ArchivedVersion(a.id)}
 	for want := limit; want > 0; {
 		var logged []persistence.Entry
-		err := a.InTurn(ctx, func() (err error) {
+		err := a.Mail().InTurn(ctx, func() (err error) {
 			logged, err = a.node.journal.Events(ctx, a.id, after, want)
 			return err
 		})

@@ -73,7 +73,7 @@ type inboxPart struct {
 	on   uint64 // the number from which the list goes on; 0 if it has ended
 }
 
-// queryLast returns the messages of a view that came last before a number, if that is not 0, the newest first.
+// queryLast returns the messages of a view that came last, the newest first. If before is not 0, they came before it.
 type queryLast struct {
 	view   view.MessageFilter
 	before uint64
@@ -129,7 +129,7 @@ func (m Mail) fitting(ctx context.Context, messages []view.Message) (fit int, er
 	if len(messages) <= 1 {
 		return len(messages), nil
 	}
-	err = m.agent.InTurn(ctx, func() (err error) {
+	err = m.InTurn(ctx, func() (err error) {
 		fit, err = fitting(messages)
 		return err
 	})

@@ -10,8 +10,8 @@ import (
 	"parley/mailbox"
 )
 
-// A listing is made in pieces of bounded size: some old messages that are read back, a page of the index that is looked
-// through, a response that is encoded. The agents of a node take turns with these. What others of its agent wait for meanwhile
+// A listing is made in pieces of bounded size. A piece reads some old messages back, looks through a page of the index, or
+// encodes a response. The agents of a node take turns with these. What others of its agent wait for meanwhile
 // is not part of a turn, nor is the disk.
 
 // newTurns returns the turns of a node's guests. They leave one processor for its host and for what is not listed, if
@@ -23,7 +23,8 @@ func newTurns() *fair.Queue[capabilities.ID] {
 
 // InTurn calls work, which is a piece of a listing of the agent, when it is the agent's turn. The node's host waits for
 // nobody. It returns an error if ctx ends before.
-func (a *Agent) InTurn(ctx context.Context, work func() error) error {
+func (m Mail) InTurn(ctx context.Context, work func() error) error {
+	a := m.agent
 	if a.IsHost() {
 		return work()
 	}

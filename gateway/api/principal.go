@@ -39,7 +39,7 @@ type Account interface {
 	// BuildReady is Build for a wait that has ended, whose result is in memory already. It refuses with RATE_LIMITED when
 	// too many of them wait.
 	BuildReady(context.Context) (built func(), err error)
-	// InTurn calls work, which takes the processor for a part of a listing, when it is the turn of the account's agent.
+	// InTurn calls work when it is the turn of the account's agent. Work takes the processor for a part of a listing.
 	InTurn(ctx context.Context, work func() error) error
 }
 

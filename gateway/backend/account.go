@@ -127,7 +127,7 @@ func (a *account) InTurn(ctx context.Context, work func() error) error {
 	if a.agent == nil {
 		return work()
 	}
-	return a.agent.InTurn(ctx, work)
+	return a.agent.Mail().InTurn(ctx, work)
 }
 
 // isIdle reports whether the account has nothing under way.
