@@ -292,7 +292,7 @@ func (l *link) is(ctx context.Context, m Mark) error {
 }
 
 // probeTimeout bounds one attempt to store the empty commit on an external server, which is then made again.
-const probeTimeout = time.Second
+const probeTimeout = 600 * time.Millisecond
 
 // probe stores an empty commit. It returns late if the number is taken while a commit is in doubt. The caller has to
 // check the end of the log again then.
