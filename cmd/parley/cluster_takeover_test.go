@@ -48,7 +48,9 @@ func TestTakeOverPercentiles(t *testing.T) {
 		c    = startCluster(t)
 		end  = time.Now().Add(period)
 	)
-	t.Run("pairs", func(t *testing.T) {
+	isPicked := false // by -run
+	t.Run("killed", func(t *testing.T) {
+		isPicked = true
 		for range takeOverPairs {
 			t.Run("pair", func(t *testing.T) {
 				t.Parallel()
@@ -61,7 +63,9 @@ func TestTakeOverPercentiles(t *testing.T) {
 			})
 		}
 	})
-	inTime(t, "killed nodes", took)
+	if isPicked {
+		inTime(t, "killed nodes", took)
+	}
 }
 
 // inTime reports how long clients waited, and fails if 99 of 100 of these times are out of bounds.
