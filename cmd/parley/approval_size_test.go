@@ -43,7 +43,7 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decideLargest(t, state, input, decision)
+		decideLargest(t, state, mailbox.DigestCall("Write", input, ""), input, decision)
 		if d, err := asked.Await(t.Context()); err != nil || d.Allowed != (decision == "allow") || d.Outcome.Digest != mailbox.DigestCall("Write", input, "") {
 			t.Errorf("%s: %+v %v", decision, d, err)
 		}
@@ -59,7 +59,7 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 	}
 	hook := startHookOn(t, state, request(input))
 	awaitCall(t, state, "/srv/hook")
-	decideLargest(t, state, input, "allow")
+	decideLargest(t, state, mailbox.DigestCall("Write", input, "/home/fae/app"), input, "allow")
 	if err := hook.command.Wait(); err != nil || !strings.Contains(hook.out.String(), `"behavior":"allow"`) {
 		t.Errorf("the hook: %v, %.1000s", err, hook.out.String())
 	}
@@ -74,9 +74,8 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 }
 
 // decideLargest checks that permit show has the whole of a call that waits, and decides it by its digest.
-func decideLargest(t *testing.T, state, input, decision string) {
+func decideLargest(t *testing.T, state, digest, input, decision string) {
 	t.Helper()
-	digest := mailbox.DigestCall("Write", input, "")
 	out, errs, exit := runTest(t.Context(), state, nil, "permit", "show", digest)
 	if exit != 0 || !strings.Contains(out, `last`) || len(out) < largestInput/2 {
 		t.Errorf("shown with %d, %d bytes, %s", exit, len(out), errs)
@@ -88,7 +87,7 @@ func decideLargest(t *testing.T, state, input, decision string) {
 		t.Errorf("shown as JSON with %d, %v, %d bytes, %s", exit, err, compact.Len(), errs)
 	}
 	if _, errs, exit := runTest(t.Context(), state, nil, "permit", decision, digest); exit != 0 {
-		t.Errorf("%s: %d, %s", decision, exit, errs)
+		t.Fatalf("%s: %d, %s", decision, exit, errs)
 	}
 }
 
