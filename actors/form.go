@@ -273,9 +273,9 @@ func (v *viewer) steps(f *mailbox.Form) []view.ForwardStep {
 	}
 	first, steps := len(came)-len(f.Chain), []view.ForwardStep(nil)
 	for i, c := range came {
-		s := view.ForwardStep{By: c.By, ByName: v.toldName(f, c.By), Cause: c.Cause, At: c.Date, Until: c.Until, After: c.After}
+		s := view.ForwardStep{By: c.By, ByName: v.nameOf(c.By), Cause: c.Cause, At: c.Date, Until: c.Until, After: c.After}
 		if next := i + 1 - first; next < len(f.Chain) {
-			s.To, s.ToName = f.Chain[next], v.toldName(f, f.Chain[next])
+			s.To, s.ToName = f.Chain[next], v.nameOf(f.Chain[next])
 		}
 		steps = append(steps, s)
 	}
@@ -312,7 +312,7 @@ func (v *viewer) votes(f *mailbox.Form) *view.Votes {
 	}
 	for i, w := range slices.Concat(f.Votes().Standing, f.Votes().Void) {
 		all.Cast = append(all.Cast, view.Vote{
-			By: w.By, ByName: v.toldName(f, w.By), Outcome: w.Outcome, At: w.Date, Note: w.Note, Void: i >= len(f.Votes().Standing),
+			By: w.By, ByName: v.nameOf(w.By), Outcome: w.Outcome, At: w.Date, Note: w.Note, Void: i >= len(f.Votes().Standing),
 		})
 	}
 	if f.IsOpen() && f.From == v.state.ID {

@@ -225,7 +225,7 @@ func (v *hostileHarness) checkEndedByAsker(form capabilities.ID) {
 	}
 }
 
-// TestThirdNodeIsToldOf has b forward a form of a's to c, who answers. What b sees of c is what a says.
+// TestThirdNodeIsToldOf has b forward a form of a's to c, who answers. What b sees of c is what a says, under b's name of c.
 func TestThirdNodeIsToldOf(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
@@ -234,14 +234,14 @@ func TestThirdNodeIsToldOf(t *testing.T) {
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
-	if m := awaitMessage(t, c.Host(), asked.Form); len(m.Chain) != 1 || m.Chain[0].Name != "b (as a says)" {
+	if m := awaitMessage(t, c.Host(), asked.Form); len(m.Chain) != 1 || m.Chain[0].Name != "b" {
 		t.Errorf("c has it by %+v", m.Chain)
 	}
 	if _, err := answerWith(c.Host(), asked.Form, "x"); err != nil {
 		t.Fatal(err)
 	}
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
-	for who, want := range map[*Agent]string{a.Host(): "c", b.Host(): "c (as a says)", c.Host(): "HOST"} {
+	for who, want := range map[*Agent]string{a.Host(): "c", b.Host(): "c", c.Host(): "HOST"} {
 		if m := awaitMessage(t, who, asked.Form); m.Outcome == nil || m.Outcome.ByName != want {
 			t.Errorf("outcome %+v; want by %s", m.Outcome, want)
 		}

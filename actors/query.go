@@ -413,20 +413,6 @@ func (v *viewer) nameOf(id capabilities.ID) string {
 	return name
 }
 
-// toldName is nameOf for an agent of which the form's home tells. If it is of a third node, it adds who says so: neither this
-// node nor that agent's has vouched for it.
-func (v *viewer) toldName(f *mailbox.Form, id capabilities.ID) string {
-	name := v.nameOf(id)
-	switch id.Node {
-	case capabilities.NodeID{}, v.state.ID.Node, f.From.Node:
-		return name
-	}
-	if f.From.Node == v.state.ID.Node {
-		return name
-	}
-	return cmp.Or(name, view.ShortID(id)) + " (as " + cmp.Or(v.nameOf(f.From), view.ShortID(f.From)) + " says)"
-}
-
 func (v *viewer) wasDelivered(m *mailbox.Message) bool {
 	if v.waiting == nil {
 		v.waiting = v.state.Undelivered()
@@ -483,9 +469,9 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Folder, e.Fields = f.Title, f.Description, f.Folder, f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
-	e.Forwarder, e.ForwardName = f.Forwarder, v.toldName(f, f.Forwarder)
+	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
 	for _, id := range f.Chain {
-		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.toldName(f, id)})
+		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.nameOf(id)})
 	}
 	e.Steps, e.ForwardedTo = v.steps(f), v.forwardedTo(f)
 	if f.Draft != nil {
@@ -511,14 +497,14 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	o := view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}
 	if c := f.Ended; c != nil {
 		o.Status, o.By, o.At, o.Note, o.Settlement = view.FormStatus(c.Reason), c.By, c.Date, c.Note, c.Answer
-		o.ByName = v.toldName(f, c.By)
+		o.ByName = v.nameOf(c.By)
 		return o, v.absent
 	}
 	a := f.Answered
 	if a == nil {
 		return o, nil
 	}
-	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.toldName(f, a.By), a.Date, a.Answer
+	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.nameOf(a.By), a.Date, a.Answer
 	if f.From == v.state.ID {
 		o.Digest = f.Digest()
 		o.Allowed = v.state.ApprovalResult(f, o.Digest).Allowed

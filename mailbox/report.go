@@ -14,7 +14,7 @@ import (
 // agent's own log confirms it. An agent's answer is in its log before it leaves for the form's home. So a true report is
 // always confirmed, unless the log was restored from a backup.
 //
-// What a node says of agents of a third node cannot be looked up here. It is shown as said by the asker.
+// What a node says of agents of a third node cannot be looked up here. It is the asker's word.
 
 // Report is what a delivery of another node says that an agent of this node did with a form. Event is the deed:
 // FormAnswered, FormCancelled, VoteCast, VoteWithdrawn and FormForwarded, or FormRequested for an agent that was asked.

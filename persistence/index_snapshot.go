@@ -122,7 +122,7 @@ func (s *indexes) writeIndex(x *indexCopy, at Mark) error {
 }
 
 // readIndex reads the stored snapshot of a log that ends with a commit. It fails with jetstream.ErrObjectNotFound if there is
-// none. An external server that does not answer is asked again for a while, if the log is so long that it matters.
+// none. If the log is long, an external server that does not answer is asked again for a while.
 func (s *indexes) readIndex(ctx context.Context, last uint64) ([]byte, error) {
 	if s.o.URL == "" {
 		b, err := ReadRegular(filepath.Join(s.o.Folder, indexFile))
