@@ -191,7 +191,7 @@ func TestSetupAsksOnTerminal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := strings.Count(string(text), " --when-away deny "); n != test.count {
+			if n := strings.Count(string(text), " --when-away deny"); n != test.count {
 				t.Errorf("%d hooks have it: %s", n, text)
 			}
 		})
