@@ -39,8 +39,8 @@ func TestEdges(t *testing.T) {
 	t.Cleanup(e.close)
 	inFrame := map[string]parley.Code{ // a request is part of a frame, which is read first
 		"not JSON": ws.ParseError, "two requests": ws.ParseError, "not an object": "", "an empty request": "",
-		"too large": "", "not UTF-8": "",                                                       // each ends the session: no frame may be so
-		"too deep":  parley.TooLarge, "an operation that there is not": parley.InvalidArgument, // of a frame
+		"too large": "", "not UTF-8": "", // each ends the session: no frame may be so
+		"too deep": parley.TooLarge, "an operation that there is not": parley.InvalidArgument, // of a frame
 	}
 	asMaps := map[string]parley.Code{"two requests": "", "not UTF-8": ""} // no map is either
 	for _, edge := range []edgetest.Edge{
