@@ -2,12 +2,14 @@ package actors
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"parley/capabilities"
+	"parley/internal/eventually"
 )
 
 // TestGrowthOfARestart kills a node after the same work for few agents and for many. What it then takes to read all
@@ -47,7 +49,11 @@ func bytesOfARestart(t *testing.T, agents, cycles int) uint64 {
 		})
 	}
 	work.Wait()
-	killed := copyOfState(t, folder)
+	var killed string
+	eventually.Holds(t, "no group is written", func() bool { // a file that is replaced meanwhile cannot be copied
+		killed = t.TempDir()
+		return os.CopyFS(killed, os.DirFS(folder)) == nil && os.Chmod(killed, 0o700) == nil && os.Chmod(killed+"/node.key", 0o600) == nil
+	})
 	closeNode(t, n)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -36,7 +36,8 @@ type grouped struct {
 	room   int // bytes of the commits of a group
 	log    *slog.Logger
 
-	full chan struct{} // there is a group to be written
+	full    chan struct{} // there is a group to be written
+	writing sync.Mutex    // held while one is
 
 	mu      sync.RWMutex
 	closed  bool
@@ -127,6 +128,8 @@ func (g *grouped) grouper(ctx context.Context) {
 // write writes the oldest commits in memory to a group, and reports whether there were enough. If the disk does not take
 // them, they leave memory ungrouped.
 func (g *grouped) write() bool {
+	g.writing.Lock()
+	defer g.writing.Unlock()
 	g.mu.RLock()
 	n, bytes := 0, 0
 	for n < len(g.sizes) && bytes < g.room {

@@ -19,6 +19,13 @@ type served struct {
 	time  map[string]time.Duration
 }
 
+// had returns the time for which a flow has had a place.
+func (s *served) had(flow string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.time[flow]
+}
+
 // work has callers of a flow do pieces of work of a cost until a time has passed.
 func (s *served) work(all *sync.WaitGroup, q *Queue[string], flow string, callers int, cost, until time.Duration) {
 	for range callers {
@@ -63,7 +70,7 @@ func TestLateFlowTakesItsShareAndNoMore(t *testing.T) {
 		var all sync.WaitGroup
 		s.work(&all, q, "A", 16, 2*time.Millisecond, time.Second)
 		time.Sleep(500*time.Millisecond + time.Microsecond)
-		before, began := s.time["A"], time.Now()
+		before, began := s.had("A"), time.Now()
 		p, err := q.Enter(t.Context(), "B")
 		if waited := time.Since(began); err != nil || waited > 2*time.Millisecond {
 			t.Errorf("B waited %v: %v", waited, err)
@@ -71,7 +78,7 @@ func TestLateFlowTakesItsShareAndNoMore(t *testing.T) {
 		p.Leave()
 		s.work(&all, q, "B", 16, 2*time.Millisecond, 400*time.Millisecond)
 		time.Sleep(400 * time.Millisecond)
-		if a, b := s.time["A"]-before, s.time["B"]; a < b*9/10 || b < a*9/10 {
+		if a, b := s.had("A")-before, s.had("B"); a < b*9/10 || b < a*9/10 {
 			t.Errorf("meanwhile A had %v, B %v", a, b)
 		}
 		all.Wait()
