@@ -19,8 +19,8 @@
 //   - A start that is refused, and a look at a copy (OpenCopy), leave every byte as it was. The embedded server cuts what it
 //     cannot read; what it may cut is copied aside first, and put back. A start that is killed meanwhile is undone by the next.
 //   - A log, an archive and a backup of a newer program are NEWER_LOG, and not damage.
-//   - Snapshots and the stored index are derived. Their loss or damage only makes reading slower.
-//   - The note of a mailbox is of its newest events, or unknown. A commit that is lost changes no note.
+//   - Snapshots, groups and the stored index are derived. Their loss or damage only makes reading slower.
+//   - The note of a mailbox is the newest that its sections have. A commit that is lost changes no note.
 //   - Readers of output see where pieces of it were lost to damage.
 //   - A slow disk blocks appends, and not readers. While the embedded server is in a write that hangs, a commit that is
 //     not in memory cannot be read: that is TIMEOUT, and names the disk.
