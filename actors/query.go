@@ -466,7 +466,7 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 }
 
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
-	e.Title, e.Description, e.Folder, e.Fields = f.Title, f.Description, f.Folder, f.Fields
+	e.Title, e.Description, e.Folder, e.Fields = f.Title, f.Description, f.Folder(), f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
 	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
@@ -505,17 +505,14 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 		return o, nil
 	}
 	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.nameOf(a.By), a.Date, a.Answer
-	if f.From == v.state.ID {
-		o.Digest = f.Digest()
-		o.Allowed = v.state.ApprovalResult(f, o.Digest).Allowed
-	}
+	o.Digest, o.Allowed = f.Digest(), v.state.Allows(f)
 	if a.Withheld || v.absent != nil {
 		return o, v.absent
 	}
 	o.Values = a.Values
 	if f.Kind == events.Approval {
 		if o.EditedInput = mailbox.EditedInput(a.Values); o.EditedInput != "" {
-			o.EditedDigest = mailbox.DigestCall(f.Title, o.EditedInput, f.Folder)
+			o.EditedDigest = mailbox.DigestCall(f.Title, o.EditedInput, f.Folder())
 		}
 	}
 	for _, field := range f.Fields {

@@ -103,7 +103,14 @@ func appendRequested(b []byte, e *FormRequested) []byte {
 	b = appendTexts(b, e.Key, e.Result)
 	b = e.Forwarder.AppendMsgpack(b)
 	b = appendOrigin(appendList(b, e.Chain, appendID), e.Origin)
-	return appendTexts(appendSteps(appendRoute(b, e.Route), e.Steps), e.Folder)
+	return appendCall(appendSteps(appendRoute(b, e.Route), e.Steps), e.Call)
+}
+
+func appendCall(b []byte, c *Call) []byte {
+	if c == nil {
+		return pack.AppendNil(b)
+	}
+	return appendIDs(appendTexts(pack.AppendArray(b, 2), c.Folder), &c.Decider)
 }
 
 func appendSteps(b []byte, s *CopySteps) []byte {

@@ -98,7 +98,21 @@ type FormRequested struct {
 	Origin      *Origin             `json:"origin,omitempty"`     // of a form that was asked in a dialect
 	Route       *Route              `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
 	Steps       *CopySteps          `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
-	Folder      string              `json:"folder,omitempty"`     // of an approval: where its call is made, absolute; "" if that is not known
+	Call        *Call               `json:"call,omitempty"`       // of an approval
+}
+
+// Call is what an approval has beside the tool and its input.
+type Call struct {
+	Folder  string          `json:"folder,omitempty"` // where the call is made, absolute; "" if that is not known
+	Decider capabilities.ID `json:"decider"`          // the asker's host, the only one who can allow the call
+}
+
+// Folder returns where the call of an approval is made; "" if that is not known.
+func (e *FormRequested) Folder() string {
+	if e.Call == nil {
+		return ""
+	}
+	return e.Call.Folder
 }
 
 // Narrowed returns the Facet of a form: nil if it permits every use.

@@ -86,7 +86,7 @@ func goldenCopy() *FormRequested {
 
 func goldenCall() *FormRequested {
 	f := goldenCopy()
-	f.Kind, f.Folder = Approval, "/srv/shop"
+	f.Kind, f.Call = Approval, &Call{Folder: "/srv/shop", Decider: testID(9)}
 	return f
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,26 +30,32 @@ func TestFormsShowMarkdown(t *testing.T) {
 	}
 }
 
-// TestAskersPageShowsPermission checks that a decision of another agent than the host is shown as no permission.
-func TestAskersPageShowsPermission(t *testing.T) {
+// TestPagesShowPermission checks that a decision of another agent than the host is shown as no permission, to the asker and
+// to who decided.
+func TestPagesShowPermission(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	fae := h.fae
-	for to, want := range map[string]string{"@self": "Not allowed: only the agent’s host can", "": "Allowed once"} {
-		p, err := fae.Approve(t.Context(), actors.Approval{To: to, Tool: "shell", Input: `{"command":"ls"}`})
+	bob := h.guest("bob")
+	if _, err := h.node.Host().Send(t.Context(), "fae", "@bob"); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{"bob": "@mail/0/bob", "@self": "@self"}
+	no := "Not allowed: only the agent’s host can"
+	for to, want := range map[string]string{"@self": no, "bob": no, "": "Allowed once"} {
+		p, err := fae.Approve(t.Context(), actors.Approval{To: names[to], Tool: "shell", Input: `{"command":"ls"}`})
 		if err != nil {
 			t.Fatal(err)
 		}
-		by := fae
-		if to == "" {
-			by = h.node.Host()
-		}
+		by := map[string]*actors.Agent{"@self": fae, "bob": bob, "": h.node.Host()}[to]
 		form := capabilities.FormID(p.Form)
 		if _, err := by.Answer(t.Context(), actors.Answer{Form: form, Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, body := h.get("/forms/"+p.Form.String()+"?as=fae", "text/html"); !strings.Contains(body, want) {
-			t.Errorf("asked of %q: the page lacks %q\n%s", to, want, body)
+		for _, as := range []string{"fae", cmp.Or(map[string]string{"@self": "fae"}[to], to)} {
+			if _, _, body := h.get("/forms/"+p.Form.String()+"?as="+as, "text/html"); !strings.Contains(body, want) {
+				t.Errorf("asked of %q: the page lacks %q\n%s", to, want, body)
+			}
 		}
 	}
 }

@@ -158,8 +158,8 @@ func TestFolderIsOfTheCall(t *testing.T) {
 			v.Must("fae", mailbox.RequestApproval{Tool: "shell", Input: `{"command":"rm -rf ."}`, Folder: folder, Need: need})
 			v.Deliver(false)
 			f := v.Messages("host")[i].Form
-			if f.Folder != folder || digests[f.Digest()] != "" {
-				t.Errorf("need %d: the call in %q has the folder %q and the digest of %q", need, folder, f.Folder, digests[f.Digest()])
+			if f.Folder() != folder || digests[f.Digest()] != "" {
+				t.Errorf("need %d: the call in %q has the folder %q and the digest of %q", need, folder, f.Folder(), digests[f.Digest()])
 			}
 			digests[f.Digest()] = folder + "."
 		}

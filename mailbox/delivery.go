@@ -186,11 +186,11 @@ func checkForm(s *State, e *events.FormRequested, here bool) error {
 		if err := checkInput(e.Title, e.Description); err != nil {
 			return err
 		}
-		if err := rule.CheckFolder(e.Folder); err != nil {
+		if err := rule.CheckFolder(e.Folder()); err != nil {
 			return err
 		}
-	} else if e.Folder != "" {
-		return parley.Refuse(parley.InvalidForm, "only a call has a folder")
+	} else if e.Call != nil {
+		return parley.Refuse(parley.InvalidForm, "only an approval has a call")
 	}
 	if err := checkOrigin(e.Origin); err != nil {
 		return err

@@ -252,7 +252,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	note(description, a.Description == e.Description)
 	asked := Question{FormRequested: e, comment: f.comment}
 	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
-	note("folder", e.Folder == a.folder)
+	note("folder", e.Folder() == a.folder)
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
 	note("decisions", a.Kind != events.Approval || len(a.Fields) == 0 || len(a.Fields[0].Options) == len(f.Fields[0].Options))
 	note("noForward", a.NoForward == f.NoForward)
@@ -367,7 +367,10 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		Number: s.Mail.Index.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: events.Narrowed(to.Facet), Kind: a.Kind,
 		Title: titleOf(a.Kind, a.Title), Description: a.Description, Fields: schema.Fields(),
-		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route, Folder: a.folder,
+		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route,
+	}
+	if a.Kind == events.Approval {
+		e.Call = &events.Call{Folder: a.folder, Decider: s.Profile.Host}
 	}
 	return []events.Event{e}, nil
 }

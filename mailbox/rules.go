@@ -295,7 +295,7 @@ func outlasts(r, other *events.RuleAdded) bool {
 // offered returns the rule of the offer with an ID. Without one it is the rule for that very call.
 func (q *Question) offered(chosen string) (events.Coverage, error) {
 	if chosen == "" || chosen == string(events.CoversCall) {
-		return rule.Read(rule.Call{Tool: q.Title, Input: q.Description, Folder: q.Folder}).Exact(), nil
+		return rule.Read(rule.Call{Tool: q.Title, Input: q.Description, Folder: q.Folder()}).Exact(), nil
 	}
 	if q.Offered != nil {
 		if i := slices.Index(offerIDs(q.Offered.Wider), chosen); i >= 0 {

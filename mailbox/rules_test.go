@@ -190,7 +190,7 @@ func TestLargestInputIsAccepted(t *testing.T) {
 	refused("one byte more", err)
 	asked.Description = call(mailbox.MaxInput + 1).Input
 	refused("one byte more, delivered", deliver())
-	asked.Kind = events.PlainForm
+	asked.Kind, asked.Call = events.PlainForm, nil
 	asked.Description = strings.Repeat("x", 16<<10+1)
 	if err := deliver(); parley.CodeOf(err) != parley.TooLarge {
 		t.Errorf("a form with a description of %d bytes: %v", len(asked.Description), err)

@@ -98,6 +98,7 @@ func (j *Journal) keep(f *frame) error {
 	if err := j.directory.add(f); err != nil {
 		return err
 	}
+	j.bytes.Add(uint64(len(f.bytes)))
 	j.grouped.add(&f.Commit, len(f.bytes), f.hash)
 	signal(j.marks)
 	j.indexes.grown(len(f.bytes))

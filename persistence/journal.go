@@ -41,7 +41,7 @@ type Journal struct {
 	inDoubt []*frame   // commits that were sent and may be stored; guarded by busy
 	buffer  []byte     // reused for the next frame; guarded by busy
 
-	bytes atomic.Uint64 // of the stream, when the server last said
+	bytes atomic.Uint64 // of the stream, when the server last said, and of the commits since
 
 	high    *highWater
 	marking sync.Mutex // held while high is written
@@ -269,7 +269,7 @@ type Stats struct {
 	Mailboxes  int
 	Open       uint64 // open forms of all mailboxes, as their summaries have them
 	LastCommit uint64
-	Bytes      uint64 // of the stream, when the server last answered
+	Bytes      uint64 // of the stream, when the server last answered, and of the commits since
 	Backlog    int    // bytes appended and not yet durable
 
 	Flushing time.Duration // duration of the write and flush under way; 0 if there is none

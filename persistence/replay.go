@@ -29,6 +29,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	if state, err = l.awaitEnd(ctx, state, j.high.last.Number); err != nil {
 		return 0, err
 	}
+	j.bytes.Store(state.Bytes)
 	last := state.LastSeq
 	if mark := j.high.last; mark.Number > last {
 		next := max(last, j.archived.end().Number) + 1

@@ -256,12 +256,11 @@ func decisionOf(e view.Message) decision {
 		return decision{}
 	}
 	made, reason := mailbox.ReadDecision(e.Outcome.Values)
-	opinion := e.Outcome.Digest != "" && !e.Outcome.Allowed // it went to an agent that cannot decide
+	if !e.Outcome.Allowed && (made == mailbox.Once || made == mailbox.Always) { // it went to an agent that cannot decide
+		return decision{Sign: "–", Words: "Not allowed: only the agent’s host can", Reason: reason, Denied: true}
+	}
 	switch made {
 	case mailbox.Once:
-		if opinion {
-			return decision{Sign: "–", Words: "Not allowed: only the agent’s host can", Reason: reason, Denied: true}
-		}
 		d := decision{Sign: "✓", Words: "Allowed once", Reason: reason, Input: e.Outcome.EditedInput, Digest: e.Outcome.EditedDigest}
 		if d.Input != "" {
 			d.Words += ", with another input"

@@ -330,7 +330,7 @@ func (v *Harness) approvalResult(as string, ref capabilities.FormRef) string {
 		return v.refusal(err)
 	}
 	result := s.ApprovalResult(m.Form, m.Form.Digest())
-	if other := s.ApprovalResult(m.Form, mailbox.DigestCall(m.Form.Title, m.Form.Description+" ", m.Form.Folder)); other.Allowed {
+	if other := s.ApprovalResult(m.Form, mailbox.DigestCall(m.Form.Title, m.Form.Description+" ", m.Form.Folder())); other.Allowed {
 		v.TB.Fatal("another call is allowed by the same answer")
 	}
 	switch {

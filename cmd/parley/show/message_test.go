@@ -60,7 +60,7 @@ func testField(name string) events.Field { return events.Field{Name: name} }
 func decided(decision, reason string) view.Message {
 	return view.Message{
 		Number: 7, Type: "approval", FromName: "fae", Title: "Bash", Description: `{"command":"git push"}`, Date: 1772013600000,
-		Outcome: &view.Outcome{Status: view.StatusAnswered, At: 1772013600000, Values: capabilities.Record(map[string]capabilities.Value{
+		Outcome: &view.Outcome{Status: view.StatusAnswered, Allowed: decision == mailbox.Once || decision == mailbox.Always, At: 1772013600000, Values: capabilities.Record(map[string]capabilities.Value{
 			"decision": capabilities.String(decision), "reason": capabilities.String(reason),
 		})},
 	}
@@ -91,7 +91,7 @@ func TestDecisionsAreShown(t *testing.T) {
 		t.Error(got)
 	}
 	opinion := decided(mailbox.Once, "")
-	opinion.Outcome.Digest = "d"
+	opinion.Outcome.Allowed = false
 	if got := Message(opinion, terminal.Screen{}); !strings.Contains(got, "– Not allowed: only the agent's host can") {
 		t.Error(got)
 	}

@@ -59,7 +59,6 @@ func Decision(e view.Message, s terminal.Screen) (sign, words string) {
 		return "", ""
 	}
 	made, reason := mailbox.ReadDecision(e.Outcome.Values)
-	allowed := e.Outcome.Digest == "" || e.Outcome.Allowed // else it went to an agent that cannot decide
 	switch made {
 	case mailbox.Once:
 		sign, words = allowedSign, "Allowed once"
@@ -75,7 +74,7 @@ func Decision(e view.Message, s terminal.Screen) (sign, words string) {
 	default:
 		return "", ""
 	}
-	if sign == allowedSign && !allowed {
+	if sign == allowedSign && !e.Outcome.Allowed {
 		sign, words = "–", "Not allowed: only the agent's host can"
 	}
 	if reason != "" {
