@@ -505,7 +505,9 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 		return o, nil
 	}
 	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.nameOf(a.By), a.Date, a.Answer
-	o.Digest, o.Allowed = f.Digest(), v.state.Allows(f)
+	if o.Allowed = v.state.Allows(f); f.From == v.state.ID {
+		o.Digest = f.Digest()
+	}
 	if a.Withheld || v.absent != nil {
 		return o, v.absent
 	}

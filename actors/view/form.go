@@ -74,8 +74,8 @@ type Outcome struct {
 	Order   []string           `json:"order,omitempty"`
 	Votes   *Votes             `json:"votes,omitempty"` // of the status "voted"
 
-	// Of an approval. Allowed reports that the asker's host has allowed the call that Digest is of. Others who were asked
-	// allow nothing. To another than the asker it is what the asker's node says.
+	// Of an approval. Allowed reports that the asker's host has allowed the call, of which only the asker has the Digest.
+	// Others who were asked allow nothing. To another than the asker it is what the asker's node says.
 	Digest  string `json:"digest,omitempty"`
 	Allowed bool   `json:"allowed,omitempty"`
 

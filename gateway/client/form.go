@@ -228,7 +228,7 @@ type Outcome struct {
 	Order   []string        `json:"order,omitempty"`
 	Votes   *Votes          `json:"votes,omitempty"` // of the status Voted
 
-	// Of an approval. Allowed reports whether the asker's host has allowed the call that Digest is of.
+	// Of an approval. Allowed reports whether the asker's host has allowed the call, of which only the asker has the Digest.
 	Digest  string `json:"digest,omitempty"`
 	Allowed bool   `json:"allowed,omitempty"`
 
