@@ -225,7 +225,57 @@ func TestWaitingDraftIsNotShown(t *testing.T) {
 	}
 }
 
-// TestGrowthOfUnread lists what is unread where nothing is, among few messages and among many.
+// TestOpenFormsAndNotesAreListed lists the open forms of an agent that has sent and received some, and what is no form.
+func TestOpenFormsAndNotesAreListed(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	ask := func(by *Agent, to string) capabilities.ID {
+		asked, err := by.Ask(t.Context(), Ask{To: to, Description: "what?", Fields: textField("a")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return asked.Form
+	}
+	open, received, ended := ask(fae, "HOST"), ask(n.Host(), "fae"), ask(fae, "HOST")
+	if _, err := fae.Cancel(t.Context(), capabilities.FormID(ended), ""); err != nil {
+		t.Fatal(err)
+	}
+	note, err := fae.Send(t.Context(), "HOST", "a note")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitMessage(t, fae, received)
+	for _, c := range []struct {
+		filter view.MessageFilter
+		want   []capabilities.ID
+	}{
+		{view.MessageFilter{All: true, Open: true}, []capabilities.ID{open, received}},
+		{view.MessageFilter{Open: true}, []capabilities.ID{received}},
+		{view.MessageFilter{All: true, Notes: true}, []capabilities.ID{note.Message}},
+		{view.MessageFilter{Done: true, Open: true}, nil},
+	} {
+		in, err := fae.Mail().Inbox(t.Context(), c.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := fae.Mail().Last(t.Context(), c.filter, 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, all := range [][]view.Message{in.Messages, last.Messages} {
+			var got []capabilities.ID
+			for _, m := range all {
+				got = append(got, m.MessageID)
+			}
+			slices.SortFunc(got, func(a, b capabilities.ID) int { return slices.Index(c.want, a) - slices.Index(c.want, b) })
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%+v: %v, want %v", c.filter, got, c.want)
+			}
+		}
+	}
+}
+
+// TestGrowthOfUnread lists what is unread, and what is open, where nothing is, among few messages and among many.
 func TestGrowthOfUnread(t *testing.T) {
 	var cost [2]float64
 	for i, count := range []int{100, 6000} {
@@ -245,9 +295,11 @@ func TestGrowthOfUnread(t *testing.T) {
 			return err == nil && left == 0 && c.All == count
 		})
 		cost[i] = bytesOf(func() {
-			in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{Unread: true})
-			if err != nil || len(in.Messages) != 0 {
-				t.Errorf("%d are unread, %v", len(in.Messages), err)
+			for _, f := range []view.MessageFilter{{Unread: true}, {All: true, Open: true}} {
+				in, err := n.Host().Mail().Inbox(t.Context(), f)
+				if err != nil || len(in.Messages) != 0 {
+					t.Errorf("%+v: %d, %v", f, len(in.Messages), err)
+				}
 			}
 		})
 	}

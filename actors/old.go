@@ -373,6 +373,8 @@ func (o *oldMail) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.
 		known = slices.Collect(o.state.Mail.ListOpen(0))
 	case f.Snoozed:
 		known = slices.AppendSeq(known, snoozed(o.state.Mail.Snoozed.From(0)))
+	case f.Open:
+		known = slices.Collect(o.state.Mail.ListForms(0))
 	default:
 		return o.counted(f, listedBy(f, o.back(before)))
 	}
@@ -406,10 +408,12 @@ func these(all iter.Seq[mailbox.Listed]) iter.Seq2[mailbox.Listed, error] {
 // mayShow reports whether a filter may pick a message. It picks no others.
 func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 	switch {
+	case f.Snoozed:
+		return l.Snoozed // no more is known of it
+	case f.Open && !l.Open, f.Notes && l.Form:
+		return false
 	case f.Pending:
 		return l.Open && l.Received && (f.All || !l.Dismissed && !l.Snoozed)
-	case f.Snoozed:
-		return l.Snoozed
 	case f.Done:
 		return l.Done
 	case f.Unread:
@@ -427,6 +431,8 @@ func (o *oldMail) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.L
 		return listedBy(f, these(o.state.Mail.ListOpen(first)))
 	case f.Snoozed:
 		return these(snoozed(o.state.Mail.Snoozed.From(first)))
+	case f.Open:
+		return listedBy(f, these(o.state.Mail.ListForms(first)))
 	}
 	return o.counted(f, listedBy(f, o.all(first)))
 }

@@ -71,7 +71,7 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 	close(stop)
 	most := <-watched
 	t.Logf("%d MiB before, %d MiB at most", before>>20, most>>20)
-	if most > before+160<<20 {
+	if most > before+256<<20 {
 		t.Errorf("%d MiB are held for listings that nobody reads", (most-before)>>20)
 	}
 }

@@ -3,6 +3,7 @@ package mailbox
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"parley"
@@ -76,6 +77,22 @@ func (l *Mail) ListOpen(first uint64) iter.Seq[Listed] {
 	return func(yield func(Listed) bool) {
 		for n := range l.waiting.From(first) {
 			if !yield(listed(n, l.Index.entries.At(n))) {
+				return
+			}
+		}
+	}
+}
+
+// ListForms yields all open forms, also those that the agent sent, from a number on.
+func (l *Mail) ListForms(first uint64) iter.Seq[Listed] {
+	return func(yield func(Listed) bool) {
+		for _, n := range slices.Sorted(maps.Keys(l.live)) {
+			m := l.live[n]
+			if n < first || m.Form == nil || !m.Form.IsOpen() {
+				continue
+			}
+			l := Listed{Number: n, Changed: m.Changed, Sent: l.Sent(m), Received: l.Received(m), Dismissed: m.Dismissed, Form: true, Open: true}
+			if !yield(l) {
 				return
 			}
 		}

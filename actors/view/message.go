@@ -261,11 +261,19 @@ type MessageFilter struct {
 	Snoozed bool `json:"snoozed,omitempty"` // only what is snoozed
 	Done    bool `json:"done,omitempty"`    // only what was received, and is dismissed or settled
 	Unread  bool `json:"unread,omitempty"`  // only what is unread
+	Open    bool `json:"open,omitempty"`    // and only forms that have not ended
+	Notes   bool `json:"notes,omitempty"`   // and only what is no form
 }
 
 // Matches reports whether the filter picks a message.
 func (f MessageFilter) Matches(m *Message) bool {
+	form := m.Type != "message"
+	if m.Archived != nil {
+		form = m.Archived.Form
+	}
 	switch {
+	case f.Open && (!form || m.Outcome != nil || m.Archived != nil), f.Notes && form:
+		return false
 	case f.Pending:
 		return m.AnswerNeeded && (f.All || !m.Dismissed && m.SnoozedUntil == 0)
 	case f.Snoozed:

@@ -222,6 +222,9 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 	c.Flags().BoolVar(&filter.Done, "done", false, "only what was received, and is dismissed or settled")
 	c.Flags().BoolVar(&filter.Unread, "unread", false, "only what others sent, is not done and was not read")
 	c.MarkFlagsMutuallyExclusive("pending", "snoozed", "done", "unread")
+	c.Flags().BoolVar(&filter.Open, "open", false, "and only forms that have not ended")
+	c.Flags().BoolVar(&filter.Notes, "notes", false, "and only messages that are no forms")
+	c.MarkFlagsMutuallyExclusive("open", "notes")
 	c.Flags().IntVar(&last, "last", 50, "only so many of the last messages; 0 for all of them")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -135,13 +135,16 @@ func (l listQuery) IsPicked() bool {
 
 // filter returns the filter of the list's messages.
 func (l listQuery) filter() view.MessageFilter {
+	f := view.MessageFilter{Open: l.State == "open", Notes: l.Kind == "message"}
 	switch l.View {
 	case snoozedMail:
-		return view.MessageFilter{Snoozed: true}
+		f.Snoozed = true
 	case doneMail:
-		return view.MessageFilter{Done: true}
+		f.Done = true
+	default:
+		f.All = true
 	}
-	return view.MessageFilter{All: true}
+	return f
 }
 
 // keeps reports whether the list shows a message.

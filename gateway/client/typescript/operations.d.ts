@@ -224,6 +224,8 @@ export interface FollowMessagesRequest {
   as?: string;
   cursor: number;
   done?: boolean;
+  notes?: boolean;
+  open?: boolean;
   pending?: boolean;
   snoozed?: boolean;
   unread?: boolean;
@@ -343,6 +345,8 @@ export interface ListMessagesRequest {
   first?: number;
   last?: number;
   limit?: number;
+  notes?: boolean;
+  open?: boolean;
   pending?: boolean;
   snoozed?: boolean;
   unread?: boolean;

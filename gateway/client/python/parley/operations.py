@@ -246,6 +246,8 @@ class _FollowMessagesRequest(TypedDict):
 class FollowMessagesRequest(_FollowMessagesRequest, total=False):
     all: bool
     done: bool
+    notes: bool
+    open: bool
     pending: bool
     snoozed: bool
     unread: bool
@@ -384,6 +386,8 @@ class ListMessagesRequest(TypedDict, total=False):
     first: int
     last: int
     limit: int
+    notes: bool
+    open: bool
     pending: bool
     snoozed: bool
     unread: bool
