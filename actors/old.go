@@ -36,6 +36,7 @@ type oldMail struct {
 	lent         map[uint64]*mailbox.Message
 	detached     bool                         // it is no actor's, and takes no turns
 	turn         *fair.Place[capabilities.ID] // that the mailbox has; nil for none
+	began        uint64                       // the position of the log when the turn began
 }
 
 // lendTo returns the old mail of a mailbox whose state is new.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"time"
 
 	"parley/capabilities"
 	"parley/internal/fair"
@@ -32,8 +33,22 @@ func (m Mail) InTurn(ctx context.Context, work func() error) error {
 	if err != nil {
 		return errEnded(ctx, a.node)
 	}
-	defer turn.Leave()
+	defer a.node.leaveTurn(turn, a.node.journal.Position())
 	return work()
+}
+
+// longestRest bounds the rest after a piece of a listing.
+const longestRest = 50 * time.Millisecond
+
+// leaveTurn ends a turn that began when the log had a position. If something was written meanwhile, the place rests for as long
+// as the turn took. Else listings would get all of their processors whenever somebody lists, and who writes would
+// share what is left.
+func (n *Node) leaveTurn(turn fair.Place[capabilities.ID], began uint64) {
+	if n.journal.Position() == began {
+		turn.Leave()
+		return
+	}
+	time.AfterFunc(min(turn.Taken(), longestRest), turn.Leave)
 }
 
 // begin blocks until it is the mailbox's turn. Other mailboxes go on meanwhile. The caller ends the turn. For the dispatcher a
@@ -54,7 +69,7 @@ func (o *oldMail) begin() error {
 				return err
 			}
 		}
-		o.turn = &turn
+		o.turn, o.began = &turn, o.node.journal.Position()
 	}
 	d.pause()
 	o.block = d.stand
@@ -86,7 +101,7 @@ func (o *oldMail) end() {
 	d.running.Add(1)
 	o.block = d.block
 	if o.turn != nil {
-		o.turn.Leave()
+		o.node.leaveTurn(*o.turn, o.began)
 		o.turn = nil
 	}
 }

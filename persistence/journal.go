@@ -275,6 +275,13 @@ type Stats struct {
 	Flushing time.Duration // duration of the write and flush under way; 0 if there is none
 }
 
+// Position returns the number of the last durable commit. It is cheap.
+func (j *Journal) Position() uint64 {
+	j.directory.mu.RLock()
+	defer j.directory.mu.RUnlock()
+	return j.directory.head.Number
+}
+
 // Stats returns the present figures of the journal.
 func (j *Journal) Stats() Stats {
 	j.directory.mu.RLock()

@@ -87,6 +87,9 @@ func (q *Queue[K]) Enter(ctx context.Context, k K) (Place[K], error) {
 	return Place[K]{}, context.Cause(ctx)
 }
 
+// Taken returns the time since the flow got the place.
+func (p Place[K]) Taken() time.Duration { return time.Since(p.since) }
+
 // Leave gives the place back, and charges its flow for the time since it got it.
 func (p Place[K]) Leave() {
 	p.queue.mu.Lock()
