@@ -1,0 +1,47 @@
+package persistence
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestGrowthOfUpkeep backs up and verifies a short log and one ten times as long. A byte of the long one costs as much.
+func TestGrowthOfUpkeep(t *testing.T) {
+	commits := 20
+	if n, err := strconv.Atoi(os.Getenv("PARLEY_COMMITS")); err == nil {
+		commits = n
+	}
+	tasks := map[string]func(j *Journal) error{
+		"backup": func(j *Journal) error { return j.Backup(t.Context(), io.Discard) },
+		"verify": func(j *Journal) error { _, err := j.Verify(t.Context()); return err },
+	}
+	cost := map[string][]float64{}
+	for _, count := range []int{commits, 10 * commits} {
+		j, w := open(t, testOptions(t)), writer{}
+		for range count {
+			var last Position
+			for k := range 256 {
+				last = j.Append(w.section(t, k, 8))
+			}
+			if err := await(t, j, last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, do := range tasks {
+			began := time.Now()
+			if err := do(j); err != nil {
+				t.Fatal(err)
+			}
+			cost[name] = append(cost[name], float64(time.Since(began))/float64(j.Stats().Bytes))
+		}
+	}
+	for name, ns := range cost {
+		t.Logf("%s: %.1f and %.1f ns a byte", name, ns[0], ns[1])
+		if ns[1] > 3*ns[0] {
+			t.Errorf("%s costs more a byte of a long log", name)
+		}
+	}
+}
