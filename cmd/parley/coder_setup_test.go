@@ -1,11 +1,17 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,6 +53,22 @@ func filesIn(t *testing.T, folder string) map[string]string {
 	return all
 }
 
+// doctor returns what the doctor says of a coding agent.
+func (c *coderTest) doctor(t *testing.T, agent, state string) string {
+	t.Helper()
+	out, err := c.parley(t, "doctor", "--state", state).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, agent+"  ") {
+			return line
+		}
+	}
+	t.Fatalf("nothing about %s: %s", agent, out)
+	return ""
+}
+
 // TestDoctorTriesClaudeCode has the doctor make a call through Claude Code, with hooks that are called and with such that
 // are not, though no file switches them off. It changes nothing, and asks nobody.
 func TestDoctorTriesClaudeCode(t *testing.T) {
@@ -64,21 +86,7 @@ func TestDoctorTriesClaudeCode(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	before := filesIn(t, c.home)
-	doctor := func(env ...string) string {
-		command := c.parley(t, "doctor", "--state", state)
-		command.Env = append(command.Env, env...)
-		out, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		for line := range strings.Lines(string(out)) {
-			if strings.Contains(line, "claude code") {
-				return line
-			}
-		}
-		t.Fatalf("nothing about Claude Code: %s", out)
-		return ""
-	}
+	doctor := func() string { return c.doctor(t, "claude code", state) }
 	if line := doctor(); !strings.HasPrefix(line, "ok    claude code   asks in every mode, version ") {
 		t.Error(line)
 	}
@@ -232,5 +240,135 @@ func TestCodexAsksItselfWithoutItsHook(t *testing.T) {
 				t.Error("the command has run")
 			}
 		})
+	}
+}
+
+// trustHooks trusts the hooks of Codex, as /hooks does, and returns how many there are.
+func (c *coderTest) trustHooks(t *testing.T) int {
+	t.Helper()
+	server := c.command(t.Context(), "app-server")
+	in, err := server.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	requests := `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"test","version":"1"}}}
+{"method":"initialized"}
+{"id":2,"method":"hooks/list","params":{"cwds":["` + c.project + `"]}}
+`
+	if _, err := io.WriteString(in, requests); err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		ID     int
+		Result struct {
+			Data []struct {
+				Hooks []struct{ Key, CurrentHash string }
+			}
+		}
+	}
+	for messages := json.NewDecoder(out); answer.ID != 2; {
+		if err := messages.Decode(&answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = in.Close() // which ends it
+	if err := server.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(c.home, ".codex", "config.toml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range answer.Result.Data[0].Hooks {
+		text = fmt.Appendf(text, "[hooks.state.%q]\ntrusted_hash = %q\n", h.Key, h.CurrentHash)
+	}
+	c.writeText(t, path, string(text))
+	return len(answer.Result.Data[0].Hooks)
+}
+
+// TestDoctorTriesCodex has the doctor make a call through Codex, with hooks that are called, and with such that are not.
+// It changes nothing, and asks nobody.
+func TestDoctorTriesCodex(t *testing.T) {
+	t.Parallel()
+	for name, variable := range map[string]string{"newest": newestCodex, "older": olderCodex} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); doctorTriesCodex(t, variable) })
+	}
+}
+
+func doctorTriesCodex(t *testing.T, variable string) {
+	c := newCodexOf(t, variable)
+	c.onPath(t, "codex")
+	scratch := t.TempDir()
+	c.env = append(c.env, "TMPDIR="+scratch)
+	state := nodeTest(t)
+	foreign := filepath.Join(c.home, "foreign-hook-ran")
+	config, hooks := filepath.Join(c.home, ".codex", "config.toml"), filepath.Join(c.home, ".codex", "hooks.json")
+	c.write(t, hooks, map[string]any{
+		"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "touch " + foreign}}}}},
+	})
+	out, err := c.parley(t, "setup", "codex", "--state", state).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "you have not trusted the hooks on PermissionRequest, PostToolUse, Stop in "+hooks) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if n := c.trustHooks(t); n != 4 {
+		t.Fatalf("%d hooks", n)
+	}
+	sound := filesIn(t, c.home)
+	inConfig := func(line string) map[string]string { return map[string]string{config: line + "\n" + sound[config]} }
+	project := filepath.Join(c.project, ".codex", "config.toml")
+	for _, row := range []struct {
+		name  string
+		files map[string]string
+		state string // of another node
+		want  string
+	}{
+		{name: "gated", want: ": a call was tried, and refused. codex exec "},
+		{name: "hooks are off", files: inConfig("features.hooks = false"), want: "has hooks = false among its features"},
+		{name: "untrusted", files: map[string]string{config: strings.ReplaceAll(sound[config], "trusted_hash", "# trusted_hash")}, want: "you have not trusted the hooks on PermissionRequest, "},
+		{name: "changed since", files: map[string]string{hooks: strings.ReplaceAll(sound[hooks], `"timeout": 86400`, `"timeout": 90000`)}, want: "you have not trusted the hooks on PermissionRequest in "},
+		{name: "switched off", files: map[string]string{config: strings.ReplaceAll(sound[config], "trusted_hash", "enabled = false\ntrusted_hash")}, want: "are switched off: type /hooks in Codex"},
+		{name: "an unknown member", files: map[string]string{hooks: strings.Replace(sound[hooks], "{", `{"more": 1,`, 1)}, want: "Codex does not take the hooks in " + hooks},
+		{name: "no such program", files: map[string]string{hooks: strings.ReplaceAll(sound[hooks], "parley hook", "/nonexistent/parley hook")}, want: "does not run"},
+		{name: "another node", state: nodeTest(t), want: "ask another node, that of " + state},
+		{name: "never", files: inConfig(`approval_policy = "never"`), want: `has approval_policy = "never"`},
+		{name: "never about the sandbox", files: inConfig("approval_policy = {granular = {sandbox_approval = false, rules = true, mcp_elicitations = true}}"), want: "no hook was called, and the call ended so: "},
+		{name: "permissions for all", files: inConfig(`default_permissions = ":danger-full-access"`), want: "Codex RAN the call, and asked nobody"},
+		{name: "permissions of the project", files: map[string]string{project: `default_permissions = ":danger-full-access"`}, want: "Codex RAN the call, and asked nobody"},
+		{name: "no longer supported", files: inConfig(`approval_policy = "untrusted"`), want: "the call could not be tried: it has ended: exit status 1: approval_policy"},
+	} {
+		for path, text := range row.files {
+			c.writeText(t, path, text)
+		}
+		before := filesIn(t, c.home)
+		line, begin := c.doctor(t, "codex", cmp.Or(row.state, state)), "warn"
+		if row.name == "gated" {
+			begin = "ok  "
+		}
+		if !strings.HasPrefix(line, begin+"  codex ") || !strings.Contains(line, row.want) {
+			t.Errorf("%s: %s", row.name, line)
+		}
+		if after := filesIn(t, c.home); !maps.Equal(before, after) {
+			t.Errorf("%s: the doctor has changed files of %d", row.name, len(before))
+		}
+		for path := range row.files {
+			c.writeText(t, path, sound[path])
+		}
+	}
+	if left := filesIn(t, scratch); len(left) > 0 {
+		t.Errorf("left behind: %v", slices.Collect(maps.Keys(left)))
+	}
+	if isThere(c.home, filepath.Base(foreign)) {
+		t.Error("a hook of others was run")
+	}
+	if out, _, _ := runTest(t.Context(), state, nil, "permit", "ls"); out != "" {
+		t.Errorf("the call that is tried was raised: %s", out)
 	}
 }

@@ -25,6 +25,9 @@ func Detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 // Terminate asks a process to end.
 func Terminate(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }
 
+// KillGroup ends what a program that was started detached has started, with the program.
+func KillGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
+
 // ErrLocked is the error of Lock and LockShared for a file that another process has locked.
 var ErrLocked error = syscall.EWOULDBLOCK
 

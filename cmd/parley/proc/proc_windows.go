@@ -31,6 +31,9 @@ func Terminate(pid int) error {
 	return p.Kill()
 }
 
+// KillGroup ends a program that was started detached. This system does not tell what it has started.
+func KillGroup(pid int) error { return Terminate(pid) }
+
 // ErrLocked is the error of Lock and LockShared for a file that another process has locked.
 var ErrLocked error = windows.ERROR_LOCK_VIOLATION
 

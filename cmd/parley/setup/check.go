@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -19,7 +20,7 @@ import (
 const versionTime = 10 * time.Second // for a program to say its version
 
 // Check reports whether a coding agent asks as it should, in words, from all settings that take effect in o.Folder. Where
-// Claude Code is installed, it has it make a call. It reports no words where neither settings nor the program are found.
+// the agent is installed, it has it make a call. It reports no words where neither settings nor the program are found.
 func Check(ctx context.Context, agent hook.Agent, o Options) (words string, good bool) {
 	s := settings{Options: o, agent: agent}
 	if agent.Name == hook.Codex().Name {
@@ -252,9 +253,20 @@ func runsParley(ctx context.Context, program string) error {
 // versionOf returns the version of a program on the path, and whether there is one: the word of its output that begins
 // with a digit.
 func versionOf(ctx context.Context, name string) (string, bool) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", false
+	}
+	scratch, err := os.MkdirTemp("", "parley-version-*") // Codex writes to its folder even then
+	if err != nil {
+		return "", false
+	}
+	defer os.RemoveAll(scratch) //nolint:errcheck // a folder that is only temporary
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, name, "--version").Output()
+	c := exec.CommandContext(ctx, path, "--version")
+	c.Env = append(os.Environ(), "CODEX_HOME="+scratch)
+	out, err := c.Output()
 	if err != nil {
 		return "", false
 	}

@@ -55,7 +55,7 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"codex, old name":    {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[features]\ncodex_hooks = false\n")}, want: "codex_hooks = false"},
 		"codex, dotted":      {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "features.hooks = false\n" + text }}, want: "hooks = false"},
 		"codex, project":     {agent: codex, files: map[string]string{"project/.codex/config.toml": "approval_policy = \"never\""}, want: `approval_policy = "never"`},
-		"codex, profile":     {agent: codex, files: map[string]string{"project/.codex/config.toml": "profile = \"x\"\n[profiles.x]\napproval_policy = \"never\""}, want: `approval_policy = "never"`},
+		"codex, repository":  {agent: codex, files: map[string]string{"project/.git/HEAD": "", "project/.codex/config.toml": "approval_policy = \"never\""}, options: func(o *Options) { o.Folder = filepath.Join(o.Folder, "below") }, want: `approval_policy = "never"`},
 		"codex, overruled":   {agent: codex, files: map[string]string{"project/.codex/config.toml": "approval_policy = \"on-request\""}, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "approval_policy = \"never\"\n" + text }}},
 		"codex, no sandbox":  {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "sandbox_mode = \"danger-full-access\"\n" + text }}, want: "danger-full-access"},
 		"codex, no server":   {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(string) string { return "" }}, want: "no MCP server"},

@@ -17,17 +17,15 @@ import (
 type codexConfig struct {
 	path string
 
-	Servers  map[string]any         `toml:"mcp_servers"`
-	Features map[string]any         `toml:"features"`
-	Approval any                    `toml:"approval_policy"`
-	Sandbox  any                    `toml:"sandbox_mode"`
-	Profile  string                 `toml:"profile"`
-	Profiles map[string]codexConfig `toml:"profiles"`
-	Managed  bool                   `toml:"allow_managed_hooks_only"`
+	Servers  map[string]any `toml:"mcp_servers"`
+	Features map[string]any `toml:"features"`
+	Approval any            `toml:"approval_policy"`
+	Sandbox  any            `toml:"sandbox_mode"`
+	Managed  bool           `toml:"allow_managed_hooks_only"`
 }
 
 // checkCodex reports whether Codex asks about calls that leave its sandbox. It also reports whether it has the MCP
-// server, whose ask_user asks its questions. Codex alone knows whether a person trusts the hooks.
+// server, whose ask_user asks its questions.
 func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	var (
 		sources   []source
@@ -36,13 +34,13 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 		hasServer bool
 	)
 	configs, wrong = addConfig(configs, wrong, "/etc/codex/requirements.toml")
-	for _, from := range []source{{flag: " --project"}, {flag: " --user"}} {
-		s.Project = from.flag == " --project"
-		if s.Project && s.codexFolder() == filepath.Join(s.Home, ".codex") {
-			continue
+	folders := s.codexFolders()
+	for i, folder := range folders {
+		configs, wrong = addConfig(configs, wrong, filepath.Join(folder, "config.toml"))
+		from := source{path: filepath.Join(folder, "hooks.json"), flag: " --project"}
+		if i == len(folders)-1 {
+			from.flag = " --user"
 		}
-		configs, wrong = addConfig(configs, wrong, filepath.Join(s.codexFolder(), "config.toml"))
-		from.path = filepath.Join(s.codexFolder(), "hooks.json")
 		f, err := readSettings(resolve(from.path, maxLinks))
 		if err != nil {
 			wrong = append(wrong, terminal.Message(err))
@@ -64,9 +62,6 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 		hasServer = hasServer || c.Servers[hook.ServerName] != nil
 	}
 	version, found := versionOf(ctx, "codex")
-	if version == "" {
-		version = "unknown"
-	}
 	switch isThere := len(own) > 0 || hasServer; {
 	case !isThere && len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
@@ -83,13 +78,34 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	}
 	wrong = append(wrong, unasked(configs)...)
 	wrong = append(wrong, s.wrongHooks(ctx, sources, codexHooks(""))...)
-	if len(wrong) > 0 {
+	switch {
+	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
+	case !found:
+		return "asks about calls that leave its sandbox once you trust the hooks with /hooks; the program codex is not on the path, so it was not tried", true
 	}
-	return fmt.Sprintf("asks about calls that leave its sandbox once you trust the hooks with /hooks, version %s; codex exec and -a never do not ask", version), true
+	if wrong := s.probeCodex(ctx, sources); len(wrong) > 0 {
+		return fmt.Sprintf("version %s was tried: %s", version, strings.Join(wrong, "; ")), false
+	}
+	return fmt.Sprintf("asks about calls that leave its sandbox, version %s: a call was tried, and refused. codex exec and -a never do not ask", version), true
 }
 
-// addConfig adds a file of Codex' configuration, and before it the profile that it chooses.
+// codexFolders returns the folders with configuration of Codex that takes effect, the strongest first: those of the project
+// up to the root of its repository, and the person's.
+func (s settings) codexFolders() (folders []string) {
+	s.Project = false
+	own := s.codexFolder()
+	for at := s.Folder; ; at = filepath.Dir(at) {
+		if folder := filepath.Join(at, ".codex"); folder != own {
+			folders = append(folders, folder)
+		}
+		if at == s.root() || at == filepath.Dir(at) {
+			return append(folders, own)
+		}
+	}
+}
+
+// addConfig adds a file of Codex' configuration.
 func addConfig(configs []codexConfig, wrong []string, path string) ([]codexConfig, []string) {
 	f, err := readSettings(resolve(path, maxLinks))
 	if err != nil {
@@ -100,10 +116,6 @@ func addConfig(configs []codexConfig, wrong []string, path string) ([]codexConfi
 		return configs, append(wrong, terminal.Message(parley.Refuse(parley.InvalidArgument, "%s is no TOML, or not as Codex reads it", path)))
 	}
 	c.path = path
-	if chosen, ok := c.Profiles[c.Profile]; ok {
-		chosen.path = path
-		configs = append(configs, chosen)
-	}
 	return append(configs, c), wrong
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/hook"
+	"parley/cmd/parley/proc"
 	"parley/cmd/parley/terminal"
 )
 
@@ -49,12 +50,13 @@ func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
 	}
 	defer model.close()
 	token := rand.Text()
-	c := exec.CommandContext(ctx, "claude", "-p", "Try the hook.", "--permission-mode", "default")
-	c.Dir, c.WaitDelay = project, probeGrace
-	c.Env = append(slices.DeleteFunc(os.Environ(), isAgents),
-		"CLAUDE_CONFIG_DIR="+config, "XDG_CACHE_HOME="+scratch, "ANTHROPIC_BASE_URL=http://"+model.address, "ANTHROPIC_API_KEY=none", "NO_PROXY=127.0.0.1",
-		"no_proxy=127.0.0.1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", hook.ProbeVariable+"="+token)
+	c := probeCommand(ctx, scratch, project, token, "claude", "-p", "Try the hook.", "--permission-mode", "default")
+	c.Env = append(c.Env, "CLAUDE_CONFIG_DIR="+config, "ANTHROPIC_BASE_URL=http://"+model.address, "ANTHROPIC_API_KEY=none",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
 	said, err := c.CombinedOutput()
+	if c.Process != nil {
+		_ = proc.KillGroup(c.Process.Pid) // what it has left
+	}
 	result, made := model.result()
 	switch {
 	case !made && err == nil:
@@ -70,11 +72,22 @@ func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
 	return "the hook was not called, or did not answer, and the call ended so: " + shortened(result)
 }
 
-// isAgents reports whether a variable tells Claude Code its model, or is of a session that this program runs in. Those
+// probeCommand returns the command with which a coding agent tries a call. What it has started ends with it.
+func probeCommand(ctx context.Context, scratch, folder, token string, words ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, words[0], words[1:]...)
+	proc.Detach(c)
+	c.Cancel = func() error { return proc.KillGroup(c.Process.Pid) }
+	c.Dir, c.WaitDelay = folder, probeGrace
+	c.Env = append(slices.DeleteFunc(os.Environ(), isAgents),
+		"XDG_CACHE_HOME="+scratch, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1", hook.ProbeVariable+"="+token)
+	return c
+}
+
+// isAgents reports whether a variable tells a coding agent its model, or is of a session that this program runs in. Those
 // that leave hooks out are not among them.
 func isAgents(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return !slices.Contains(simpleModes(), name) && slices.ContainsFunc([]string{"CLAUDE", "ANTHROPIC_", "AWS_", "OTEL_"}, func(p string) bool { return strings.HasPrefix(name, p) })
+	return !slices.Contains(simpleModes(), name) && slices.ContainsFunc([]string{"CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "AWS_", "OTEL_"}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // copySettings writes what the settings say of hooks and calls where Claude Code finds it for a project. Hooks of others
@@ -121,7 +134,13 @@ func (s settings) harmless(d *document) []byte {
 			delete(all.Env, name)
 		}
 	}
-	for _, groups := range all.Hooks {
+	s.disarm(all.Hooks)
+	return plainJSON(all)
+}
+
+// disarm replaces the hooks of others by such that do nothing. Each keeps its place.
+func (s settings) disarm(hooks map[string]any) {
+	for _, groups := range hooks {
 		list, _ := groups.([]any)
 		for _, group := range list {
 			g, _ := group.(map[string]any)
@@ -133,7 +152,6 @@ func (s settings) harmless(d *document) []byte {
 			}
 		}
 	}
-	return plainJSON(all)
 }
 
 // shortened returns the beginning of a program's output, in one line.
@@ -141,7 +159,8 @@ func shortened(said string) string {
 	return terminal.Visible(fmt.Sprintf("%.*s", maxSaid, strings.Join(strings.Fields(said), " ")))
 }
 
-// model plays a model of Anthropic's Messages API: it has the agent make one call, and keeps the result.
+// model plays a model of Anthropic's Messages API and of OpenAI's Responses API: it has the agent make one call, and keeps
+// the result.
 type model struct {
 	address string
 	server  *http.Server
@@ -178,8 +197,25 @@ func (m *model) result() (string, bool) {
 	return m.text, m.made
 }
 
-// ServeHTTP answers with the call, and with a word once it was made.
+// keep keeps the result of the call.
+func (m *model) keep(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made, m.text = true, text
+}
+
+// ServeHTTP answers with the call, and with a word once it was made. It refuses all else, also to be a proxy.
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	answers := map[string]func(http.ResponseWriter, []byte) bool{"/v1/messages": m.answerMessages, "/v1/responses": m.answerResponses}
+	answer, known := answers[r.URL.Path]
+	if err != nil || r.Method != http.MethodPost || !known || !answer(w, body) {
+		http.NotFound(w, r)
+	}
+}
+
+// answerMessages answers a request of the Messages API. It reports whether it is one.
+func (m *model) answerMessages(w http.ResponseWriter, body []byte) bool {
 	var in struct {
 		Model    string            `json:"model"`
 		Stream   bool              `json:"stream"`
@@ -188,10 +224,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
-	if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/messages" || json.Unmarshal(body, &in) != nil {
-		http.NotFound(w, r)
-		return
+	if json.Unmarshal(body, &in) != nil {
+		return false
 	}
 	for _, message := range in.Messages {
 		var blocks []struct {
@@ -201,9 +235,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(message.Content, &blocks) // it may be a text
 		for _, b := range blocks {
 			if b.Type == "tool_result" {
-				m.mu.Lock()
-				m.made, m.text = true, textOf(b.Content)
-				m.mu.Unlock()
+				m.keep(textOf(b.Content))
 			}
 		}
 	}
@@ -214,6 +246,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reason = "tool_use"
 	}
 	writeMessage(w, in.Model, in.Stream, content, reason)
+	return true
 }
 
 // textOf returns the text of a result: it is one, or a list of blocks.
@@ -229,6 +262,15 @@ func textOf(content json.RawMessage) (text string) {
 	return text
 }
 
+// events begins a stream of events, and returns what sends one.
+func events(w http.ResponseWriter) func(kind string, members map[string]any) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	return func(kind string, members map[string]any) {
+		members["type"] = kind
+		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, plainJSON(members))
+	}
+}
+
 // writeMessage writes a message with one block: as an object, or as events.
 func writeMessage(w http.ResponseWriter, name string, stream bool, content map[string]any, reason string) {
 	usage := map[string]int{"input_tokens": 1, "output_tokens": 1}
@@ -240,11 +282,7 @@ func writeMessage(w http.ResponseWriter, name string, stream bool, content map[s
 		_, _ = w.Write(plainJSON(message))
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	send := func(kind string, members map[string]any) {
-		members["type"] = kind
-		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, plainJSON(members))
-	}
+	send := events(w)
 	delta := map[string]any{"type": "text_delta", "text": content["text"]}
 	if input, called := content["input"]; called {
 		delta = map[string]any{"type": "input_json_delta", "partial_json": string(plainJSON(input))}
