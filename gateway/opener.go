@@ -33,7 +33,7 @@ type opener struct {
 	err   error
 }
 
-// coders are the coding agents whose processes are known. What is below them acts for their guests. They are in a file,
+// coders are the coding agents whose processes and sessions are known. What is below them acts for their guests. They are in a file,
 // so that a node that restarts knows them.
 type coders struct {
 	server *Server
@@ -45,14 +45,21 @@ type coders struct {
 	long map[*opener]bool // connections of WebSockets whose sessions are the host's
 }
 
-// notedProcess is an entry of the file.
+// notedCoders is the file.
+type notedCoders struct {
+	Processes []notedProcess    `json:"processes"`
+	Sessions  []runtime.Session `json:"sessions"` // also of agents that have ended
+}
+
 type notedProcess struct {
 	runtime.Process
 	Agent capabilities.ID `json:"agent"`
 }
 
-// maxNoted bounds the processes in the file.
-const maxNoted = 4096
+const (
+	maxNoted   = 4096 // processes in the file
+	maxSession = 128  // bytes of a session's ID
+)
 
 // load reads the file. One that is damaged is an error: what is below a coding agent would call as the host.
 func (c *coders) load() error {
@@ -63,7 +70,7 @@ func (c *coders) load() error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	var all []notedProcess
+	var all notedCoders
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}
@@ -72,27 +79,38 @@ func (c *coders) load() error {
 			WithHint("end all coding agents, and remove %s", c.file)
 	}
 	l := c.server.node.Programs().Launcher()
-	for _, one := range all {
+	for _, one := range all.Processes {
 		l.Note(one.Process, one.Agent)
+	}
+	for _, one := range all.Sessions {
+		l.NoteSession(one)
 	}
 	l.Noted() // forgets those that have ended
 	return nil
 }
 
-// note has a process act for an agent, and returns when that is on disk.
-func (c *coders) note(p runtime.Process, agent capabilities.ID) error {
+// note has a process and a session act for an agent, and returns when that is on disk. The zero process is none, and so is
+// the session "".
+func (c *coders) note(p runtime.Process, session string, agent capabilities.ID) error {
 	l := c.server.node.Programs().Launcher()
+	all := notedCoders{Sessions: l.Sessions()}
 	living := l.Noted()
-	if _, known := living[p]; known {
+	_, known := living[p]
+	isNew := p.PID != 0 && !known
+	isNewSession := session != "" && !slices.ContainsFunc(all.Sessions, func(s runtime.Session) bool { return s.ID == session })
+	switch {
+	case !isNew && !isNewSession:
 		return nil
-	}
-	if len(living) >= maxNoted {
+	case isNew && len(living) >= maxNoted:
 		return parley.Refuse(parley.TooLarge, "%d coding agents run already", len(living))
+	case isNew:
+		living[p] = agent
 	}
-	living[p] = agent
-	all := make([]notedProcess, 0, len(living))
 	for p, agent := range living {
-		all = append(all, notedProcess{p, agent})
+		all.Processes = append(all.Processes, notedProcess{p, agent})
+	}
+	if isNewSession {
+		all.Sessions = append(all.Sessions, runtime.Session{ID: session, Agent: agent})
 	}
 	if c.file != "" {
 		text, err := json.Marshal(all)
@@ -103,7 +121,13 @@ func (c *coders) note(p runtime.Process, agent capabilities.ID) error {
 			return fmt.Errorf("write the processes of coding agents: %w", err)
 		}
 	}
-	l.Note(p, agent)
+	if isNew {
+		l.Note(p, agent)
+	}
+	if isNewSession {
+		l.NoteSession(runtime.Session{ID: session, Agent: agent})
+	}
+	c.sever(c.held()...)
 	return nil
 }
 
@@ -264,8 +288,17 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 	c.registering.Lock()
 	defer c.registering.Unlock()
 	b := c.server.backend
+	if len(wanted.Session) > maxSession {
+		return api.Registered{}, parley.Refuse(parley.InvalidArgument, "a session of %d bytes: at most %d", len(wanted.Session), maxSession)
+	}
 	if !p.IsHost() {
-		return c.registered(ctx, p, wanted)
+		done, err := c.registered(ctx, p, wanted)
+		if o, ok := httpd.By(ctx).(*opener); err == nil && ok {
+			if agent, _ := o.owner(c.server.node.Programs().Launcher()); agent == p.ID() { // it has begun another session
+				err = c.note(runtime.Process{}, wanted.Session, agent)
+			}
+		}
+		return done, err
 	}
 	var coder runtime.Process
 	folder, found := "", false
@@ -279,12 +312,11 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 	if err != nil {
 		return api.Registered{}, err
 	}
+	if err := c.note(coder, wanted.Session, guest); err != nil {
+		return api.Registered{}, err
+	}
 	if found {
-		if err := c.note(coder, guest); err != nil {
-			return api.Registered{}, err
-		}
 		c.server.log.Info("a coding agent is registered", "program", wanted.Program, "process", coder.PID, "agent", guest)
-		c.sever(c.held()...)
 	}
 	q, err := b.Below(ctx, guest)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestFolderHasOneGuest(t *testing.T) {
 	}
 	for _, wrong := range []api.Register{
 		{}, {Program: "codex", Folder: "app"}, {Program: "../codex", Folder: "/"}, {Program: "codex", Title: "a\nb", Folder: "/"},
-		{Program: "codex", Folder: "/" + strings.Repeat("x", 1<<13)},
+		{Program: "codex", Folder: "/" + strings.Repeat("x", 1<<13)}, {Program: "codex", Folder: "/", Session: strings.Repeat("x", 129)},
 	} {
 		if _, err := register(t, s, wrong); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("%.80v: %v", wrong, err)
@@ -110,7 +111,7 @@ func TestFolderHasOneGuest(t *testing.T) {
 	}
 }
 
-// TestProcessesOfCodersAreKept writes a noted process, and reads it as another node's start does. A damaged file keeps the
+// TestProcessesOfCodersAreKept writes a noted process and a session, and reads them as another node's start does. A damaged file keeps the
 // node from starting.
 func TestProcessesOfCodersAreKept(t *testing.T) {
 	t.Parallel()
@@ -121,7 +122,13 @@ func TestProcessesOfCodersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	guest := capabilities.ID{ULID: [16]byte{1}, Node: node.ID()}
-	if err := s.coders.note(self, guest); err != nil {
+	session := runtime.Session{ID: "a session", Agent: guest}
+	for range 2 {
+		if err := s.coders.note(self, session.ID, guest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.coders.note(runtime.Process{}, session.ID, node.Host().ID()); err != nil { // the first counts
 		t.Fatal(err)
 	}
 	other, again := openServer(t)
@@ -129,8 +136,9 @@ func TestProcessesOfCodersAreKept(t *testing.T) {
 	if err := again.coders.load(); err != nil {
 		t.Fatal(err)
 	}
-	if got := other.Programs().Launcher().Noted(); len(got) != 1 || got[self] != guest {
-		t.Errorf("noted after a restart: %v", got)
+	l := other.Programs().Launcher()
+	if got := l.Noted(); len(got) != 1 || got[self] != guest || !slices.Equal(l.Sessions(), []runtime.Session{session}) {
+		t.Errorf("noted after a restart: %v, %v", got, l.Sessions())
 	}
 	if err := os.WriteFile(s.coders.file, []byte("[{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,9 @@ type Launcher struct {
 	began   bool             // a program was started, now or before
 	strays  bool             // this process takes over what programs leave behind
 	noted   map[Process]capabilities.ID
-	notes   uint64 // how many were noted
+	notes   uint64 // how many were noted, sessions too
+
+	sessions []Session // the latest is last
 }
 
 // started is a running program.
@@ -143,8 +145,9 @@ type Owner struct {
 
 // Owner returns the owner of a process. What descends from a program belongs to it, and what is in its process group, its
 // session or its cgroup. What descends from a noted process is below it. So is what is in the group or the session of
-// such a process that still runs. The same holds for what names a noted process in its environment. Owner returns an
-// error if that cannot be known, for example if the process is gone.
+// such a process that still runs. The same holds for what names a noted process, or a noted session, in its environment.
+// Owner returns an error if that cannot be known, for example if the process is gone, or names another session and no
+// coding agent is above it.
 func (l *Launcher) Owner(pid int) (Owner, error) {
 	if !l.Looks() || pid == os.Getpid() {
 		return Owner{}, nil
@@ -176,16 +179,54 @@ func (l *Launcher) Noted() map[Process]capabilities.ID {
 	return maps.Clone(living)
 }
 
-// Notes returns a number that grows with each process that is noted.
+// Session is a session of a coding agent. What the agent starts has its ID in the environment, also after the agent has
+// ended.
+type Session struct {
+	ID    string          `json:"session"`
+	Agent capabilities.ID `json:"agent"`
+}
+
+// maxSessions bounds the sessions that are known. What names an earlier one has no owner that can be known.
+const maxSessions = 4096
+
+// NoteSession has what names a session in its environment act for an agent. A session that was noted stays with its first
+// agent.
+func (l *Launcher) NoteSession(s Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.agentOf(s.ID).IsZero() {
+		l.sessions = append(l.sessions[max(0, len(l.sessions)-maxSessions+1):], s)
+		l.notes++
+	}
+}
+
+// Sessions returns the noted sessions, the latest last.
+func (l *Launcher) Sessions() []Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.sessions)
+}
+
+// agentOf returns the agent that a session was noted for, or the zero ID. The caller holds mu.
+func (l *Launcher) agentOf(session string) capabilities.ID {
+	for _, s := range l.sessions {
+		if s.ID == session {
+			return s.Agent
+		}
+	}
+	return capabilities.ID{}
+}
+
+// Notes returns a number that grows with each process and session that is noted.
 func (l *Launcher) Notes() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.notes
 }
 
-// Looks reports whether there was a program, or there is a noted process: any other process has no owner.
+// Looks reports whether there was a program, or a process or session is noted: else no process has an owner.
 func (l *Launcher) Looks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.began || len(l.noted) > 0
+	return l.began || len(l.noted) > 0 || len(l.sessions) > 0
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"parley/capabilities"
@@ -83,16 +84,36 @@ sh -c 'echo $$; exec sleep 60' & read wait; kill $(jobs -p)`)
 			t.Errorf("process %d, which is below none: %v, %v", pid, owner, err)
 		}
 	}
+	l.NoteSession(Session{"s1", guest})
+	l.NoteSession(Session{"s1", other}) // the first counts
+	for _, name := range []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CLAUDE_CODE_SESSION_ID"} {
+		_, orphans := startLines(t, 1, `setsid -f sh -c 'echo $$; exec sleep 60'; read wait`, name+"=s1")
+		if owner, err := l.Owner(orphans[0]); owner.Agent != guest || err != nil {
+			t.Errorf("a process that names a noted session by %s: %v, %v", name, owner, err)
+		}
+		_ = syscall.Kill(orphans[0], syscall.SIGKILL)
+		of, _ := startLines(t, 1, `echo $$; read wait`, name+"=s2")
+		if owner, err := l.Owner(of); err == nil {
+			t.Errorf("a process that names another session by %s: %v", name, owner)
+		}
+	}
+	folder := t.TempDir()
+	copyShell(t, folder+"/codex")
+	_, pids = startLines(t, 1, `CODEX_THREAD_ID= `+folder+`/codex -c 'CODEX_THREAD_ID=s2 sh -c "echo \$\$; exec sleep 60" & wait' & read wait; kill $!`)
+	if owner, err := l.Owner(pids[0]); owner != (Owner{}) || err != nil {
+		t.Errorf("a process below an agent that is not noted: %v, %v", owner, err)
+	}
+	_ = syscall.Kill(pids[0], syscall.SIGKILL)
 	reused := NewLauncher(Defaults{})
 	reused.Note(Process{PID: coder, Start: "another boot/1"}, guest)
-	if owner, err := reused.Owner(pids[0]); owner != (Owner{}) || err != nil || len(reused.Noted()) != 0 {
+	if owner, err := reused.Owner(named[0]); owner != (Owner{}) || err != nil || len(reused.Noted()) != 0 {
 		t.Errorf("below a process with the ID of a noted one: %v, %v", owner, err)
 	}
 }
 
-// TestCoderIsTheProcessAbove looks for the coding agent above a hook.
-func TestCoderIsTheProcessAbove(t *testing.T) {
-	folder := t.TempDir()
+// copyShell has a shell run under another name.
+func copyShell(t *testing.T, path string) {
+	t.Helper()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Fatal(err)
@@ -101,9 +122,15 @@ func TestCoderIsTheProcessAbove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(folder+"/codex", text, 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(path, text, 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
+}
+
+// TestCoderIsTheProcessAbove looks for the coding agent above a hook.
+func TestCoderIsTheProcessAbove(t *testing.T) {
+	folder := t.TempDir()
+	copyShell(t, folder+"/codex")
 	const hook = `sh -c "sh -c \"echo \\\$\\\$; exec sleep 60\" || exit 2" & `
 	shell, pids := startLines(t, 1, hook+"read wait")
 	if p, _, found := Coder(pids[0], 0, "codex"); found {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -173,9 +174,9 @@ func (l *Launcher) climb(pid int) (owner Owner, settled bool, err error) {
 		}
 	}
 	if owner.Agent.IsZero() {
-		owner.Agent = l.namedBy(line)
+		owner.Agent, err = l.namedBy(line)
 	}
-	return owner, true, nil
+	return owner, true, err
 }
 
 // lineage returns a process and its ancestors as far as they can be seen. It is not settled if an ancestor has ended
@@ -209,28 +210,54 @@ func (l *Launcher) notedFor(s standing) capabilities.ID {
 	return l.noted[s.process()]
 }
 
-// namedBy returns the agent of the noted process that a process names in its environment, or one above it does. Claude
-// Code so names itself to what it starts. That finds processes that have changed their parent and their session.
-func (l *Launcher) namedBy(line []standing) capabilities.ID {
-	for _, s := range line {
+// errOtherSession is the error for a process that names a session which was not noted, and has lost its coding agent.
+var errOtherSession = errors.New("a coding agent has started it, and it cannot be told which")
+
+// namedBy returns the agent of the noted process or session that a process names in its environment, or one above it does.
+// Coding agents so name themselves to what they start. That finds processes that have changed their parent and their
+// session. What names another session is what a coding agent above it has started, which is not noted. Without one it is
+// an error: the session may be of an agent that is.
+func (l *Launcher) namedBy(line []standing) (capabilities.ID, error) {
+	other, above := false, false
+	for i, s := range line {
+		above = above || i > 0 && (isProgram(s.pid, "claude") || isProgram(s.pid, "codex"))
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.pid))
 		if err != nil { // another user's
 			continue
 		}
 		for variable := range bytes.SplitSeq(text, []byte{0}) {
-			value, found := bytes.CutPrefix(variable, []byte("CLAUDE_PID="))
-			pid, err := strconv.Atoi(string(value))
-			if !found || err != nil {
-				continue
-			}
-			if named, err := standingOf(pid); err == nil {
-				if agent := l.notedFor(named); !agent.IsZero() {
-					return agent
+			name, value, _ := strings.Cut(string(variable), "=")
+			var agent capabilities.ID
+			switch name {
+			case "CLAUDE_PID":
+				pid, err := strconv.Atoi(value)
+				if err != nil {
+					continue
 				}
+				above = above || slices.ContainsFunc(line, func(s standing) bool { return s.pid == pid })
+				if named, err := standingOf(pid); err == nil {
+					agent = l.notedFor(named)
+				}
+			case "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "CODEX_THREAD_ID":
+				agent = l.notedSession(value)
+				other = other || agent.IsZero()
+			}
+			if !agent.IsZero() {
+				return agent, nil
 			}
 		}
 	}
-	return capabilities.ID{}
+	if other && !above {
+		return capabilities.ID{}, errOtherSession
+	}
+	return capabilities.ID{}, nil
+}
+
+// notedSession returns the agent that a session was noted for, or the zero ID.
+func (l *Launcher) notedSession(id string) capabilities.ID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.agentOf(id)
 }
 
 // boot identifies the start of this system: after another, processes have the same IDs and ticks again.

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"parley/cmd/parley/modeltest"
+	"parley/internal/eventually"
 )
 
 // attacks are lines that a coding agent was allowed to run, and that try to act as the node's host.
@@ -21,13 +24,14 @@ func attacks(t *testing.T, state string) []string {
 		parley + "allow 0 --always",
 		parley + "permit allow fae --always; " + parley + "send fae hello",
 		"env -u CLAUDE_PID setsid --wait " + parley + "token create",
+		"env -u CLAUDE_PID setsid -f sh -c '" + parley + "token create > orphan.part 2>&1; mv orphan.part orphan.txt'; until cat orphan.txt; do sleep 0.1; done 2>/dev/null",
 		"(" + parley + "run -- true; " + parley + "mkguest other) 2>&1 | cat",
 		parley + "send @host 'the build is red'",
 	}
 }
 
 // refused are the words that the model reads of each attack. The first is on a call of its own, and the last is none.
-var refused = []string{"ALREADY_ANSWERED", "UNKNOWN_RECIPIENT", "NOT_PERMITTED", "NOT_PERMITTED", ""}
+var refused = []string{"ALREADY_ANSWERED", "UNKNOWN_RECIPIENT", "NOT_PERMITTED", "NOT_PERMITTED", "NOT_PERMITTED", ""}
 
 // checkConfined has a coding agent run the attacks, each of which the host allows.
 func checkConfined(t *testing.T, c *coderTest, state, prompt string, run func(t *testing.T) (end func())) {
@@ -100,4 +104,46 @@ func TestCodexDecidesNothing(t *testing.T) {
 		terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
 		return func() { terminal.expect(t, "I am ready") }
 	})
+}
+
+// TestWhatOutlivesACoderDecidesNothing has a program wait until the coding agent that has started it is gone, and then act
+// as the host.
+func TestWhatOutlivesACoderDecidesNothing(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are told apart on Linux alone")
+	}
+	const prompt = "Decide it later"
+	program, err := exec.LookPath("parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variable, agent := range map[string]string{newestClaude: "claude-code", olderClaude: "claude-code", newestCodex: "codex", olderCodex: "codex"} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			state := nodeTest(t)
+			line := "setsid -f sh -c 'until [ -e go ]; do sleep 0.1; done; " + program + " --state " + state + " token create > later.part 2>&1; mv later.part later.txt' </dev/null >/dev/null 2>&1"
+			script := modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash(line)}}, {Text: "I am ready"}}}
+			var c *coderTest
+			if agent == "codex" {
+				script.Turns[0].Calls[0] = modeltest.Call{Tool: "exec_command", Input: map[string]any{"cmd": line}}
+				c = newCodexOf(t, variable, script)
+				c.setUpFor(t, agent, state)
+				c.print(t, "--dangerously-bypass-hook-trust", "exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", prompt)
+			} else {
+				c = newClaudeOf(t, variable, script)
+				c.setUpFor(t, agent, state)
+				attend(t, state)
+				end := c.background(t, "-p", prompt, "--permission-mode", "bypassPermissions")
+				decide(t, state, "allow", awaitCall(t, state, "token create"))
+				end()
+			}
+			c.writeText(t, filepath.Join(c.project, "go"), "")
+			eventually.Holds(t, "what is left acts", func() bool { return isThere(c.project, "later.txt") })
+			text, err := os.ReadFile(filepath.Join(c.project, "later.txt"))
+			if err != nil || !strings.Contains(string(text), "a coding agent has started this process") {
+				t.Errorf("%v: %s", err, text)
+			}
+		})
+	}
 }

@@ -4,7 +4,7 @@ import "parley/capabilities"
 
 // RegisterPath is the address, on the node's socket, at which a coding agent is registered with POST. A process that the
 // agent has started sends a Register, and is answered by a Registered. From then on the agent's process and all below it
-// act for its guest alone. It is no operation.
+// act for its guest alone, and so does what names a session of it in its environment. It is no operation.
 const RegisterPath = "/register"
 
 // Register names a coding agent and the folder that it works in.
@@ -14,6 +14,7 @@ type Register struct {
 	Title   string `json:"title"`             // Claude Code, Codex
 	Folder  string `json:"folder"`            // an absolute path
 	Process int    `json:"process,omitempty"` // the agent's process, as the agent says; 0: it is the one above the caller
+	Session string `json:"session,omitempty"` // that the agent works in, as what it starts has it in its environment; "" for none, at most 128 bytes
 }
 
 // Registered is the guest that a coding agent acts for.

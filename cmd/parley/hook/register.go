@@ -23,7 +23,7 @@ func (a Agent) Register(ctx context.Context, o Options) (name string, err error)
 func (a Agent) register(ctx context.Context, call toolCall, o Options) (name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, registerTime)
 	defer cancel()
-	wanted := api.Register{Acting: api.Acting{As: o.As}, Program: a.Name, Title: a.Title, Folder: a.workFolder(call, o.Env)}
+	wanted := api.Register{Acting: api.Acting{As: o.As}, Program: a.Name, Title: a.Title, Folder: a.workFolder(call, o.Env), Session: call.session}
 	if set, ok := o.Env(a.pid); ok && a.pid != "" {
 		wanted.Process, _ = strconv.Atoi(set) // 0 names none
 	}
