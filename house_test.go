@@ -112,7 +112,7 @@ var imports = map[string][]string{
 	"cmd/parley/interview": {"capabilities", "events", "gateway/api", "cmd/parley/terminal"},
 	"cmd/parley/modeltest": {},
 	"cmd/parley/proc":      {},
-	"cmd/parley/setup":     {".", "persistence", "cmd/parley/hook", "cmd/parley/shell", "cmd/parley/terminal"},
+	"cmd/parley/setup":     {".", "persistence", "cmd/parley/hook", "cmd/parley/proc", "cmd/parley/shell", "cmd/parley/terminal"},
 	"cmd/parley/shell":     {"."},
 	"cmd/parley/show":      {"actors/view", "capabilities", "events", "gateway/call", "gateway/call/calltest", "mailbox", "cmd/parley/terminal"},
 	"cmd/parley/terminal":  {".", "gateway/sanitize"},

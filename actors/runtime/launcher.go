@@ -146,8 +146,8 @@ type Owner struct {
 // Owner returns the owner of a process. What descends from a program belongs to it, and what is in its process group, its
 // session or its cgroup. What descends from a noted process is below it. So is what is in the group or the session of
 // such a process that still runs. The same holds for what names a noted process, or a noted session, in its environment.
-// Owner returns an error if that cannot be known, for example if the process is gone, or names another session and no
-// coding agent is above it.
+// Owner returns an error if that cannot be known, for example if the process is gone. It does so too for one that names
+// another session, and has no coding agent above.
 func (l *Launcher) Owner(pid int) (Owner, error) {
 	if !l.Looks() || pid == os.Getpid() {
 		return Owner{}, nil

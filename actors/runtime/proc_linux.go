@@ -210,10 +210,10 @@ func (l *Launcher) notedFor(s standing) capabilities.ID {
 	return l.noted[s.process()]
 }
 
-// errOtherSession is the error for a process that names a session which was not noted, and has lost its coding agent.
+// errOtherSession is for a process that has lost its coding agent, and names a session that was not noted.
 var errOtherSession = errors.New("a coding agent has started it, and it cannot be told which")
 
-// namedBy returns the agent of the noted process or session that a process names in its environment, or one above it does.
+// namedBy returns the agent of the noted process or session that an environment names: a process's, or of one above it.
 // Coding agents so name themselves to what they start. That finds processes that have changed their parent and their
 // session. What names another session is what a coding agent above it has started, which is not noted. Without one it is
 // an error: the session may be of an agent that is.

@@ -4,7 +4,7 @@ import "parley/capabilities"
 
 // RegisterPath is the address, on the node's socket, at which a coding agent is registered with POST. A process that the
 // agent has started sends a Register, and is answered by a Registered. From then on the agent's process and all below it
-// act for its guest alone, and so does what names a session of it in its environment. It is no operation.
+// act for its guest alone. So does what names its session in the environment. It is no operation.
 const RegisterPath = "/register"
 
 // Register names a coding agent and the folder that it works in.

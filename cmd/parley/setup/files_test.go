@@ -78,10 +78,13 @@ func TestSetupTakesOutWhatItEntered(t *testing.T) {
 		"another server": {agent: claude, file: ".claude.json", meanwhile: replacing(`"command"`, `"url": "u", "command_"`), want: ""},
 		"toml":           {agent: codex, file: ".codex/config.toml", text: "# mine\na = 1", want: "# mine\na = 1"},
 		"toml since":     {agent: codex, file: ".codex/config.toml", text: "a = 1\r\n", meanwhile: adding("\r\n[features]\r\nx = true\r\n"), want: "a = 1\r\n\r\n[features]\r\nx = true\r\n"},
-		"toml of ours":   {agent: codex, file: ".codex/config.toml", wantMissing: true},
-		"words":          {agent: codex, file: ".codex/AGENTS.md", text: "# House\n\n", want: "# House\n\n"},
-		"words since":    {agent: codex, file: ".codex/AGENTS.md", meanwhile: adding("\nBe brief.\n"), want: "\nBe brief.\n"},
-		"codex hooks":    {agent: codex, file: ".codex/hooks.json", text: "{\"hooks\": {\"Stop\": []}}", want: "{\"hooks\": {\"Stop\": []}}"},
+		"toml within": {agent: codex, file: ".codex/config.toml", text: "a = 1\n", meanwhile: func(text string) string {
+			return strings.Replace(text, blockEnd, "\n[mcp_servers.parley.tools.ask_user]\napproval_mode = \"approve\"\n\n[hooks.state]\n\n[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"+blockEnd, 1)
+		}, want: "a = 1\n\n[hooks.state]\n\n[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"},
+		"toml of ours": {agent: codex, file: ".codex/config.toml", wantMissing: true},
+		"words":        {agent: codex, file: ".codex/AGENTS.md", text: "# House\n\n", want: "# House\n\n"},
+		"words since":  {agent: codex, file: ".codex/AGENTS.md", meanwhile: adding("\nBe brief.\n"), want: "\nBe brief.\n"},
+		"codex hooks":  {agent: codex, file: ".codex/hooks.json", text: "{\"hooks\": {\"Stop\": []}}", want: "{\"hooks\": {\"Stop\": []}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, home := person(t)
@@ -261,5 +264,23 @@ func TestSetupKeepsWhatOthersWriteMeanwhile(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(home, ".parley-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestSetupAgainKeepsTrust enters the MCP server of Codex a second time, after Codex has written within the block.
+func TestSetupAgainKeepsTrust(t *testing.T) {
+	o, home := person(t)
+	if err := enter(t, hook.Codex(), o); err != nil {
+		t.Fatal(err)
+	}
+	const trust = "\n[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"
+	path := filepath.Join(home, ".codex", "config.toml")
+	entered := readText(t, path)
+	writeText(t, path, strings.Replace(entered, blockEnd, trust+blockEnd, 1))
+	if err := enter(t, hook.Codex(), o); err != nil {
+		t.Fatal(err)
+	}
+	if got := readText(t, path); got != entered+trust {
+		t.Errorf("entered again: %q", got)
 	}
 }

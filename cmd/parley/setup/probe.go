@@ -83,8 +83,8 @@ func probeCommand(ctx context.Context, scratch, folder, token string, words ...s
 	return c
 }
 
-// isAgents reports whether a variable tells a coding agent its model, or is of a session that this program runs in. Those
-// that leave hooks out are not among them.
+// isAgents reports whether a variable tells a coding agent its model, or is of a session around this program. Those that
+// leave hooks out are not among them.
 func isAgents(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return !slices.Contains(simpleModes(), name) && slices.ContainsFunc([]string{"CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "AWS_", "OTEL_"}, func(p string) bool { return strings.HasPrefix(name, p) })

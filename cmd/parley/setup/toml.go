@@ -128,7 +128,29 @@ func cutBlock(text, begin, end string) (before, after string, found bool, err er
 	case begun != ended, begun == 1 && len(before)+len(after) >= len(text):
 		return "", "", false, fmt.Errorf("the lines around what parley setup entered are not both there")
 	}
+	if begun == 1 && begin == blockBegin {
+		after = otherTables(text[len(before):len(text)-len(after)]) + after
+	}
 	return before, after, begun == 1, nil
+}
+
+// otherTables returns the tables in a block of TOML that are not of the MCP server, without the block's last line.
+// Codex adds its own at the end of a file, but before a last comment: what a person trusts, and tables for the terminal.
+func otherTables(block string) string {
+	others, other := "", false
+	for line := range strings.Lines(block) {
+		if header, ok := strings.CutPrefix(line, "["); ok {
+			name, isServer := strings.CutPrefix(strings.TrimSpace(header), "mcp_servers."+hook.ServerName)
+			other = !isServer || name[:min(1, len(name))] != "]" && name[:min(1, len(name))] != "."
+			if other && others == "" {
+				others = newlineOf(block)
+			}
+		}
+		if other && strings.TrimRight(line, "\r\n") != blockEnd {
+			others += line
+		}
+	}
+	return others
 }
 
 // spaced returns a text that ends with an empty line, so that a block can follow.
