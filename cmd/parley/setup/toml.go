@@ -134,7 +134,7 @@ func cutBlock(text, begin, end string) (before, after string, found bool, err er
 	return before, after, begun == 1, nil
 }
 
-// otherTables returns the tables in a block of TOML that are not of the MCP server, without the block's last line.
+// otherTables returns the tables in a block of TOML beside the MCP server's, without the block's last line.
 // Codex adds its own at the end of a file, but before a last comment: what a person trusts, and tables for the terminal.
 func otherTables(block string) string {
 	others, other := "", false
