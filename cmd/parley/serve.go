@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -336,6 +337,10 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 		return err
 	}
 	server.Serve()
+	serving, end := context.WithCancel(ctx)
+	var memory sync.WaitGroup
+	memory.Go(func() { proc.ReturnMemory(serving) })
+	defer func() { end(); memory.Wait() }()
 	log.Info("ready", "node", node.State().Node, "state", env.options.state, "listen", server.Address(), "version", version())
 	notify(log, "READY=1")
 
