@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ReturnMemory gives memory back to the system after a burst of work, until ctx ends. The runtime does so in part: it keeps
-// what it took for the heap's last size until the next collection, which an idle process does not need for a long time.
+// ReturnMemory gives memory back to the system after a burst of work, until ctx ends. The runtime keeps
+// what it took for the heap's last size until the next collection. An idle process does not need one for a long time.
 func ReturnMemory(ctx context.Context) {
 	tick := time.NewTicker(restPeriod)
 	defer tick.Stop()
@@ -56,8 +56,8 @@ type rest struct {
 	quiet     int // periods in which it rested
 }
 
-// isDue reports whether memory is to be given back at the end of a period: after the first one of a rest, and again when what
-// the node keeps ready for a while has been dropped.
+// isDue reports whether memory is to be given back at the end of a period. The first time is when a rest begins. The second is
+// when the node has dropped what it keeps ready for a while.
 func (r *rest) isDue(h heap) bool {
 	work := h.allocated - r.allocated
 	if r.allocated = h.allocated; work > restWork {
