@@ -164,7 +164,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, p api.Principal, o
 	}
 	out := s.bodies.Get()
 	defer s.bodies.Put(out)
-	if err := api.Serve(ctx, s.backend, p, o, api.JSON(buf.Bytes()), held, httpd.EncodeInto(out)); err != nil {
+	if err := api.Serve(ctx, s.edges, p, o, api.JSON(buf.Bytes()), held, httpd.EncodeInto(out)); err != nil {
 		return err
 	}
 	if out.Len() <= api.PieceSize {

@@ -17,6 +17,7 @@ import (
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 	"parley/gateway/micro"
+	"parley/gateway/mux"
 	"parley/gateway/web"
 	"parley/gateway/ws"
 	"parley/internal/natsauth"
@@ -42,12 +43,15 @@ type Options struct {
 	Log      *slog.Logger
 
 	PushNetwork bridge.Network // the nearest in which receivers of A2A may be; "" is public
+
+	instead func(mux.Backend) mux.Backend // performs the operations of the edges in a test; nil for the node
 }
 
 // Server listens, and serves a node to its clients.
 type Server struct {
 	node     *actors.Node
 	backend  *backend.Backend
+	edges    mux.Backend // what HTTP, the frames and the service call: the backend
 	version  string
 	external bool
 	devices  devices
@@ -94,6 +98,9 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 	}
 	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime})
+	if s.edges = s.backend; o.instead != nil {
+		s.edges = o.instead(s.backend)
+	}
 	s.devices.session = s.backend.SessionID
 	s.holds.server = s
 	s.coders.server, s.coders.file, s.coders.long = s, o.Coders, map[*opener]bool{}
@@ -121,7 +128,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
-	s.ws = ws.New(ws.Options{Backend: s.backend, Monitor: s.monitor, Draining: s.draining, Severed: s.severed})
+	s.ws = ws.New(ws.Options{Backend: s.edges, Monitor: s.monitor, Draining: s.draining, Severed: s.severed})
 	if o.Listen != Off && o.Listen != "" {
 		if s.public, err = s.listenPublic(o); err != nil {
 			return nil, err
@@ -141,7 +148,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 // serviceOptions configures the service at an address.
 func (s *Server) serviceOptions(address string, access natsauth.Access) micro.Options {
 	return micro.Options{
-		Address: address, Access: access, Node: s.node.ID().String(), Version: s.version, Backend: s.backend, Monitor: s.monitor, Bodies: &s.bodies,
+		Address: address, Access: access, Node: s.node.ID().String(), Version: s.version, Backend: s.edges, Monitor: s.monitor, Bodies: &s.bodies,
 		Draining: s.draining, Severed: s.severed,
 	}
 }

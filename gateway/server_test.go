@@ -18,6 +18,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/backend"
 	"parley/gateway/bridge"
+	"parley/gateway/mux"
 )
 
 // testServer is a node with its server. It can be closed and opened again.
@@ -31,6 +32,7 @@ type testServer struct {
 	limits  api.Limits
 	listen  string         // "" means TCP too
 	network bridge.Network // of receivers of A2A
+	instead func(mux.Backend) mux.Backend
 	shut    bool
 }
 
@@ -59,7 +61,7 @@ func (h *testServer) open(change func(*Server)) {
 	}
 	server, err := Listen(node, Options{
 		Socket: filepath.Join(h.folder, "parley.sock"), Listen: cmp.Or(h.listen, "127.0.0.1:0"), Version: "test", Limits: h.limits, Log: slog.New(slog.DiscardHandler),
-		Pushes: filepath.Join(h.folder, "a2a-push"), PushNetwork: h.network,
+		Pushes: filepath.Join(h.folder, "a2a-push"), PushNetwork: h.network, instead: h.instead,
 	})
 	if err != nil {
 		h.t.Fatal(err)
