@@ -13,21 +13,24 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
+	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/edgetest"
 	"parley/gateway/micro"
 	"parley/gateway/mux"
+	"parley/gateway/ws"
 	"parley/internal/natsauth"
 )
 
 // echo performs operations in a test: it notes the request, and returns a response of which every member has a value.
 type echo struct {
-	mux.Backend
+	ws.Backend
 	mu   sync.Mutex
 	last any // the newest request
 }
@@ -64,17 +67,7 @@ func (e *echo) Lister(ctx context.Context, p api.Principal, _ api.Request) api.A
 // them. The operations are those of the table. A member that an edge drops fails this test.
 func TestMembersTravel(t *testing.T) {
 	t.Parallel()
-	var at echo
-	system, _ := runNATS(t, anyPort, 8<<20)
-	h := openLimitedNATSTestServer(t, system.ClientURL(), api.Limits{api.LimitRate: 1 << 20}, nil)
-	h.close()
-	h.instead = func(b mux.Backend) mux.Backend { at.Backend = b; return &at }
-	h.open(func(s *Server) {
-		var err error
-		if s.service, err = micro.Connect(s.serviceOptions(system.ClientURL(), natsauth.Access{})); err != nil {
-			t.Fatal(err)
-		}
-	})
+	h, at := openEcho(t)
 	e := &edges{h: h, web: http.Client{Transport: &http.Transport{}}, socket: http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return client.Dial(ctx, h.server.socketPath) },
 	}}, sessions: map[string]*websocket.Conn{}}
@@ -87,28 +80,134 @@ func TestMembersTravel(t *testing.T) {
 		{"ws", e.overWebSocket}, {"nats", e.overNATS},
 	} {
 		for _, o := range api.Operations() {
-			sent, err := json.Marshal(full(o.Request).Interface())
-			if err != nil {
-				t.Fatal(err)
-			}
+			sent := documentOf(t, full(o.Request).Interface())
 			got, err := edge.call(t.Context(), edgetest.Caller{Token: h.tokens["host"]}, o.Name, string(sent))
 			if err != nil {
 				t.Errorf("%s at %s: %v", o.Name, edge.name, err)
 				continue
 			}
-			want, err := json.Marshal(full(o.Response).Interface())
-			if err != nil {
-				t.Fatal(err)
-			}
-			came, err := json.Marshal(at.last)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, lost := range append(missing("request", sent, came), missing("response", want, got)...) {
+			lost := missing("request", sent, documentOf(t, at.last))
+			for _, lost := range append(lost, missing("response", documentOf(t, full(o.Response).Interface()), got)...) {
 				t.Errorf("%s at %s: %s", o.Name, edge.name, lost)
 			}
 		}
 	}
+}
+
+// openEcho opens a node whose operations echo.
+func openEcho(t *testing.T) (*natsTestServer, *echo) {
+	t.Helper()
+	at := &echo{}
+	system, _ := runNATS(t, anyPort, 8<<20)
+	h := openLimitedNATSTestServer(t, system.ClientURL(), api.Limits{api.LimitRate: 1 << 20}, nil)
+	h.close()
+	h.instead = func(b ws.Backend) ws.Backend { at.Backend = b; return at }
+	h.open(func(s *Server) {
+		var err error
+		if s.service, err = micro.Connect(s.serviceOptions(system.ClientURL(), natsauth.Access{})); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return h, at
+}
+
+// TestMembersTravelFromTheClient does the same with the types of the Go client, on one connection and by HTTP.
+func TestMembersTravelFromTheClient(t *testing.T) {
+	t.Parallel()
+	h, at := openEcho(t)
+	for _, byHTTP := range []bool{false, true} {
+		c, err := client.New(client.Options{URL: "http://" + h.server.Address(), Token: h.tokens["host"], HTTP: byHTTP})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		ctx, id := t.Context(), client.ID(strings.Trim(samples[0], `"`))
+		for name, call := range map[string]func() (sent, want, got any, err error){
+			"Ask": func() (any, any, any, error) {
+				f := valueOf[client.Form]()
+				a, err := c.Ask(ctx, f)
+				if err != nil {
+					return f, nil, nil, err
+				}
+				o, err := a.Await(ctx)
+				return f, valueOf[view.Outcome](), o, err
+			},
+			"Request": func() (any, any, any, error) {
+				r := valueOf[client.Request]()
+				_, err := c.Request(ctx, r)
+				return r, nil, nil, err
+			},
+			"Approve": func() (any, any, any, error) {
+				a := valueOf[client.Approval]()
+				_, err := c.Approve(ctx, a)
+				return a, nil, nil, err
+			},
+			"Amend": func() (any, any, any, error) {
+				a := valueOf[client.Amendment]()
+				m, err := c.Amend(ctx, id, a)
+				return a, valueOf[view.Message](), m, err
+			},
+			"Await": func() (any, any, any, error) { o, err := c.Await(ctx, id); return nil, valueOf[view.Outcome](), o, err },
+			"Message": func() (any, any, any, error) {
+				m, err := c.Message(ctx, id)
+				return nil, valueOf[view.Message](), m, err
+			},
+			"GrantAnswer": func() (any, any, any, error) {
+				n := valueOf[client.NewRight]()
+				r, err := c.GrantAnswer(ctx, id, n)
+				return n, valueOf[view.AnswerRight](), r, err
+			},
+			"AnswerWith": func() (any, any, any, error) {
+				u := valueOf[client.RightUse]()
+				o, err := c.AnswerWith(ctx, "secret", u)
+				u.Texts = nil // they travel as a list
+				return u, valueOf[view.Outcome](), o, err
+			},
+			"Make": func() (any, any, any, error) {
+				a := valueOf[client.NewAgent]()
+				m, err := c.Make(ctx, a)
+				return a, valueOf[api.MakeAgentResponse](), m, err
+			},
+			"Prompt": func() (any, any, any, error) {
+				p := valueOf[client.Prompt]()
+				if _, err := c.Prompt(ctx, p); parley.CodeOf(err) != "code" { // the response has an error too
+					return p, nil, nil, err
+				}
+				return p, nil, nil, nil
+			},
+			"Describe": func() (any, any, any, error) {
+				d := valueOf[client.Description]()
+				return d, nil, nil, c.Describe(ctx, d)
+			},
+		} {
+			sent, want, got, err := call()
+			if err != nil {
+				t.Errorf("%s, by HTTP %t: %v", name, byHTTP, err)
+				continue
+			}
+			var lost []string
+			if sent != nil {
+				lost = missing("request", documentOf(t, sent), documentOf(t, at.last))
+			}
+			if want != nil {
+				lost = append(lost, missing("response", documentOf(t, want), documentOf(t, got))...)
+			}
+			for _, one := range lost {
+				t.Errorf("%s, by HTTP %t: %s", name, byHTTP, one)
+			}
+		}
+	}
+}
+
+func valueOf[T any]() T { return full(reflect.TypeFor[T]()).Interface().(T) }
+
+func documentOf(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // missing returns the members of a JSON document that another lacks, or has with another value.
@@ -125,10 +224,18 @@ func missing(at string, want, got []byte) (lost []string) {
 
 func differing(at string, want, got any) (lost []string) {
 	switch w := want.(type) {
+	case nil:
+		return nil
 	case map[string]any:
 		g, _ := got.(map[string]any)
 		for name, v := range w {
-			lost = append(lost, differing(at+"."+name, v, g[name])...)
+			other, there := g[name]
+			for as := range g {
+				if !there && strings.EqualFold(as, name) { // a member without a name of its own in JSON
+					other = g[as]
+				}
+			}
+			lost = append(lost, differing(at+"."+name, v, other)...)
 		}
 		slices.Sort(lost)
 		return lost
@@ -143,17 +250,26 @@ func differing(at string, want, got any) (lost []string) {
 		}
 		return lost
 	}
-	if !reflect.DeepEqual(want, got) {
+	if !reflect.DeepEqual(want, got) && !sameTime(want, got) {
 		lost = append(lost, fmt.Sprintf("%s is %v, want %v", at, got, want))
 	}
 	return lost
+}
+
+// sameTime reports whether two texts are the same time in other words.
+func sameTime(a, b any) bool {
+	s, _ := a.(string)
+	r, _ := b.(string)
+	one, wrong := time.Parse(time.RFC3339Nano, s)
+	other, bad := time.Parse(time.RFC3339Nano, r)
+	return wrong == nil && bad == nil && one.Equal(other)
 }
 
 // samples are documents that types with an encoding of their own may read. The first that gives another value than the zero
 // one is taken.
 var samples = []string{
 	`"01M8AJRCHW2QFN1GJCFDYF0GSP@NC5AQTTE4HFBX75HO3GEA3K35OYU4675BOCJIAKHQ4JOHBDVFJDMWER2"`,
-	`"2026-02-25T10:00:00.000Z"`, `"1h0m0s"`, `"0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"`, `"x"`, `7`, `true`, `{"x":"y"}`, `["x"]`,
+	`"2026-02-25T10:00:00.000Z"`, `"2026-02-25T10:00:00Z"`, `"1h0m0s"`, `"0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"`, `"x"`, `7`, `true`, `{"x":"y"}`, `["x"]`,
 }
 
 var (

@@ -17,7 +17,6 @@ import (
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 	"parley/gateway/micro"
-	"parley/gateway/mux"
 	"parley/gateway/web"
 	"parley/gateway/ws"
 	"parley/internal/natsauth"
@@ -44,14 +43,14 @@ type Options struct {
 
 	PushNetwork bridge.Network // the nearest in which receivers of A2A may be; "" is public
 
-	instead func(mux.Backend) mux.Backend // performs the operations of the edges in a test; nil for the node
+	instead func(ws.Backend) ws.Backend // performs the operations of the edges in a test; nil for the node
 }
 
 // Server listens, and serves a node to its clients.
 type Server struct {
 	node     *actors.Node
 	backend  *backend.Backend
-	edges    mux.Backend // what HTTP, the frames and the service call: the backend
+	edges    ws.Backend // what HTTP, the frames and the service call: the backend
 	version  string
 	external bool
 	devices  devices

@@ -18,7 +18,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/backend"
 	"parley/gateway/bridge"
-	"parley/gateway/mux"
+	"parley/gateway/ws"
 )
 
 // testServer is a node with its server. It can be closed and opened again.
@@ -32,7 +32,7 @@ type testServer struct {
 	limits  api.Limits
 	listen  string         // "" means TCP too
 	network bridge.Network // of receivers of A2A
-	instead func(mux.Backend) mux.Backend
+	instead func(ws.Backend) ws.Backend
 	shut    bool
 }
 

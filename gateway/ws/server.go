@@ -25,9 +25,12 @@ const (
 	plainProtocol = "parley"
 )
 
+// Backend performs the operations of a session.
+type Backend = mux.Backend
+
 // Options configure a Server.
 type Options struct {
-	Backend  mux.Backend
+	Backend  Backend
 	Monitor  api.Monitor
 	Draining context.Context // ends when sessions are to end in order
 	Severed  context.Context // ends when sessions are broken off
@@ -39,7 +42,7 @@ type Server struct {
 	// the answer to a ping. KeepAlive is the time between pings. Both may be changed before the first session.
 	FrameTime, KeepAlive time.Duration
 
-	backend  mux.Backend
+	backend  Backend
 	monitor  api.Monitor
 	draining context.Context
 	severed  context.Context
