@@ -171,7 +171,7 @@ func ownChange(s *State, e events.Event) (c quota.Amounts) {
 	case *events.FormRequested:
 		if e.From == s.ID {
 			n := sizeOfForm(e)
-			c[quota.Forms], c[quota.Bytes], c[quota.Daily] = 1, n, n
+			c[asked(e.Kind)], c[quota.Bytes], c[quota.Daily] = 1, n, n
 		}
 	case *events.MessagePosted:
 		if e.From == s.ID {
@@ -218,9 +218,17 @@ func ownChange(s *State, e events.Event) (c quota.Amounts) {
 // freedByEnd returns the change that the end of a form makes, if the agent asked it.
 func freedByEnd(s *State, form capabilities.ID) (c quota.Amounts) {
 	if m, err := s.Mail.form(form); err == nil && m.Form.From == s.ID && m.Form.IsOpen() {
-		c[quota.Forms], c[quota.Bytes] = -1, -m.Form.size()
+		c[asked(m.Form.Kind)], c[quota.Bytes] = -1, -m.Form.size()
 	}
 	return c
+}
+
+// asked returns the quota of open forms of a kind, for their asker.
+func asked(kind events.FormKind) quota.Quota {
+	if kind == events.Approval {
+		return quota.Approvals
+	}
+	return quota.Forms
 }
 
 // senderChange returns the change that an event makes in the usage of a sender, and the account of that sender.

@@ -31,9 +31,6 @@ const (
 	inputField    = "input"
 )
 
-// maxApprovals bounds the open approvals of one agent, whatever other forms it has asked.
-const maxApprovals = 10_000
-
 // maxInput bounds the input of a call in an approval, in bytes. All of it is shown.
 const maxInput = 256 << 10
 
@@ -151,10 +148,6 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	evs, err := c.Form().decide(s, now, ids)
 	if err != nil || len(evs) == 0 {
 		return evs, err
-	}
-	if s.Mail.asks.approvals.Len() >= maxApprovals {
-		return nil, parley.Refuse(parley.QuotaExceeded, "%d approvals of this agent are open already", maxApprovals).
-			WithHint("parley permit ls shows what waits; parley cancel takes one back")
 	}
 	if asked, ok := evs[0].(*events.FormRequested); ok {
 		if err := c.checkRoute(s, asked.To); err != nil {

@@ -13,6 +13,7 @@ import (
 	"parley/events"
 	"parley/mailbox"
 	"parley/mailbox/mailboxtest"
+	"parley/mailbox/quota"
 )
 
 // TestEachOfSeveralEqualsOne compares SettleEach with the same decisions one after the other: it makes the same events and
@@ -212,22 +213,16 @@ func TestCallThatCannotBeAllowed(t *testing.T) {
 }
 
 // TestOpenApprovalsAreBounded has an agent ask for as many approvals as may be open, and for another, and again when one has
-// ended.
+// ended. Its forms are counted apart.
 func TestOpenApprovalsAreBounded(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
 	s := v.States["fae"]
-	ask := func() error {
-		evs, err := s.Decide(mailbox.RequestApproval{Tool: "shell", Input: `"x"`}, v.Now, v.NewID)
-		for _, e := range evs {
-			if err := s.Apply(events.Recorded{At: v.Now, Event: e}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return err
-	}
-	const most = 10_000
+	const most = 40
+	l := &quota.Limits{Quotas: quota.Agent()}
+	l.Quotas[quota.Forms], l.Quotas[quota.Approvals] = 1, most
+	ask := func() error { return v.DecideWithin("fae", l, mailbox.RequestApproval{Tool: "shell", Input: `"x"`}) }
 	for range most {
 		if err := ask(); err != nil {
 			t.Fatal(err)

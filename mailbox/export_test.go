@@ -66,7 +66,7 @@ func Recount(s *State, messages []*Message) (own quota.Amounts, senders map[capa
 				held(m.From(), quota.Forms, 1)
 			}
 		case m.Form != nil && m.From() == s.ID && m.Form.IsOpen():
-			own[quota.Forms]++
+			own[asked(m.Form.Kind)]++
 			own[quota.Bytes] += m.Size()
 		}
 	}

@@ -77,6 +77,7 @@ What is over a quota is refused with QUOTA_EXCEEDED. The quotas:
   inbox      bytes of its mail in one other mailbox that is neither dismissed nor settled
   grants     grants that it made of one agent
   processor  milliseconds a minute for the patterns of its forms and answers
+  approvals  open approvals that it asked for, which are not among its forms
 
 An amount is a number, a number of KiB, MiB or GiB, or none. The node's host, and hosts that it made, have no quotas
 unless some are set. "parley serve --quota" sets those of all others.`,

@@ -15,7 +15,7 @@ type Quota int
 
 // The quotas. Each is for one agent with the agents that it made, or for one other node.
 const (
-	Forms     Quota = iota // open forms that it asked
+	Forms     Quota = iota // open forms that it asked, but for approvals
 	Names                  // names
 	Agents                 // agents that it made
 	Bytes                  // bytes of its open forms and of the values of its names
@@ -23,10 +23,11 @@ const (
 	Inbox                  // bytes of its mail in one other mailbox that is neither dismissed nor settled
 	Grants                 // grants that it made of one agent here
 	Processor              // milliseconds a minute for the patterns of its forms and answers
+	Approvals              // open approvals that it asked for
 	kinds     int   = iota
 )
 
-var names = [kinds]string{"forms", "names", "agents", "bytes", "daily", "inbox", "grants", "processor"}
+var names = [kinds]string{"forms", "names", "agents", "bytes", "daily", "inbox", "grants", "processor", "approvals"}
 
 // String returns the quota's name, as in "forms".
 func (q Quota) String() string { return names[q] }
@@ -45,15 +46,15 @@ type Amounts [kinds]int64
 func Agent() Amounts {
 	return Amounts{
 		Forms: 10_000, Names: 10_000, Agents: 1000, Bytes: 64 << 20, Daily: 256 << 20, Inbox: 128 << 20,
-		Grants: 100_000, Processor: 6000,
+		Grants: 100_000, Processor: 6000, Approvals: 10_000,
 	}
 }
 
-// Peer returns the default quotas of another node. Names, agents and bytes are not limited.
+// Peer returns the default quotas of another node. Names, agents and bytes are not limited. Its approvals are forms.
 func Peer() Amounts {
 	return Amounts{
 		Forms: 10_000, Names: Unlimited, Agents: Unlimited, Bytes: Unlimited, Daily: 256 << 20, Inbox: 128 << 20,
-		Grants: 10_000, Processor: 6000,
+		Grants: 10_000, Processor: 6000, Approvals: Unlimited,
 	}
 }
 
@@ -232,12 +233,12 @@ func (q Quota) exceeded(used, more, limit int64, shared bool) error {
 	}
 	what := map[Quota]string{
 		Forms: "open forms", Names: "names", Agents: "agents that it made", Bytes: "of open forms and names",
-		Daily: "written today",
+		Daily: "written today", Approvals: "open approvals",
 	}[q]
 	hint := map[Quota]string{
 		Forms: "parley cancel NUMBER takes a form back", Names: "parley remove NAME frees one",
 		Agents: "use the agents that there are", Bytes: "cancel forms or remove names",
-		Daily: "it begins anew at midnight UTC",
+		Daily: "it begins anew at midnight UTC", Approvals: "parley permit ls shows what waits, and parley cancel takes one back",
 	}[q]
 	return parley.Refuse(parley.QuotaExceeded, "%s %s %s; %s more would be over its quota of %s", who, q.Show(used), what, q.Show(more), q.Show(limit)).
 		WithHint("%s, or the node's host raises it: parley quota AGENT %s=AMOUNT", hint, q)
