@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"parley"
@@ -62,12 +63,12 @@ func (as Agents) Quota(ctx context.Context, agent *Agent) (view.AgentUse, error)
 
 // heaviestPeers returns the other nodes that use most of their quotas.
 func (a *accounts) heaviestPeers(most int) []view.PeerUse {
-	now := a.node.now()
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := make([]view.PeerUse, 0, len(a.held))
-	for node := range a.held {
-		all = append(all, a.peerLocked(node, now))
+	nodes := slices.Collect(maps.Keys(a.held))
+	a.mu.Unlock()
+	all := make([]view.PeerUse, 0, len(nodes))
+	for _, node := range nodes { // each by itself: other calls go on between
+		all = append(all, a.ofPeer(node))
 	}
 	inbox := quota.Inbox.String()
 	slices.SortFunc(all, func(x, y view.PeerUse) int {
