@@ -84,7 +84,7 @@ func TestGrowthOfStatus(t *testing.T) {
 			cost[i] = bytesOf(func() { a.heaviest(heaviestShown, later) })
 		}
 		t.Logf("%.0f and %.0f bytes are allocated", cost[0], cost[1])
-		if cost[1] > 2*cost[0] {
+		if cost[1] > 2*cost[0]+maxSinks*512 { // those that are out of place after midnight
 			t.Error("the cost grows with the agents")
 		}
 	}
