@@ -60,7 +60,7 @@ func (m Mail) Last(ctx context.Context, v view.MessageFilter, before uint64, lim
 	fit, err := m.fitting(ctx, in.Messages)
 	in.Messages = in.Messages[:fit]
 	slices.Reverse(in.Messages)
-	return in, err
+	return in, cmp.Or(err, m.agent.tellVoted(ctx, in.Messages))
 }
 
 // lookAtOnce is how many messages one request looks at, before others that the same mailbox has.
@@ -156,6 +156,9 @@ func fitting(messages []view.Message) (int, error) {
 // first come first. The next cursor leads to the others.
 func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	in, err := read(ctx, m.agent, queryChanges{v, cursor})
+	if err == nil {
+		err = m.agent.tellVoted(ctx, in.Messages)
+	}
 	if err != nil {
 		return in, err
 	}
@@ -248,7 +251,7 @@ func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limi
 		}
 		in.Next = part.Next
 		if in.Messages = append(in.Messages, part.Messages...); part.on == 0 {
-			return in, nil
+			return in, m.agent.tellVoted(ctx, in.Messages)
 		}
 	}
 }
@@ -324,7 +327,13 @@ func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.
 
 // Message returns one message.
 func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error) {
-	return read(ctx, a, queryMessage{ref})
+	e, err := read(ctx, a, queryMessage{ref})
+	if err != nil {
+		return e, err
+	}
+	one := []view.Message{e}
+	err = a.tellVoted(ctx, one)
+	return one[0], err
 }
 
 // queryMessage returns one message.

@@ -362,15 +362,19 @@ func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *outcomes {
 	}}
 }
 
-// Answer is Agent.Answer. Only for a form homed on another node a goroutine waits. It calls done once.
+// Answer is Agent.Answer. A goroutine waits for a form homed on another node, and for names of agents. It calls done once.
 // Done must not block.
 func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, error)) {
 	beginRelay(as.agent, answerForm{replyOf(as.agent, ans)}, func(s settlement, err error) {
-		if err != nil || s.remote == nil {
+		finish := func() { done(s.remote.send(ctx, as.agent)) }
+		switch {
+		case isSecondVote(err):
+			finish = func() { done(view.Outcome{}, as.agent.nameVoters(ctx, err)) }
+		case err != nil || s.remote == nil:
 			done(s.outcome, err)
 			return
 		}
-		if !as.agent.node.run(func() { done(s.remote.send(ctx, as.agent)) }) {
+		if !as.agent.node.run(finish) {
 			done(view.Outcome{}, errClosing())
 		}
 	})

@@ -384,31 +384,52 @@ func (c SettleForm) person() capabilities.ID {
 	return c.Person
 }
 
-// checkSecond refuses a second vote of a person as another agent, unless that is wanted: it would count beside the first.
+// checkSecond refuses a second vote of a person as another agent, unless that is wanted: it would count beside the first. The
+// error has the IDs of both agents, for the person's own names.
 func (c SettleForm) checkSecond(s *State, f *Form) error {
 	if c.Second || vote.Needs(f.Route) == 1 || s.isRemote(c.By) {
 		return nil
 	}
-	for _, v := range f.Votes().Standing {
-		if (v.By == c.person() || v.Person == c.person()) && v.Principal != c.principal(s) {
-			before, err := s.Names.describe(v.By)
-			if err != nil {
-				return err
-			}
-			now, err := s.Names.describe(c.By)
-			if err != nil {
-				return err
-			}
-			e := parley.Refuse(parley.NotPermitted, "you have voted as %s already, and this votes as %s", before, now)
-			e.Fields = map[string]string{SecondVote: "one person has one vote, unless this says so"}
-			return e.WithHint("name the agent (--as), or give secondVote, to vote for another whom you stand for")
-		}
+	before := slices.IndexFunc(f.Votes().Standing, func(v events.VoteCast) bool {
+		return (v.By == c.person() || v.Person == c.person()) && v.Principal != c.principal(s)
+	})
+	if before < 0 {
+		return nil
 	}
-	return nil
+	e := parley.Refuse(parley.NotPermitted, "you have voted as another agent already")
+	e.Fields = map[string]string{SecondVote: "one person has one vote, unless this says so", votedAs: f.Votes().Standing[before].By.String(), votesAs: c.By.String()}
+	return e.WithHint("name the agent (--as), or give secondVote, to vote for another whom you stand for")
+}
+
+// CountsBeside reports whether a vote on a form counts beside one of this agent. Only a home on this node tells its agents apart.
+func (s *State) CountsBeside(f *Form, v events.VoteCast) bool {
+	return !s.isRemote(f.From) && v.Principal != SettleForm{By: s.ID, Principal: s.Profile.Host}.principal(s)
 }
 
 // SecondVote is the field of the error that refuses a second vote.
 const SecondVote = "secondVote"
+
+// The fields of that error with the agents as whom the person has voted, and votes.
+const votedAs, votesAs = "votedAs", "votesAs"
+
+// Voters returns the agents in the error that refuses a second vote: as whom the person has voted, and as whom now.
+func Voters(refused *parley.Error) []capabilities.ID {
+	var ids []capabilities.ID
+	for _, field := range []string{votedAs, votesAs} {
+		if id, err := capabilities.ParseID(refused.Fields[field]); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// NameVoters returns the error that refuses a second vote with names for the agents in it.
+func NameVoters(refused *parley.Error, before, now string) *parley.Error {
+	e := parley.Refuse(refused.Code, "you have voted as %s already, and this votes as %s", before, now)
+	e.Fields = map[string]string{SecondVote: refused.Fields[SecondVote]}
+	e.Hint = refused.Hint
+	return e
+}
 
 // counted returns the events of a settlement, or of the vote that it is if the form needs more.
 func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capabilities.Time) []events.Event {

@@ -121,6 +121,7 @@ type Votes struct {
 	Cast    []Vote  `json:"cast,omitempty"`
 	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker alone
 	Own     OwnVote `json:"own,omitempty"`
+	VotedAs *Party  `json:"votedAs,omitempty"` // the agent as whom the caller has voted: a vote as the viewer counts beside it, and needs secondVote
 }
 
 // Vote is the vote of an agent. The answer that settles a form is its outcome, and none of these.
@@ -131,6 +132,8 @@ type Vote struct {
 	At      capabilities.Time  `json:"at"`
 	Note    string             `json:"note,omitempty"`
 	Void    bool               `json:"void,omitempty"` // it was on the question before the last amendment
+	Person  capabilities.ID    `json:"-"`              // who voted as By, if another agent did
+	Beside  bool               `json:"-"`              // it counts beside a vote of the viewer
 }
 
 // OwnVote is what has become of the viewer's vote; "" if it has not voted.

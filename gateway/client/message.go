@@ -124,6 +124,7 @@ type Votes struct {
 	Cast    []Vote  `json:"cast,omitempty"`
 	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker alone
 	Own     string  `json:"own,omitempty"`     // of the client's agent: cast, void, counted or notCounted; "" if it has not voted
+	VotedAs *Party  `json:"votedAs,omitempty"` // the agent as whom the caller has voted: a vote as the client's agent counts beside it, and needs SecondVote
 }
 
 // Vote is the vote of an agent. The answer that settles a form is its outcome, and none of these.

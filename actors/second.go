@@ -1,0 +1,90 @@
+package actors
+
+import (
+	"context"
+	"strconv"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// A host stands for other agents of its node, and each of them may have a vote of its own. Who has voted as one and is asked as
+// another is told so before they vote, by the names that they themselves have for both.
+
+// whoActs returns who acts as the agent: another agent, or the agent itself.
+func (a *Agent) whoActs() capabilities.ID {
+	if a.person.IsZero() {
+		return a.id
+	}
+	return a.person
+}
+
+// tellVoted has those forms of some messages that wait for the agent's answer say as whom the person has voted already.
+func (a *Agent) tellVoted(ctx context.Context, messages []view.Message) error {
+	for i := range messages {
+		e := &messages[i]
+		if e.Votes == nil || !e.AnswerNeeded {
+			continue
+		}
+		for _, v := range e.Votes.Cast {
+			if v.Beside && !v.Void && (v.By == a.whoActs() || v.Person == a.whoActs()) {
+				names, err := a.personNames(ctx, v.By)
+				if err != nil {
+					return err
+				}
+				e.Votes.VotedAs = &view.Party{ID: v.By, Name: names[v.By]}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// personNames returns the names that the person who acts as the agent has for agents.
+func (a *Agent) personNames(ctx context.Context, ids ...capabilities.ID) (map[capabilities.ID]string, error) {
+	return query(ctx, &Agent{node: a.node, id: a.whoActs()}, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
+		names := map[capabilities.ID]string{}
+		for _, id := range ids {
+			name, err := s.Names.Of(id)
+			if err != nil {
+				return nil, err
+			}
+			if name == "" {
+				if name, err = s.Namespace().NameOf(id, now); err != nil {
+					return nil, err
+				}
+			}
+			names[id] = name
+		}
+		return names, nil
+	})
+}
+
+// isSecondVote reports whether an error refuses a second vote of one person.
+func isSecondVote(err error) bool { return err != nil && parley.AsError(err).Fields[mailbox.SecondVote] != "" }
+
+// nameVoters returns the error that refuses a second vote with the person's names for the agents in it. Any other error it
+// returns as it is.
+func (a *Agent) nameVoters(ctx context.Context, err error) error {
+	if !isSecondVote(err) {
+		return err
+	}
+	refused := parley.AsError(err)
+	ids := mailbox.Voters(refused)
+	if len(ids) != 2 {
+		return err // it has them already
+	}
+	names, failed := a.personNames(ctx, ids...)
+	if failed != nil {
+		return failed
+	}
+	of := func(id capabilities.ID) string {
+		if name := names[id]; name != "" {
+			return strconv.Quote(name)
+		}
+		return "another agent"
+	}
+	return mailbox.NameVoters(refused, of(ids[0]), of(ids[1]))
+}
