@@ -63,7 +63,9 @@ func (a *Agent) personNames(ctx context.Context, ids ...capabilities.ID) (map[ca
 }
 
 // isSecondVote reports whether an error refuses a second vote of one person.
-func isSecondVote(err error) bool { return err != nil && parley.AsError(err).Fields[mailbox.SecondVote] != "" }
+func isSecondVote(err error) bool {
+	return err != nil && parley.AsError(err).Fields[mailbox.SecondVote] != ""
+}
 
 // nameVoters returns the error that refuses a second vote with the person's names for the agents in it. Any other error it
 // returns as it is.

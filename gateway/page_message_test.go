@@ -2,6 +2,9 @@ package gateway
 
 import (
 	"cmp"
+	"html"
+	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,5 +112,32 @@ func TestForwardedFormsSayWhy(t *testing.T) {
 			_, _, body := h.get(c.path, "text/html")
 			return strings.Contains(tags.ReplaceAllString(body, " "), c.want)
 		})
+	}
+}
+
+// TestSecondVoteNeedsNoScript votes as the host, and then as another host, with plain forms. Without the box the vote is refused
+// with the names, and the form is shown again with the box.
+func TestSecondVoteNeedsNoScript(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	ops := h.second()
+	for _, button := range []string{"answer", "decline"} {
+		asked := h.askBoth(ops, actors.Ask{Need: 3, Fields: []events.Field{{Name: "a"}}})
+		path := "/forms/" + asked.Form.String() + "?as=ops"
+		h.voteAsHost(asked.Form)
+		sent := url.Values{"do": {button}, "f0": {"x"}}
+		status, _, body := h.postForm(path, sent)
+		if status != http.StatusForbidden || !strings.Contains(html.UnescapeString(body), `you have voted as "HOST" already, and this votes as "ops"`) {
+			t.Errorf("%s: %d %s", button, status, body)
+		}
+		eventually.Holds(t, "the page says as whom the reader has voted", func() bool {
+			_, _, body := h.get(path, "text/html")
+			said := tags.ReplaceAllString(body, " ")
+			return strings.Contains(said, "You have voted as HOST already.") && strings.Contains(said, "Vote as ops too") && strings.Count(body, `name="second"`) == 2
+		})
+		sent.Set("second", "yes")
+		if status, _, body := h.postForm(path, sent); status != http.StatusSeeOther {
+			t.Errorf("%s with the box: %d %s", button, status, body)
+		}
 	}
 }

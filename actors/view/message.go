@@ -222,8 +222,13 @@ func (m *Message) Takes(decision string) bool {
 // AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent has to ask
 // one recipient in both. They may be decided as one.
 func (m *Message) AsksSame(o *Message) bool {
-	return m.AnswerNeeded && o.AnswerNeeded && m.Digest != "" && m.Digest == o.Digest && m.From == o.From && m.To == o.To &&
+	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.Digest != "" && m.Digest == o.Digest && m.From == o.From && m.To == o.To &&
 		slices.EqualFunc(m.Fields, o.Fields, func(a, b events.Field) bool { return a.Name == b.Name && slices.Equal(a.Options, b.Options) })
+}
+
+// IsSecondVote reports whether an answer counts beside a vote of the caller as another agent. It has to be wanted as one.
+func (m *Message) IsSecondVote() bool {
+	return m.AnswerNeeded && m.Votes != nil && m.Votes.VotedAs != nil
 }
 
 // Together returns the indexes of messages in groups: those that ask the same are one group, at the place of the first.

@@ -409,6 +409,7 @@ What arrives is shown at once. While the node is away it says so, and goes on wh
   ↑↓ j k  move                  space  mark a call: a and d decide all that are marked
   enter  the message alone      page up, page down  scroll
   s  snooze: 2h, 14:00, tomorrow, 2026-01-31, or off
+  v  vote as this agent too, after a vote as another
   q  quit`,
 		Example: "  parley watch\n  parley watch --as fae",
 		Args:    exactly(),
@@ -421,7 +422,7 @@ What arrives is shown at once. While the node is away it says so, and goes on wh
 			if err := node.Call(c.Context(), "locate", api.NameRequest{Name: "@self"}, nil); err != nil {
 				return err
 			}
-			return watch.Run(c.Context(), watch.Options{Node: node, In: env.stdin, Out: env.stdout, Screen: env.screen()})
+			return watch.Run(c.Context(), watch.Options{Node: node, As: cmp.Or(env.options.as, "HOST"), In: env.stdin, Out: env.stdout, Screen: env.screen()})
 		},
 	}
 }

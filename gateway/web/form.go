@@ -240,6 +240,7 @@ func decisionsLike(e view.Message, as api.Acting, sent url.Values, texts []event
 		return api.DecideManyRequest{}
 	}
 	r := decisionsOf(as, sent)
+	r.SecondVote = sent.Has("second")
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
 		d.Reason, d.Decision = said["reason"], said["decision"]
@@ -273,11 +274,11 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 	revision, _ := strconv.ParseUint(sent.Get("revision"), 10, 64) // 0 is the present one, for pages without it
 	switch button {
 	case "answer":
-		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Revision: revision, Texts: texts}
+		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Revision: revision, Texts: texts, SecondVote: sent.Has("second")}
 	case "together":
 		return "decide_many", decisionsOf(as, sent)
 	case "decline":
-		return "decline_form", api.DeclineRequest{Acting: as, FormRef: which, Revision: revision, Reason: sent.Get("reason")}
+		return "decline_form", api.DeclineRequest{Acting: as, FormRef: which, Revision: revision, Reason: sent.Get("reason"), SecondVote: sent.Has("second")}
 	case "cancel":
 		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "withdraw":

@@ -165,6 +165,26 @@ func (c card) FieldsText() (string, error) {
 	return string(b), err
 }
 
+// secondVote is the box that takes a vote of who has voted as another agent already; VotedAs is nil for a first vote.
+type secondVote struct {
+	VotedAs *party
+	As      string // the reader's name for the agent that votes now
+	Form    string // the ID of the element that sends it; "" for the one around it
+}
+
+// SecondIn returns the box for a form of the page.
+func (c card) SecondIn(form string) secondVote {
+	s := secondVote{As: cmp.Or(c.As, hostName), Form: form}
+	if c.IsSecondVote() {
+		before := partyOf(c.Votes.VotedAs.ID, c.Votes.VotedAs.Name)
+		s.VotedAs = &before
+	}
+	return s
+}
+
+// hostName is what the node's host, who alone stands for other agents, is called by itself.
+const hostName = "HOST"
+
 // Lone reports whether the form is answered by one press of a button.
 func (c card) Lone() bool {
 	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Lone })

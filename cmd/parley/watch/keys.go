@@ -13,6 +13,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
@@ -64,7 +65,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		m.scroll += m.itemHeight() - 1
 	case "b", "pgup":
 		m.scroll -= m.itemHeight() - 1
-	case "a", "A", "d", "r", "s":
+	case "a", "A", "d", "r", "s", "v":
 		return m.act(key.String())
 	}
 	return nil
@@ -87,13 +88,18 @@ func (m *model) act(key string) tea.Cmd {
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
 	case key == "s":
 		return m.snooze(*e)
-	case len(m.marked) > 0 && key != "r":
+	case len(m.marked) > 0 && key != "r" && key != "v":
 		return m.decide(*e, key)
 	case !e.AnswerNeeded:
 		m.state = "this does not wait for an answer"
 		return nil
+	case key == "v":
+		m.voteAgain(*e)
+		return nil
 	case e.Type == string(events.Approval):
 		return m.decide(*e, key)
+	case m.refusesSecond([]view.Message{*e}):
+		return nil
 	case key == "d":
 		return m.ask(prompt{about: *e, label: "Decline, with the reason", next: func(text string) tea.Cmd { return m.end(*e, text) }})
 	case key == "r" && e.Type == string(events.Request):
@@ -103,6 +109,41 @@ func (m *model) act(key string) tea.Cmd {
 	}
 	m.state = "r answers this, d declines it"
 	return nil
+}
+
+// voteAgain has the next answer to a form, or to the calls of its row, count beside the person's vote as another agent.
+func (m *model) voteAgain(e view.Message) {
+	all := []view.Message{e}
+	if e.Type == string(events.Approval) {
+		all = m.targets(e)
+	}
+	m.state = "you have not voted on this as another agent"
+	for i := range all {
+		if o := &all[i]; o.IsSecondVote() {
+			m.again[o.MessageID] = true
+			m.state = m.secondWords(o)
+		}
+	}
+}
+
+// refusesSecond reports whether one of some messages may not be answered now, since the person has voted as another agent and
+// has not said that this is to be a vote beside that. It says so.
+func (m *model) refusesSecond(all []view.Message) bool {
+	for i := range all {
+		if e := &all[i]; e.IsSecondVote() && !m.again[e.MessageID] {
+			m.state = fmt.Sprintf("%d: %s", e.Number, m.secondWords(e))
+			return true
+		}
+	}
+	return false
+}
+
+// secondWords says as whom the person has voted, and which key votes as the agent too.
+func (m *model) secondWords(e *view.Message) string {
+	if m.again[e.MessageID] {
+		return fmt.Sprintf("you vote as %s too, beside your vote as %s", show.Party(m.as, capabilities.ID{}), show.Party(e.Votes.VotedAs.Name, e.Votes.VotedAs.ID))
+	}
+	return fmt.Sprintf("you have voted as %s already: v votes as %s too", show.Party(e.Votes.VotedAs.Name, e.Votes.VotedAs.ID), show.Party(m.as, capabilities.ID{}))
 }
 
 // snooze asks for a time, and puts a message off until then.
@@ -233,6 +274,13 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 		m.state = fmt.Sprintf("%d does not take that: it can be denied, or is decided by several", targets[not].Number)
 		return nil
 	}
+	if m.refusesSecond(targets) {
+		return nil
+	}
+	if second := targets[0].IsSecondVote(); slices.ContainsFunc(targets, func(o view.Message) bool { return o.IsSecondVote() != second }) {
+		m.state = "some are second votes, and some are not: decide them apart"
+		return nil
+	}
 	if unseen := m.unseen(targets); unseen != nil && key != "d" {
 		return m.showMore(unseen)
 	}
@@ -280,7 +328,7 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 func (m *model) settleAll(targets []view.Message, said string, how api.Decision) tea.Cmd {
 	m.busy = true
 	targets = targets[:min(len(targets), api.MaxDecisions)]
-	req := api.DecideManyRequest{Key: string(client.NewKey())}
+	req := api.DecideManyRequest{Key: string(client.NewKey()), SecondVote: targets[0].IsSecondVote()}
 	d := done{}
 	labels := make([]string, len(targets))
 	for i, e := range targets {
@@ -389,7 +437,7 @@ func (m *model) call(e view.Message, operation, said string, settles bool, req a
 
 // settle answers the form that was shown.
 func (m *model) settle(e view.Message, said string, texts ...events.FieldText) tea.Cmd {
-	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts})
+	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts, SecondVote: e.IsSecondVote()})
 }
 
 func (m *model) end(e view.Message, reason string) tea.Cmd {
@@ -397,7 +445,7 @@ func (m *model) end(e view.Message, reason string) tea.Cmd {
 	if e.Type == string(events.Request) {
 		operation = "reject"
 	}
-	return m.call(e, operation, "declined", true, api.DeclineRequest{FormRef: refTo(e.MessageID), Revision: e.AnswerRevision(), Reason: reason})
+	return m.call(e, operation, "declined", true, api.DeclineRequest{FormRef: refTo(e.MessageID), Revision: e.AnswerRevision(), Reason: reason, SecondVote: e.IsSecondVote()})
 }
 
 func (m *model) resolve(e view.Message, name string) tea.Cmd {

@@ -120,6 +120,9 @@ func (m *model) wrapped(e view.Message) []string {
 	var lines []string
 	add := func(l show.Line) { lines = append(lines, m.broken(l)...) }
 	from := show.Party(e.FromName, e.From)
+	if e.IsSecondVote() {
+		add(show.Line{Kind: show.Risk, Text: "! " + m.secondWords(&e)})
+	}
 	switch {
 	case e.Type != string(events.Approval):
 		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. from %s", e.Number, from)})
@@ -187,6 +190,8 @@ func (m *model) footer() []string {
 	e := m.selected()
 	if e != nil && m.held == 0 {
 		switch {
+		case e.IsSecondVote() && !m.again[e.MessageID]:
+			keys = fmt.Sprintf("v vote as %s too · ", show.Party(m.as, capabilities.ID{})) + keys
 		case e.AnswerNeeded && e.Type == string(events.Approval):
 			keys = "space mark · " + keys
 			switch unseen := m.unseen(m.targets(*e)); {

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/client"
 )
@@ -19,6 +20,7 @@ import (
 // Options are the parts of a watch. The client repeats no calls: its Patience is negative.
 type Options struct {
 	Node   *client.Client
+	As     string // the name of the agent whose inbox it is
 	In     io.Reader
 	Out    io.Writer
 	Screen terminal.Screen
@@ -27,7 +29,7 @@ type Options struct {
 // Run shows the inbox until the person quits or ctx ends.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{ctx: ctx, node: o.Node, screen: o.Screen, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, seen: map[string]bool{}, state: "connecting …"}
+	m := &model{ctx: ctx, node: o.Node, as: o.As, again: map[capabilities.ID]bool{}, screen: o.Screen, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, seen: map[string]bool{}, state: "connecting …"}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out))
 	var following sync.WaitGroup
 	following.Go(func() { follow(ctx, o.Node, p.Send) })
@@ -47,6 +49,7 @@ func Run(ctx context.Context, o Options) error {
 type model struct {
 	ctx    context.Context //nolint:containedctx // of the commands that Update returns
 	node   *client.Client
+	as     string
 	screen terminal.Screen
 	height int
 
@@ -60,10 +63,11 @@ type model struct {
 	below  int      // lines of it that are below the screen
 	drawn  drawnCall
 
-	same   map[uint64][]uint64 // the numbers of the calls that are one row, by that of the row
-	shown  map[uint64][]uint64 // same, as it was drawn last: no key decides what came later
-	marked map[uint64]bool     // rows
-	seen   map[string]bool     // the calls, by callOf, whose end was on the screen: no other is allowed
+	same   map[uint64][]uint64      // the numbers of the calls that are one row, by that of the row
+	shown  map[uint64][]uint64      // same, as it was drawn last: no key decides what came later
+	marked map[uint64]bool          // rows
+	again  map[capabilities.ID]bool // forms on which the person votes as the agent too, beside a vote as another
+	seen   map[string]bool          // the calls, by callOf, whose end was on the screen: no other is allowed
 
 	away   string // why the node is not reached; "" if it is
 	state  string // of the last action
@@ -140,7 +144,7 @@ func (m *model) add(messages []view.Message) (held tea.Cmd) {
 	first := !m.filled
 	m.filled = true
 	for _, e := range messages {
-		if before := m.items[e.Number]; e.Number == m.chosen && before != nil && before.AnswerRevision() != e.AnswerRevision() {
+		if before := m.items[e.Number]; e.Number == m.chosen && before != nil && (before.AnswerRevision() != e.AnswerRevision() || !before.IsSecondVote() && e.IsSecondVote()) {
 			held = m.hold()
 		}
 		if e.Dismissed {
@@ -228,6 +232,7 @@ func (m *model) finish(d done) tea.Cmd {
 	for _, n := range d.settled {
 		if e := m.items[n]; e != nil {
 			e.AnswerNeeded = false // as the node is about to say
+			delete(m.again, e.MessageID)
 		}
 		delete(m.marked, n)
 	}

@@ -14,7 +14,7 @@ import (
 
 // newModel returns a model of a terminal of 80 by 20 cells.
 func newModel() *model {
-	m := &model{ctx: nil, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, seen: map[string]bool{}}
+	m := &model{ctx: nil, items: map[uint64]*view.Message{}, as: "HOST", again: map[capabilities.ID]bool{}, marked: map[uint64]bool{}, seen: map[string]bool{}}
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
 	return m
 }
@@ -150,5 +150,61 @@ func TestBackspaceTakesWholeCharacter(t *testing.T) {
 	m.Update(tea.PasteMsg{Content: "ok👩‍💻"})
 	if m.press(tea.KeyPressMsg{Code: tea.KeyBackspace}); m.prompt.text != "ok" {
 		t.Errorf("%q is left", m.prompt.text)
+	}
+}
+
+// TestSecondVoteHasItsOwnKey decides on a call, and answers a form, on which the person has voted as another agent.
+func TestSecondVoteHasItsOwnKey(t *testing.T) {
+	second := func(e view.Message) view.Message {
+		e.Votes = &view.Votes{Need: 2, Have: 1, VotedAs: &view.Party{ID: capabilities.ID{ULID: [16]byte{9}}, Name: "ops"}}
+		return e
+	}
+	form := second(approval(0, ""))
+	form.Type, form.Fields = "form", []events.Field{{Name: "a"}}
+	for name, e := range map[string]view.Message{"call": second(approval(0, "make")), "form": form} {
+		m := newModel()
+		m.Update(arrived{e})
+		m.rest()
+		if s := screenOf(m); !strings.Contains(s, `! you have voted as "ops" already`) || !strings.Contains(s, `v vote as "HOST" too`) || strings.Contains(s, "a allow ·") || strings.Contains(s, "r answer ·") {
+			t.Fatalf("%s: the screen:\n%s", name, s)
+		}
+		for _, key := range []string{"a", "A", "d", "r"} {
+			if m.types(key); m.busy || m.prompt != nil {
+				t.Fatalf("%s: %s votes a second time", name, key)
+			}
+		}
+		if s := screenOf(m); !strings.Contains(m.state, `"ops"`) || !strings.Contains(s, m.state) {
+			t.Errorf("%s: the refusal: %q", name, m.state)
+		}
+		m.types("v")
+		if s := screenOf(m); !strings.Contains(s, `you vote as "HOST" too`) || !strings.Contains(s, "d deny ·") && !strings.Contains(s, "d decline ·") {
+			t.Errorf("%s: the screen after v:\n%s", name, s)
+		}
+		if m.types("d"); m.prompt == nil {
+			t.Errorf("%s: the second vote is not taken", name)
+		}
+	}
+}
+
+// TestSecondVoteGoesWithNoOther marks a call on which the person has voted as another, and one on which it has not.
+func TestSecondVoteGoesWithNoOther(t *testing.T) {
+	m := newModel()
+	e := approval(0, "make")
+	e.Votes = &view.Votes{Need: 2, Have: 1, VotedAs: &view.Party{Name: "ops"}}
+	m.Update(arrived{e, approval(1, "make install")})
+	m.rest()
+	for _, number := range []uint64{0, 1} {
+		m.choose(number)
+		screenOf(m)
+	}
+	m.marked = map[uint64]bool{0: true, 1: true}
+	for _, keys := range []string{"a", "va"} {
+		if m.types(keys); m.busy {
+			t.Fatalf("%q decides both", keys)
+		}
+	}
+	delete(m.marked, 1)
+	if m.types("a"); !m.busy {
+		t.Error("the one alone is not decided")
 	}
 }

@@ -1278,6 +1278,7 @@ export interface Votes {
   noSelf?: boolean;
   own?: string;
   veto: boolean;
+  votedAs?: Party;
   waiting?: Array<Party>;
 }
 

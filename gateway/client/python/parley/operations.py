@@ -1368,6 +1368,7 @@ class Votes(_Votes, total=False):
     cast: List[Vote]
     noSelf: bool
     own: str
+    votedAs: Party
     waiting: List[Party]
 
 

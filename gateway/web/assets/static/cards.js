@@ -2,6 +2,7 @@
 
 import { hold } from './keys.js';
 import { page } from './rpc.js';
+import { updateSecond } from './second.js';
 
 export const cardOf = (element) => element.closest('li.message');
 const formOf = (card) => card.querySelector('parley-ask');
@@ -52,6 +53,7 @@ export function replaceCard(old, next) {
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits')) {
     if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
     for (const part of ['.head', '.notes']) old.querySelector(part).replaceWith(next.querySelector(part));
+    updateSecond(old, next);
     return old;
   }
   if (old.hasAttribute('data-keys')) next.setAttribute('data-keys', '');

@@ -24,6 +24,7 @@ import { Draft, draftOf, forgetDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { Live, said } from './live.js';
 import { Refused, call, page } from './rpc.js';
+import { mayVote, secondOf, updateSecond } from './second.js';
 import { readTexts, validateValues } from './validate.js';
 import { disable, Whole } from './whole.js';
 
@@ -82,6 +83,7 @@ export class ParleyFormElement extends Live {
     this.formId = card.dataset.id;
     if (had && waits && card.dataset.revision === this.article.dataset.revision) { // keeps the input
       for (const part of ['.head', '.notes']) this.article.querySelector(part).replaceWith(article.querySelector(part));
+      updateSecond(this.article, article);
       return;
     }
     const focused = this.shadow.activeElement;
@@ -120,19 +122,19 @@ export class ParleyFormElement extends Live {
     if (this.busy) return;
     if (event.target === this.filling?.form) return this.answer(event.submitter);
     const sent = new FormData(event.target);
-    if (event.submitter?.value === 'decline') this.decline(sent.get('reason') ?? '');
+    if (event.submitter?.value === 'decline') this.decline(sent.get('reason') ?? '', secondOf(event.target));
     if (event.submitter?.value === 'forward') this.perform('forward_form', { recipient: sent.get('to') }, 'Forwarded');
   }
 
   async answer(pressed) {
     const { filling } = this;
-    if (filling.show(filling.errors(pressed))) return;
+    if (!mayVote(filling.form) || filling.show(filling.errors(pressed))) return;
     const values = Object.fromEntries(Object.entries(filling.values(pressed)).map(([name, v]) => [name, plain(v)]));
-    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', { texts: filling.texts(pressed), revision: Number(this.article.dataset.revision) });
+    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', { texts: filling.texts(pressed), ...secondOf(filling.form), revision: Number(this.article.dataset.revision) });
   }
 
-  async decline(reason) {
-    if (this.fire('cancel', { form: this.formId, reason }, true)) await this.perform('decline_form', { reason, revision: Number(this.article.dataset.revision) });
+  async decline(reason, second) {
+    if (this.fire('cancel', { form: this.formId, reason }, true)) await this.perform('decline_form', { reason, ...second, revision: Number(this.article.dataset.revision) });
   }
 
   async perform(operation, body, done = '') {
@@ -146,7 +148,7 @@ export class ParleyFormElement extends Live {
       refused = why;
     }
     if (this.turn !== turn) return;
-    if (!refused || refused.code === 'AMENDED' || refused.code?.startsWith('ALREADY_')) await this.look();
+    if (!refused || refused.code === 'AMENDED' || refused.code?.startsWith('ALREADY_') || refused.fields?.secondVote) await this.look();
     if (this.turn !== turn) return;
     this.setBusy(false);
     if (!refused) this.news.textContent ||= done;

@@ -10,6 +10,7 @@ import { composing } from './composing.js';
 import { close, open, openCard, openNext } from './item.js';
 import { hold } from './keys.js';
 import { markDecided } from './list.js';
+import { mayVote, secondOf } from './second.js';
 import { placeToasts, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
 import { disable, Whole } from './whole.js';
@@ -21,7 +22,7 @@ function callOf(what, card, sent) {
   switch (what) {
     case 'wake': return ['snooze', about];
     case 'restore': return ['restore_message', about];
-    case 'decline': return ['decline_form', { ...about, revision: Number(card.dataset.revision), reason: sent.get('reason') }];
+    case 'decline': return ['decline_form', { ...about, revision: Number(card.dataset.revision), reason: sent.get('reason'), ...(sent.has('second') && { secondVote: true }) }];
     case 'withdraw': return ['withdraw_vote', about];
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
     case 'amend': return ['amend_form', { ...about, ...amendmentOf(sent) }];
@@ -61,7 +62,7 @@ function decisionsLike(card, sent, texts) {
     if (!others || form !== card.dataset.id) return { form, digest, decision: others ?? decision, reason };
     return { form, digest, decision, reason, rule: text('rule'), until: text('until') };
   });
-  return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '' }];
+  return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '', ...(sent.has('second') && { secondVote: true }) }];
 }
 
 /** Returns a refusal in plain words. */
@@ -158,7 +159,7 @@ export class ParleyAct extends HTMLElement {
       await refresh(this.card);
       const now = document.getElementById(id)?.querySelector('parley-ask');
       if (now !== this) now?.fail(wordsFor(refused));
-    } else if (refused.code.startsWith('ALREADY_')) await refresh(this.card);
+    } else if (refused.code.startsWith('ALREADY_') || refused.fields.secondVote) await refresh(this.card);
     else button?.focus();
   }
 
@@ -220,14 +221,14 @@ export class ParleyForm extends ParleyAct {
     event.preventDefault();
     if (this.busy) return;
     const pressed = event.submitter;
-    if (this.filling.show(this.filling.errors(pressed))) return;
+    if (!mayVote(event.target) || this.filling.show(this.filling.errors(pressed))) return;
     let texts = this.filling.texts(pressed);
     const isDecision = this.card.matches('[data-type=approval]') && Boolean(pressed?.value);
     if (isDecision) texts = texts.filter((t) => t.name !== 'input' || ['once', 'always'].includes(pressed.value) && this.isEdited);
     const { as, id, revision } = this.card.dataset;
     const sent = new FormData(event.target);
     const same = isDecision && !texts.some((t) => t.name === 'input') ? sent.getAll('of').map((named) => named.split(' ')[0]) : [];
-    const made = same.length > 1 ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...(revision && { revision: Number(revision) }) }];
+    const made = same.length > 1 ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...secondOf(event.target), ...(revision && { revision: Number(revision) }) }];
     this.perform('answer', pressed, () => made);
   }
 
