@@ -386,6 +386,23 @@ func (c Credentials) AnswerWith(ctx context.Context, u RightUse) (view.Outcome, 
 	return settle(agent, ctx, answerByRight{mailbox.UseAnswer{Grant: r.ID(), Digest: r.Digest, Outcome: u.Outcome, Mark: mark}, u})
 }
 
+// FormWith returns the form that a right answers, for whoever shows its secret, and the outcomes that the right names. It refuses
+// what AnswerWith would for an outcome: a secret that is not good, a right that is used up, and a form that has ended.
+func (c Credentials) FormWith(ctx context.Context, secret, outcome string) (view.Message, []string, error) {
+	agent, r, err := c.rightOf(ctx, secret)
+	if err != nil {
+		return view.Message{}, nil, err
+	}
+	use := mailbox.UseAnswer{Grant: r.ID(), Digest: r.Digest, Outcome: outcome}
+	if _, err := query(ctx, agent, func(s *mailbox.State, now capabilities.Time) ([]events.Event, error) {
+		return s.Decide(use, now, c.node.newID)
+	}); err != nil {
+		return view.Message{}, nil, err
+	}
+	m, err := agent.Message(ctx, capabilities.FormID(r.Form()))
+	return m, r.Outcomes, err
+}
+
 // mark returns a text that is equal for equal uses of a right. The log has it, and it tells nothing of the answer to those
 // who do not have the secret.
 func (u RightUse) mark() (string, error) {

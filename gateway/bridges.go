@@ -2,11 +2,8 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"html/template"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,14 +12,12 @@ import (
 	"time"
 
 	"parley"
-	"parley/gateway/api"
 	"parley/gateway/backend"
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/mail"
 	"parley/gateway/bridge/ntfy"
 	"parley/gateway/bridge/slack"
 	"parley/gateway/bridge/webhook"
-	"parley/gateway/httpd"
 )
 
 // bridgeLook is the time between two looks at the settings of the bridges.
@@ -191,72 +186,4 @@ func mailOf(c bridge.Config, network bridge.Network) (bridge.Receiver, error) {
 		return nil, parley.Refuse(parley.InvalidArgument, "a name at the mail server needs a password, and the other way round").WithHint("--login has the name, --token-file the password")
 	}
 	return &mail.Mail{Server: server, From: from, To: to, Login: c.Login, Secret: c.Token, Dial: bridge.Dialer(network).DialContext}, nil
-}
-
-// answerPage asks for a confirmation, since programs follow links too. It shows how the form ended.
-var answerPage = template.Must(template.New("answer").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title>
-<main><h1>{{.Title}}</h1>{{with .Text}}<p>{{.}}</p>{{end}}{{if .Ask}}<form method="post"><button>{{.Ask}}</button></form>{{end}}</main></html>
-`))
-
-type answerShown struct{ Title, Text, Ask string }
-
-// serveAnswer answers a form by the right in the path. The request needs no token. Only a POST answers. It reports
-// whether the path is such an address.
-func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
-	path, ok := strings.CutPrefix(r.URL.Path, bridge.AnswerPath)
-	if !ok {
-		return false
-	}
-	secret, outcome, _ := strings.Cut(path, "/")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
-	w.Header().Set("Referrer-Policy", "no-referrer") // the address is a secret
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	label := map[string]string{"once": "Allow once", "deny": "Deny", "decline": "Decline"}[outcome]
-	switch {
-	case label == "":
-		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is no such answer"), http.StatusNotFound)
-	case isRead(r.Method):
-		showAnswer(w, http.StatusOK, answerShown{Title: label + "?", Ask: label})
-	case r.Method != http.MethodPost:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "an answer is posted"), http.StatusMethodNotAllowed)
-	default:
-		s.takeAnswer(w, r, api.AnswerWithRequest{Secret: secret, Outcome: outcome}, label)
-	}
-	return true
-}
-
-// takeAnswer answers a form by a right. It writes a page, or JSON for the script that shows notifications.
-func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.AnswerWithRequest, label string) {
-	isProgram := r.Header.Get("Accept") == "application/json"
-	err := s.presses.allow(digestOf(with.Secret), "uses of this link")
-	if err == nil {
-		_, err = s.backend.AnswerWith(r.Context(), with)
-	}
-	if err != nil {
-		s.monitor.Failed(r.Context(), "answer_with", err)
-	}
-	switch {
-	case isProgram && err != nil:
-		httpd.Refuse(w, err, 0)
-	case isProgram:
-		w.Header()["Content-Type"] = jsonType
-		_, _ = fmt.Fprintf(w, "{\"answered\":%q}\n", with.Outcome) // the error is that of a client that has gone away
-	case err != nil:
-		showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "Not answered", Text: parley.AsError(err).Message})
-	default:
-		showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
-	}
-}
-
-// digestOf returns what stands for the secret of a link where its uses are counted.
-func digestOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return string(sum[:])
-}
-
-func showAnswer(w http.ResponseWriter, status int, shown answerShown) {
-	w.WriteHeader(status)
-	_ = answerPage.Execute(w, shown) // the error is that of a client that has gone away
 }

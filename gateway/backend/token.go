@@ -240,3 +240,9 @@ func answerWith(ctx context.Context, b *Backend, p *principal, r api.AnswerWithR
 func (b *Backend) AnswerWith(ctx context.Context, r api.AnswerWithRequest) (view.Outcome, error) {
 	return b.node.Credentials().AnswerWith(ctx, actors.RightUse{Secret: r.Secret, Outcome: r.Outcome, Reason: r.Reason, Values: r.Values, Texts: r.Texts})
 }
+
+// FormWith returns the form that a right may answer with an outcome, as the agent that made the right sees it, and all outcomes
+// that the right names. It changes nothing.
+func (b *Backend) FormWith(ctx context.Context, secret, outcome string) (view.Message, []string, error) {
+	return b.node.Credentials().FormWith(ctx, secret, outcome)
+}

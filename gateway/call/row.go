@@ -102,6 +102,9 @@ func (v Value) rows() []Row {
 	return []Row{{KeyRow, v.Key + ": " + v.Text}}
 }
 
+// RowsOf returns the lines of a text that is no call.
+func RowsOf(text string) []Row { return rowsOf(TextRow, "", condensed(text)) }
+
 // rowsOf returns the lines of a text, each behind a prefix.
 func rowsOf(kind RowKind, prefix, text string) []Row {
 	parts := strings.Split(text, "\n")
