@@ -70,7 +70,7 @@ func settle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, e
 func trySettle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, error) {
 	s, err := callRelay(ctx, a, r)
 	if err != nil || s.remote == nil {
-		return s.outcome, a.nameVoters(ctx, err)
+		return s.outcome, nameVoters(ctx, a, err)
 	}
 	return s.remote.send(ctx, a)
 }

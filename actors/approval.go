@@ -232,7 +232,7 @@ func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.I
 	for n, i := range group {
 		if results[i].Err = err; err == nil {
 			results[i] = settled[n]
-			results[i].Err = a.nameVoters(ctx, results[i].Err)
+			results[i].Err = nameVoters(ctx, a, results[i].Err)
 		}
 	}
 }

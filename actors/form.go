@@ -313,7 +313,7 @@ func (v *viewer) votes(f *mailbox.Form) *view.Votes {
 	for i, w := range slices.Concat(f.Votes().Standing, f.Votes().Void) {
 		all.Cast = append(all.Cast, view.Vote{
 			By: w.By, ByName: v.nameOf(w.By), Outcome: w.Outcome, At: w.Date, Note: w.Note, Void: i >= len(f.Votes().Standing),
-			Person: w.Person, Beside: v.state.CountsBeside(f, w),
+			Person: w.Person, Beside: f.CountsBeside(v.state, w),
 		})
 	}
 	if f.IsOpen() && f.From == v.state.ID {

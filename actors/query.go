@@ -60,7 +60,7 @@ func (m Mail) Last(ctx context.Context, v view.MessageFilter, before uint64, lim
 	fit, err := m.fitting(ctx, in.Messages)
 	in.Messages = in.Messages[:fit]
 	slices.Reverse(in.Messages)
-	return in, cmp.Or(err, m.agent.tellVoted(ctx, in.Messages))
+	return in, cmp.Or(err, tellVoted(ctx, m.agent, in.Messages))
 }
 
 // lookAtOnce is how many messages one request looks at, before others that the same mailbox has.
@@ -157,7 +157,7 @@ func fitting(messages []view.Message) (int, error) {
 func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	in, err := read(ctx, m.agent, queryChanges{v, cursor})
 	if err == nil {
-		err = m.agent.tellVoted(ctx, in.Messages)
+		err = tellVoted(ctx, m.agent, in.Messages)
 	}
 	if err != nil {
 		return in, err
@@ -251,7 +251,7 @@ func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limi
 		}
 		in.Next = part.Next
 		if in.Messages = append(in.Messages, part.Messages...); part.on == 0 {
-			return in, m.agent.tellVoted(ctx, in.Messages)
+			return in, tellVoted(ctx, m.agent, in.Messages)
 		}
 	}
 }
@@ -332,7 +332,7 @@ func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Mes
 		return e, err
 	}
 	one := []view.Message{e}
-	err = a.tellVoted(ctx, one)
+	err = tellVoted(ctx, a, one)
 	return one[0], err
 }
 

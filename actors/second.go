@@ -13,24 +13,24 @@ import (
 // A host stands for other agents of its node, and each of them may have a vote of its own. Who has voted as one and is asked as
 // another is told so before they vote, by the names that they themselves have for both.
 
-// whoActs returns who acts as the agent: another agent, or the agent itself.
-func (a *Agent) whoActs() capabilities.ID {
+// whoActs returns who acts as an agent: another agent, or the agent itself.
+func whoActs(a *Agent) capabilities.ID {
 	if a.person.IsZero() {
 		return a.id
 	}
 	return a.person
 }
 
-// tellVoted has those forms of some messages that wait for the agent's answer say as whom the person has voted already.
-func (a *Agent) tellVoted(ctx context.Context, messages []view.Message) error {
+// tellVoted has those forms of some messages that wait for an agent's answer say as whom the person has voted already.
+func tellVoted(ctx context.Context, a *Agent, messages []view.Message) error {
 	for i := range messages {
 		e := &messages[i]
 		if e.Votes == nil || !e.AnswerNeeded {
 			continue
 		}
 		for _, v := range e.Votes.Cast {
-			if v.Beside && !v.Void && (v.By == a.whoActs() || v.Person == a.whoActs()) {
-				names, err := a.personNames(ctx, v.By)
+			if v.Beside && !v.Void && (v.By == whoActs(a) || v.Person == whoActs(a)) {
+				names, err := personNames(ctx, a, v.By)
 				if err != nil {
 					return err
 				}
@@ -42,9 +42,9 @@ func (a *Agent) tellVoted(ctx context.Context, messages []view.Message) error {
 	return nil
 }
 
-// personNames returns the names that the person who acts as the agent has for agents.
-func (a *Agent) personNames(ctx context.Context, ids ...capabilities.ID) (map[capabilities.ID]string, error) {
-	return query(ctx, &Agent{node: a.node, id: a.whoActs()}, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
+// personNames returns the names that the person who acts as an agent has for others.
+func personNames(ctx context.Context, a *Agent, ids ...capabilities.ID) (map[capabilities.ID]string, error) {
+	return query(ctx, &Agent{node: a.node, id: whoActs(a)}, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
 		names := map[capabilities.ID]string{}
 		for _, id := range ids {
 			name, err := s.Names.Of(id)
@@ -69,7 +69,7 @@ func isSecondVote(err error) bool {
 
 // nameVoters returns the error that refuses a second vote with the person's names for the agents in it. Any other error it
 // returns as it is.
-func (a *Agent) nameVoters(ctx context.Context, err error) error {
+func nameVoters(ctx context.Context, a *Agent, err error) error {
 	if !isSecondVote(err) {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *Agent) nameVoters(ctx context.Context, err error) error {
 	if len(ids) != 2 {
 		return err // it has them already
 	}
-	names, failed := a.personNames(ctx, ids...)
+	names, failed := personNames(ctx, a, ids...)
 	if failed != nil {
 		return failed
 	}

@@ -369,7 +369,7 @@ func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, 
 		finish := func() { done(s.remote.send(ctx, as.agent)) }
 		switch {
 		case isSecondVote(err):
-			finish = func() { done(view.Outcome{}, as.agent.nameVoters(ctx, err)) }
+			finish = func() { done(view.Outcome{}, nameVoters(ctx, as.agent, err)) }
 		case err != nil || s.remote == nil:
 			done(s.outcome, err)
 			return

@@ -6,24 +6,13 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"slices"
 	"strings"
 
 	"parley"
-	"parley/actors/view"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/bridge"
-	"parley/gateway/call"
 	"parley/gateway/httpd"
-	"parley/gateway/sanitize"
-	"parley/mailbox"
-	"parley/mailbox/right"
 )
-
-// maxShownCall bounds what the page of a link shows of a call, in bytes. Of a longer one it shows the beginning, and offers
-// nothing that allows it.
-const maxShownCall = 64 << 10
 
 // answerStyle has long lines broken: a call beside the window would be one that nobody saw.
 const answerStyle = `:root{color-scheme:light dark}body{max-width:60rem;margin:1rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
@@ -44,23 +33,6 @@ var answerPage = template.Must(template.New("answer").Parse(`<!doctype html>
 {{end}}</pre>{{end}}{{with .Text}}<p>{{.}}</p>{{end}}{{range .Answers}}<form method="post" action="{{.Outcome}}"><button value="{{.Outcome}}">{{.Label}}</button></form>{{end}}</main></html>
 `))
 
-// answerShown is what the page of a link shows.
-type answerShown struct {
-	Title   string
-	Tool    string // of a call
-	Rows    []answerRow
-	Text    string
-	Answers []bridge.Button // each posts to the link with its outcome
-}
-
-type answerRow struct {
-	Text string
-	Risk bool
-}
-
-// linkLabels are the answers that a link may give, by their outcomes.
-var linkLabels = map[string]string{mailbox.Once: "Allow once", mailbox.Deny: "Deny", right.Decline: "Decline"}
-
 // serveAnswer answers a form by the right in the path. The request needs no token. Only a POST answers. It reports
 // whether the path is such an address.
 func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
@@ -72,7 +44,7 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Content-Security-Policy", answerPolicy)
 	w.Header().Set("Referrer-Policy", "no-referrer") // the address is a secret
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	label := linkLabels[outcome]
+	label := bridge.LinkLabel(outcome)
 	switch {
 	case label == "":
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is no such answer"), http.StatusNotFound)
@@ -91,50 +63,10 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request) bool {
 func (s *Server) askAnswer(w http.ResponseWriter, r *http.Request, secret, outcome string) {
 	m, outcomes, err := s.backend.FormWith(r.Context(), secret, outcome)
 	if err != nil {
-		showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "There is nothing to answer", Text: parley.AsError(err).Message})
+		showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), bridge.LinkPage{Title: "There is nothing to answer", Text: parley.AsError(err).Message})
 		return
 	}
-	shown, whole := asked(&m)
-	for _, o := range []string{mailbox.Once, mailbox.Deny, right.Decline} {
-		allows := o == mailbox.Once
-		if slices.Contains(outcomes, o) && (!allows || whole && m.Takes(o)) {
-			shown.Answers = append(shown.Answers, bridge.Button{Label: linkLabels[o], Outcome: o})
-		}
-	}
-	if !whole {
-		shown.Text = "This is not all of it. Open Parley to see the whole, and to allow it there."
-	}
-	showAnswer(w, http.StatusOK, shown)
-}
-
-// asked returns what a form asks as it is shown, and whether that is all of it.
-func asked(m *view.Message) (shown answerShown, whole bool) {
-	from := m.FromName
-	if from == "" {
-		from = view.ShortID(m.From)
-	}
-	if m.Type != string(events.Approval) {
-		shown.Title = sanitize.Line(from + " asks: " + m.Title)
-		shown.Rows, whole = rowsWithin(call.RowsOf(m.Description))
-		return shown, whole
-	}
-	reading := call.Read(call.Of(m))
-	shown.Title, shown.Tool = sanitize.Line(from+" wants to "+reading.Verb+" "+reading.Object), sanitize.Line(m.Title)
-	shown.Rows, whole = rowsWithin(reading.Rows())
-	return shown, whole
-}
-
-// rowsWithin returns the beginning of some rows that a page has room for, safe to show, and whether that is all.
-func rowsWithin(rows []call.Row) (shown []answerRow, whole bool) {
-	size := 0
-	for _, r := range rows {
-		text := sanitize.Lines(r.Text)
-		if size += len(text); size > maxShownCall {
-			return shown, false
-		}
-		shown = append(shown, answerRow{text, r.Kind == call.RiskRow})
-	}
-	return shown, true
+	showAnswer(w, http.StatusOK, bridge.PageOf(&m, outcomes))
 }
 
 // takeAnswer answers a form by a right. It writes a page, or JSON for the script that shows notifications.
@@ -154,9 +86,9 @@ func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.Ans
 		w.Header()["Content-Type"] = jsonType
 		_, _ = fmt.Fprintf(w, "{\"answered\":%q}\n", with.Outcome) // the error is that of a client that has gone away
 	case err != nil:
-		showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), answerShown{Title: "Not answered", Text: parley.AsError(err).Message})
+		showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), bridge.LinkPage{Title: "Not answered", Text: parley.AsError(err).Message})
 	default:
-		showAnswer(w, http.StatusOK, answerShown{Title: "Answered: " + label})
+		showAnswer(w, http.StatusOK, bridge.LinkPage{Title: "Answered: " + label})
 	}
 }
 
@@ -166,7 +98,7 @@ func digestOf(secret string) string {
 	return string(sum[:])
 }
 
-func showAnswer(w http.ResponseWriter, status int, shown answerShown) {
+func showAnswer(w http.ResponseWriter, status int, shown bridge.LinkPage) {
 	w.WriteHeader(status)
 	_ = answerPage.Execute(w, shown) // the error is that of a client that has gone away
 }

@@ -349,7 +349,7 @@ func TestAnswerPageRunsNothing(t *testing.T) {
 			t.Errorf("%s: %q", h.name, got)
 		}
 	}
-	if resp.StatusCode != http.StatusOK || !strings.Contains(string(b), "<button>Deny</button>") || strings.Contains(string(b), "pla_") {
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(b), `>Deny</button>`) || strings.Contains(string(b), "pla_") {
 		t.Errorf("%d %s", resp.StatusCode, b)
 	}
 }

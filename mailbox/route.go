@@ -401,8 +401,9 @@ func (c SettleForm) checkSecond(s *State, f *Form) error {
 	return e.WithHint("name the agent (--as), or give secondVote, to vote for another whom you stand for")
 }
 
-// CountsBeside reports whether a vote on a form counts beside one of this agent. Only a home on this node tells its agents apart.
-func (s *State) CountsBeside(f *Form, v events.VoteCast) bool {
+// CountsBeside reports whether a vote on the form counts beside one of a mailbox's agent. Only a home on the same node tells its
+// agents apart.
+func (f *Form) CountsBeside(s *State, v events.VoteCast) bool {
 	return !s.isRemote(f.From) && v.Principal != SettleForm{By: s.ID, Principal: s.Profile.Host}.principal(s)
 }
 

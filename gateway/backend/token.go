@@ -241,8 +241,8 @@ func (b *Backend) AnswerWith(ctx context.Context, r api.AnswerWithRequest) (view
 	return b.node.Credentials().AnswerWith(ctx, actors.RightUse{Secret: r.Secret, Outcome: r.Outcome, Reason: r.Reason, Values: r.Values, Texts: r.Texts})
 }
 
-// FormWith returns the form that a right may answer with an outcome, as the agent that made the right sees it, and all outcomes
-// that the right names. It changes nothing.
+// FormWith returns the form that a right may answer with an outcome, and all outcomes that the right names. The form is as the
+// agent sees it that made the right. FormWith changes nothing.
 func (b *Backend) FormWith(ctx context.Context, secret, outcome string) (view.Message, []string, error) {
 	return b.node.Credentials().FormWith(ctx, secret, outcome)
 }

@@ -126,8 +126,8 @@ func (m *model) voteAgain(e view.Message) {
 	}
 }
 
-// refusesSecond reports whether one of some messages may not be answered now, since the person has voted as another agent and
-// has not said that this is to be a vote beside that. It says so.
+// refusesSecond reports whether one of some messages has a vote of the person as another agent, and V was not pressed for it. It
+// says so.
 func (m *model) refusesSecond(all []view.Message) bool {
 	for i := range all {
 		if e := &all[i]; e.IsSecondVote() && !m.again[e.MessageID] {
