@@ -85,7 +85,7 @@ func (as Agents) Page(ctx context.Context, f view.AgentFilter, after string, lim
 		if len(list) == limit {
 			break
 		}
-		if !mayMatch(f, m.Note) || after != "" && id.String() <= after {
+		if !as.agent.node.directory.mayMatch(f, id, m.Note) || after != "" && id.String() <= after {
 			continue
 		}
 		s, err := as.agent.node.directory.status(ctx, id, m)
@@ -129,8 +129,14 @@ type AgentWatch struct {
 	filter view.AgentFilter
 	only   capabilities.ID
 	watch  *watch
-	told   map[capabilities.ID]uint64 // the reported version of each agent that the filter still matches; nil before the first
+	told   map[capabilities.ID]told // what was reported of each agent that the filter still matches; nil before the first
 	forget func() bool
+}
+
+// told is what was reported of an agent. One that is put aside has an error in the version that it had.
+type told struct {
+	version uint64
+	problem string
 }
 
 // Watch watches the agents that the agent sees and the filter matches. If only is not zero, it is the one agent that is
@@ -169,7 +175,7 @@ func (w *AgentWatch) Next(ctx context.Context) ([]view.AgentChange, error) {
 		return nil, err
 	}
 	if w.told == nil {
-		w.told = map[capabilities.ID]uint64{}
+		w.told = map[capabilities.ID]told{}
 	}
 	var changes []view.AgentChange
 	for _, s := range news {
@@ -177,10 +183,10 @@ func (w *AgentWatch) Next(ctx context.Context) ([]view.AgentChange, error) {
 			continue
 		}
 		picked, before := w.filter.Matches(s), w.told[s.ID]
-		if !picked && before == 0 || s.Version <= before {
+		if !picked && before == (told{}) || s.Version < before.version || before == (told{s.Version, s.Error}) {
 			continue
 		}
-		w.told[s.ID] = s.Version
+		w.told[s.ID] = told{s.Version, s.Error}
 		if !picked {
 			delete(w.told, s.ID)
 		}

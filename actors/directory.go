@@ -19,8 +19,8 @@ type directory struct {
 	node *Node
 
 	mu         sync.Mutex
-	running    map[capabilities.ID]bool             // agents whose programs run, as their mailboxes have said since the start
-	unreadable map[capabilities.ID]view.AgentStatus // agents whose logs could not be read
+	running    map[capabilities.ID]bool          // agents whose programs run, as their mailboxes have said since the start
+	unreadable map[capabilities.ID]*parley.Error // why agents were put aside, or their logs cannot be read
 	watches    map[*watch]bool
 }
 
@@ -32,7 +32,7 @@ type watch struct {
 
 func newDirectory(n *Node) *directory {
 	return &directory{
-		node: n, running: map[capabilities.ID]bool{}, unreadable: map[capabilities.ID]view.AgentStatus{}, watches: map[*watch]bool{},
+		node: n, running: map[capabilities.ID]bool{}, unreadable: map[capabilities.ID]*parley.Error{}, watches: map[*watch]bool{},
 	}
 }
 
@@ -61,33 +61,76 @@ func (w *watch) tell(id capabilities.ID) {
 	w.signal()
 }
 
+// fail notes why an agent is put aside, or cannot be read. It tells the watches.
+func (d *directory) fail(id capabilities.ID, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unreadable[id] = parley.AsError(err)
+	for w := range d.watches {
+		w.tell(id)
+	}
+}
+
+// recovered notes that an agent can be read again, if it could not. It tells the watches.
+func (d *directory) recovered(id capabilities.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unreadable[id] == nil {
+		return
+	}
+	delete(d.unreadable, id)
+	for w := range d.watches {
+		w.tell(id)
+	}
+}
+
+// problem returns why an agent is put aside, or cannot be read; nil if it can, as far as is known.
+func (d *directory) problem(id capabilities.ID) *parley.Error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.unreadable[id]
+}
+
+// PutAside returns an error that counts the mailboxes that are put aside, and says why the first is; nil for none. One that nobody
+// has looked at since the start is not known to be.
+func (n *Node) PutAside() *parley.Error {
+	d := n.directory
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.unreadable) == 0 {
+		return nil
+	}
+	why := d.unreadable[slices.MinFunc(slices.Collect(maps.Keys(d.unreadable)), capabilities.ID.Compare)]
+	return parley.Refuse(why.Code, "mailboxes that cannot be read: %d; of the first: %s", len(d.unreadable), why.Message).
+		WithHint("parley ls --status error lists them")
+}
+
 // read returns the status of an agent by its log. An agent whose log cannot be read has the status error.
 func (d *directory) read(ctx context.Context, id capabilities.ID) (view.AgentStatus, error) {
-	d.mu.Lock()
-	known, bad := d.unreadable[id]
-	d.mu.Unlock()
-	if bad {
-		return known, nil
+	bare := view.AgentStatus{ID: id, Labels: map[string]string{}, Pending: []view.PendingPermission{}, Node: id.Node, Version: 1}
+	if why := d.problem(id); why != nil {
+		return failed(bare, why), nil
 	}
 	s, _, err := d.node.replay(ctx, id)
 	if ctx.Err() != nil {
 		return view.AgentStatus{}, errEnded(ctx, d.node)
 	}
 	if err != nil {
-		status := unreadable(id, err)
-		d.mu.Lock()
-		d.unreadable[id] = status
-		d.mu.Unlock()
-		return status, nil
+		d.fail(id, err)
+		return failed(bare, parley.AsError(err)), nil
 	}
 	return d.confirm(ctx, statusOf(s))
 }
 
-func unreadable(id capabilities.ID, err error) view.AgentStatus {
-	return view.AgentStatus{
-		ID: id, Status: mailbox.Failed, Error: parley.AsError(err).Message, Labels: map[string]string{},
-		Pending: []view.PendingPermission{}, Node: id.Node, Version: 1,
-	}
+// failed returns the status of an agent that is put aside, or cannot be read. What else is known of it stays.
+func failed(s view.AgentStatus, why *parley.Error) view.AgentStatus {
+	s.Status, s.Error = mailbox.Failed, why.Message
+	return s
+}
+
+// mayMatch reports whether a filter may pick an agent with a note. It picks no others.
+func (d *directory) mayMatch(f view.AgentFilter, id capabilities.ID, note string) bool {
+	return mayMatch(f, note) || d.problem(id) != nil
 }
 
 // status returns the status of an agent, by its index entry. A mailbox without a readable note is read itself.
@@ -95,6 +138,9 @@ func (d *directory) status(ctx context.Context, id capabilities.ID, m persistenc
 	s, err := statusByNote(id, d.node.host, m)
 	if err != nil {
 		return d.read(ctx, id)
+	}
+	if why := d.problem(id); why != nil {
+		return failed(s, why), nil
 	}
 	return d.confirm(ctx, s)
 }
@@ -111,7 +157,11 @@ func (d *directory) confirm(ctx context.Context, s view.AgentStatus) (view.Agent
 	if running {
 		return s, nil
 	}
-	return (&Agent{node: d.node, id: s.ID}).Status(ctx)
+	now, err := (&Agent{node: d.node, id: s.ID}).Status(ctx)
+	if why := d.problem(s.ID); err != nil && why != nil {
+		return failed(s, why), nil
+	}
+	return now, err
 }
 
 // all returns the status of every agent, oldest first.

@@ -163,9 +163,11 @@ func (b *mailboxActor) load() error {
 		if parley.CodeOf(err) == parley.CorruptLog {
 			b.node.registry.problem.Store(true)
 			b.reg.quarantined.Store(parley.AsError(err))
+			b.node.directory.fail(b.reg.id, err)
 		}
 		return err
 	}
+	b.node.directory.recovered(b.reg.id)
 	b.state, b.saved, b.head = s, saved, 0
 	b.fresh, b.silent = true, wasSilent(b.node, s)
 	b.shown, b.alone = statusOf(s), b.reg.id == b.node.host && isAlone(s)

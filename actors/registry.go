@@ -87,7 +87,9 @@ func (r *registry) quarantine(child *actor.PID, reason any) actor.Directive {
 		if s.pid.Equal(child) {
 			r.node.log.Error("mailbox put aside", "mailbox", s.id.String(), "panic", fmt.Sprint(reason))
 			r.problem.Store(true)
-			s.quarantined.Store(parley.Refuse(parley.Internal, "mailbox %s is put aside: it crashed %d times within %v", s.id, maxRestarts+1, restartWindow))
+			why := parley.Refuse(parley.Internal, "mailbox %s is put aside: it crashed %d times within %v", s.id, maxRestarts+1, restartWindow)
+			s.quarantined.Store(why)
+			r.node.directory.fail(s.id, why)
 		}
 	}
 	return actor.RestartDirective

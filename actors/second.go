@@ -10,8 +10,8 @@ import (
 	"parley/mailbox"
 )
 
-// A host stands for other agents of its node, and each of them may have a vote of its own. Who has voted as one and is asked as
-// another is told so before they vote, by the names that they themselves have for both.
+// A host stands for other agents of its node, and each of them may have a vote of its own. Who has voted as one is told so where
+// another is asked, before they vote. The names are their own.
 
 // whoActs returns who acts as an agent: another agent, or the agent itself.
 func whoActs(a *Agent) capabilities.ID {
@@ -21,7 +21,7 @@ func whoActs(a *Agent) capabilities.ID {
 	return a.person
 }
 
-// tellVoted has those forms of some messages that wait for an agent's answer say as whom the person has voted already.
+// tellVoted has forms that wait for an agent's answer say as whom the person has voted already.
 func tellVoted(ctx context.Context, a *Agent, messages []view.Message) error {
 	for i := range messages {
 		e := &messages[i]

@@ -156,9 +156,12 @@ func labelText(labels map[string]string) string {
 	return strings.Join(words, ",")
 }
 
-// waitingText returns what an agent waits for, the number of messages that wait for it, and whether it is away.
+// waitingText returns why an agent is in error, what it waits for, the number of messages that wait for it, and whether it is away.
 func waitingText(a view.AgentStatus) string {
 	var words []string
+	if a.Error != "" {
+		words = append(words, a.Error)
+	}
 	for _, n := range []struct {
 		count int
 		what  string

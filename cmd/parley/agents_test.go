@@ -17,6 +17,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"parley/actors/view"
+	"parley/cmd/parley/terminal"
+	"parley/mailbox"
 )
 
 // lists are the functions that may list agents, by file. To find one agent, clients send its name to the node, which
@@ -122,5 +126,13 @@ func called(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if was := strings.Contains(string(text), fmt.Sprintf("operation=%q", args[0])); was == neg {
 		ts.Fatalf("%s was called: %v", args[0], was)
+	}
+}
+
+// TestListSaysWhyAnAgentIsInError lists an agent whose mailbox was put aside.
+func TestListSaysWhyAnAgentIsInError(t *testing.T) {
+	text := agentTable([]listedAgent{{view.AgentStatus{Name: "fae", Status: mailbox.Failed, Error: "the log\ncannot be read"}, 0}}, terminal.Screen{}, true)
+	if !strings.Contains(text, `error`) || !strings.Contains(text, `the log\ncannot be read`) {
+		t.Error(text)
 	}
 }

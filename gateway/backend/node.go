@@ -19,7 +19,7 @@ func startPrograms(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequ
 	return api.Done{}, b.node.Programs().Start(ctx)
 }
 
-// status reports the state of the node. If other nodes or quotas cannot be read, it reports that as the problem.
+// status reports the state of the node. If other nodes, quotas or a mailbox cannot be read, it reports that as the problem.
 func status(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.StatusResponse, error) {
 	st := b.node.State()
 	known, err := b.node.Nodes(ctx)
@@ -29,6 +29,9 @@ func status(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (a
 	quotas, err := b.node.Quotas(ctx)
 	if err != nil && st.Problem == nil {
 		st.Problem = api.Shown(err)
+	}
+	if bad := b.node.PutAside(); bad != nil && st.Problem == nil {
+		st.Problem = bad
 	}
 	r := api.StatusResponse{
 		Quotas: quotas,

@@ -111,7 +111,7 @@ func (m *model) act(key string) tea.Cmd {
 	return nil
 }
 
-// voteAgain has the next answer to a form, or to the calls of its row, count beside the person's vote as another agent.
+// voteAgain has the next answer to a form, or to the calls of its row, be a second vote.
 func (m *model) voteAgain(e view.Message) {
 	all := []view.Message{e}
 	if e.Type == string(events.Approval) {
@@ -126,8 +126,7 @@ func (m *model) voteAgain(e view.Message) {
 	}
 }
 
-// refusesSecond reports whether one of some messages has a vote of the person as another agent, and V was not pressed for it. It
-// says so.
+// refusesSecond reports whether one of some messages has a vote as another agent, and V was not pressed. It says so.
 func (m *model) refusesSecond(all []view.Message) bool {
 	for i := range all {
 		if e := &all[i]; e.IsSecondVote() && !m.again[e.MessageID] {
