@@ -114,7 +114,8 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 // forYou is the state of an agent that waits for the caller.
 const forYou = "waiting for you"
 
-// agentTable returns a table with a line for each agent. In a file the status stays in its column, for scripts.
+// agentTable returns a table with a line for each agent. In a file the status stays in its column, for scripts. What is wrong with an
+// agent stands where others say what they wait for.
 func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 	rows := make([][]string, len(agents))
 	for i, a := range agents {
@@ -125,7 +126,7 @@ func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 		case a.ForYou > 0:
 			waiting = forYou + ": " + waiting
 		case a.Status == mailbox.Failed:
-			status = s.Paint(terminal.Wrong, status)
+			status, waiting = s.Paint(terminal.Wrong, status), cell(strings.TrimSuffix(a.Error+", "+waitingText(a.AgentStatus), ", "))
 		case a.Status == mailbox.Running:
 			status = s.Paint(terminal.Right, status)
 		}
@@ -156,12 +157,9 @@ func labelText(labels map[string]string) string {
 	return strings.Join(words, ",")
 }
 
-// waitingText returns why an agent is in error, what it waits for, the number of messages that wait for it, and whether it is away.
+// waitingText returns what an agent waits for, the number of messages that wait for it, and whether it is away.
 func waitingText(a view.AgentStatus) string {
 	var words []string
-	if a.Error != "" {
-		words = append(words, a.Error)
-	}
 	for _, n := range []struct {
 		count int
 		what  string
@@ -294,7 +292,7 @@ standing rule decides (on-miss, as it is where nothing is said), none, they are 
 			if err := env.call(c.Context(), "set_policy", req, &got); err != nil {
 				return err
 			}
-			return env.print(got, silent)
+			return env.print(got, func() string { return "policy of " + terminal.Quoted(args[0]) + ": " + args[1] })
 		},
 	}
 }

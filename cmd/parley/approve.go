@@ -220,7 +220,7 @@ func rulesRemoveCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return change(env, c, "remove_rule", api.RemoveRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule}, args[1])
+			return change(env, c, "remove_rule", api.RemoveRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule}, args[1], "removed "+terminal.Visible(args[1]))
 		},
 	}
 }

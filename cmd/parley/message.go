@@ -107,7 +107,7 @@ func adoptCommand(env *environment) *cobra.Command {
 		if held == "" {
 			held = args[1]
 		}
-		return env.print(map[string]string{"name": held}, silent)
+		return env.print(map[string]string{"name": held}, func() string { return "adopted " + terminal.Quoted(args[1]) + " as " + terminal.Quoted(held) })
 	}
 	return c
 }
@@ -193,9 +193,6 @@ func moveMessages(ctx context.Context, env *environment, r api.MoveMessagesReque
 	text := done + " " + strings.Join(moved, ", ") + how
 	return errors.Join(append(failed, env.print(print, func() string { return terminal.Visible(text) }))...)
 }
-
-// silent is the text of a command without output.
-func silent() string { return "" }
 
 func inboxCommand(env *environment) *cobra.Command {
 	var (

@@ -216,7 +216,7 @@ Use - to read the document from standard input.`,
 			if err != nil {
 				return err
 			}
-			return change(env, c, "store_name", api.StoreNameRequest{Acting: env.acting(), Name: args[0], Value: value}, args[0])
+			return change(env, c, "store_name", api.StoreNameRequest{Acting: env.acting(), Name: args[0], Value: value}, args[0], "stored "+terminal.Quoted(args[0]))
 		},
 	}
 }
@@ -231,7 +231,8 @@ func renameCommand(env *environment) *cobra.Command {
 		Args:              exactly("OLD", "NEW"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1])
+			err := change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1],
+				"renamed "+terminal.Quoted(args[0])+" to "+terminal.Quoted(args[1]))
 			if e, ok := errors.AsType[*parley.Error](err); ok && e.Code == parley.NameTaken && !force {
 				return e.WithHint("parley rename %s %s --force replaces what stands there", shell.Word(args[0]), shell.Word(args[1]))
 			}
@@ -251,7 +252,7 @@ func removeCommand(env *environment) *cobra.Command {
 		Args:              exactly("NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return change(env, c, "remove_name", api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0])
+			return change(env, c, "remove_name", api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0], "removed "+terminal.Quoted(args[0]))
 		},
 	}
 }
@@ -280,17 +281,17 @@ given on from there can do no more than that.`,
 		return change(env, c, "copy_name", api.CopyNameRequest{
 			Acting: env.acting(), Old: args[0], New: args[1],
 			Facet: capabilities.Mode(facet), Until: capabilities.At(until.at), Uses: uses,
-		}, args[1])
+		}, args[1], "copied "+terminal.Quoted(args[0])+" to "+terminal.Quoted(args[1]))
 	}
 	return c
 }
 
-// change performs an operation that changes the value under a name.
-func change(env *environment, c *cobra.Command, operation string, req any, name string) error {
+// change performs an operation that changes the value under a name, and prints what was done.
+func change(env *environment, c *cobra.Command, operation string, req any, name, done string) error {
 	if err := env.call(c.Context(), operation, req, nil); err != nil {
 		return err
 	}
-	return env.print(map[string]string{"name": name}, silent)
+	return env.print(map[string]string{"name": name}, func() string { return done })
 }
 
 // notANode returns the error for an answer that no node of Parley sends.

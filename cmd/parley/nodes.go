@@ -163,7 +163,7 @@ func runInvite(env *environment, c *cobra.Command, o inviteOptions, name string)
 	case o.list:
 		return printInvitations(env, c)
 	case o.revoke:
-		return change(env, c, "uninvite", api.NameRequest{Acting: env.acting(), Name: name}, name)
+		return change(env, c, "uninvite", api.NameRequest{Acting: env.acting(), Name: name}, name, "invitation taken back: "+terminal.Quoted(name))
 	}
 	var made view.Invitation
 	err := env.call(c.Context(), "invite", api.InviteRequest{

@@ -128,7 +128,7 @@ func tokenRevokeCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return change(env, c, "revoke_token", api.RevokeTokenRequest{Acting: env.acting(), Token: id}, args[0])
+			return change(env, c, "revoke_token", api.RevokeTokenRequest{Acting: env.acting(), Token: id}, args[0], "revoked "+terminal.Visible(args[0]))
 		},
 	}
 }
@@ -427,7 +427,7 @@ func bridgeDropCommand(env *environment) *cobra.Command {
 			if err := bridge.Remove(env.options.state.bridges(), args[0]); err != nil {
 				return err
 			}
-			return env.print(map[string]string{"name": args[0]}, silent)
+			return env.print(map[string]string{"name": args[0]}, func() string { return "dropped " + terminal.Quoted(args[0]) })
 		},
 	}
 }
