@@ -65,7 +65,7 @@ type demo struct {
 
 const formFields = `[
   {"name": "projectName", "label": "Project name", "required": true, "example": "my-app"},
-  {"name": "apiKey", "label": "API key", "required": true, "help": "fae uses it to deploy"},
+  {"name": "apiKey", "label": "API key", "type": "secret", "required": true, "help": "fae uses it to deploy"},
   {"name": "port", "label": "Port", "type": "number", "default": 8080, "pattern": {"type": "integer", "minimum": 1, "maximum": 65535}},
   {"name": "region", "label": "Region", "type": "select", "default": "eu", "options": [{"value": "eu", "label": "Europe"}, {"value": "us", "label": "United States"}]}
 ]
@@ -135,14 +135,12 @@ func (d *demo) ask(ctx context.Context) (func() error, error) {
 
 func (d *demo) answer(ctx context.Context) error {
 	if d.Auto {
-		d.tell("The host answers. Each value is checked against its field first.")
-		bad := []string{"respond-form", "0", "--value", "projectName:my-app", "--value", "apiKey:sk-1234", "--value", "port:http"}
-		if _, err := d.command(ctx, bad...); parley.CodeOf(err) != parley.InvalidAnswer {
+		d.tell("The host answers. Each value is checked against its field first. A secret is no argument: others on the machine see those.")
+		const given = `{"projectName": "my-app", "apiKey": "sk-1234", `
+		if err := d.fed(ctx, given+`"port": "http"}`, "respond-form", "0", "--values", "-"); parley.CodeOf(err) != parley.InvalidAnswer {
 			return errors.Join(errors.New("a wrong answer was not refused"), err)
 		}
-		good := append(bad[:6:6], "--value", "port:443", "--value", "region:eu")
-		_, err := d.command(ctx, good...)
-		return err
+		return d.fed(ctx, given+`"port": 443, "region": "eu"}`, "respond-form", "0", "--values", "-")
 	}
 	d.tell("You are the host: answer it.")
 	for {
@@ -245,10 +243,24 @@ func (d *demo) command(ctx context.Context, args ...string) (string, error) {
 	return text, err
 }
 
+// fed is command for one that reads a line from its standard input.
+func (d *demo) fed(ctx context.Context, line string, args ...string) error {
+	d.show(append(args, "<<end")...)
+	d.print(line + "\nend")
+	text, err := d.outputOf(ctx, line, args...)
+	d.print(text)
+	return err
+}
+
 // output runs a command and returns what it prints, with its error.
 func (d *demo) output(ctx context.Context, args ...string) (string, error) {
+	return d.outputOf(ctx, "", args...)
+}
+
+// outputOf is output for a command with a standard input.
+func (d *demo) outputOf(ctx context.Context, in string, args ...string) (string, error) {
 	var out bytes.Buffer
-	err := d.Execute(ctx, Command{State: d.folder, Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Report: true})
+	err := d.Execute(ctx, Command{State: d.folder, Args: args, Stdin: strings.NewReader(in), Stdout: &out, Stderr: &out, Report: true})
 	return out.String(), err
 }
 
@@ -258,7 +270,7 @@ func (d *demo) show(args ...string) {
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = shell.Word(a)
-		if a == "&" {
+		if a == "&" || a == "<<end" {
 			words[i] = a
 		}
 	}
