@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/cmd/parley/hook"
 	"parley/cmd/parley/modeltest"
 	"parley/internal/eventually"
 )
@@ -370,5 +371,18 @@ func doctorTriesCodex(t *testing.T, variable string) {
 	}
 	if out, _, _ := runTest(t.Context(), state, nil, "permit", "ls"); out != "" {
 		t.Errorf("the call that is tried was raised: %s", out)
+	}
+}
+
+// TestEachChoiceOfSetupIsInWords checks that the question of setup describes what the hook can do, and no more.
+func TestEachChoiceOfSetupIsInWords(t *testing.T) {
+	aways := hook.ClaudeCode().Aways
+	for _, a := range append([]hook.Away{""}, aways...) {
+		if awayWords[a] == "" {
+			t.Errorf("%q is not described", a)
+		}
+	}
+	if len(awayWords) != len(aways)+1 {
+		t.Errorf("%d are described of %d", len(awayWords), len(aways))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,44 +59,26 @@ replaced. A file that cannot be read is left alone, and so is one of a project t
 	c.Flags().BoolVar(&flags.user, "user", false, "for whoever runs this (default elsewhere)")
 	c.MarkFlagsMutuallyExclusive("project", "user")
 	if agent.Name == hook.ClaudeCode().Name {
-		c.Flags().StringVar(&flags.away, "when-away", "", "where nobody can be asked: "+strings.Join(awayNames(), ", ")+" (default ask in a terminal, deny with -p)")
+		c.Flags().StringVar(&flags.away, "when-away", "", "where nobody can be asked: "+agent.AwayNames()+" (default ask in a terminal, deny with -p)")
 		c.MarkFlagsMutuallyExclusive("when-away", "remove")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if c.Flags().Changed("when-away") && !slices.Contains(awayNames(), flags.away) {
-			return usage(c, "unknown choice %q: want %s", flags.away, strings.Join(awayNames(), ", "))
+		if _, err := agent.ReadAway(flags.away); err != nil || flags.away == "" && c.Flags().Changed("when-away") {
+			return usage(c, "unknown choice %q: want %s", flags.away, agent.AwayNames())
 		}
 		return runSetup(c.Context(), env, agent, flags)
 	}
 	return c
 }
 
-// awayChoices are what a hook of Claude Code does about a call where nobody can be asked: where no node runs, or nobody
-// follows the inbox.
-var awayChoices = []events.Option{
-	{Value: "ask", Description: "Claude Code asks at its own prompt; with -p there is none, and it denies"},
-	{Value: "deny", Description: "the call is denied, and the model reads why"},
-	{Value: "mode", Description: "the call runs if Claude Code's mode and rules allow it"},
-	{Value: "defer", Description: "with -p the run ends, and can be resumed"},
-}
-
-const defaultAway = "Claude Code asks at its own prompt in a terminal, and the call is denied with -p"
-
-func awayNames() (names []string) {
-	for _, o := range awayChoices {
-		names = append(names, o.Value)
-	}
-	return names
-}
-
-// awayWords returns what a choice means; that of "" is the default.
-func awayWords(away string) string {
-	for _, o := range awayChoices {
-		if o.Value == away {
-			return o.Description
-		}
-	}
-	return defaultAway
+// awayWords is what a hook of Claude Code does about a call where nobody can be asked: where no node runs, or nobody follows
+// the inbox. That of "" is the default.
+var awayWords = map[hook.Away]string{
+	"":         "Claude Code asks at its own prompt in a terminal, and the call is denied with -p",
+	hook.Ask:   "Claude Code asks at its own prompt; with -p there is none, and it denies",
+	hook.Deny:  "the call is denied, and the model reads why",
+	hook.Mode:  "the call runs if Claude Code's mode and rules allow it",
+	hook.Defer: "with -p the run ends, and can be resumed",
 }
 
 func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags setupFlags) error {
@@ -165,7 +146,7 @@ func noteSetup(ctx context.Context, env *environment, agent hook.Agent, project 
 		fmt.Fprintf(env.stderr, "note: for you, in all folders; --project enters it for one folder alone\n")
 	}
 	if claude {
-		fmt.Fprintf(env.stderr, "note: where no node runs, or nobody follows the inbox: %s; --when-away changes it\n", awayWords(away))
+		fmt.Fprintf(env.stderr, "note: where no node runs, or nobody follows the inbox: %s; --when-away changes it\n", awayWords[hook.Away(away)])
 	} else if changed {
 		fmt.Fprintf(env.stderr, "note: Codex runs a hook once it is trusted: type /hooks there\n")
 	}
@@ -181,7 +162,10 @@ func noteSetup(ctx context.Context, env *environment, agent hook.Agent, project 
 // askAway asks on the terminal what a hook does where nobody can be asked. Enter takes the default.
 func askAway(ctx context.Context, env *environment) (string, error) {
 	const field, byDefault = "when_away", "default"
-	options := append([]events.Option{{Value: byDefault, Description: defaultAway}}, awayChoices...)
+	options := []events.Option{{Value: byDefault, Description: awayWords[""]}}
+	for _, a := range hook.ClaudeCode().Aways {
+		options = append(options, events.Option{Value: string(a), Description: awayWords[a]})
+	}
 	texts, err := interview.Ask(ctx, env.stdin, env.stdout, "Claude Code's calls are asked in Parley.", "parley setup", []events.Field{{
 		Name: field, Label: "Where no node runs, or nobody follows the inbox", Type: events.Select, Required: true,
 		Options: options, Default: capabilities.String(byDefault),

@@ -21,7 +21,7 @@ type Agent struct {
 	own    []string                                  // tools whose prompt is a question, which a form answers on PreToolUse
 	answer func(call toolCall, d Decision) *Response // nil for a response that has to be empty
 	edits  bool                                      // it makes a call with the input that a response has
-	aways  []Away                                    // what it can do with a call about which nobody decides
+	Aways  []Away                                    // what it can do with a call about which nobody decides
 
 	// alone reports whether it has no prompt at which it could ask. Nil has one.
 	alone func(env func(string) (string, bool)) bool
@@ -57,7 +57,7 @@ func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", pid: "CLAUDE_PID", own: []string{askTool}, answer: claudeResponse, edits: true,
-		aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode,
+		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode,
 	}
 }
 
@@ -70,7 +70,7 @@ func ClaudeCode() Agent {
 //     takes its usual way.
 //   - systemMessage is shown as a warning. Exit status 2 with words on standard error denies.
 func Codex() Agent {
-	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, aways: []Away{Ask, Deny, Mode}}
+	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, Aways: []Away{Ask, Deny, Mode}}
 }
 
 // leaves reports whether PreToolUse leaves a call to the agent's own rules.

@@ -20,14 +20,19 @@ const (
 
 // ReadAway returns what an agent does with a call about which nobody decides.
 func (a Agent) ReadAway(text string) (Away, error) {
-	if w := Away(text); w == "" || slices.Contains(a.aways, w) {
+	if w := Away(text); w == "" || slices.Contains(a.Aways, w) {
 		return w, nil
 	}
-	words := make([]string, len(a.aways))
-	for i, w := range a.aways {
+	return "", parley.Refuse(parley.InvalidArgument, "%.40q is none of %s", text, a.AwayNames())
+}
+
+// AwayNames returns what the agent can do with such a call, as a list in words.
+func (a Agent) AwayNames() string {
+	words := make([]string, len(a.Aways))
+	for i, w := range a.Aways {
 		words[i] = string(w)
 	}
-	return "", parley.Refuse(parley.InvalidArgument, "%.40q is none of %s", text, strings.Join(words, ", "))
+	return strings.Join(words, ", ")
 }
 
 // settle says what becomes of an undecided call, and completes its reason. What fails in another way than that nobody is
