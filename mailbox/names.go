@@ -243,10 +243,21 @@ func bindEvents(name string, v capabilities.Value) ([]events.Event, error) {
 	return []events.Event{&events.NameBound{Name: name, Value: v}}, nil
 }
 
-// checkFree refuses with INVALID_NAME or NAME_TAKEN a name that cannot be bound now.
+// checkFree refuses with INVALID_NAME or NAME_TAKEN a name that cannot be bound now. It may look like one that is bound.
 func (s *State) checkFree(name string) error {
 	if err := capabilities.CheckName(name); err != nil {
 		return err
+	}
+	if capabilities.MixesScripts(name) {
+		return parley.Refuse(parley.InvalidName, "%s cannot be a name: it mixes letters of two scripts that look alike", parley.Quoted(name, 80))
+	}
+	for _, other := range capabilities.Lookalikes(name) {
+		if _, taken, err := s.Names.get(other); err != nil {
+			return err
+		} else if taken || capabilities.Special(other) != "" {
+			return parley.Refuse(parley.NameTaken, "the name %s looks like %s, which is another and is taken", parley.Quoted(name, 80), parley.Quoted(other, 80)).
+				WithHint("choose a name that people can tell apart")
+		}
 	}
 	if _, taken, err := s.Names.get(name); err != nil {
 		return err

@@ -35,3 +35,33 @@ func TestNamesInOtherNormalForm(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesThatLookAlike binds names that look like others and are not. Both ways around, the second is refused.
+func TestNamesThatLookAlike(t *testing.T) {
+	const latin, cyrillic = "ace", "\u0430\u0441\u0435"
+	for _, names := range [][2]string{{latin, cyrillic}, {cyrillic, latin}, {latin, "\uff41ce"}} {
+		v := mailboxtest.New(t)
+		v.Add("host")
+		v.Must("host", mailbox.CreateAgent{Kind: events.Guest, Name: names[0], Agent: v.NewID()})
+		v.Must("host", mailbox.BindName{Name: "other", Value: "5"})
+		for _, c := range []mailbox.Command{
+			mailbox.BindName{Name: names[1], Value: "6"}, mailbox.CreateAgent{Kind: events.Guest, Name: names[1], Agent: v.NewID()}, mailbox.CopyName{From: names[0], To: names[1]},
+			mailbox.MoveName{From: "other", To: names[1]},
+		} {
+			if _, err := v.Decide("host", c); parley.CodeOf(err) != parley.NameTaken {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+		v.Must("host", mailbox.MoveName{From: names[0], To: "free"})
+		v.Must("host", mailbox.BindName{Name: names[1], Value: "6"})
+	}
+	v := mailboxtest.New(t)
+	v.Add("host")
+	for name, code := range map[string]parley.Code{
+		"p\u0430ypal": parley.InvalidName, "\u041d\u041e\u0405\u0422": parley.NameTaken, "\u0442\u0435\u0441\u0442-api": "", "\u65e5\u672c": "",
+	} {
+		if _, err := v.Decide("host", mailbox.CreateAgent{Kind: events.Guest, Name: name, Agent: v.NewID()}); parley.CodeOf(err) != code {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
