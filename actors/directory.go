@@ -93,7 +93,7 @@ func (d *directory) problem(id capabilities.ID) *parley.Error {
 
 // PutAside returns an error that counts the mailboxes that are put aside, and says why the first is; nil for none. One that nobody
 // has looked at since the start is not known to be.
-func (n *Node) PutAside() *parley.Error {
+func PutAside(n *Node) *parley.Error {
 	d := n.directory
 	d.mu.Lock()
 	defer d.mu.Unlock()

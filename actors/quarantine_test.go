@@ -77,7 +77,7 @@ func checkPutAside(t *testing.T, n *Node, watch *AgentWatch, id capabilities.ID)
 	if err != nil || len(changes) != 1 || changes[0].Status.ID != id || changes[0].Status.Status != mailbox.Failed || changes[0].Status.Name != "fae" {
 		t.Errorf("the watch: %+v, %v", changes, err)
 	}
-	if p := n.PutAside(); p == nil || p.Code != parley.CorruptLog || !strings.Contains(p.Message, id.String()) {
+	if p := PutAside(n); p == nil || p.Code != parley.CorruptLog || !strings.Contains(p.Message, id.String()) {
 		t.Errorf("the node: %v", p)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"parley/actors"
 	"parley/gateway/api"
 	"parley/persistence"
 )
@@ -30,7 +31,7 @@ func status(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (a
 	if err != nil && st.Problem == nil {
 		st.Problem = api.Shown(err)
 	}
-	if bad := b.node.PutAside(); bad != nil && st.Problem == nil {
+	if bad := actors.PutAside(b.node); bad != nil && st.Problem == nil {
 		st.Problem = bad
 	}
 	r := api.StatusResponse{
