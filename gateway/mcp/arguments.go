@@ -40,7 +40,7 @@ func (s *shape) read(v any) (read any, changed bool) {
 		return v, false
 	}
 	if text, ok := v.(string); ok && len(s.Type) > 0 && !slices.Contains(s.Type, "string") {
-		inner, ok := valueOf(text)
+		inner, ok := valueIn(text)
 		if !ok || !s.Type.take(inner) {
 			return v, false
 		}
@@ -78,6 +78,18 @@ func (k kinds) take(v any) bool {
 		return slices.Contains(k, "object")
 	}
 	return false
+}
+
+// valueIn returns the value that a text means where no text is taken: the one of its JSON, a boolean as Python writes it, or
+// null for nothing.
+func valueIn(text string) (v any, ok bool) {
+	switch text {
+	case "":
+		return nil, true
+	case "True", "False":
+		return text == "True", true
+	}
+	return valueOf(text)
 }
 
 // valueOf returns the one JSON value in a text.

@@ -21,6 +21,7 @@ func TestArgumentsMayBeGivenAsText(t *testing.T) {
 	for _, c := range []struct{ tool, given, want string }{
 		{"ask_user", `{"fields":"[{\"name\":\"a\"}]","message":"q"}`, `{"fields":[{"name":"a"}],"message":"q"}`},
 		{"ask_user", `{"fields":["{\"name\":\"a\",\"required\":\"true\"}"]}`, `{"fields":[{"name":"a","required":true}]}`},
+		{"ask_user", `{"fields":"[{\"name\":\"a\",\"required\":\"True\"}]","timeoutSeconds":""}`, `{"fields":[{"name":"a","required":true}],"timeoutSeconds":null}`},
 		{"ask_user", `{"fields":[{"name":"1","label":"[2]","default":"3","options":"[{\"value\":\"4\"}]","pattern":"{\"type\":\"integer\"}"}]}`,
 			`{"fields":[{"default":"3","label":"[2]","name":"1","options":[{"value":"4"}],"pattern":{"type":"integer"}}]}`},
 		{"ask_user", `{"timeoutSeconds":"0","need":"2","veto":"false","expiresInSeconds":"1.5","remind":"[\"1h\"]"}`,
