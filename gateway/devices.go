@@ -159,11 +159,11 @@ func (d *devices) leave(matches func(bridge.Config) bool) error {
 }
 
 // notInNames matches what the name of a bridge has none of.
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // deviceName returns a name for a browser that no bridge has.
 func deviceName(browser string, all []bridge.Config) string {
-	base := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(browser), "-"), "-")
+	base := strings.Trim(notInNames().ReplaceAllString(strings.ToLower(browser), "-"), "-")
 	base = strings.Trim(base[:min(len(base), 28)], "-")
 	if base == "" {
 		base = "browser"

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"parley"
 )
@@ -40,14 +41,14 @@ func (c Config) Receiver() string {
 var schemes = map[string][]string{"mail": {"smtp", "smtps"}}
 
 // name is how a bridge may be named. The name is part of a file's.
-var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`) })
 
 // MaxBridges bounds the bridges of a node.
 const MaxBridges = 32
 
 // Check refuses with INVALID_ARGUMENT settings that no bridge can have.
 func (c Config) Check() error {
-	if !name.MatchString(c.Name) {
+	if !name().MatchString(c.Name) {
 		return parley.Refuse(parley.InvalidArgument, "%s is no name of a bridge", parley.Quoted(c.Name, 40)).WithHint("names are of a to z, 0 to 9 and -")
 	}
 	network, err := ParseNetwork(c.Network)

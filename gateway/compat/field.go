@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"parley"
@@ -158,7 +159,7 @@ func limitsOf(f events.Field) limits {
 }
 
 // fieldName matches the names of a question's fields.
-var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+var fieldName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`) })
 
 // wrong returns why the field cannot be one of a question, or "". The form's own rules are checked later.
 func (f QuestionField) wrong() string {
@@ -166,7 +167,7 @@ func (f QuestionField) wrong() string {
 	case "__proto__", "prototype", "constructor":
 		return "the name has a meaning of its own in scripts"
 	}
-	if !fieldName.MatchString(f.Name) {
+	if !fieldName().MatchString(f.Name) {
 		return "a name is a letter and up to 63 letters, digits, _ and -"
 	}
 	if why := f.tooLong(); why != "" {

@@ -26,11 +26,13 @@ type face struct {
 }
 
 // release matches versions as clients of micro services expect them.
-var release = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+var release = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+})
 
 func newFace(v *Service) *face {
 	version := strings.TrimPrefix(v.o.Version, "v")
-	if !release.MatchString(version) {
+	if !release().MatchString(version) {
 		version = "0.0.0"
 	}
 	return &face{service: v, started: time.Now().UTC(), identity: micro.ServiceIdentity{

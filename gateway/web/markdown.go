@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -38,16 +39,16 @@ func markdown(s string) template.HTML {
 		return asTyped(s)
 	}
 	source := []byte(s)
-	tree := markdownReader.Parser().Parse(text.NewReader(source))
+	tree := markdownReader().Parser().Parse(text.NewReader(source))
 	if !tame(tree) {
 		return asTyped(s)
 	}
 	var drawn bytes.Buffer
-	if err := markdownReader.Renderer().Render(&drawn, source, tree); err != nil {
+	if err := markdownReader().Renderer().Render(&drawn, source, tree); err != nil {
 		return asTyped(s)
 	}
 	// An entity may have restored a character that sanitize.Lines removed.
-	clean := sanitize.Lines(markdownPolicy.Sanitize(drawn.String()))
+	clean := sanitize.Lines(markdownPolicy().Sanitize(drawn.String()))
 	return template.HTML(compact(clean))
 }
 
@@ -57,30 +58,32 @@ func asTyped(s string) template.HTML {
 
 // markdownReader reads no HTML, no links without a text and no reference links. A long address with many short references
 // would make a page of any size.
-var markdownReader = goldmark.New(
-	goldmark.WithParser(parser.NewParser(
-		parser.WithBlockParsers(
-			util.Prioritized(parser.NewThematicBreakParser(), 200),
-			util.Prioritized(parser.NewListParser(), 300),
-			util.Prioritized(parser.NewListItemParser(), 400),
-			util.Prioritized(parser.NewCodeBlockParser(), 500),
-			util.Prioritized(parser.NewATXHeadingParser(), 600),
-			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-			util.Prioritized(parser.NewBlockquoteParser(), 800),
-			util.Prioritized(parser.NewParagraphParser(), 1000),
-		),
-		parser.WithInlineParsers(
-			util.Prioritized(parser.NewCodeSpanParser(), 100),
-			util.Prioritized(parser.NewLinkParser(), 200),
-			util.Prioritized(parser.NewEmphasisParser(), 500),
-		),
-	)),
-	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone))),
-	goldmark.WithRendererOptions(html.WithXHTML()),
-)
+var markdownReader = sync.OnceValue(func() goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithParser(parser.NewParser(
+			parser.WithBlockParsers(
+				util.Prioritized(parser.NewThematicBreakParser(), 200),
+				util.Prioritized(parser.NewListParser(), 300),
+				util.Prioritized(parser.NewListItemParser(), 400),
+				util.Prioritized(parser.NewCodeBlockParser(), 500),
+				util.Prioritized(parser.NewATXHeadingParser(), 600),
+				util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+				util.Prioritized(parser.NewBlockquoteParser(), 800),
+				util.Prioritized(parser.NewParagraphParser(), 1000),
+			),
+			parser.WithInlineParsers(
+				util.Prioritized(parser.NewCodeSpanParser(), 100),
+				util.Prioritized(parser.NewLinkParser(), 200),
+				util.Prioritized(parser.NewEmphasisParser(), 500),
+			),
+		)),
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone))),
+		goldmark.WithRendererOptions(html.WithXHTML()),
+	)
+})
 
 // markdownPolicy lists the elements and attributes that are allowed. It holds even if markdownReader lets others through.
-var markdownPolicy = func() *bluemonday.Policy {
+var markdownPolicy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "em", "strong", "code", "pre", "ul", "ol", "li", "blockquote", "bdi",
 		"h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td")
@@ -92,7 +95,7 @@ var markdownPolicy = func() *bluemonday.Policy {
 	p.RequireNoReferrerOnLinks(true)
 	p.AddTargetBlankToFullyQualifiedLinks(true) // and noopener with it
 	return p
-}()
+})
 
 // tame changes a tree for a page. It replaces pictures with their text, adds the host to links, and lowers headings below
 // those of the page. It reports whether the tree is shallow enough to draw.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"parley"
 	"parley/gateway/api"
@@ -113,7 +114,7 @@ func (s *Site) RefuseSignIn(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Site) showSignIn(w http.ResponseWriter, status int, d signInPage) {
 	buf := s.Bodies.Get()
 	defer s.Bodies.Put(buf)
-	if err := signInTemplate.Execute(buf, d); err != nil {
+	if err := signInTemplate().Execute(buf, d); err != nil {
 		httpd.Refuse(w, err, 0)
 		return
 	}
@@ -160,7 +161,8 @@ button { padding: .5rem 1.25rem; border: 0; border-radius: 10px; background: lig
 `
 
 // signInTemplate draws a signInPage.
-var signInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html>
+var signInTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("sign-in").Parse(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
 <style>` + signInStyle + `</style>{{if .Signed}}<script>` + signInScript + `</script>{{end}}</head>
@@ -174,6 +176,7 @@ var signInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html
 {{end}}</main></body>
 </html>
 `))
+})
 
 // signInPolicy is the Content-Security-Policy of a signInPage. It allows only the page's own style and script, by hash.
 var signInPolicy = "default-src 'none'; style-src '" + PolicyHash(signInStyle) + "'; script-src '" + PolicyHash(signInScript) +

@@ -3,10 +3,11 @@ package terminal
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // colors is an escape sequence that sets colours and styles of the text after it.
-var colors = regexp.MustCompile(`\x1b\[[0-9;:]{0,32}m`)
+var colors = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;:]{0,32}m`) })
 
 // Output returns a line of a program's output as it is safe to print. Colours are kept on a terminal that has them, and
 // end with the line; elsewhere they are left out. Any other escape sequence, and one that conceals text, is Visible.
@@ -22,7 +23,7 @@ func (s Screen) Output(line string) string {
 		b.WriteString(strings.Join(columns, "\t"))
 	}
 	for {
-		at := colors.FindStringIndex(line)
+		at := colors().FindStringIndex(line)
 		if at == nil {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -69,14 +70,16 @@ func yamlCollection(dec *json.Decoder, begin json.Delim) (*yaml.Node, error) {
 
 // otherInYAML matches text that readers of YAML 1.1 or 1.2 take for something else than text. That is booleans, null, dates,
 // numbers in any base, also with sixties as 12:30, and keys of merges.
-var otherInYAML = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|~|=|<<|[-+]?\.(inf|nan)|[-+]?\.?[0-9][0-9a-fxot_.:+\-z ]*)?$`)
+var otherInYAML = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|~|=|<<|[-+]?\.(inf|nan)|[-+]?\.?[0-9][0-9a-fxot_.:+\-z ]*)?$`)
+})
 
 // yamlText returns a node of text. It is in double quotes where characters have to be escaped, and where a block would lose
 // white space. So is text that a reader would take for something else. The library cannot read the blocks that it writes for text
 // with tabs or leading blanks.
 func yamlText(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	if strings.ContainsFunc(s, hidesInYAML) || strings.Contains(s, "\t") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") || otherInYAML.MatchString(s) {
+	if strings.ContainsFunc(s, hidesInYAML) || strings.Contains(s, "\t") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") || otherInYAML().MatchString(s) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n

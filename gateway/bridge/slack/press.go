@@ -127,7 +127,7 @@ func (s *Slack) press(ctx context.Context, host bridge.Host, c slackapi.Interact
 
 // reasonOf says who pressed, for the record of the answer.
 func reasonOf(c slackapi.InteractionCallback) string {
-	if !user.MatchString(c.User.ID) {
+	if !user().MatchString(c.User.ID) {
 		return ""
 	}
 	return "by " + c.User.ID + " in Slack"

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	slackapi "github.com/slack-go/slack"
 
@@ -42,7 +43,7 @@ type Slack struct {
 }
 
 // user is the ID of a user.
-var user = regexp.MustCompile(`^[UW][A-Z0-9]{1,30}$`)
+var user = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[UW][A-Z0-9]{1,30}$`) })
 
 // New returns a receiver. It refuses with INVALID_ARGUMENT settings that it cannot have.
 func New(o Options) (*Slack, error) {
@@ -59,7 +60,7 @@ func New(o Options) (*Slack, error) {
 		return nil, err
 	}
 	for _, u := range o.Users {
-		if !user.MatchString(u) {
+		if !user().MatchString(u) {
 			return nil, parley.Refuse(parley.InvalidArgument, "%s is no user of Slack", parley.Quoted(u, 40)).WithHint("a member's profile has \"Copy member ID\", as U0123ABCDEF")
 		}
 	}
@@ -70,7 +71,7 @@ func New(o Options) (*Slack, error) {
 }
 
 // channels are the paths of channels.
-var channels = regexp.MustCompile(`^/archives/([CDG][A-Z0-9]{1,30})/?$`)
+var channels = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/archives/([CDG][A-Z0-9]{1,30})/?$`) })
 
 // parseChannel returns the address of Slack's web calls and the channel of a link such as
 // https://team.slack.com/archives/C0123ABCDEF.
@@ -78,7 +79,7 @@ func parseChannel(link string) (api, channel string, err error) {
 	u, err := url.Parse(link)
 	var found []string
 	if err == nil {
-		found = channels.FindStringSubmatch(u.Path)
+		found = channels().FindStringSubmatch(u.Path)
 	}
 	if found == nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return "", "", parley.Refuse(parley.InvalidArgument, "%s is no channel of Slack", parley.Quoted(link, 80)).
