@@ -1,13 +1,10 @@
 package form
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"parley"
 	"parley/capabilities"
@@ -260,17 +257,9 @@ func (p *pattern) wrong(v capabilities.Value, left *checkBudget) string {
 	}
 	b, err := v.MarshalJSON()
 	if err != nil {
-		return "it cannot be written as JSON"
+		return notJSON
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		return "it cannot be written as JSON"
-	}
-	if err := p.schema.Validate(doc); err != nil {
-		if v, ok := err.(*jsonschema.ValidationError); ok {
-			return reason(v)
-		}
-		return "it does not fit its pattern"
-	}
-	return ""
+	return p.check(b)
 }
+
+const notJSON = "it cannot be written as JSON"
