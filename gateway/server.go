@@ -23,7 +23,7 @@ import (
 )
 
 // Off is the address for a server that listens on its socket alone.
-const Off = "off"
+const Off = api.Off
 
 // Options configure a Server. The caller holds the lock of the folder that the socket is in: a socket that is there
 // already was left by a crash, and is replaced.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
-	"parley/gateway/web"
 )
 
 // toolsPath is the path of the Model Context Protocol, by which an agent's operations are tools.
@@ -158,15 +156,5 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if !ok {
 		return ""
 	}
-	return FormLink(s.tls.scheme()+"://"+s.Address(), name, form)
-}
-
-// FormLink returns the address of the page on which the host settles a form. The form is the host's own, or that of the
-// agent that the host holds under a name.
-func FormLink(base, as, form string) string {
-	link := base + web.FormsPath + url.PathEscape(form)
-	if as != "" {
-		link += "?" + url.Values{"as": {as}}.Encode()
-	}
-	return link
+	return api.FormLink(s.tls.scheme()+"://"+s.Address(), name, form)
 }

@@ -1,3 +1,5 @@
+//go:build !client
+
 package main
 
 import (
@@ -262,6 +264,7 @@ func writeBackup(f *os.File, seed []byte, journal func(io.Writer) error) (int64,
 
 // restoreBackup restores a backup into an empty state folder.
 func restoreBackup(ctx context.Context, env *environment, path string) (err error) {
+	tune()
 	f, err := os.Open(path)
 	if err != nil {
 		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
@@ -386,6 +389,7 @@ func offlineOptions(env *environment) (persistence.Options, error) {
 
 // withJournal opens a copy of the journal for a function that reads it. No node may run.
 func withJournal(ctx context.Context, env *environment, use func(*persistence.Journal) error) (err error) {
+	tune()
 	o, err := offlineOptions(env)
 	if err != nil {
 		return err

@@ -1,3 +1,5 @@
+//go:build !client
+
 package main
 
 import (
@@ -48,6 +50,7 @@ agent signs in with a token.`,
 		if o.Callers < 1 || length <= 0 {
 			return usage(c, "want at least one caller and some time")
 		}
+		tune()
 		o.Duration = time.Duration(length)
 		if o.Folder == "" {
 			o.Folder = filepath.Dir(string(env.options.state))

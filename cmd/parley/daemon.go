@@ -1,3 +1,5 @@
+//go:build !client
+
 package main
 
 import (
@@ -16,10 +18,7 @@ import (
 	"parley/cmd/parley/proc"
 	"parley/gateway"
 	"parley/gateway/api"
-	"parley/persistence"
 )
-
-const pollEvery = 20 * time.Millisecond
 
 func startCommand(env *environment) *cobra.Command {
 	var s serveOptions
@@ -216,17 +215,6 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 		return stopped, err
 	}
 	return stopped, nil
-}
-
-// waitsForDisk returns a colon and words for the disk that the node waits for, or "" if it waits for none.
-func waitsForDisk(ctx context.Context, env *environment) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	status, err := fetchStatus(ctx, env)
-	if err != nil || status.Journal.Flushing == 0 {
-		return ""
-	}
-	return ": " + persistence.SlowDisk(time.Duration(status.Journal.Flushing)*time.Second)
 }
 
 // untilFree blocks until no process has the lock of the state folder, or fails with TIMEOUT. Why, if not empty, says what

@@ -351,3 +351,16 @@ func valueText(v capabilities.Value) string {
 	}
 	return terminal.Visible(located.Text())
 }
+
+// readToken reads a token or password from a file, or from standard input for "-".
+func readToken(env *environment, path string) (string, error) {
+	b, err := env.readInput(path)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(b))
+	if token == "" {
+		return "", parley.Refuse(parley.InvalidArgument, "there is no token in %s", terminal.Visible(path))
+	}
+	return token, nil
+}

@@ -15,9 +15,12 @@ import (
 	"parley/gateway/client"
 )
 
+// hookName is the command that coding agents run for each call.
+const hookName = "hook"
+
 func hookCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "hook",
+		Use:   hookName,
 		Short: "Answer a coding agent's permission requests",
 		Long: `Is run by a coding agent when it would ask for permission: reads the request on standard input, raises it as
 an approval, waits, and prints the decision as that agent reads it. The approval is withdrawn when the one who asks
@@ -108,5 +111,5 @@ func (env *environment) dial(ctx context.Context) (net.Conn, error) {
 
 // isHook reports whether a coding agent runs the command.
 func isHook(c *cobra.Command) bool {
-	return c != nil && strings.HasPrefix(c.CommandPath()+" ", "parley hook ")
+	return c != nil && strings.HasPrefix(c.CommandPath()+" ", "parley "+hookName+" ")
 }

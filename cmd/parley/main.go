@@ -4,18 +4,15 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/cmd/parley/proc"
 	"parley/gateway/api"
 )
 
 func main() {
-	tune()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program whatever it is doing
 	p := &program{
@@ -101,9 +98,12 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		&cobra.Group{ID: groupWork, Title: "Agents at work:"},
 		&cobra.Group{ID: groupNodes, Title: "Other nodes:"},
 	)
-	add(root, groupDaemon, serveCommand(env), startCommand(env), stopCommand(env), restartCommand(env), statusCommand(env),
-		verifyCommand(env), backupCommand(env), restoreCommand(env), programsCommand(env), doctorCommand(env), versionCommand(env),
-		demoCommand(env), benchCommand(env))
+	if len(p.args) > 0 && p.args[0] == hookName { // run for each call of a coding agent, so the other commands are not made
+		add(root, groupWork, hookCommand(env))
+		return root
+	}
+	addNodeCommands(root, env)
+	add(root, groupDaemon, statusCommand(env), programsCommand(env), versionCommand(env))
 	add(root, groupHolding, makeCommand(env, "host"), makeCommand(env, "guest"), namesCommand(env), showCommand(env),
 		locateCommand(env), storeCommand(env), renameCommand(env), removeCommand(env), copyCommand(env),
 		grantsCommand(env), revokeCommand(env))
@@ -112,9 +112,9 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		rejectCommand(env), sendCommand(env), replyCommand(env), adoptCommand(env), dismissCommand(env), snoozeCommand(env), logCommand(env))
 	add(root, groupWork, lsCommand(env), inspectCommand(env), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),
 		archiveCommand(env), logsCommand(env), attachCommand(env), policyCommand(env), quotaCommand(env), approveCommand(env), permitCommand(env), allowCommand(env), denyCommand(env), rulesCommand(env),
-		hookCommand(env), setupCommand(env))
+		hookCommand(env))
 	add(root, groupNodes, inviteCommand(env), acceptCommand(env), nodesCommand(env), peersCommand(env))
-	add(root, groupHolding, tokenCommand(env), bridgeCommand(env), openCommand(env), mcpCommand(env), acpCommand(env))
+	add(root, groupHolding, mcpCommand(env), acpCommand(env))
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(completionCommand(env))
 	_ = root.RegisterFlagCompletionFunc("as", completeFlag(env, api.CompleteNames)) // the flag exists
@@ -150,36 +150,4 @@ func (p *program) begin(c *cobra.Command, _ []string) error {
 	}
 	p.began = true
 	return nil
-}
-
-// The collector begins when as much has become garbage as lives, but at least collectorFloor bytes. A small node is
-// collected as seldom as at 300 % before. A large one is resident with twice what lives in place of four times.
-//
-// Measured with 64 callers on the socket and some 35 MiB that live, two interleaved runs each: the processor time of the
-// collector, and the resident MiB. See docs/benchmarks.md.
-//
-//	percent  floor  collector  resident
-//	300       0     2.7, 4.7 %  188, 179
-//	100       0     8.0, 8.4 %  109, 123
-//	100      64     5.3, 6.6 %  142, 145
-//	100      96     2.5, 4.1 %  163, 167
-//	100     128     2.9, 3.7 %  199, 208
-//	150      64     5.6, 4.1 %  143, 143
-//	200      48     4.9, 4.9 %  159, 160
-const (
-	collectorPercent = 100
-	collectorFloor   = 96 << 20
-)
-
-// tune sets the runtime for what this program does, unless its user has.
-//
-// A goroutine that waits for the disk keeps its processor for a while. Two more processors make up for that: a fifth more
-// cycles a second were measured.
-func tune() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
-	}
-	if os.Getenv("GOGC") == "" {
-		proc.TuneCollector(collectorPercent, collectorFloor)
-	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"parley/cmd/parley/editor"
 	"parley/cmd/parley/hook"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/mcp"
@@ -135,12 +134,12 @@ func (u *toolUser) Call(ctx context.Context, operation string, request, response
 // Link implements mcp.Agent.
 func (u *toolUser) Link(ctx context.Context, form string) string {
 	var at api.StatusResponse
-	if err := u.env.call(ctx, "status", api.NodeRequest{}, &at); err != nil || at.Listen == gateway.Off {
+	if err := u.env.call(ctx, "status", api.NodeRequest{}, &at); err != nil || at.Listen == api.Off {
 		return ""
 	}
 	scheme := "http"
 	if at.TLSCert != "" {
 		scheme = "https"
 	}
-	return gateway.FormLink(scheme+"://"+at.Listen, u.env.options.as, form)
+	return api.FormLink(scheme+"://"+at.Listen, u.env.options.as, form)
 }

@@ -23,6 +23,7 @@ const (
 	defaultAgents   = 1000
 	defaultDuration = 5 * time.Second
 	defaultReady    = 15 * time.Second // how long start waits for the node
+	pollEvery       = 20 * time.Millisecond
 	standbyPause    = time.Second      // before a standby that could not begin waits again
 	drainTime       = 10 * time.Second // longest time that a stopping node waits for requests under way
 	variablePrefix  = "PARLEY_"        // of the environment variables that are options

@@ -16,23 +16,6 @@ import (
 // peerQuota is the prefix for quotas of other nodes in --quota.
 const peerQuota = "peer."
 
-// readQuotas reads the quotas of agents and of other nodes.
-func (s *serveOptions) readQuotas() (agents, peers map[string]int64, err error) {
-	var ofAgents, ofPeers []string
-	for _, q := range s.quotas {
-		if rest, ok := strings.CutPrefix(q, peerQuota); ok {
-			ofPeers = append(ofPeers, rest)
-		} else {
-			ofAgents = append(ofAgents, q)
-		}
-	}
-	if agents, err = quota.Parse(ofAgents); err != nil {
-		return nil, nil, err
-	}
-	peers, err = quota.Parse(ofPeers)
-	return agents, peers, err
-}
-
 // quotaSettings returns the options for quotas that differ from the defaults.
 func quotaSettings(prefix string, quotas view.Amounts, otherwise quota.Amounts) (settings []string) {
 	if len(quotas) == 0 { // an older node's

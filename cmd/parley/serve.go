@@ -1,3 +1,5 @@
+//go:build !client
+
 package main
 
 import (
@@ -28,7 +30,6 @@ import (
 	"parley/gateway/bridge"
 	"parley/internal/natsauth"
 	"parley/mailbox/quota"
-	"parley/persistence"
 )
 
 // serveOptions are the options of a node.
@@ -289,6 +290,7 @@ func (s *serveOptions) programs() (actors.ProgramDefaults, error) {
 
 // runNode runs a node until ctx ends, a client stops it, or it fails.
 func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Logger) (err error) {
+	tune()
 	proc.RefuseTracing()
 	if _, set := env.lookup("GOMEMLIMIT"); !set {
 		proc.LimitMemory()
@@ -389,22 +391,6 @@ func markStandby(env *environment, log *slog.Logger) {
 	}
 }
 
-// isStandby reports whether a process waits as a standby.
-func isStandby(env *environment, pid int) bool {
-	who, err := persistence.ReadRegular(env.options.state.standby())
-	return err == nil && string(who) == strconv.Itoa(pid)
-}
-
-// orStandby returns an error that names the standby on the state folder, or err if there is none.
-func orStandby(env *environment, err error) error {
-	pid, locked, look := env.options.state.holder()
-	if look != nil || !locked || !isStandby(env, pid) {
-		return err
-	}
-	return parley.Refuse(parley.NotRunning, "process %d waits as a standby: the node runs elsewhere", pid).
-		WithHint("parley stop ends the standby")
-}
-
 func untilStopped(ctx context.Context, node *actors.Node, server *gateway.Server) error {
 	select {
 	case <-ctx.Done():
@@ -447,4 +433,21 @@ func lastFailure(log string) *parley.Error {
 		return e
 	}
 	return nil
+}
+
+// readQuotas reads the quotas of agents and of other nodes.
+func (s *serveOptions) readQuotas() (agents, peers map[string]int64, err error) {
+	var ofAgents, ofPeers []string
+	for _, q := range s.quotas {
+		if rest, ok := strings.CutPrefix(q, peerQuota); ok {
+			ofPeers = append(ofPeers, rest)
+		} else {
+			ofAgents = append(ofAgents, q)
+		}
+	}
+	if agents, err = quota.Parse(ofAgents); err != nil {
+		return nil, nil, err
+	}
+	peers, err = quota.Parse(ofPeers)
+	return agents, peers, err
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -189,4 +191,31 @@ func programsText(s api.ProgramsStatus) string {
 		lines = append(lines, "wrapped in: "+terminal.Visible(shell.Join(s.Wrap)))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// waitsForDisk returns a colon and words for the disk that the node waits for, or "" if it waits for none.
+func waitsForDisk(ctx context.Context, env *environment) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	status, err := fetchStatus(ctx, env)
+	if err != nil || status.Journal.Flushing == 0 {
+		return ""
+	}
+	return ": the disk " + slowDisk(status.Journal.Flushing)
+}
+
+// isStandby reports whether a process waits as a standby.
+func isStandby(env *environment, pid int) bool {
+	who, err := os.ReadFile(env.options.state.standby())
+	return err == nil && string(who) == strconv.Itoa(pid)
+}
+
+// orStandby returns an error that names the standby on the state folder, or err if there is none.
+func orStandby(env *environment, err error) error {
+	pid, locked, look := env.options.state.holder()
+	if look != nil || !locked || !isStandby(env, pid) {
+		return err
+	}
+	return parley.Refuse(parley.NotRunning, "process %d waits as a standby: the node runs elsewhere", pid).
+		WithHint("parley stop ends the standby")
 }

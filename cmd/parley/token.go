@@ -1,3 +1,5 @@
+//go:build !client
+
 package main
 
 import (
@@ -337,19 +339,6 @@ its URL.`,
 	c.Flags().StringSliceVar(&b.Users, "user", nil, "of slack: a `user` who may answer, as U0123ABCDEF (default: all who see the channel)")
 	c.Flags().StringVar(&b.Login, "login", "", "of mail: the `name` at the server")
 	return c
-}
-
-// readToken reads a token or password from a file, or from standard input for "-".
-func readToken(env *environment, path string) (string, error) {
-	b, err := env.readInput(path)
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(b))
-	if token == "" {
-		return "", parley.Refuse(parley.InvalidArgument, "there is no token in %s", terminal.Visible(path))
-	}
-	return token, nil
 }
 
 // addBridge adds a bridge to the settings, and prints it.

@@ -19,7 +19,7 @@ import (
 )
 
 // FormsPath, with a number or an ID behind it, is the address of the page of one message. The page needs no script.
-const FormsPath = "/forms/"
+const FormsPath = api.FormsPath
 
 // maxPlainForm bounds what a plain HTML form may send: an answer, with every byte of it written as three.
 const maxPlainForm = 4 * api.MaxBody

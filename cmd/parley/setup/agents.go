@@ -180,7 +180,7 @@ func (s settings) hooks(path string) ([]eventHook, error) {
 	} else if inside, ok := strings.CutPrefix(path, s.Home+string(filepath.Separator)); ok {
 		shown = "~/" + inside
 	}
-	return claudeHooks(command, s.Away, otherwise(shown)), err
+	return claudeHooks(command, s.Away, otherwise(command, shown)), err
 }
 
 // codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals on the others. A hook that

@@ -57,7 +57,7 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	if missing := missingFrom(own, claudeHooks("", "", "")); len(missing) > 0 {
 		wrong = append(wrong, fmt.Sprintf("no hook on %s, so not every mode asks: parley setup claude-code enters it", strings.Join(missing, ", ")))
 	}
-	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise("")))...)
+	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise("", "")))...)
 	switch {
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false

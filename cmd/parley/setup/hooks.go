@@ -52,11 +52,15 @@ func endHook(event, command string) eventHook {
 	return eventHook{event, hookHandler{Type: "command", Command: command, Timeout: int(endTime.Seconds())}}
 }
 
-// otherwise is what a shell does if the hook before it fails: it says how to take the hooks out of the file shown, and
-// ends with the status that blocks.
-func otherwise(shown string) string {
+// otherwise is what a shell does if the hook before it, which is a command, fails: it says how to take the hooks out of the
+// file shown, and ends with the status that blocks.
+func otherwise(command, shown string) string {
+	entry := "parley hook"
+	if strings.Contains(command, clientName+" hook ") {
+		entry = clientName + " hook"
+	}
 	return " || { echo " + shell.Word(fmt.Sprintf(`parley: the hook could not run, so this call is blocked. To take the hooks out: `+
-		`parley setup claude-code --remove, or delete the entries with "parley hook" in %s`, shown)) + " >&2; exit 2; }"
+		`parley setup claude-code --remove, or delete the entries with "%s" in %s`, entry, shown)) + " >&2; exit 2; }"
 }
 
 // isShut reports whether a command blocks if the hook in it fails.

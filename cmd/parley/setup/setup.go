@@ -112,14 +112,23 @@ func (s settings) hookCommand() (string, error) {
 	return shell.Join(append([]string{self}, s.arguments(args...)...)), err
 }
 
-// program returns the command by which the settings run this program: its name, where that finds it.
+// clientName is the name of this program built with the tag "client". It starts in about half of the processor time, which a
+// coding agent spends for each call.
+const clientName = "parley-client"
+
+// program returns the command by which the settings run this program: its name, where that finds it. Where the client is
+// in the folder of the program, it is the client.
 func program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
-	if found, err := exec.LookPath("parley"); err == nil && SameFile(found, self) {
-		return "parley", nil
+	name := "parley"
+	if client, err := exec.LookPath(filepath.Join(filepath.Dir(self), clientName)); err == nil {
+		name, self = clientName, client
+	}
+	if found, err := exec.LookPath(name); err == nil && SameFile(found, self) {
+		return name, nil
 	}
 	return self, nil
 }

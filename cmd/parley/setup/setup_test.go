@@ -3,6 +3,8 @@ package setup
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,6 +65,32 @@ func edited(edit func(*document) error) func(string) (string, error) {
 			return "", fmt.Errorf("became what is no JSON: %s", d.text)
 		}
 		return string(d.text), nil
+	}
+}
+
+// TestSettingsRunTheClient puts a client beside the program, which is this test.
+func TestSettingsRunTheClient(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := program(); err != nil || got != self {
+		t.Errorf("without a client it is %s, %v", got, err)
+	}
+	client := filepath.Join(filepath.Dir(self), clientName)
+	if err := os.WriteFile(client, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(client) //nolint:errcheck // the folder is the test's
+	if got, err := program(); err != nil || got != client {
+		t.Errorf("beside a client it is %s, %v", got, err)
+	}
+	if own := fmt.Sprintf(`{"type":"command","command":"%s hook claude-code"}`, client); !isOwnHook([]byte(own), "claude-code") {
+		t.Errorf("%s is no hook of Parley's", own)
+	}
+	t.Setenv("PATH", filepath.Dir(client))
+	if got, err := program(); err != nil || got != clientName {
+		t.Errorf("on the path it is %s, %v", got, err)
 	}
 }
 
