@@ -109,7 +109,7 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 			return err
 		}
 		o.Remove, o.Away = flags.remove, flags.away
-		more, err := setup.Files(agent, o)
+		more, err := setup.Files(ctx, agent, o)
 		if err != nil {
 			return err
 		}
@@ -205,6 +205,6 @@ func setupOptions(env *environment, project bool) (setup.Options, error) {
 	}
 	return setup.Options{
 		Project: project, Folder: here, Home: home, As: env.options.as, Env: env.lookup, Managed: setup.ManagedFolder(),
-		State: string(env.options.state), Default: string(defaultState(env.lookup)),
+		State: string(env.options.state), Default: string(defaultState(env.lookup)), Version: version(),
 	}, nil
 }

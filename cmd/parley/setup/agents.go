@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bytes"
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -14,8 +15,11 @@ import (
 const LeastClaudeCode = "2.1.85"
 
 // Files returns the files of a coding agent's settings with the entries of Parley, or without them. It writes nothing.
-func Files(agent hook.Agent, o Options) ([]File, error) {
+func Files(ctx context.Context, agent hook.Agent, o Options) ([]File, error) {
 	s := settings{Options: o, agent: agent}
+	if err := s.findPrograms(ctx); err != nil {
+		return nil, err
+	}
 	switch agent.Name {
 	case hook.ClaudeCode().Name:
 		return s.claudeCode()
@@ -34,10 +38,7 @@ func (s settings) claudeCode() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := s.server()
-	if err != nil {
-		return nil, err
-	}
+	server := s.server()
 	entered := plainJSON(map[string]any{"mcpServers": map[string]mcpServer{hook.ServerName: server}})
 	mcp, err := s.jsonFile(files.servers, entered, func(d *document, enter bool) error {
 		if enter {
@@ -58,10 +59,7 @@ func (s settings) codex() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := s.server()
-	if err != nil {
-		return nil, err
-	}
+	server := s.server()
 	mcp, err := s.tomlFile(filepath.Join(folder, "config.toml"), server)
 	if err != nil {
 		return nil, err
@@ -87,10 +85,7 @@ func (s settings) codexFolder() string {
 
 // hookFile returns the file with the hooks entered, or taken out.
 func (s settings) hookFile(path string) (File, error) {
-	own, err := s.hooks(path)
-	if err != nil {
-		return File{}, err
-	}
+	own := s.hooks(path)
 	alone, _ := readDocument(nil) // nothing is an object
 	if err := alone.setHooks(s.agent.Name, own); err != nil {
 		return File{}, err
@@ -169,10 +164,10 @@ func leftAlone(path, why string) error {
 }
 
 // hooks returns the hooks of the agent for a file of settings.
-func (s settings) hooks(path string) ([]eventHook, error) {
-	command, err := s.hookCommand()
+func (s settings) hooks(path string) []eventHook {
+	command := s.hookCommand()
 	if s.agent.Name != hook.ClaudeCode().Name {
-		return codexHooks(command), err
+		return codexHooks(command)
 	}
 	shown := path
 	if inside, ok := strings.CutPrefix(path, s.Folder+string(filepath.Separator)); ok && s.Project {
@@ -180,7 +175,7 @@ func (s settings) hooks(path string) ([]eventHook, error) {
 	} else if inside, ok := strings.CutPrefix(path, s.Home+string(filepath.Separator)); ok {
 		shown = "~/" + inside
 	}
-	return claudeHooks(command, s.Away, otherwise(command, shown)), err
+	return claudeHooks(command, s.Away, otherwise(command, shown))
 }
 
 // codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals on the others. A hook that
@@ -220,11 +215,10 @@ func (s settings) claudeFiles() claudeFiles {
 }
 
 // server returns the entry of the MCP server. It acts for the same agent as the hook.
-func (s settings) server() (mcpServer, error) {
-	self, err := program()
+func (s settings) server() mcpServer {
 	args := []string{"mcp", "--for", s.agent.Name}
 	if s.As != "" {
 		args = []string{"mcp", "--as", s.As}
 	}
-	return mcpServer{Type: "stdio", Command: self, Args: s.arguments(args...)}, err
+	return mcpServer{Type: "stdio", Command: s.serves, Args: s.arguments(args...)}
 }

@@ -58,6 +58,8 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 		wrong = append(wrong, fmt.Sprintf("no hook on %s, so not every mode asks: parley setup claude-code enters it", strings.Join(missing, ", ")))
 	}
 	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise("", "")))...)
+	wrong = append(wrong, s.wrongServers(ctx)...)
+	wrong = append(wrong, s.wrongClient(ctx)...)
 	switch {
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
@@ -167,10 +169,10 @@ func missingFrom(own []ownHook, wanted []eventHook) (missing []string) {
 	return missing
 }
 
-// wrongHooks returns what is wrong with Parley's hooks: those that ask other than the wanted ones, another node, or of a
-// program that does not run.
+// wrongHooks returns what is wrong with Parley's hooks: those that ask other than the wanted ones or another node, and
+// those whose program is not this one.
 func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eventHook) (wrong []string) {
-	runs := map[string]error{} // by program
+	tried := map[string]bool{} // by program
 	for _, from := range sources {
 		var events []string
 		for _, h := range from.doc.own(s.agent.Name) {
@@ -178,10 +180,9 @@ func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eve
 			if i >= 0 && h.differs(wanted[i]) {
 				events = append(events, h.event)
 			}
-			if _, tried := runs[h.program]; !tried {
-				if runs[h.program] = runsParley(ctx, h.program); runs[h.program] != nil {
-					wrong = append(wrong, fmt.Sprintf("the program of the hooks in %s, %s, does not run: %v", from.path, h.program, runs[h.program]))
-				}
+			if !tried[h.program] {
+				tried[h.program] = true
+				wrong = append(wrong, s.wrongProgram(ctx, "hooks in "+from.path, h.program, from.flag)...)
 			}
 			if node := s.nodeOf(h.args); !sameFolder(node, s.State) {
 				words := fmt.Sprintf("the hooks in %s ask another node, that of %s: parley setup %s%s enters those of %s", from.path, node, s.agent.Name, from.flag, s.State)
@@ -239,15 +240,49 @@ func absolute(path string) string {
 	return path
 }
 
-// runsParley reports why a program of a hook does not run.
-func runsParley(ctx context.Context, program string) error {
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return fmt.Errorf("%s", terminal.Reason(err))
+// wrongProgram returns what is wrong with the program of an entry. The flag is that with which setup makes the entry.
+func (s settings) wrongProgram(ctx context.Context, of, program, flag string) []string {
+	why := s.wrongVersion(ctx, program)
+	if why == "" {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionTime)
-	defer cancel()
-	return exec.CommandContext(ctx, path, "version").Run()
+	return []string{fmt.Sprintf("the program of the %s, %s, %s: parley setup %s%s enters this one", of, program, why, s.agent.Name, flag)}
+}
+
+// wrongServers returns what is wrong with the programs of the MCP servers in Claude Code's settings.
+func (s settings) wrongServers(ctx context.Context) (wrong []string) {
+	for _, project := range []bool{true, false} {
+		s.Project = project
+		path, flag := s.claudeFiles().servers, " --user"
+		if project {
+			flag = " --project"
+		}
+		f, err := readSettings(resolve(path, maxLinks))
+		if err != nil {
+			continue // that Claude Code reads it is not for the hooks to say
+		}
+		var server mcpServer
+		if doc, ok := readDocument(f.before); ok && json.Unmarshal(doc.get("mcpServers", hook.ServerName), &server) == nil && isParley(server.Command) {
+			wrong = append(wrong, s.wrongProgram(ctx, "MCP server in "+path, server.Command, flag)...)
+		}
+	}
+	return wrong
+}
+
+// wrongClient returns what keeps setup from entering the client that lies beside this program.
+func (s settings) wrongClient(ctx context.Context) []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	client, err := exec.LookPath(clientOf(self))
+	if err != nil {
+		return nil // there is none
+	}
+	if why := s.wrongVersion(ctx, client); why != "" {
+		return []string{fmt.Sprintf("%s %s, so it is not entered: install both of one version", client, why)}
+	}
+	return nil
 }
 
 // versionOf returns the version of a program on the path, and whether there is one: the word of its output that begins

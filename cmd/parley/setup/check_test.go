@@ -45,7 +45,15 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"lets failures by": {agent: claude, changed: map[string]func(string) string{own: replacing(`exit 2`, `exit 1`)}, want: "hooks on PreToolUse in"},
 		"some events":      {agent: claude, changed: map[string]func(string) string{own: replacing(`"PermissionRequest"`, `"Permission"`)}, want: "no hook on PermissionRequest"},
 		"no such program":  {agent: claude, changed: map[string]func(string) string{own: programGone}, want: "/nonexistent/parley, does not run"},
-		"another node":     {agent: claude, options: func(o *Options) { o.State = "/elsewhere" }, want: "ask another node, that of /state"},
+		"no such client": {agent: claude, changed: map[string]func(string) string{own: func(text string) string {
+			return strings.ReplaceAll(programGone(text), "/nonexistent/parley hook", "/nonexistent/parley-client hook")
+		}}, want: "/nonexistent/parley-client, does not run"},
+		"another version": {agent: claude, changed: map[string]func(string) string{own: otherVersion(t)}, want: "is of version \"v1.2.2\", and this program of v1.2.3: parley setup claude-code --user enters this one"},
+		"no such server":  {agent: claude, changed: map[string]func(string) string{".claude.json": otherServer("/nonexistent/parley-client")}, want: "/nonexistent/parley-client, does not run"},
+		"another server's": {agent: claude, changed: map[string]func(string) string{
+			".claude.json": otherServer(fakeParley(t, clientName, "v1.2.4")),
+		}, want: "is of version \"v1.2.4\""},
+		"another node": {agent: claude, options: func(o *Options) { o.State = "/elsewhere" }, want: "ask another node, that of /state"},
 		"another by default": {agent: claude, options: func(o *Options) {
 			o.Env = func(name string) (string, bool) { return "/elsewhere", name == "PARLEY_STATE" }
 		}, changed: map[string]func(string) string{own: func(text string) string { return strings.ReplaceAll(text, " --state /state", "") }}, want: "that of /elsewhere"},
@@ -60,6 +68,8 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"codex, no sandbox":  {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "sandbox_mode = \"danger-full-access\"\n" + text }}, want: "danger-full-access"},
 		"codex, no server":   {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(string) string { return "" }}, want: "no MCP server"},
 		"codex, no TOML":     {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("[")}, want: "is no TOML"},
+		"codex, version":     {agent: codex, changed: map[string]func(string) string{".codex/hooks.json": otherVersion(t)}, want: "is of version \"v1.2.2\""},
+		"codex, its server":  {agent: codex, changed: map[string]func(string) string{".codex/config.toml": otherServer("/nonexistent/parley-client")}, want: "/nonexistent/parley-client, does not run"},
 		"codex, other state": {agent: codex, options: func(o *Options) { o.State = "/elsewhere" }, want: "ask another node"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,10 +77,10 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 			if err := enter(t, test.agent, o); err != nil {
 				t.Fatal(err)
 			}
-			// the program of the hooks is this test, which says no version
-			for _, path := range []string{own, ".codex/hooks.json"} {
+			// the program of the entries is this test, which says no version
+			for _, path := range []string{own, ".claude.json", ".codex/hooks.json", ".codex/config.toml"} {
 				if text, err := os.ReadFile(filepath.Join(home, path)); err == nil {
-					writeText(t, filepath.Join(home, path), strings.ReplaceAll(string(text), os.Args[0]+" hook", fakeParley(t)+" hook"))
+					writeText(t, filepath.Join(home, path), strings.ReplaceAll(string(text), os.Args[0], fakeParley(t, "parley", testVersion)))
 				}
 			}
 			for path, change := range test.changed {
@@ -96,11 +106,32 @@ func programGone(text string) string {
 	return strings.ReplaceAll(text, text[begin:at], "/nonexistent")
 }
 
-// fakeParley returns a program with Parley's name that runs.
-func fakeParley(t *testing.T) string {
+// otherVersion has the hooks run a client of another version.
+func otherVersion(t *testing.T) func(string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "parley")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // it is run
+	client := fakeParley(t, clientName, "v1.2.2")
+	return func(text string) string {
+		return strings.ReplaceAll(programGone(text), "/nonexistent/parley hook", client+" hook")
+	}
+}
+
+// otherServer has another program be the MCP server.
+func otherServer(program string) func(string) string {
+	return func(text string) string {
+		at := strings.Index(text, `/parley"`)
+		begin := strings.LastIndexByte(text[:at], '"') + 1
+		return text[:begin] + program + text[at+len("/parley"):]
+	}
+}
+
+// testVersion is the version of the program that these tests are.
+const testVersion = "v1.2.3"
+
+// fakeParley returns a program that says a version.
+func fakeParley(t *testing.T, name, version string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho "+version+"\n"), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
 	return path

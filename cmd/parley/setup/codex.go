@@ -78,6 +78,13 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	}
 	wrong = append(wrong, unasked(configs)...)
 	wrong = append(wrong, s.wrongHooks(ctx, sources, codexHooks(""))...)
+	for _, c := range configs {
+		server, _ := c.Servers[hook.ServerName].(map[string]any) // nil also for what is no table
+		if command, _ := server["command"].(string); isParley(command) {
+			wrong = append(wrong, s.wrongProgram(ctx, "MCP server in "+c.path, command, "")...)
+		}
+	}
+	wrong = append(wrong, s.wrongClient(ctx)...)
 	switch {
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false

@@ -22,7 +22,7 @@ func person(t *testing.T) (Options, string) {
 	}
 	return Options{
 		Folder: project, Home: home, State: "/state", Default: "/default", Managed: filepath.Join(home, "managed"),
-		Env: func(string) (string, bool) { return "", false },
+		Env: func(string) (string, bool) { return "", false }, Version: testVersion,
 	}, home
 }
 
@@ -47,7 +47,7 @@ func readText(t *testing.T, path string) string {
 
 func enter(t *testing.T, agent hook.Agent, o Options) error {
 	t.Helper()
-	files, err := Files(agent, o)
+	files, err := Files(t.Context(), agent, o)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func TestSetupKeepsWhatOthersWriteMeanwhile(t *testing.T) {
 		if name != "made" {
 			writeText(t, path, `{"numStartups": 7}`)
 		}
-		files, err := Files(hook.ClaudeCode(), o)
+		files, err := Files(t.Context(), hook.ClaudeCode(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

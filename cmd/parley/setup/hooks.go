@@ -3,6 +3,7 @@ package setup
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -221,7 +222,7 @@ func isAssignment(word string) bool {
 // isParley reports whether a command is this program: where it is, under its own name, or one that begins with it, as
 // "parley-2".
 func isParley(command string) bool {
-	self, err := program()
+	self, err := os.Executable()
 	return strings.HasPrefix(filepath.Base(command), "parley") || err == nil && command == self
 }
 

@@ -1,14 +1,17 @@
 package setup
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"parley"
 	"parley/cmd/parley/hook"
 	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 )
 
 // Options select the settings, and the command that the coding agent runs.
@@ -21,6 +24,7 @@ type Options struct {
 	State   string // the node's state folder
 	Default string // the state folder of a hook that names none
 	Managed string // the folder with an administrator's settings of Claude Code
+	Version string // of this program, which the program of an entry has to be of too
 	Away    string // what happens to calls that nobody can be asked about, as in "parley hook --when-away"; "" for the default
 
 	Env func(string) (string, bool)
@@ -82,7 +86,9 @@ func Repository(folder string) string {
 // settings makes the entries for one coding agent.
 type settings struct {
 	Options
-	agent hook.Agent
+	agent  hook.Agent
+	runs   string // the command by which the hooks run this program
+	serves string // the command of the MCP server
 }
 
 // root returns the folder that a project's files stay in: the repository's, or the project's own.
@@ -103,34 +109,67 @@ func (s settings) arguments(command ...string) []string {
 }
 
 // hookCommand returns the command line of the hook.
-func (s settings) hookCommand() (string, error) {
-	self, err := program()
+func (s settings) hookCommand() string {
 	args := []string{"hook", s.agent.Name}
 	if s.As != "" {
 		args = append(args, "--as", s.As)
 	}
-	return shell.Join(append([]string{self}, s.arguments(args...)...)), err
+	return shell.Join(append([]string{s.runs}, s.arguments(args...)...))
 }
 
-// clientName is the name of this program built with the tag "client". It starts in about half of the processor time, which a
-// coding agent spends for each call.
+// clientName is the name of this program built with the tag "client". It lies in the folder of the whole program. It starts
+// in less processor time, which a coding agent spends for each call. Its MCP server takes less memory.
 const clientName = "parley-client"
 
-// program returns the command by which the settings run this program: its name, where that finds it. Where the client is
-// in the folder of the program, it is the client.
-func program() (string, error) {
+// findPrograms finds the commands by which the settings run this program: its name where that finds it, and else its path.
+// A client of this version takes the place of a path, and that of the MCP server. People and scripts know a hook by the
+// words "parley hook", which stay.
+func (s *settings) findPrograms(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
+		return fmt.Errorf("find this program: %w", err)
 	}
-	name := "parley"
-	if client, err := exec.LookPath(filepath.Join(filepath.Dir(self), clientName)); err == nil {
-		name, self = clientName, client
+	s.runs = commandOf("parley", self)
+	s.serves = s.runs
+	client := clientOf(self)
+	if s.wrongVersion(ctx, client) != "" {
+		return nil
 	}
-	if found, err := exec.LookPath(name); err == nil && SameFile(found, self) {
-		return name, nil
+	s.serves = commandOf(clientName, client)
+	if filepath.IsAbs(s.runs) {
+		s.runs = client
 	}
-	return self, nil
+	return nil
+}
+
+// clientOf returns the path of the client of a program.
+func clientOf(self string) string { return filepath.Join(filepath.Dir(self), clientName) }
+
+// commandOf returns the name of a program where it finds the program, and the path elsewhere.
+func commandOf(name, path string) string {
+	if found, err := exec.LookPath(name); err == nil && SameFile(found, path) {
+		return name
+	}
+	return path
+}
+
+// wrongVersion returns why a program of an entry is not this one, or built with it: it does not run, or is of another
+// version. It returns "" for one that is.
+func (s settings) wrongVersion(ctx context.Context, program string) string {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return fmt.Sprintf("does not run: %v", terminal.Reason(err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, path, "version", "--json=false").Output()
+	if err != nil {
+		return fmt.Sprintf("does not run: %v", err)
+	}
+	if version := strings.TrimSpace(string(said)); version != s.Version {
+		return fmt.Sprintf("is of version %s, and this program of %s", parley.Quoted(version, 80), s.Version)
+	}
+	return ""
 }
 
 // SameFile reports whether two paths lead to one file or folder.

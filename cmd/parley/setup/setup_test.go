@@ -68,29 +68,59 @@ func edited(edit func(*document) error) func(string) (string, error) {
 	}
 }
 
-// TestSettingsRunTheClient puts a client beside the program, which is this test.
+// TestSettingsRunTheClient puts a client beside the program, which is this test. It is entered only if it is of the same
+// version, and a hook that the path finds keeps its words.
 func TestSettingsRunTheClient(t *testing.T) {
+	o, _ := person(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := program(); err != nil || got != self {
-		t.Errorf("without a client it is %s, %v", got, err)
+	entries := func() (hooks, server string) {
+		t.Helper()
+		s := settings{Options: o, agent: hook.ClaudeCode()}
+		if err := s.findPrograms(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return s.runs, s.serves
 	}
-	client := filepath.Join(filepath.Dir(self), clientName)
-	if err := os.WriteFile(client, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
+	client := clientOf(self)
+	place := func(version string) {
+		t.Helper()
+		if err := os.Rename(fakeParley(t, clientName, version), client); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(client) })
 	}
-	defer os.Remove(client) //nolint:errcheck // the folder is the test's
-	if got, err := program(); err != nil || got != client {
-		t.Errorf("beside a client it is %s, %v", got, err)
+	if hooks, server := entries(); hooks != self || server != self {
+		t.Errorf("without a client they are %s and %s", hooks, server)
+	}
+	place("v1.2.2")
+	if hooks, server := entries(); hooks != self || server != self {
+		t.Errorf("beside a client of another version they are %s and %s", hooks, server)
+	}
+	if wrong := (settings{Options: o}).wrongClient(t.Context()); len(wrong) != 1 || !strings.Contains(wrong[0], "install both of one version") {
+		t.Errorf("a client of another version: %q", wrong)
+	}
+	place(testVersion)
+	if hooks, server := entries(); hooks != client || server != client {
+		t.Errorf("beside a client they are %s and %s", hooks, server)
 	}
 	if own := fmt.Sprintf(`{"type":"command","command":"%s hook claude-code"}`, client); !isOwnHook([]byte(own), "claude-code") {
 		t.Errorf("%s is no hook of Parley's", own)
 	}
-	t.Setenv("PATH", filepath.Dir(client))
-	if got, err := program(); err != nil || got != clientName {
-		t.Errorf("on the path it is %s, %v", got, err)
+	if wrong := (settings{Options: o}).wrongClient(t.Context()); wrong != nil {
+		t.Errorf("a client of this version: %q", wrong)
+	}
+	folder := t.TempDir()
+	for name, to := range map[string]string{"parley": self, clientName: client} {
+		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", folder)
+	if hooks, server := entries(); hooks != "parley" || server != clientName {
+		t.Errorf("on the path they are %s and %s", hooks, server)
 	}
 }
 
