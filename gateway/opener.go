@@ -273,7 +273,6 @@ func (c *coders) serve(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), registerTime)
 		defer cancel()
 		done, err = c.register(ctx, p, wanted)
-		done.Version = c.server.version
 	}
 	if err != nil {
 		c.server.fail(w, r, "register", err)

@@ -87,7 +87,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 			defer stop()
 		}
 		response, d, err := agent.Run(ctx, env.stdin, hook.Options{
-			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, WhenAway: away, Version: version(), Client: env.clientOf, Env: env.lookup,
+			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, WhenAway: away, Client: env.clientOf, Env: env.lookup,
 			Dial: env.dial,
 		})
 		if err != nil {

@@ -22,7 +22,4 @@ type Registered struct {
 	Agent capabilities.ID `json:"agent"`
 	Name  string          `json:"name"`           // requests of the agent name it: the host holds it under this name
 	Bound bool            `json:"bound,omitzero"` // the agent's process is known, and what is below it acts for the guest alone
-
-	// Version is that of the node. A program of another version cannot know what the node understands of its questions.
-	Version string `json:"version"`
 }

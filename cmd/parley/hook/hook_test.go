@@ -2,20 +2,13 @@ package hook
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-
-	"parley/gateway/api"
-	"parley/gateway/client"
 )
 
 // TestHooksFollowTheirAgentsFormat reads the inputs of both agents, and checks each response.
@@ -192,42 +185,6 @@ func TestUnreadableRequestsFail(t *testing.T) {
 	} {
 		if r, _, err := ClaudeCode().Run(t.Context(), strings.NewReader(text), Options{}); err == nil || r != nil {
 			t.Errorf("%s is answered by %+v", name, r)
-		}
-	}
-}
-
-// TestNodeOfAnotherVersionAllowsNothing has nodes that allow every call by a rule. One is of this version.
-func TestNodeOfAnotherVersionAllowsNothing(t *testing.T) {
-	t.Parallel()
-	const own = "v1.2.3"
-	for _, version := range []string{own, "v1.2.4", ""} {
-		asked := 0
-		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == api.RegisterPath {
-				_ = json.NewEncoder(w).Encode(api.Registered{Name: "guest", Version: version})
-				return
-			}
-			asked++
-			_, _ = w.Write([]byte(`{"decided":true,"allowed":true}`))
-		}))
-		defer node.Close()
-		o := Options{
-			Version: own, Env: func(string) (string, bool) { return "", false },
-			Dial: func(ctx context.Context) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, "tcp", node.Listener.Addr().String())
-			},
-			Client: func(client.Options) *client.Client {
-				c, err := client.New(client.Options{URL: node.URL, HTTP: true, Patience: -1})
-				if err != nil {
-					t.Error(err)
-				}
-				return c
-			},
-		}
-		in := `{"session_id":"s","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"u"}`
-		_, d, err := ClaudeCode().Run(t.Context(), strings.NewReader(in), o)
-		if err != nil || d.Allowed != (version == own) || version != own && (asked > 0 || !strings.Contains(d.Reason, "is of version")) {
-			t.Errorf("a node of version %q, asked %d times: %+v, %v", version, asked, d, err)
 		}
 	}
 }

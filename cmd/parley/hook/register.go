@@ -15,8 +15,7 @@ import (
 const registerTime = 5 * time.Second
 
 // Register has the node take what the agent's process has started, this process too, for the agent's guest: that of the
-// folder it works in, or the one that the options name. It returns the name that requests of the guest have to give. It
-// refuses with INVALID_ARGUMENT a node of another version, which may understand a question in another way.
+// folder it works in, or the one that the options name. It returns the name that requests of the guest have to give.
 func (a Agent) Register(ctx context.Context, o Options) (name string, err error) {
 	return a.register(ctx, toolCall{}, o)
 }
@@ -35,9 +34,6 @@ func (a Agent) register(ctx context.Context, call toolCall, o Options) (name str
 	var done api.Registered
 	if json.Unmarshal(text, &done) != nil || done.Name == "" {
 		return "", parley.Refuse(parley.Internal, "the node's answer cannot be read")
-	}
-	if done.Version != o.Version {
-		return "", parley.Refuse(parley.InvalidArgument, "the node that runs is of version %s, and this program of %s: run parley restart, and parley doctor", parley.Quoted(done.Version, 80), o.Version)
 	}
 	return done.Name, nil
 }

@@ -40,10 +40,9 @@ const (
 type Options struct {
 	As         string // the name of the agent that asks; "" for the asker of the folder
 	Timeout    time.Duration
-	WaitAnyway bool   // ask also where nobody follows the inbox
-	SkipAsked  bool   // on PermissionRequest, ask only about calls that PreToolUse leaves
-	WhenAway   Away   // what happens where nobody decides
-	Version    string // of this program
+	WaitAnyway bool // ask also where nobody follows the inbox
+	SkipAsked  bool // on PermissionRequest, ask only about calls that PreToolUse leaves
+	WhenAway   Away // what happens where nobody decides
 
 	Client func(client.Options) *client.Client         // opens a client of the node
 	Dial   func(ctx context.Context) (net.Conn, error) // connects to the node's socket

@@ -220,5 +220,5 @@ func (s settings) server() mcpServer {
 	if s.As != "" {
 		args = []string{"mcp", "--as", s.As}
 	}
-	return mcpServer{Type: "stdio", Command: s.serves, Args: s.arguments(args...)}
+	return mcpServer{Type: "stdio", Command: s.runs, Args: s.arguments(args...)}
 }

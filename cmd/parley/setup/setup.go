@@ -86,9 +86,8 @@ func Repository(folder string) string {
 // settings makes the entries for one coding agent.
 type settings struct {
 	Options
-	agent  hook.Agent
-	runs   string // the command by which the hooks run this program
-	serves string // the command of the MCP server
+	agent hook.Agent
+	runs  string // the command by which the hooks and the MCP server run this program
 }
 
 // root returns the folder that a project's files stay in: the repository's, or the project's own.
@@ -122,22 +121,15 @@ func (s settings) hookCommand() string {
 const clientName = "parley-client"
 
 // findPrograms finds the commands by which the settings run this program: its name where that finds it, and else its path.
-// A client of this version takes the place of a path, and that of the MCP server. People and scripts know a hook by the
-// words "parley hook", which stay.
+// A client of this version takes its place.
 func (s *settings) findPrograms(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	s.runs = commandOf("parley", self)
-	s.serves = s.runs
-	client := clientOf(self)
-	if s.wrongVersion(ctx, client) != "" {
-		return nil
-	}
-	s.serves = commandOf(clientName, client)
-	if filepath.IsAbs(s.runs) {
-		s.runs = client
+	if client := clientOf(self); s.wrongVersion(ctx, client) == "" {
+		s.runs = commandOf(clientName, client)
 	}
 	return nil
 }

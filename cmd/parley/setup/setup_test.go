@@ -76,13 +76,13 @@ func TestSettingsRunTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := func() (hooks, server string) {
+	entry := func() string {
 		t.Helper()
 		s := settings{Options: o, agent: hook.ClaudeCode()}
 		if err := s.findPrograms(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return s.runs, s.serves
+		return s.runs
 	}
 	client := clientOf(self)
 	place := func(version string) {
@@ -92,19 +92,19 @@ func TestSettingsRunTheClient(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = os.Remove(client) })
 	}
-	if hooks, server := entries(); hooks != self || server != self {
-		t.Errorf("without a client they are %s and %s", hooks, server)
+	if got := entry(); got != self {
+		t.Errorf("without a client it is %s", got)
 	}
 	place("v1.2.2")
-	if hooks, server := entries(); hooks != self || server != self {
-		t.Errorf("beside a client of another version they are %s and %s", hooks, server)
+	if got := entry(); got != self {
+		t.Errorf("beside a client of another version it is %s", got)
 	}
 	if wrong := (settings{Options: o}).wrongClient(t.Context()); len(wrong) != 1 || !strings.Contains(wrong[0], "install both of one version") {
 		t.Errorf("a client of another version: %q", wrong)
 	}
 	place(testVersion)
-	if hooks, server := entries(); hooks != client || server != client {
-		t.Errorf("beside a client they are %s and %s", hooks, server)
+	if got := entry(); got != client {
+		t.Errorf("beside a client it is %s", got)
 	}
 	if own := fmt.Sprintf(`{"type":"command","command":"%s hook claude-code"}`, client); !isOwnHook([]byte(own), "claude-code") {
 		t.Errorf("%s is no hook of Parley's", own)
@@ -119,8 +119,8 @@ func TestSettingsRunTheClient(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", folder)
-	if hooks, server := entries(); hooks != "parley" || server != clientName {
-		t.Errorf("on the path they are %s and %s", hooks, server)
+	if got := entry(); got != clientName {
+		t.Errorf("on the path it is %s", got)
 	}
 }
 
