@@ -332,7 +332,7 @@ func (c SettleForm) answer(s *State, f *Form, check checker, now capabilities.Ti
 		return nil, err
 	}
 	for _, field := range f.Fields {
-		if _, given := values[field.Name]; !given || field.Type != events.Secret {
+		if _, given := values[field.Name]; !given || form.ControlOf(&field) != form.Secret {
 			continue
 		}
 		sealed, ok := c.Sealed[field.Name]
@@ -382,7 +382,7 @@ func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
 func (q *Question) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
 	var used []capabilities.ID
 	for _, field := range q.Fields {
-		if field.Type != events.Capability {
+		if form.ControlOf(&field) != form.Reference {
 			continue // no other field takes references
 		}
 		given := visitRefs(values[field.Name], func(ref capabilities.Ref) bool {

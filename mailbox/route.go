@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 	"parley/mailbox/vote"
 )
 
@@ -341,7 +342,7 @@ func checkVotes(kind events.FormKind, r *events.Route, fields []events.Field, no
 	case noForward && 1+len(r.Escalate) < need:
 		return parley.Refuse(parley.InvalidArgument, "the form needs %d answers, and at most %d could come", need, 1+len(r.Escalate)).
 			WithHint("let it be forwarded, or escalate it to others")
-	case kind == events.Request || slices.ContainsFunc(fields, func(f events.Field) bool { return f.Type == events.Capability }):
+	case kind == events.Request || slices.ContainsFunc(fields, func(f events.Field) bool { return form.ControlOf(&f) == form.Reference }):
 		return parley.Refuse(parley.InvalidForm, "a form that asks for a capability needs one answer, and not %d", need)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -112,7 +111,7 @@ func CheckSize(values map[string]capabilities.Value) error {
 }
 
 // takesEmpty reports whether an empty value is an answer too: a value that is held under a name may be empty.
-func (q question) takesEmpty() bool { return q.anyValue && q.Type == events.Capability }
+func (q question) takesEmpty() bool { return q.anyValue && ControlOf(q.Field) == Reference }
 
 // isEmpty reports whether a value means that nothing was given.
 func isEmpty(v capabilities.Value) bool {
@@ -124,7 +123,7 @@ func isEmpty(v capabilities.Value) bool {
 // wrong returns why v does not answer the question, or "".
 func (q question) wrong(v capabilities.Value, left *checkBudget) string {
 	if v.IsSealed() {
-		if q.Type != events.Secret {
+		if ControlOf(q.Field) != Secret {
 			return "only a secret field takes a sealed value"
 		}
 		return ""
@@ -153,32 +152,31 @@ func wrongValue(v capabilities.Value) string {
 }
 
 func (q question) wrongType(v capabilities.Value) string {
-	switch q.Type {
-	case events.Number:
+	switch ControlOf(q.Field) {
+	case Number:
 		_, isInt := v.AsInt()
 		_, isFloat := v.AsFloat()
 		return unless(isInt || isFloat, "want a number")
-	case events.Checkbox:
-		if len(q.Options) > 0 {
-			return q.wrongChoices(v)
-		}
+	case YesNo:
 		_, ok := v.AsBool()
 		return unless(ok, "want true or false")
-	case events.Select, events.Radio, events.Buttons, events.Confirm:
+	case Choice:
 		s, ok := v.AsString()
 		return unless(ok && q.hasOption(s), q.options())
-	case events.Multiselect:
+	case Choices:
 		return q.wrongChoices(v)
-	case events.Date:
-		return wrongDate(v)
-	case events.Capability:
+	case Reference:
 		_, ok := v.AsRef()
 		return unless(ok || q.anyValue, "want a capability")
+	case Any:
+		if q.pattern != nil {
+			return wrongLeaf(v)
+		}
 	}
-	if q.Type == "" && q.pattern != nil {
-		return wrongLeaf(v)
+	s, ok := v.AsString()
+	if t := TypeOf(q.Type); t.wrong != nil {
+		return t.wrong(s) // which takes no empty text
 	}
-	_, ok := v.AsString()
 	return unless(ok, "want text")
 }
 
@@ -221,17 +219,6 @@ func (q question) wrongChoices(v capabilities.Value) string {
 			return parley.Shown(s, 40) + " is chosen twice"
 		}
 		seen[s] = true
-	}
-	return ""
-}
-
-func wrongDate(v capabilities.Value) string {
-	s, ok := v.AsString()
-	if !ok || len(s) != len(time.DateOnly) || strings.Trim(s, "0123456789-") != "" {
-		return "want a date such as 2026-01-31"
-	}
-	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return "there is no such date"
 	}
 	return ""
 }

@@ -24,7 +24,7 @@ func HasPatterns(fields []events.Field) bool {
 func Secrets(fields []events.Field) []string {
 	var names []string
 	for _, f := range fields {
-		if f.Type == events.Secret {
+		if ControlOf(&f) == Secret {
 			names = append(names, f.Name)
 		}
 	}

@@ -198,8 +198,8 @@ func makePlain(f *events.Field) {
 	if takesChoices(f) {
 		f.Default = normalChoice(f.Default)
 	}
-	if f.Type == events.Confirm && len(f.Options) == 0 {
-		f.Options = []events.Option{{Value: "Yes"}, {Value: "No"}}
+	if t := TypeOf(f.Type); t != nil && len(f.Options) == 0 && len(t.Given) > 0 {
+		f.Options = slices.Clone(t.Given)
 	}
 	if string(f.Pattern) == "null" {
 		f.Pattern = nil
@@ -227,11 +227,11 @@ func normalOptions(options []events.Option) []events.Option {
 
 // takesChoices reports whether a field is answered by its options.
 func takesChoices(f *events.Field) bool {
-	switch f.Type {
-	case events.Select, events.Radio, events.Buttons, events.Confirm, events.Multiselect, events.Checkbox:
-		return len(f.Options) > 0
+	if len(f.Options) == 0 {
+		return false
 	}
-	return false
+	asks := ControlOf(f)
+	return asks == Choice || asks == Choices
 }
 
 // normalChoice returns a choice, or several, in normal form. Any other value stays as it is.
@@ -259,7 +259,7 @@ func (q question) wrongDefault() string {
 	if q.Default.IsNull() {
 		return ""
 	}
-	if q.Type == events.Capability || q.Type == events.Secret {
+	if asks := ControlOf(q.Field); asks == Reference || asks == Secret {
 		return fmt.Sprintf("a %s field has no default", q.Type)
 	}
 	if why := q.wrong(q.Default, newCheckBudget()); why != "" {
@@ -303,18 +303,13 @@ func wrongText(what, s string, limit int) string {
 
 // wrongOptions returns why a field's options do not fit its type, or "".
 func wrongOptions(f *events.Field) string {
-	switch f.Type {
-	case events.Select, events.Multiselect, events.Radio, events.Buttons:
-		if len(f.Options) == 0 {
-			return fmt.Sprintf("a %s field needs options", f.Type)
-		}
-	case events.Confirm, events.Checkbox:
-	case "", events.Text, events.Textarea, events.Number, events.Date, events.Secret, events.Capability:
-		if len(f.Options) > 0 {
-			return fmt.Sprintf("a %s field takes no options", cmp.Or(string(f.Type), "text"))
-		}
-	default:
+	switch t := TypeOf(f.Type); {
+	case t == nil:
 		return "unknown type " + parley.Quoted(string(f.Type), 40)
+	case t.Takes == NeedsOptions && len(f.Options) == 0:
+		return fmt.Sprintf("a %s field needs options", f.Type)
+	case t.Takes == NoOptions && len(f.Options) > 0:
+		return fmt.Sprintf("a %s field takes no options", cmp.Or(string(f.Type), "text"))
 	}
 	if n := len(f.Options); n > MaxOptions {
 		return fmt.Sprintf("%d options are over the limit of %d", n, MaxOptions)

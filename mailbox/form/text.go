@@ -31,15 +31,15 @@ type finder = func(path string) (capabilities.Value, error)
 func (c *Schema) ReadAndCheck(texts []events.FieldText, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	all := values
-	if len(texts) > 0 || c.has(events.Capability) {
+	if len(texts) > 0 || c.has(Reference) {
 		all = c.readAll(texts, values, lookup, &w)
 	}
 	return c.check(all, &w)
 }
 
-// has reports whether there is a field of a type.
-func (c *Schema) has(t events.FieldType) bool {
-	return slices.ContainsFunc(c.fields, func(f events.Field) bool { return f.Type == t })
+// has reports whether there is a field with a kind of control.
+func (c *Schema) has(k Control) bool {
+	return slices.ContainsFunc(c.fields, func(f events.Field) bool { return ControlOf(&f) == k })
 }
 
 // readAll adds the values of texts and paths to values.
@@ -53,7 +53,7 @@ func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilitie
 		}
 		v := values[name]
 		i, known := c.find(name)
-		if known && c.fields[i].Type == events.Capability {
+		if known && ControlOf(&c.fields[i]) == Reference {
 			if path, isText := v.AsString(); isText && path != "" {
 				v = find(path, name, lookup, w)
 			} else if isEmpty(v) { // no name was given, which a value that is held would have
@@ -94,7 +94,7 @@ func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w
 	values := make(map[string]capabilities.Value, len(given))
 	for _, f := range fields {
 		if texts, ok := given[f.Name]; ok {
-			if f.Type == events.Capability && len(texts) == 1 && texts[0] == "" {
+			if ControlOf(&f) == Reference && len(texts) == 1 && texts[0] == "" {
 				delete(given, f.Name) // no name was given
 				continue
 			}
@@ -111,7 +111,8 @@ func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w
 }
 
 func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) capabilities.Value {
-	if takesSeveral(f) {
+	asks := ControlOf(&f)
+	if asks == Choices {
 		if len(texts) == 1 && texts[0] == "" {
 			texts = nil
 		}
@@ -129,16 +130,16 @@ func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) ca
 	if text == "" {
 		return capabilities.String("") // nothing was given
 	}
-	switch f.Type {
-	case events.Number:
+	switch asks {
+	case Number:
 		return readNumber(f.Name, text, w)
-	case events.Checkbox:
+	case YesNo:
 		return readBool(f.Name, text, w)
-	case events.Select, events.Radio, events.Buttons, events.Confirm:
+	case Choice:
 		return capabilities.String(readOption(f.Options, text))
-	case events.Capability:
+	case Reference:
 		return find(text, f.Name, lookup, w)
-	case "":
+	case Any:
 		if len(f.Pattern) > 0 && !wantsText(f.Pattern) {
 			if v, err := capabilities.ParseJSON([]byte(text)); err == nil {
 				return v
@@ -146,10 +147,6 @@ func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) ca
 		}
 	}
 	return capabilities.String(text)
-}
-
-func takesSeveral(f events.Field) bool {
-	return f.Type == events.Multiselect || f.Type == events.Checkbox && len(f.Options) > 0
 }
 
 // readOption returns the value of the option that a text names: by its value, or else by its value or label in any

@@ -95,16 +95,17 @@ func (w Widget) field(position int) (events.Field, error) {
 			return f, nil
 		}
 	}
-	switch f.Type {
-	case events.Buttons, events.Confirm, events.Select, events.Radio, events.Checkbox:
-	default:
+	t := TypeOf(f.Type)
+	if t == nil || !t.Widget {
 		return f, parley.Refuse(parley.InvalidForm, "widget %d: there is no widget %s", position, parley.Quoted(string(w.Type), 40))
 	}
 	if w.Several {
 		f.Type = events.Checkbox
 	}
-	if w.Type == events.Confirm && len(w.Options) == 0 {
-		w.Options = yesOrNo()
+	if len(w.Options) == 0 {
+		for _, o := range t.Given {
+			w.Options = append(w.Options, WidgetOption{Label: o.Value})
+		}
 	}
 	if f.Type == events.Checkbox && len(w.Options) == 0 {
 		return f, parley.Refuse(parley.InvalidForm, "widget %d: a checkbox needs options", position)
@@ -117,8 +118,6 @@ func (w Widget) field(position int) (events.Field, error) {
 	}
 	return f, nil
 }
-
-func yesOrNo() []WidgetOption { return []WidgetOption{{Label: "Yes"}, {Label: "No"}} }
 
 // FieldWidgets returns the widgets for fields.
 func FieldWidgets(fields []events.Field) []Widget {
@@ -159,7 +158,7 @@ func isOther(choice capabilities.Value) bool {
 // AddOther adds an answer in other words to values, beside the options of the field that were chosen.
 func AddOther(values map[string]capabilities.Value, f events.Field, chosen []string, words string) {
 	values[f.Name] = capabilities.String(OtherOption)
-	if f.Type == events.Checkbox {
+	if ControlOf(&f) == Choices {
 		values[f.Name] = capabilities.Strings(append(chosen, OtherOption)...)
 	}
 	values[f.Name+OtherSuffix] = capabilities.String(words)

@@ -354,7 +354,7 @@ func (v *Harness) settle(as string, home capabilities.ID, c mailbox.SettleForm, 
 		v.TB.Fatal(err)
 	}
 	for _, f := range m.Form.Fields {
-		if f.Type == events.Secret {
+		if form.ControlOf(&f) == form.Secret {
 			c.Sealed = map[string]capabilities.Value{f.Name: capabilities.Sealed([]byte{1, 2, 3})}
 		}
 	}
