@@ -8,8 +8,8 @@ import (
 	"parley/events"
 )
 
-// Type is a row of the table of field types. All that an edge has to know of a type is here or follows from its kind of
-// control, so that a new type is a row.
+// Type is a row of the table of field types. An edge reads what it has to know of a type here, or by its kind of control.
+// So a new type is a row.
 type Type struct {
 	Name   events.FieldType
 	Says   string          // what it asks for, in a few words
@@ -119,8 +119,8 @@ func (c Control) JSON() string {
 	return ""
 }
 
-// TypeFor returns the usual type for values of a type and format of JSON Schema, of which a string may be one of some
-// options. It reports whether there is one.
+// TypeFor returns the usual type for values of a type and format of JSON Schema. It reports whether there is one. A
+// string may be one of some options.
 func TypeFor(jsonType, format string, options bool) (events.FieldType, bool) {
 	find := func(format string) int {
 		return slices.IndexFunc(Types, func(t Type) bool {
