@@ -8,6 +8,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // Some clients give arguments as JSON text where the schema wants a list, an object, a number or a boolean: fields as "[…]",
@@ -130,13 +131,8 @@ func readValues(fields []events.Field, values map[string]capabilities.Value) {
 			continue
 		}
 		var s shape
-		switch {
-		case f.Type == events.Number:
-			s.Type = kinds{"number"}
-		case f.Type == events.Multiselect, f.Type == events.Checkbox && len(f.Options) > 0:
-			s.Type = kinds{"array"}
-		case f.Type == events.Checkbox:
-			s.Type = kinds{"boolean"}
+		if is := form.ControlOf(&f).JSON(); is != "" {
+			s.Type = kinds{is}
 		}
 		if _, changed := s.read(text); !changed {
 			continue

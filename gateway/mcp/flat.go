@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/sanitize"
+	"parley/mailbox/form"
 )
 
 // property is a JSON Schema of the restricted kind that clients draw: flat, without patterns.
@@ -98,37 +99,31 @@ func ElicitationAnswer(fields []events.Field, content map[string]any) (map[strin
 
 // whyMisfit returns the reason why no client shows a field.
 func whyMisfit(f *events.Field) string {
-	switch f.Type {
-	case events.Secret:
+	switch form.ControlOf(f) {
+	case form.Secret:
 		return fmt.Sprintf("the field %.80q is a secret, which must not pass through a client", f.Name)
-	case events.Capability:
+	case form.Reference:
 		return fmt.Sprintf("the field %.80q asks for a capability", f.Name)
 	}
 	return fmt.Sprintf("its forms cannot express the field %.80q", f.Name)
 }
 
 func flatField(f *events.Field, titles bool) (*property, bool) {
-	p := &property{}
-	switch f.Type {
-	case "", events.Text, events.Textarea:
+	asks := form.ControlOf(f)
+	p := &property{Type: asks.JSON()}
+	switch asks {
+	case form.Any:
 		p.Type = "string"
-	case events.Number:
-		p.Type = "number"
-	case events.Date:
-		p.Type, p.Format = "string", "date"
-	case events.Checkbox:
-		p.Type = "boolean"
-		if len(f.Options) > 0 {
-			return several(f, titles)
-		}
-	case events.Multiselect:
+	case form.Line, form.Lines, form.Number, form.YesNo, form.Date:
+		p.Format = form.TypeOf(f.Type).Format
+	case form.Choices:
 		return several(f, titles)
-	case events.Select, events.Radio, events.Buttons, events.Confirm:
+	case form.Choice:
 		return oneOf(f, titles)
 	default:
 		return nil, false
 	}
-	if len(f.Pattern) > 0 && !p.take(f.Pattern, f.Type == "") {
+	if len(f.Pattern) > 0 && !p.take(f.Pattern, asks == form.Any) {
 		return nil, false
 	}
 	return p, suggest(f, p)
