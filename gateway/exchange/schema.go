@@ -7,6 +7,7 @@ import (
 	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/sanitize"
+	"parley/mailbox/form"
 )
 
 // Schema returns the JSON Schema (2020-12) of an answer to a form. Invisible characters are escaped: those of texts for
@@ -36,24 +37,24 @@ func Schema(fields []events.Field) json.RawMessage {
 func fieldSchema(f *events.Field) map[string]any {
 	s := map[string]any{}
 	choices := choicesOf(f)
-	switch f.Type {
-	case events.Capability:
-	case events.Number:
-		s["type"] = "number"
-	case events.Date:
-		s["type"], s["format"] = "string", "date"
-	case events.Secret:
-		s["type"], s["writeOnly"] = "string", true
-	case events.Checkbox, events.Multiselect:
-		if s["type"] = "boolean"; len(choices) > 0 {
-			s["type"], s["items"] = "array", map[string]any{"oneOf": choices}
-		}
-	case "":
+	asks := form.ControlOf(f)
+	if is := asks.JSON(); is != "" {
+		s["type"] = is
+	}
+	if t := form.TypeOf(f.Type); t != nil && t.Format != "" {
+		s["format"] = t.Format
+	}
+	switch asks {
+	case form.Any:
 		if len(f.Pattern) == 0 {
 			s["type"] = "string"
 		}
-	default:
-		if s["type"] = "string"; len(choices) > 0 {
+	case form.Secret:
+		s["writeOnly"] = true
+	case form.Choices:
+		s["items"] = map[string]any{"oneOf": choices}
+	case form.Choice:
+		if len(choices) > 0 {
 			s["oneOf"] = choices
 		}
 	}
@@ -67,7 +68,7 @@ func fieldSchema(f *events.Field) map[string]any {
 	if text := strings.TrimSpace(f.Help + "\n" + f.Placeholder); text != "" {
 		s["description"] = sanitize.Lines(text)
 	}
-	if text, err := f.Default.MarshalJSON(); err == nil && !f.Default.IsNull() && f.Type != events.Secret {
+	if text, err := f.Default.MarshalJSON(); err == nil && !f.Default.IsNull() && asks != form.Secret {
 		s["default"] = json.RawMessage(text)
 	}
 	return s
