@@ -7,6 +7,7 @@ import (
 
 	"parley/events"
 	"parley/gateway/bridge"
+	"parley/mailbox/form"
 )
 
 // Slack's bounds, in characters where they are of texts.
@@ -47,24 +48,23 @@ func elementOf(f events.Field) slackapi.BlockElement {
 	if !f.Default.IsNull() {
 		return nil
 	}
-	switch f.Type {
-	case events.Text, events.Textarea:
-		return slackapi.NewPlainTextInputBlockElement(nil, input).WithMaxLength(maxInput).WithMultiline(f.Type == events.Textarea)
-	case "":
+	switch asks := form.ControlOf(&f); asks {
+	case form.Line, form.Lines:
+		return slackapi.NewPlainTextInputBlockElement(nil, input).WithMaxLength(maxInput).WithMultiline(asks == form.Lines)
+	case form.Any:
 		if len(f.Pattern) == 0 {
 			return slackapi.NewPlainTextInputBlockElement(nil, input).WithMaxLength(maxInput)
 		}
-	case events.Number:
+	case form.Number:
 		return slackapi.NewNumberInputBlockElement(nil, input, true)
-	case events.Checkbox, events.Multiselect:
+	case form.YesNo:
+		yes := optionsOf([]events.Option{{Value: "true", Label: "Yes"}, {Value: "false", Label: "No"}})
+		return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, nil, input, yes...)
+	case form.Choices:
 		if options := optionsOf(f.Options); options != nil {
 			return slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, nil, input, options...)
 		}
-		if f.Type == events.Checkbox && len(f.Options) == 0 {
-			yes := optionsOf([]events.Option{{Value: "true", Label: "Yes"}, {Value: "false", Label: "No"}})
-			return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, nil, input, yes...)
-		}
-	case events.Select, events.Radio, events.Buttons, events.Confirm:
+	case form.Choice:
 		if options := optionsOf(f.Options); options != nil {
 			return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, nil, input, options...)
 		}
@@ -146,7 +146,7 @@ func textsOf(fields []events.Field, state *slackapi.ViewState) (texts []events.F
 // chosenOf returns the value of a field's option by its place.
 func chosenOf(f events.Field, place string) string {
 	i, err := strconv.Atoi(place)
-	if len(f.Options) == 0 && f.Type == events.Checkbox {
+	if form.ControlOf(&f) == form.YesNo {
 		return strconv.FormatBool(i == 0 && err == nil)
 	}
 	if err != nil || i < 0 || i >= len(f.Options) {
