@@ -247,7 +247,7 @@ func widgetFor(fields []events.Field, answer capabilities.Value) (first events.F
 // are no choice unchanged, to be refused later.
 func choiceOf(f events.Field, answer capabilities.Value) capabilities.Value {
 	text, ok := answer.AsString()
-	if f.Type != events.Checkbox || !ok {
+	if form.ControlOf(&f) != form.Choices || !ok {
 		return answer
 	}
 	options := make([]string, len(f.Options))

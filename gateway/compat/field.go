@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // wireVersion is the version of QuestionSchema.
@@ -77,14 +78,14 @@ type schemaLimits struct {
 
 // of returns the limits that a field of a type may have.
 func (l limits) of(t events.FieldType) limits {
-	switch t {
-	case events.Text:
+	switch form.ControlOf(&events.Field{Type: t}) {
+	case form.Line:
 		return limits{MinLength: l.MinLength, MaxLength: l.MaxLength, Pattern: l.Pattern}
-	case events.Textarea:
+	case form.Lines:
 		return limits{MinLength: l.MinLength, MaxLength: l.MaxLength}
-	case events.Number:
+	case form.Number:
 		return limits{Min: l.Min, Max: l.Max, Step: l.Step, Integer: l.Integer}
-	case events.Multiselect:
+	case form.Choices:
 		return limits{MinSelections: l.MinSelections, MaxSelections: l.MaxSelections}
 	}
 	return limits{}
