@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/mailbox/form"
 )
 
 const (
@@ -187,10 +188,10 @@ func describeField(f events.Field) string {
 
 // valueCandidates returns the values of a field with a choice of them.
 func valueCandidates(ctx context.Context, a *actors.Agent, f events.Field, typed string) ([]api.Candidate, error) {
-	switch {
-	case f.Type == events.Capability:
+	switch form.ControlOf(&f) {
+	case form.Reference:
 		return nameCandidates(ctx, a, typed)
-	case f.Type == events.Checkbox && len(f.Options) == 0:
+	case form.YesNo:
 		return []api.Candidate{{Word: "true"}, {Word: "false"}}, nil
 	}
 	found := make([]api.Candidate, len(f.Options))
