@@ -3,13 +3,13 @@ package mux
 import (
 	"bytes"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/mailbox/form"
 )
 
 // request is the body of a call. It implements api.Request.
@@ -242,16 +242,12 @@ func readList[T any](r *Reader, read func(*T)) []T {
 	return list
 }
 
-// fieldTypes are the types of fields, which are kept once.
-var fieldTypes = []events.FieldType{
-	events.Text, events.Textarea, events.Number, events.Checkbox, events.Select, events.Multiselect, events.Radio, events.Buttons,
-	events.Confirm, events.Date, events.Secret, events.Capability,
-}
-
 func (r *Reader) fieldType() events.FieldType {
 	name := r.Text()
-	if i := slices.IndexFunc(fieldTypes, func(t events.FieldType) bool { return string(t) == string(name) }); i >= 0 {
-		return fieldTypes[i]
+	for i := range form.Types {
+		if known := form.Types[i].Name; string(known) == string(name) { // which is kept once
+			return known
+		}
 	}
 	return events.FieldType(name)
 }
