@@ -11,6 +11,7 @@ import (
 	"parley/gateway/call"
 	"parley/gateway/sanitize"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // IsApproval reports whether the form is about a tool's call.
@@ -166,7 +167,7 @@ func (a *approval) decisions(drawn []widget) {
 		case "reason":
 			a.Reason = w
 		case "until":
-			w.Kind, w.Shown = string(events.Select), "It ends"
+			w.Kind, w.Shown = form.Menu, "It ends"
 			w.Choices = endings(w.Text())
 			a.Until = w
 		case "input":

@@ -41,32 +41,24 @@ type choice struct {
 	Says                          string // the control whose choice Description repeats; "" for none
 }
 
-// The ways to draw a field that are not the names of types.
+// The ways to draw a field that need code of their own. One choice is drawn in the shape of its type.
 const (
-	drawSwitch  = "switch"  // a checkbox of its own
-	drawChecks  = "checks"  // any number of choices
-	drawRadios  = "radios"  // one choice
-	drawButtons = "buttons" // one choice, side by side
+	drawSwitch = "switch" // a checkbox of its own
+	drawChecks = "checks" // any number of choices
 )
+
+var draws = map[form.Control]string{
+	form.Line: "text", form.Lines: "textarea", form.Number: "number", form.YesNo: drawSwitch, form.Choices: drawChecks, form.Date: "date",
+	form.Secret: "secret", form.Reference: "capability", form.Any: "text",
+}
 
 // drawnAs returns the way to draw a field.
 func drawnAs(f events.Field) string {
-	switch f.Type {
-	case "":
-		return string(events.Text)
-	case events.Checkbox:
-		if len(f.Options) == 0 {
-			return drawSwitch
-		}
-		return drawChecks
-	case events.Multiselect:
-		return drawChecks
-	case events.Radio:
-		return drawRadios
-	case events.Buttons, events.Confirm:
-		return drawButtons
+	asks := form.ControlOf(&f)
+	if asks == form.Choice {
+		return form.TypeOf(f.Type).Shape
 	}
-	return string(f.Type)
+	return draws[asks]
 }
 
 // drawFields returns the widgets of fields, with their defaults or with a refused answer.
@@ -78,7 +70,7 @@ func drawFields(key string, fields []events.Field, t *refusedAnswer) []widget {
 			Values: defaults(f), Sample: f.Example.Text(), Spec: FieldSpec(f),
 		}
 		w.Other, w.Words = form.TakesOther(fields, i), i > 0 && drawn[i-1].Other
-		w.Lone = len(fields) == 1 && w.Kind == drawButtons
+		w.Lone = len(fields) == 1 && w.Kind == form.Buttons
 		if f.Example.IsNull() {
 			w.Sample = ""
 		}
@@ -101,7 +93,7 @@ func defaults(f events.Field) []string {
 	if f.Default.IsNull() {
 		return nil
 	}
-	if l, ok := f.Default.AsList(); ok && (f.Type == events.Multiselect || f.Type == events.Checkbox) {
+	if l, ok := f.Default.AsList(); ok && form.ControlOf(&f) == form.Choices {
 		texts := make([]string, len(l))
 		for i, v := range l {
 			texts[i] = v.Text()
@@ -143,10 +135,18 @@ func (w widget) choices() []choice {
 		}
 		add(o.Value, cmp.Or(o.Label, o.Value), o.Description, slices.Contains(w.Values, o.Value))
 	}
-	if !w.Required && !w.Lone && (w.Kind == drawRadios || w.Kind == drawButtons) {
+	if !w.Required && !w.Lone && (w.Kind == form.Radios || w.Kind == form.Buttons) {
 		add("", "No answer", "", len(w.Values) == 0 || w.Values[0] == "")
 	}
 	return all
+}
+
+// InputType returns the type of the field's HTML input.
+func (w widget) InputType() string {
+	if t := form.TypeOf(w.Type); t != nil {
+		return t.Input
+	}
+	return "text"
 }
 
 // Text returns the text in a control.
@@ -162,7 +162,7 @@ func (w widget) Advice() template.HTML { return markdown(w.Help) }
 
 // IsGroup reports whether the field has several controls under a legend.
 func (w widget) IsGroup() bool {
-	return w.Kind == drawChecks || w.Kind == drawRadios || w.Kind == drawButtons
+	return w.Kind == drawChecks || w.Kind == form.Radios || w.Kind == form.Buttons
 }
 
 // Describes returns the IDs of the elements that describe the field.

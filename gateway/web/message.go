@@ -15,6 +15,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // shownAnswer is a field of a settled form.
@@ -35,7 +36,7 @@ func answers(e view.Message, name func(capabilities.Ref) string) []shownAnswer {
 	for _, f := range e.Fields {
 		v, given := values[f.Name]
 		shown = append(shown, shownAnswer{
-			Label: cmp.Or(f.Label, f.Name), Value: view.ShowValue(v, f.Options, name), Given: given, Secret: f.Type == events.Secret || v.IsSealed(),
+			Label: cmp.Or(f.Label, f.Name), Value: view.ShowValue(v, f.Options, name), Given: given, Secret: form.ControlOf(&f) == form.Secret || v.IsSealed(),
 		})
 	}
 	return shown
@@ -265,7 +266,7 @@ func readable(t capabilities.Time) string { return t.Std().Format("2 Jan 2006, 1
 func (t *refusedAnswer) said(f events.Field) []string {
 	var values []string
 	for _, text := range t.Texts {
-		if text.Name == f.Name && f.Type != events.Secret {
+		if text.Name == f.Name && form.ControlOf(&f) != form.Secret {
 			values = append(values, text.Text)
 		}
 	}
