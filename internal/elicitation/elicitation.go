@@ -9,6 +9,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // Schema is a requested schema.
@@ -88,28 +89,21 @@ func fieldFor(name string, schema json.RawMessage) (events.Field, error) {
 		return events.Field{}, err
 	}
 	f := events.Field{Name: name, Label: p.Title, Help: p.Description, Default: p.Default, Options: p.options()}
-	switch p.Type {
-	case "string":
-		f.Type = events.Text
-		switch {
-		case len(f.Options) > 0:
-			f.Type = events.Select
-		case p.Format == "date":
-			f.Type = events.Date
-		}
-	case "number", "integer":
-		f.Type = events.Number
-	case "boolean":
-		f.Type = events.Checkbox
+	is := p.Type
+	switch is {
+	case "integer":
+		is = "number"
 	case "array":
-		f.Type = events.Multiselect
 		if p.Items != nil {
 			f.Options = p.Items.options()
 		}
-	default:
+	}
+	var known bool
+	if f.Type, known = form.TypeFor(is, p.Format, len(f.Options) > 0); !known {
 		return f, fmt.Errorf("there is no field for the type %.40q", p.Type)
 	}
-	if f.Type == events.Text || f.Type == events.Number || f.Type == events.Multiselect {
+	switch form.ControlOf(&f) {
+	case form.Line, form.Number, form.Choices:
 		f.Pattern = constraints(schema)
 	}
 	return f, nil
