@@ -12,6 +12,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // ErrAborted is the error of an interview that the person ended.
@@ -34,8 +35,8 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker st
 		questions[i] = (&field{f}).question()
 		widgets = append(widgets, questions[i].widget)
 	}
-	form := huh.NewForm(huh.NewGroup(widgets...)).WithInput(in).WithOutput(out)
-	if err := form.RunWithContext(ctx); err != nil {
+	shown := huh.NewForm(huh.NewGroup(widgets...)).WithInput(in).WithOutput(out)
+	if err := shown.RunWithContext(ctx); err != nil {
 		if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
 			return nil, ErrAborted
 		}
@@ -62,11 +63,11 @@ func remember(f *events.Field, texts []events.FieldText) {
 			said = append(said, t.Text)
 		}
 	}
-	switch {
-	case f.Type == events.Secret || len(said) == 0:
-	case f.Type == events.Multiselect:
+	switch asks := form.ControlOf(f); {
+	case asks == form.Secret || len(said) == 0:
+	case asks == form.Choices:
 		f.Default = capabilities.Strings(said...)
-	case f.Type == events.Checkbox || f.Type == events.Confirm && len(f.Options) == 0:
+	case asks == form.YesNo:
 		f.Default = capabilities.Bool(said[0] == "true")
 	default:
 		f.Default = capabilities.String(said[0])
@@ -74,17 +75,14 @@ func remember(f *events.Field, texts []events.FieldText) {
 }
 
 func (f *field) question() question {
-	switch f.Type {
-	case events.Checkbox, events.Confirm:
-		if f.Type == events.Checkbox || len(f.Options) == 0 {
-			return f.yesOrNo()
-		}
+	switch form.ControlOf(&f.Field) {
+	case form.YesNo:
+		return f.yesOrNo()
+	case form.Choice:
 		return f.oneOf()
-	case events.Select, events.Radio, events.Buttons:
-		return f.oneOf()
-	case events.Multiselect:
+	case form.Choices:
 		return f.someOf()
-	case events.Textarea:
+	case form.Lines:
 		text := f.preset()
 		w := huh.NewText().Title(f.title()).Description(f.help()).Placeholder(terminal.Visible(f.Placeholder)).Value(&text).Validate(f.check)
 		return question{
@@ -98,7 +96,7 @@ func (f *field) question() question {
 func (f *field) line() question {
 	text := f.preset()
 	w := huh.NewInput().Title(f.title()).Description(f.help()).Placeholder(f.hint()).Value(&text).Validate(f.check)
-	if f.Type == events.Secret {
+	if form.ControlOf(&f.Field) == form.Secret {
 		w.EchoMode(huh.EchoModePassword)
 	}
 	return question{&typed{w, &text, newLineMirror(text)}, func() []events.FieldText { return f.said(text) }}
@@ -201,7 +199,7 @@ func (f *field) title() string {
 
 func (f *field) help() string {
 	help := f.Help
-	if help == "" && f.Type == events.Capability {
+	if help == "" && form.ControlOf(&f.Field) == form.Reference {
 		help = "a name that you hold"
 	}
 	return terminal.Visible(help)
