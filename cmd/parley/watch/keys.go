@@ -19,6 +19,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // prompt is a line that the person types, or a choice by number.
@@ -368,19 +369,20 @@ func (m *model) askField(e view.Message, n int, texts []events.FieldText) tea.Cm
 	for _, o := range f.Options {
 		values = append(values, terminal.Visible(o.Value))
 	}
-	several := f.Type == events.Multiselect || f.Type == events.Checkbox && len(values) > 0
+	asks := form.ControlOf(&f)
+	several := asks == form.Choices
 	switch {
 	case several:
 		label += " (" + strings.Join(values, ", ") + "; several with commas)"
 	case len(values) > 0:
 		label += " (" + strings.Join(values, ", ") + ")"
-	case f.Type == events.Checkbox || f.Type == events.Confirm:
+	case asks == form.YesNo:
 		label += " (yes, no)"
 	}
 	if f.Required {
 		label += " *"
 	}
-	return m.ask(prompt{about: e, label: label, secret: f.Type == events.Secret, next: func(text string) tea.Cmd {
+	return m.ask(prompt{about: e, label: label, secret: asks == form.Secret, next: func(text string) tea.Cmd {
 		given := []string{text}
 		if several {
 			given = strings.Split(text, ",")

@@ -10,6 +10,8 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
+	"parley/mailbox/form/formtest"
 )
 
 // newModel returns a model of a terminal of 80 by 20 cells.
@@ -206,5 +208,25 @@ func TestSecondVoteGoesWithNoOther(t *testing.T) {
 	delete(m.marked, 1)
 	if m.types("a"); !m.busy {
 		t.Error("the one alone is not decided")
+	}
+}
+
+// The question for a field of each type says what it takes, and several choices are given with commas.
+func TestEachFieldTypeIsAskedFor(t *testing.T) {
+	for _, f := range formtest.EachType() {
+		m, asks := newModel(), form.ControlOf(&f)
+		m.askField(view.Message{Fields: []events.Field{f, {Name: "next"}}}, 0, nil)
+		says := m.prompt.label
+		for _, o := range f.Options {
+			if !strings.Contains(says, o.Value) {
+				t.Errorf("%s: %q", f.Name, says)
+			}
+		}
+		if several, either := strings.Contains(says, "commas"), strings.Contains(says, "(yes, no)"); several != (asks == form.Choices) || either != (asks == form.YesNo) {
+			t.Errorf("%s: %q", f.Name, says)
+		}
+		if m.prompt.secret != (asks == form.Secret) {
+			t.Errorf("%s is hidden: %v", f.Name, m.prompt.secret)
+		}
 	}
 }
