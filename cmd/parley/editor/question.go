@@ -21,6 +21,7 @@ import (
 	"parley/gateway/mcp"
 	"parley/gateway/sanitize"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // formType is the type of a message with a form.
@@ -105,7 +106,7 @@ func (s *server) ask(ctx context.Context, session acp.SessionId, elicits bool, e
 
 // hasSecret reports whether a form asks for a secret. None passes through an editor, which keeps what is typed.
 func hasSecret(e view.Message) bool {
-	return slices.ContainsFunc(e.Fields, func(f events.Field) bool { return f.Type == events.Secret })
+	return slices.ContainsFunc(e.Fields, func(f events.Field) bool { return form.ControlOf(&f) == form.Secret })
 }
 
 // settleAsked settles a question by the person's response, and shows in the editor that it was. The question is not withdrawn
@@ -259,11 +260,10 @@ func choicesOf(e view.Message) ([]events.Option, bool) {
 		return nil, false
 	}
 	f := e.Fields[0]
-	switch f.Type {
-	case events.Buttons, events.Radio, events.Select, events.Confirm:
-		return f.Options, len(f.Options) > 0 && len(f.Options) <= maxChoices
+	if form.ControlOf(&f) != form.Choice {
+		return nil, false
 	}
-	return nil, false
+	return f.Options, len(f.Options) > 0 && len(f.Options) <= maxChoices
 }
 
 // askChoice asks a form with one choice as a request for permission.
