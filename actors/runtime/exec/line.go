@@ -141,7 +141,8 @@ func (l *line) question() (runtime.Question, error) {
 	widgets := make([]form.Widget, len(l.Widgets))
 	for i, w := range l.Widgets {
 		widgets[i] = form.Widget(w)
-		if one, ok := w.Default.AsString(); ok && (w.Type == events.Checkbox || w.Several) {
+		t := form.TypeOf(w.Type)
+		if one, ok := w.Default.AsString(); ok && (w.Several || t != nil && t.Ticks != "") {
 			widgets[i].Default = capabilities.Strings(one)
 		}
 	}
