@@ -4,25 +4,13 @@ import { Field } from './field.js';
 import { Options } from './builder-options.js';
 import { Pattern } from './builder-pattern.js';
 import { element, tools } from './sequence.js';
+import { types } from './types.js';
 import { readTexts } from './validate.js';
 import { visible } from './visible.js';
 
-/** The types of fields: says describes the type, by is the control of its default, rules the kind of its pattern's rules; hint and options say whether it has these. */
-const types = {
-  text: { says: 'a line of text', by: 'text', rules: 'text', hint: true },
-  textarea: { says: 'lines of text', by: 'textarea', rules: 'text', hint: true },
-  number: { says: 'a number', by: 'number', rules: 'number', hint: true },
-  checkbox: { says: 'to be ticked, or options to tick', by: 'switch', options: true },
-  select: { says: 'one option of a menu', by: 'select', options: true, hint: true },
-  multiselect: { says: 'several options', by: 'checks', options: true, rules: 'list' },
-  radio: { says: 'one option, below each other', by: 'select', options: true },
-  buttons: { says: 'one option, by a button', by: 'select', options: true },
-  confirm: { says: 'yes or no, or words of your own', by: 'select', options: true },
-  date: { says: 'a day', by: 'date' },
-  secret: { says: 'kept sealed', rules: 'text', hint: true },
-  capability: { says: 'something they hold', hint: true },
-  '': { says: 'whatever the pattern allows', by: 'text', hint: true },
-};
+/** The controls of defaults, and the kinds of rules that a pattern may have, by the kinds of controls that ask for a field. */
+const drawn = { line: 'text', lines: 'textarea', number: 'number', yesno: 'switch', choice: 'select', choices: 'checks', date: 'date', any: 'text' };
+const ruled = { line: 'text', lines: 'text', secret: 'text', number: 'number', choices: 'list' };
 
 /** Raw is JSON text that is sent unchanged. */
 export class Raw { constructor(text) { this.text = text; } }
@@ -63,6 +51,8 @@ export class FieldBuilder {
 
   get kind() { return types[this.type.value]; }
 
+  get takesOptions() { return this.kind.takes !== 'no'; }
+
   put(draft) {
     for (const name of words) this.named(name).value = draft[name] ?? '';
     this.type.value = Object.hasOwn(types, draft.type) ? draft.type : 'text';
@@ -90,20 +80,22 @@ export class FieldBuilder {
     const options = this.options.given;
     return {
       name, label: given(label), type: given(type), required: required || undefined, help: given(help), placeholder: this.kind.hint && given(placeholder),
-      options: this.kind.options && options.length > 0 ? options : undefined, default: this.value(rest.default), example: this.value([example], true),
+      options: this.takesOptions && options.length > 0 ? options : undefined, default: this.value(rest.default), example: this.value([example], true),
       pattern: pattern && !this.pattern.isWrong ? new Raw(pattern) : undefined,
     };
   }
 
   get wrong() { return this.pattern.isWrong ? 'the pattern is not JSON' : ''; }
 
-  get rules() { return this.type.value === 'checkbox' && this.options.drafts.length > 0 ? 'list' : this.kind.rules; }
+  get asks() { return this.kind.ticks && this.options.drafts.length > 0 ? this.kind.ticks : this.kind.asks; }
+
+  get rules() { return ruled[this.asks]; }
 
   /** Returns the value for the texts of a default or an example. */
   value(texts, isExample) {
     const [text = ''] = texts;
-    if (this.type.value === '' && text) return isJSON(text) ? new Raw(text) : text;
-    if (isExample && this.type.value !== 'number') return text || undefined;
+    if (this.asks === 'any' && text) return isJSON(text) ? new Raw(text) : text;
+    if (isExample && this.asks !== 'number') return text || undefined;
     const value = readTexts({ type: this.type.value, options: this.options.drafts }, texts);
     return value === '' || value === false || value.length === 0 ? undefined : value;
   }
@@ -114,8 +106,7 @@ export class FieldBuilder {
   }
 
   typeChanged() {
-    const needs = ['select', 'multiselect', 'radio', 'buttons'].includes(this.type.value);
-    if (needs && this.options.drafts.length === 0) this.options.put([{ value: '' }, { value: '' }]);
+    if (this.kind.takes === 'needs' && this.options.drafts.length === 0) this.options.put([{ value: '' }, { value: '' }]);
     this.showType();
     this.pattern.offer(this.rules);
     this.drawDefault();
@@ -124,14 +115,14 @@ export class FieldBuilder {
   showTitle() { this.control('legend bdi').textContent = visible(this.named('label').value || this.named('name').value); }
 
   showType() {
-    this.control('.options').hidden = !this.kind.options;
+    this.control('.options').hidden = !this.takesOptions;
     this.control('.hinted').hidden = !this.kind.hint;
   }
 
   /** Draws the control of the default, and keeps its texts where they fit. */
   drawDefault(texts = this.default?.texts() ?? []) {
     const options = this.options.drafts.filter((o) => o.value);
-    const by = this.type.value === 'checkbox' && this.options.drafts.length > 0 ? 'checks' : this.kind.by;
+    const by = drawn[this.asks];
     if (by !== this.by && this.rules !== this.pattern.kind) this.pattern.offer(this.rules);
     this.by = by;
     const root = this.control('.default');
@@ -139,7 +130,7 @@ export class FieldBuilder {
     root.replaceChildren();
     this.default = undefined;
     if (!by) return;
-    const e = draw[by](by === 'select' && options.length === 0 && this.type.value === 'confirm' ? [{ value: 'Yes' }, { value: 'No' }] : options);
+    const e = draw[by](options.length > 0 ? options : this.kind.given ?? []);
     e.dataset.kind = by;
     e.dataset.spec = '{}';
     root.append(e);
@@ -156,7 +147,7 @@ export class FieldBuilder {
     this.culprit?.removeAttribute('aria-describedby');
     this.culprit = undefined;
     const name = text && (culprits.find(([sign]) => sign.test(why))?.[1] ?? 'name');
-    if (name === 'options' && this.kind.options) this.blame(this.options.control(/option (\d+)/.exec(why)?.[1] - 1));
+    if (name === 'options' && this.takesOptions) this.blame(this.options.control(/option (\d+)/.exec(why)?.[1] - 1));
     else if (name) this.blame((name === 'default' ? this.default?.controls[0] : this.named(name)) ?? this.named('name'));
   }
 

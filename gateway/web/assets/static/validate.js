@@ -1,15 +1,25 @@
 // Validates an answer before it is sent. The node checks everything again, and alone checks patterns. It needs no document,
 // so that any program may use it.
 
+import { types } from './types.js';
+
 const isLeap = (y) => (y % 4 === 0 && y % 100 !== 0) || y % 400 === 0;
 const days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 const isEmpty = (v) => v === undefined || v === null || v === '' || (Array.isArray(v) && v.length === 0);
-const isOption = (field, v) => (field.options ?? []).some((o) => o.value === v);
+const isOption = (field, v) => optionsOf(field).some((o) => o.value === v);
 const cut = (s, n) => ([...s].length > n ? [...s].slice(0, n).join('') + '…' : s);
 
+/** Returns the kind of control that asks for a field. */
+function controlOf(field) {
+  const row = types[field.type ?? ''];
+  return row?.ticks && field.options?.length ? row.ticks : row?.asks;
+}
+
+const optionsOf = (field) => (field.options?.length ? field.options : (types[field.type ?? '']?.given ?? []));
+
 function options(field) {
-  const all = field.options ?? [];
+  const all = optionsOf(field);
   const values = all.slice(0, 10).map((o) => cut(o.value, 40));
   if (all.length > 10) values.push(`and ${all.length - 10} more`);
   return 'not one of the options: ' + values.join(', ');
@@ -24,6 +34,9 @@ function wrongDate(v) {
   return day >= 1 && day <= last ? '' : 'there is no such date';
 }
 
+/** The checks of texts, by their formats. */
+const checks = { date: wrongDate };
+
 function wrongChoices(field, v) {
   if (!Array.isArray(v)) return 'want a list of options';
   for (const [i, one] of v.entries()) {
@@ -34,26 +47,22 @@ function wrongChoices(field, v) {
 }
 
 function wrong(field, v) {
-  switch (field.type ?? '') {
+  switch (controlOf(field)) {
     case 'number':
       return typeof v === 'bigint' || (typeof v === 'number' && Number.isFinite(v)) ? '' : 'want a number';
-    case 'checkbox':
-      if (field.options?.length) return wrongChoices(field, v);
+    case 'yesno':
       return typeof v === 'boolean' ? '' : 'want true or false';
-    case 'confirm':
-      if (!field.options?.length) return v === 'Yes' || v === 'No' ? '' : 'not one of the options: Yes, No';
-    // falls through
-    case 'select': case 'radio': case 'buttons':
+    case 'choice':
       return isOption(field, v) ? '' : options(field);
-    case 'multiselect':
+    case 'choices':
       return wrongChoices(field, v);
-    case 'date':
-      return wrongDate(v);
-    case 'capability':
+    case 'reference':
       return typeof v === 'string' || typeof v?.$cap === 'string' ? '' : 'want a capability';
-    case '':
+    case 'any':
       if (field.pattern) return '';
   }
+  const check = checks[types[field.type ?? '']?.format];
+  if (check) return check(v);
   return typeof v === 'string' ? '' : 'want text';
 }
 
@@ -85,18 +94,19 @@ export function validateValues(fields, values) {
  * @param {string[]} texts
  */
 export function readTexts(field, texts) {
-  if (field.type === 'multiselect' || (field.type === 'checkbox' && field.options?.length)) {
+  const asks = controlOf(field);
+  if (asks === 'choices') {
     return texts.length === 1 && texts[0] === '' ? [] : texts;
   }
   const text = texts[0] ?? '';
   if (text === '') return '';
-  switch (field.type) {
+  switch (asks) {
     case 'number': {
       const t = text.trim();
       if (/^[+-]?\d+$/.test(t)) return BigInt(t.replace('+', ''));
       return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(t) ? Number(t) : text;
     }
-    case 'checkbox':
+    case 'yesno':
       return { true: true, yes: true, on: true, false: false, no: false, off: false }[text.trim().toLowerCase()] ?? text;
   }
   return text;
