@@ -16,13 +16,7 @@ import (
 // The page's script has the table of field types as a module, and what else lists the types lists those of the table.
 func TestListsOfFieldTypes(t *testing.T) {
 	t.Parallel()
-	var names []string
-	for _, row := range form.Types {
-		if row.Name != "" {
-			names = append(names, string(row.Name))
-		}
-	}
-	text := func(begin, between, end string) string { return begin + strings.Join(names, between) + end }
+	text := func(begin, between, end string) string { return begin + strings.Join(form.Names(), between) + end }
 	const enum = "\"enum\": [\n                  "
 	for path, list := range map[string]struct{ pattern, want string }{
 		"web/assets/static/types.js":      {`(?s)^.*$`, typesModule(t)},

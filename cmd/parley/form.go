@@ -60,9 +60,10 @@ func formCommand(env *environment) *cobra.Command {
 and taken up again with "parley await ID": the form stays open, also when the node restarts.
 
 --field name:label asks for a line of text; the label may hold colons. --fields FILE (or - for standard
-input) is a JSON list of fields with "name", "label", "type" (text textarea number checkbox select
-multiselect radio buttons confirm date secret capability), "required", "default", "placeholder", "help",
-"options" ("value", "label", "description"), "example" and "pattern", a JSON Schema for the value.
+input) is a JSON list of fields with "name", "label", "type"
+(` + strings.Join(form.Names(), " ") + `),
+"required", "default", "placeholder", "help", "options" ("value", "label", "description"), "example" and
+"pattern", a JSON Schema for the value.
 
 --remind and --escalate count from now on, also while the node is down. What fell due in between is made up for once. A
 form that has expired is neither reminded of nor escalated. Nobody who may answer is taken away by an escalation.

@@ -48,8 +48,8 @@ type Escalation struct {
 	To    string `json:"to"` // as in Form
 }
 
-// Field is one question of a form. Type is one of text, textarea, number, checkbox, select, multiselect, radio, buttons,
-// confirm, date, secret and capability. Pattern is a JSON Schema (2020-12) for the answer's JSON form.
+// Field is one question of a form. Type is one of those that docs/forms.md lists, such as text, select or date. Pattern is a
+// JSON Schema (2020-12) for the answer's JSON form.
 type Field struct {
 	Name        string          `json:"name"`
 	Label       string          `json:"label,omitempty"`

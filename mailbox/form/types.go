@@ -82,6 +82,17 @@ var Types = []Type{
 	{Name: "", Says: "whatever the pattern allows", Asks: Any, Takes: NoOptions, Input: "text", Hint: true},
 }
 
+// Names returns the names of the types, without that of a field that names none.
+func Names() []string {
+	var all []string
+	for _, t := range Types {
+		if t.Name != "" {
+			all = append(all, string(t.Name))
+		}
+	}
+	return all
+}
+
 // TypeOf returns the row of a type, or nil if there is none.
 func TypeOf(name events.FieldType) *Type {
 	for i := range Types {
