@@ -6,7 +6,7 @@ import { Field } from './field.js';
 import { readTexts, validateValues } from './validate.js';
 import { visible } from './visible.js';
 
-const typed = 'input[type=text], input[type=password], input[type=date], input:not([type])';
+const typed = 'input:not([type=checkbox], [type=radio])';
 
 export class Filling {
   /**
