@@ -59,11 +59,8 @@ func TestForeignTextIsEscaped(t *testing.T) {
 		Votes:    &view.Votes{Need: 2, Have: 1, Cast: []view.Vote{{ByName: evil, Note: evil, Outcome: events.VoteDeclined}}, Waiting: []view.Party{{Name: evil}}},
 		Revision: 2, Amendment: &view.Amendment{At: capabilities.At(time.Now()), Note: evil, Changes: []string{evil}},
 	}
-	for _, kind := range []events.FieldType{
-		"", events.Text, events.Textarea, events.Number, events.Checkbox, events.Select, events.Multiselect, events.Radio, events.Buttons,
-		events.Confirm, events.Date, events.Secret, events.Capability,
-	} {
-		m.Fields = append(m.Fields, field(kind))
+	for _, row := range form.Types {
+		m.Fields = append(m.Fields, field(row.Name))
 	}
 	name := func(capabilities.Ref) string { return evil }
 	waiting := m
