@@ -144,8 +144,8 @@ var pure = map[string][]string{
 	"mailbox/quota":  {"encoding/json", "fmt", "math", "strconv", "strings"},
 	"mailbox/right":  {"bytes", "slices"},
 	"mailbox/form": {
-		"bytes", "cmp", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "strconv", "strings", "time",
-		"unicode/utf8",
+		"bytes", "cmp", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "net/url", "regexp", "regexp/syntax", "slices", "strconv", "strings",
+		"time", "unicode/utf8",
 		"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind",
 	},
 	"mailbox/index": {

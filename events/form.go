@@ -27,6 +27,7 @@ const (
 	Buttons     FieldType = "buttons"
 	Confirm     FieldType = "confirm"
 	Date        FieldType = "date"
+	URL         FieldType = "url"
 	Secret      FieldType = "secret"
 	Capability  FieldType = "capability"
 )

@@ -29,6 +29,7 @@ func everyType() []events.Field {
 		{Name: "day", Label: "Day", Type: events.Date},
 		{Name: "key", Label: "API key", Type: events.Secret},
 		{Name: "helper", Label: "Helper", Type: events.Capability},
+		{Name: "site", Label: "Site", Type: events.URL},
 	}
 }
 
@@ -52,6 +53,10 @@ func TestEachFieldTypeIsAnswered(t *testing.T) {
 	b.set(fieldAt(9)+" input", "2026-01-31")
 	b.fill(fieldAt(10)+" input", "sk-1234")
 	b.fill(fieldAt(11)+" input", "joe")
+	b.fill(fieldAt(12)+" input[type=url]", "example.com")
+	b.click(answerButton)
+	b.reads(fieldAt(12)+" .wrong", "Want an absolute http or https URL")
+	b.fill(fieldAt(12)+" input", "https://example.com")
 	b.click(answerButton)
 	b.reads(".state", "Answered by")
 	b.reads(".answers", "Red, blue")
@@ -62,7 +67,7 @@ func TestEachFieldTypeIsAnswered(t *testing.T) {
 	values, _ := o.Values.AsRecord()
 	want := map[string]string{
 		"name": "my-app", "notes": "two\nlines", "port": "9007199254740993", "agree": "true", "colour": "green", "several": `["red","blue"]`,
-		"one": "green", "speed": "fast", "sure": "Yes", "day": "2026-01-31", "key": "sk-1234",
+		"one": "green", "speed": "fast", "sure": "Yes", "day": "2026-01-31", "key": "sk-1234", "site": "https://example.com",
 	}
 	for name, w := range want {
 		if got := values[name].Text(); got != w {

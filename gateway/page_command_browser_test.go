@@ -284,14 +284,21 @@ func TestPageValidatesAsTheNode(t *testing.T) {
 		{Name: "t", Type: events.Text, Required: true}, {Name: "d", Required: true, Default: capabilities.String("x")}, {Name: "n", Type: events.Number},
 		{Name: "c", Type: events.Checkbox}, {Name: "cs", Type: events.Checkbox, Options: options}, {Name: "s", Type: events.Select, Options: options},
 		{Name: "m", Type: events.Multiselect, Options: options, Required: true}, {Name: "r", Type: events.Radio, Options: options},
-		{Name: "y", Type: events.Confirm}, {Name: "day", Type: events.Date}, {Name: "k", Type: events.Secret}, {Name: "p", Pattern: []byte(`{}`)},
+		{Name: "y", Type: events.Confirm}, {Name: "day", Type: events.Date}, {Name: "k", Type: events.Secret}, {Name: "p", Pattern: []byte(`{}`)}, {Name: "u", Type: events.URL},
 	}
 	answers := []string{
 		`{}`, `{"t":"x","m":["a"]}`, `{"t":"","d":"","m":[]}`, `{"t":5,"d":null,"n":"5","c":"yes","cs":"a","s":"z","m":"a","r":["a"],"y":"Maybe","k":1,"p":[1]}`,
 		`{"t":"x","n":1.5,"c":false,"cs":["a","b"],"s":"b","m":["a","a"],"r":"","y":"No","day":"2024-02-29","zz":1}`,
 		`{"t":"x","m":["q"],"day":"2023-02-29"}`, `{"t":"x","m":["a"],"day":"31.1.2026"}`, `{"t":"x","m":["a"],"day":"2026-1-031"}`, `{"t":"x","m":["a"],"day":"2026-04-31","n":true}`,
-		`{"t":"x","m":["a"],"day":"0000-01-01"}`, `{"t":"x","m":["a"],"day":"1900-02-29"}`,
+		`{"t":"x","m":["a"],"day":"0000-01-01","u":"https://example.com"}`, `{"t":"x","m":["a"],"day":"1900-02-29"}`,
 	}
+	for _, url := range []string{
+		"example.com", "https:example.com", "https:///a", "https://", "https://joe@:80/", "https://[::1]:8080/ü?q#c", "HTTP://a", "ftp://a", "https://a:65536", "https://a/ b",
+		"https://a/\u202e", "https://a/\u00a0", " https://a", "javascript:alert(1)", "https://a/" + strings.Repeat("ü", 1020), "https://a/" + strings.Repeat("a", 2038),
+	} {
+		answers = append(answers, fmt.Sprintf(`{"t":"x","m":["a"],"u":%q}`, url))
+	}
+	answers = append(answers, `{"t":"x","m":["a"],"u":1}`)
 	schema, err := form.Compile(fields)
 	if err != nil {
 		t.Fatal(err)

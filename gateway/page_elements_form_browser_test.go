@@ -38,6 +38,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 	b.typeWithin("[name=f10]", "sk-1234")
 	b.until(within("#names option[value=joe]") + ` && ` + within("[name=f11]") + `.list.id === 'names'`) // the names to choose from
 	b.typeWithin("[name=f11]", "joe")
+	b.typeWithin("[name=f12]", "https://example.com")
 	if got := b.text(within("[part=description]") + ".innerHTML"); !strings.Contains(got, "<strong>at once</strong>") || !strings.Contains(got, "<li>one</li>") || strings.Contains(got, "<img") {
 		t.Errorf("the context is %s", got)
 	}
@@ -54,7 +55,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 	values, _ := h.outcome(asked).Values.AsRecord()
 	for name, want := range map[string]string{
 		"name": "my-app", "notes": "two\nlines", "port": "9007199254740993", "agree": "true", "colour": "green", "several": `["red","blue"]`,
-		"one": "green", "speed": "fast", "sure": "Yes", "day": "2026-01-31", "key": "sk-1234",
+		"one": "green", "speed": "fast", "sure": "Yes", "day": "2026-01-31", "key": "sk-1234", "site": "https://example.com",
 	} {
 		if got := values[name].Text(); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

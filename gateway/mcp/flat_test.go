@@ -21,6 +21,7 @@ func TestFieldsAreFlatWhereLossless(t *testing.T) {
 		{"number", `{"name":"f","type":"number","default":3}`, `{"type":"number","default":3}`, false},
 		{"integer", `{"name":"f","type":"number","pattern":{"type":"integer","minimum":1,"maximum":9}}`, `{"type":"integer","minimum":1,"maximum":9}`, false},
 		{"date", `{"name":"f","type":"date"}`, `{"type":"string","format":"date"}`, false},
+		{"url", `{"name":"f","type":"url","default":"https://example.com"}`, `{"type":"string","format":"uri","default":"https://example.com"}`, false},
 		{"checkbox", `{"name":"f","type":"checkbox","default":true}`, `{"type":"boolean","default":true}`, false},
 		{"select", `{"name":"f","type":"select",` + options + `}`, `{"type":"string","oneOf":[{"const":"a","title":"A\\u{202e} - first"},{"const":"b","title":"b"}]}`, false},
 		{"select of old", `{"name":"f","type":"select",` + options + `}`, `{"type":"string","enum":["a","b"],"enumNames":["A\\u{202e} - first","b"]}`, true},

@@ -206,7 +206,7 @@ func everyType(t testing.TB) *Schema {
 		field("any", "", patterned(`{"type":["object","array","number","boolean"]}`)), field("text", events.Text), field("textarea", events.Textarea),
 		field("number", events.Number), field("checkbox", events.Checkbox), field("checkboxes", events.Checkbox, two),
 		field("select", events.Select, two), field("multiselect", events.Multiselect, two), field("radio", events.Radio, two),
-		field("buttons", events.Buttons, two), field("confirm", events.Confirm), field("date", events.Date),
+		field("buttons", events.Buttons, two), field("confirm", events.Confirm), field("date", events.Date), field("url", events.URL),
 		field("secret", events.Secret), field("capability", events.Capability),
 	)
 }

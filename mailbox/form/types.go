@@ -1,10 +1,13 @@
 package form
 
 import (
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"parley"
 	"parley/events"
 )
 
@@ -77,6 +80,7 @@ var Types = []Type{
 		Shape: Buttons, Widget: true,
 	},
 	{Name: events.Date, Says: "a day", Asks: Date, Takes: NoOptions, Format: "date", Input: "date", wrong: wrongDate},
+	{Name: events.URL, Says: "a web address", Asks: Line, Takes: NoOptions, Format: "uri", Narrow: true, Input: "url", Hint: true, wrong: wrongURL},
 	{Name: events.Secret, Says: "kept sealed", Asks: Secret, Takes: NoOptions, Input: "password", Hint: true},
 	{Name: events.Capability, Says: "something they hold", Asks: Reference, Takes: NoOptions, Input: "text", Hint: true},
 	{Name: "", Says: "whatever the pattern allows", Asks: Any, Takes: NoOptions, Input: "text", Hint: true},
@@ -154,6 +158,27 @@ func wrongDate(s string) string {
 	}
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
 		return "there is no such date"
+	}
+	return ""
+}
+
+// maxURL bounds a URL, in bytes: a longer one does not get through all browsers and proxies.
+const maxURL = 2048
+
+// wrongURL accepts absolute URLs of the web. What does not show in one could make it look like another.
+func wrongURL(s string) string {
+	const want = "want an absolute http or https URL such as https://example.com, without spaces and of at most 2048 bytes"
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || len(s) > maxURL {
+		return want
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r == ' ' || parley.IsInvisible(r) }) {
+		return want
+	}
+	if port := u.Port(); port != "" {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return want
+		}
 	}
 	return ""
 }

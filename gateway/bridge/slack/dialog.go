@@ -50,6 +50,9 @@ func elementOf(f events.Field) slackapi.BlockElement {
 	}
 	switch asks := form.ControlOf(&f); asks {
 	case form.Line, form.Lines:
+		if form.TypeOf(f.Type).Format == "uri" {
+			return slackapi.NewURLTextInputBlockElement(nil, input)
+		}
 		return slackapi.NewPlainTextInputBlockElement(nil, input).WithMaxLength(maxInput).WithMultiline(asks == form.Lines)
 	case form.Any:
 		if len(f.Pattern) == 0 {

@@ -12,6 +12,7 @@ export const types = {
   "buttons": {"says":"one option, by a button","asks":"choice","takes":"needs"},
   "confirm": {"says":"yes or no, or words of your own","asks":"choice","takes":"may","given":[{"value":"Yes"},{"value":"No"}]},
   "date": {"says":"a day","asks":"date","takes":"no","format":"date"},
+  "url": {"says":"a web address","asks":"line","takes":"no","format":"uri","hint":true},
   "secret": {"says":"kept sealed","asks":"secret","takes":"no","hint":true},
   "capability": {"says":"something they hold","asks":"reference","takes":"no","hint":true},
   "": {"says":"whatever the pattern allows","asks":"any","takes":"no","hint":true},

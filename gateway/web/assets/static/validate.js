@@ -34,8 +34,14 @@ function wrongDate(v) {
   return day >= 1 && day <= last ? '' : 'there is no such date';
 }
 
+function wrongURL(v) {
+  const fits = typeof v === 'string' && /^https?:\/\/[^/]/i.test(v) && !/[\s\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u.test(v) &&
+    new TextEncoder().encode(v).length <= 2048 && URL.canParse(v);
+  return fits ? '' : 'want an absolute http or https URL such as https://example.com, without spaces and of at most 2048 bytes';
+}
+
 /** The checks of texts, by their formats. */
-const checks = { date: wrongDate };
+const checks = { date: wrongDate, uri: wrongURL };
 
 function wrongChoices(field, v) {
   if (!Array.isArray(v)) return 'want a list of options';
