@@ -437,3 +437,57 @@ func TestPackagesHaveDocumentation(t *testing.T) {
 		}
 	}
 }
+
+// fieldTypes returns the names of the types of fields in package events.
+func fieldTypes(all []source) (names []string) {
+	for _, f := range all {
+		if f.pkg != "events" || f.test {
+			continue
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok {
+				if is, ok := v.Type.(*ast.Ident); ok && is.Name == "FieldType" {
+					names = append(names, v.Names[0].Name)
+				}
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// TestFieldTypesAreReadFromTheirTable finds what asks for the type of a field. It should ask form.Types, or for the kind of
+// control, so that a new type is a row. Package mailbox tells its own fields by their types.
+func TestFieldTypesAreReadFromTheirTable(t *testing.T) {
+	all := sources(t)
+	types := fieldTypes(all)
+	if !slices.Contains(types, "Text") {
+		t.Fatalf("the types of fields are %v", types)
+	}
+	isType := func(e ast.Expr) bool {
+		s, ok := e.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		from, ok := s.X.(*ast.Ident)
+		return ok && from.Name == "events" && slices.Contains(types, s.Sel.Name)
+	}
+	for _, f := range all {
+		if f.test || f.pkg == "mailbox" || f.pkg == "mailbox/form" {
+			continue
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			asks := false
+			switch n := n.(type) {
+			case *ast.CaseClause:
+				asks = slices.ContainsFunc(n.List, isType)
+			case *ast.BinaryExpr:
+				asks = isType(n.X) || isType(n.Y)
+			}
+			if asks {
+				t.Errorf("%s asks for the type of a field: ask form.ControlOf", f.path)
+			}
+			return true
+		})
+	}
+}
