@@ -17,7 +17,7 @@
 //     log. The newest part of the log is checked before the journal opens, the rest in the background, and all of it by
 //     Verify. Nothing is skipped silently.
 //   - A start that is refused, and a look at a copy (OpenCopy), leave every byte as it was. The embedded server cuts what it
-//     cannot read; what it may cut is copied aside first, and put back. A start that is killed meanwhile is undone by the next.
+//     cannot read; what it may cut is first opened as a copy, and itself only if the log is whole there.
 //   - A log, an archive and a backup of a newer program are NEWER_LOG, and not damage.
 //   - Snapshots, groups and the stored index are derived. Their loss or damage only makes reading slower.
 //   - The note of a mailbox is the newest that its sections have. A commit that is lost changes no note.

@@ -79,6 +79,9 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := lookFirst(ctx, o); err != nil {
+		return nil, errors.Join(err, high.close())
+	}
 	j := &Journal{
 		o: o, log: o.Log, high: high, directory: directory{node: o.Node},
 		marks: make(chan struct{}, 1),
@@ -98,14 +101,10 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	j.indexes = indexes{
 		o: &j.o, log: o.Log, line: j.connection, directory: &j.directory, archived: j.archived, snapshots: &j.snapshots, due: make(chan struct{}, 1),
 	}
-	err = guarded(&j.o, func() error {
-		err := j.start(ctx)
-		if err != nil && j.line.link != nil {
+	if err := j.start(ctx); err != nil {
+		if j.line.link != nil {
 			j.line.close()
 		}
-		return err
-	})
-	if err != nil {
 		j.archived.close()
 		j.grouped.close()
 		_ = high.close() // read only so far
@@ -119,8 +118,10 @@ func (j *Journal) start(ctx context.Context) error {
 		if err := j.archived.open(ctx); err != nil {
 			return err
 		}
-		if err := flushNewest(&j.o); err != nil {
-			return err
+		if j.o.original == "" {
+			if err := flushNewest(&j.o); err != nil {
+				return err
+			}
 		}
 	}
 	l, err := connect(&j.o)
@@ -136,10 +137,10 @@ func (j *Journal) start(ctx context.Context) error {
 	if err := j.outputs.fill(ctx); err != nil {
 		j.log.Warn("the store of output cannot be looked at", "error", err)
 	}
-	if err := j.o.flushBeside(); err != nil {
-		return err
-	}
 	if j.o.URL == "" && j.o.original == "" {
+		if err := j.o.flushBeside(); err != nil {
+			return err
+		}
 		if err := prepareToWrite(ctx, j); err != nil {
 			return err
 		}
@@ -160,9 +161,6 @@ func (j *Journal) start(ctx context.Context) error {
 // prepareToWrite prepares to write to a log that was found whole. It writes the archive's manifest again where that is needed, and
 // finishes a cut that was interrupted.
 func prepareToWrite(ctx context.Context, j *Journal) error {
-	if err := dropAside(&j.o); err != nil {
-		return err
-	}
 	if err := claim(j.connection()); err != nil {
 		return err
 	}
@@ -247,7 +245,7 @@ func (j *Journal) close(ctx context.Context) error {
 	j.tasks.Wait()
 	j.busy.Lock()
 	defer j.busy.Unlock()
-	if after == nil {
+	if after == nil && j.o.original == "" {
 		if err := j.indexes.saveIndex(ctx); err != nil {
 			j.log.Warn("the index snapshot cannot be stored", "error", err)
 		}

@@ -50,10 +50,6 @@ const (
 	StepReopen   = "reopen"         // connecting to the server again
 	StepLoad     = "load"           // reading the events of a mailbox
 
-	StepAside     = "copy aside"    // copying the server's files before the server opens them
-	StepPutBack   = "put back"      // having that copy take the place of the files
-	StepDropAside = "drop the copy" // dropping it after the log was found whole
-
 	StepSegment     = "archive segment"      // writing a segment
 	StepCheckpoint  = "archive checkpoint"   // writing a checkpoint
 	StepManifest    = "archive manifest"     // writing the manifest
