@@ -25,6 +25,7 @@ const (
 	serverFolder = "jetstream"
 	copyFolder   = "copy-" // a number follows
 	copyMark     = "made-by-parley"
+	maxStrays    = 8 // names in a line of the log
 )
 
 // lookFirst opens a copy of the files of an embedded server that was not stopped in order. It fails as Open does.
@@ -38,7 +39,7 @@ func lookFirst(ctx context.Context, o Options) error {
 		return err
 	}
 	if len(strays) > 0 {
-		o.Log.Warn("there are files in the journal's folder that are none of the journal's: they are not used, and left as they are", "folder", folder, "files", strays)
+		o.Log.Warn("there are files in the journal's folder that are none of the journal's: they are not used, and left as they are", "folder", folder, "files", strays[:min(len(strays), maxStrays)], "number", len(strays))
 	}
 	_, err = os.Lstat(filepath.Join(folder, serverFolder))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && stoppedInOrder(&o) {
