@@ -20,6 +20,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/bridge"
 	"parley/gateway/httpd"
+	"parley/persistence"
 )
 
 // opener is the process that has opened a connection to the node's own socket.
@@ -61,22 +62,37 @@ const (
 	maxSession = 128  // bytes of a session's ID
 )
 
-// load reads the file. One that is damaged is an error: what is below a coding agent would call as the host.
-func (c *coders) load() error {
-	if c.file == "" {
-		return nil
-	}
-	text, err := os.ReadFile(c.file)
+// CheckCoders refuses a file with the processes of coding agents that cannot be read, with NOT_PERMITTED: what is below a
+// coding agent would call as the host. A node asks before it opens its log.
+func CheckCoders(file string) error {
+	_, err := readCoders(file)
+	return err
+}
+
+// readCoders reads a file with the processes of coding agents. There are none without the file.
+func readCoders(file string) (all notedCoders, err error) {
+	text, err := persistence.ReadRegular(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return all, nil
 	}
-	var all notedCoders
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
-		return parley.Refuse(parley.CorruptLog, "the processes of coding agents cannot be read: %v", err).
-			WithHint("end all coding agents, and remove %s", c.file)
+		err = parley.Refuse(parley.NotPermitted, "it is not known which processes belong to coding agents, and those would act as the host: %s cannot be read: %v", file, err).
+			WithHint("end all coding agents, move %s away, and start the node and them again", file)
+	}
+	return all, err
+}
+
+// load reads the file.
+func (c *coders) load() error {
+	if c.file == "" {
+		return nil
+	}
+	all, err := readCoders(c.file)
+	if err != nil {
+		return err
 	}
 	l := c.server.node.Programs().Launcher()
 	for _, one := range all.Processes {

@@ -146,7 +146,7 @@ func TestProcessesOfCodersAreKept(t *testing.T) {
 	_, err = Listen(node, Options{
 		Socket: filepath.Join(t.TempDir(), "s"), Listen: Off, Coders: s.coders.file, Log: slog.New(slog.DiscardHandler),
 	})
-	if parley.CodeOf(err) != parley.CorruptLog {
+	if parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("with a damaged file: %v", err)
 	}
 }

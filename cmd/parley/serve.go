@@ -318,6 +318,9 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 		Folder: string(env.options.state), Name: s.name, URL: s.nats, Access: s.natsAccess, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
 		Programs: programs, TakeOver: true, Retention: time.Duration(s.retention),
 	}
+	if err := gateway.CheckCoders(env.options.state.coders()); err != nil {
+		return err
+	}
 	node, err := openNode(ctx, env, o, log)
 	if err != nil {
 		if ctx.Err() != nil {
