@@ -265,15 +265,18 @@ func writeBackup(f *os.File, seed []byte, journal func(io.Writer) error) (int64,
 // restoreBackup restores a backup into an empty state folder.
 func restoreBackup(ctx context.Context, env *environment, path string) (err error) {
 	tune()
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return notABackup(fmt.Errorf("%s is neither a file nor a folder", path)) // to open a pipe would wait for its writer
+	}
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	info, err := f.Stat()
-	if err != nil {
-		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
-	}
 	l, err := env.options.state.lock()
 	if err != nil {
 		return err
