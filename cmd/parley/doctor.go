@@ -42,13 +42,16 @@ const (
 	fine    = "ok"
 	dubious = "warn"
 	bad     = "fail"
+
+	fsync = "fsync" // a check
 )
 
-// The least free space, and the longest time of a sync, without a warning.
+// The least free space, and the longest sync and read of the log, without a warning.
 const (
 	littleSpace = 256 << 20
 	slowFsync   = 50 * time.Millisecond
 	stuckFsync  = 5 * time.Second // from then on the disk hangs
+	longRead    = 5 * time.Second
 )
 
 func doctorCommand(env *environment) *cobra.Command {
@@ -92,7 +95,7 @@ func runChecks(ctx context.Context, env *environment) []finding {
 		{"state folder", checkFolder},
 		{"key", checkKey},
 		{"free space", checkSpace},
-		{"fsync", checkFsync},
+		{fsync, checkFsync},
 		{"lock", checkLock},
 		{"socket", checkSocket},
 		{"node", checkNode},
@@ -104,8 +107,40 @@ func runChecks(ctx context.Context, env *environment) []finding {
 		result, detail := c.check(ctx, env)
 		found[i] = finding{c.name, result, detail}
 	}
+	if err := gateway.CheckCoders(env.options.state.coders()); err != nil {
+		found = append(found, finding{"coders.json", bad, withHint(err)})
+	}
+	if !slices.ContainsFunc(found, func(f finding) bool { return f.Check == fsync && f.Result == bad }) { // to read would hang too
+		found = append(found, checkLog(ctx, env)...)
+	}
 	found = append(found, checkSnapshots(ctx, env)...)
 	return append(found, checkCodingAgents(ctx, env)...)
+}
+
+// checkLog reads the log where no node runs, as verify does, and gives up where that takes long. It finds nothing of a
+// log that a node has open, or that is not in the state folder.
+func checkLog(ctx context.Context, env *environment) []finding {
+	reading, cancel := context.WithTimeout(ctx, longRead)
+	defer cancel()
+	found, err := verifyOffline(reading, env)
+	switch code := parley.CodeOf(err); {
+	case err == nil:
+		return []finding{{"log", fine, verified(found)}}
+	case code == parley.NotRunning || code == parley.AlreadyRunning:
+		return nil
+	case reading.Err() != nil:
+		return []finding{{"log", dubious, fmt.Sprintf("not read to its end within %v: parley verify does", longRead)}}
+	}
+	return []finding{{"log", bad, withHint(err)}}
+}
+
+// withHint returns an error with its hint in one line.
+func withHint(err error) string {
+	e := parley.AsError(err)
+	if e.Hint == "" {
+		return e.Error()
+	}
+	return e.Error() + ": " + e.Hint
 }
 
 // checkCodingAgents warns of settings of Claude Code and Codex that do not ask as they should. It finds nothing of a
