@@ -192,6 +192,7 @@ var large = map[string]int{
 	"actors.Agent":          55, // a handle of an agent: its own operations; nouns with several are values (Mail, Names, Rules)
 	"gateway/client.Client": 80, // a handle of a node
 
+	"cmd/parley/watch.model":      45, // the state of one screen
 	"internal/sim.mailboxActor":   50,
 	"internal/sim.world":          60,
 	"mailbox/mailboxtest.Harness": 72,

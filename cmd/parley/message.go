@@ -404,7 +404,8 @@ What arrives is shown at once. While the node is away it says so, and goes on wh
   a  allow the call once        r      answer the form, or reply
   A  always: choose the rule    d      deny or decline, with a reason
   ↑↓ j k  move                  space  mark a call: a and d decide all that are marked
-  enter  the message alone      page up, page down  scroll
+  enter  the message alone, which keys are for then, whatever is marked
+  page up, page down  scroll
   s  snooze: 2h, 14:00, tomorrow, 2026-01-31, or off
   v  vote as this agent too, after a vote as another
   q  quit`,

@@ -89,7 +89,7 @@ func (m *model) act(key string) tea.Cmd {
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
 	case key == "s":
 		return m.snooze(*e)
-	case len(m.marked) > 0 && key != "r" && key != "v":
+	case len(m.marks()) > 0 && key != "r" && key != "v":
 		return m.decide(*e, key)
 	case !e.AnswerNeeded:
 		m.state = "this does not wait for an answer"
@@ -200,22 +200,37 @@ func (m *model) mark() {
 	}
 }
 
+// marks returns the marked rows on which keys act. There are none while a message has the screen to itself: keys are for
+// what is shown.
+func (m *model) marks() []uint64 {
+	if m.whole {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m.marked))
+}
+
 // targets returns the calls that a key decides: those of the marked rows, or of the row of a call, as they were drawn.
 func (m *model) targets(e view.Message) []view.Message {
-	rows := []uint64{e.Number}
-	if len(m.marked) > 0 {
-		rows = slices.Sorted(maps.Keys(m.marked))
+	rows := m.marks()
+	if len(rows) == 0 {
+		return m.callsOf(e.Number)
 	}
 	var all []view.Message
 	for _, row := range rows {
-		numbers := m.shown[row]
-		if len(numbers) == 0 {
-			numbers = []uint64{row}
-		}
-		for _, n := range numbers {
-			if o := m.items[n]; o != nil && o.AnswerNeeded && o.Type == string(events.Approval) {
-				all = append(all, *o)
-			}
+		all = append(all, m.callsOf(row)...)
+	}
+	return all
+}
+
+// callsOf returns the calls of a row that wait, as they were drawn.
+func (m *model) callsOf(row uint64) (all []view.Message) {
+	numbers := m.shown[row]
+	if len(numbers) == 0 {
+		numbers = []uint64{row}
+	}
+	for _, n := range numbers {
+		if o := m.items[n]; o != nil && o.AnswerNeeded && o.Type == string(events.Approval) {
+			all = append(all, *o)
 		}
 	}
 	return all
@@ -262,6 +277,10 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 	targets := m.targets(e)
 	if len(targets) == 0 {
 		m.marked = map[uint64]bool{}
+		return nil
+	}
+	if _, named := m.decides(); !named {
+		m.state = "the marked calls are more than this screen names: take marks away with space"
 		return nil
 	}
 	many := ""

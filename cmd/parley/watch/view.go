@@ -3,10 +3,12 @@ package watch
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/show"
@@ -24,6 +26,8 @@ func (m *model) View() tea.View {
 	lines := []string{m.header()}
 	if !m.whole {
 		lines = append(lines, m.list()...)
+		decides, _ := m.decides()
+		lines = append(lines, decides...)
 		lines = append(lines, m.screen.Paint(terminal.Faint, strings.Repeat("─", m.screen.Width)))
 	}
 	lines = append(lines, m.item()...)
@@ -55,15 +59,57 @@ func (m *model) header() string {
 
 // listHeight returns the lines of the list, and itemHeight those of the selected message.
 func (m *model) listHeight() int {
-	return min(max(m.height/3, 3), max(len(m.order), 1))
+	decides, _ := m.decides()
+	return min(max(m.height/3-len(decides), 3-len(decides), 1), max(len(m.order), 1))
 }
 
 func (m *model) itemHeight() int {
 	left := m.height - 1 - len(m.footer())
 	if !m.whole {
-		left -= m.listHeight() + 1
+		decides, _ := m.decides()
+		left -= m.listHeight() + len(decides) + 1
 	}
 	return max(left, 1)
+}
+
+// maxNamed bounds what a marked call is called, in characters.
+const maxNamed = 60
+
+// decides returns the lines that name the marked calls, which keys decide in place of the selected one. It reports false if
+// the screen has no room to name each.
+func (m *model) decides() (lines []string, named bool) {
+	rows := m.marks()
+	if len(rows) == 0 {
+		return nil, true
+	}
+	text, room := "", max(m.height/4, 2)
+	for i, row := range rows {
+		calls := m.callsOf(row)
+		if len(calls) == 0 {
+			continue
+		}
+		numbers := make([]string, len(calls))
+		for k, c := range calls {
+			numbers[k] = strconv.FormatUint(c.Number, 10)
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += strings.Join(numbers, " ") + " " + nameOf(calls[0])
+		if lines = m.broken(show.Line{Kind: show.Risk, Text: fmt.Sprintf("decides %d marked: %s", len(rows), text)}); len(lines) > room {
+			return append(lines[:room-1], m.screen.Fit(fmt.Sprintf("… and %d more", len(rows)-i))), false
+		}
+	}
+	return lines, true
+}
+
+// nameOf returns what a call is called in a list of several. One that has the comma of the list is quoted.
+func nameOf(e view.Message) string {
+	name := parley.Cut(strings.TrimPrefix(show.Wants(e), "run "), maxNamed)
+	if strings.Contains(name, ",") {
+		return terminal.Quoted(name)
+	}
+	return name
 }
 
 // list returns the part of the list around the selected message.
@@ -187,13 +233,18 @@ func (m *model) footer() []string {
 		return append(lines, m.screen.Fit(fmt.Sprintf("%d. %s:", p.about.Number, p.label)), m.screen.Fit("> "+text+"▏"), m.screen.Fit(m.screen.Paint(terminal.Faint, "enter sends, esc goes back")))
 	}
 	keys := "↑↓ move · enter whole · q quit"
+	if m.whole {
+		keys = "↑↓ move · enter list · q quit"
+	}
 	e := m.selected()
 	if e != nil && m.held == 0 {
 		switch {
 		case e.IsSecondVote() && !m.again[e.MessageID]:
 			keys = fmt.Sprintf("v vote as %s too · ", show.Party(m.as, capabilities.ID{})) + keys
 		case e.AnswerNeeded && e.Type == string(events.Approval):
-			keys = "space mark · " + keys
+			if !m.whole {
+				keys = "space mark · " + keys
+			}
 			switch unseen := m.unseen(m.targets(*e)); {
 			case unseen == nil:
 				keys = "a allow · A always … · d deny · " + keys
@@ -201,9 +252,6 @@ func (m *model) footer() []string {
 				keys = fmt.Sprintf("a shows %d more lines, then allows · d deny · ", m.below) + keys
 			default:
 				keys = "a shows the marked calls, then allows · d deny · " + keys
-			}
-			if n := len(m.marked); n > 0 {
-				keys = fmt.Sprintf("%d marked · ", n) + keys
 			}
 		case e.AnswerNeeded:
 			keys = "r answer · d decline · " + keys

@@ -167,6 +167,11 @@ func (m *model) add(messages []view.Message) (held tea.Cmd) {
 		return cmp.Compare(b, a)
 	})
 	m.group()
+	for row := range m.marked {
+		if len(m.callsOf(row)) == 0 { // they were settled, and nobody is to find the row marked
+			delete(m.marked, row)
+		}
+	}
 	e := m.selected()
 	isLeft := e == nil || !m.begun || !m.moved && !m.whole && m.prompt == nil && !waits(e) && waits(m.items[m.order[0]])
 	if isLeft && len(m.order) > 0 {

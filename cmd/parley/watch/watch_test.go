@@ -230,3 +230,87 @@ func TestEachFieldTypeIsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeViewDecidesWhatItShows marks a call, opens another in full, and presses each key that decides.
+func TestWholeViewDecidesWhatItShows(t *testing.T) {
+	open := func() *model {
+		m := newModel()
+		m.Update(arrived{approval(51, "rm -rf AAA"), approval(52, "make BBB"), approval(53, "ls CCC")})
+		m.rest()
+		for _, n := range []uint64{51, 52, 53} {
+			m.choose(n)
+			screenOf(m)
+		}
+		m.choose(51)
+		m.types(" ")
+		m.choose(53)
+		if s := screenOf(m); !strings.Contains(s, "decides 1 marked: 51 rm -rf AAA") {
+			t.Fatalf("the list does not name what keys decide:\n%s", s)
+		}
+		m.press(tea.KeyPressMsg{Code: tea.KeyEnter})
+		if s := screenOf(m); strings.Contains(s, "rm -rf AAA") || strings.Contains(s, "mark") {
+			t.Fatalf("the screen of one message:\n%s", s)
+		}
+		return m
+	}
+	for _, key := range []string{"a", "A", "d"} {
+		m := open()
+		switch m.types(key); {
+		case key == "a" && (!m.busy || !strings.Contains(m.decided(t), "53")):
+			t.Errorf("%s decides something else than what is shown", key)
+		case key != "a" && (m.prompt == nil || m.prompt.about.Number != 53):
+			t.Errorf("%s asks about something else than what is shown", key)
+		}
+	}
+	m := open()
+	m.press(tea.KeyPressMsg{Code: tea.KeyEscape})
+	screenOf(m)
+	if m.types("d"); m.prompt == nil || m.prompt.about.Number != 51 {
+		t.Error("the list does not decide the marked call")
+	}
+}
+
+// decided returns the numbers of the calls that the last key has settled.
+func (m *model) decided(t *testing.T) string {
+	t.Helper()
+	var all []string
+	for _, e := range m.targets(*m.selected()) {
+		all = append(all, fmt.Sprint(e.Number))
+	}
+	return strings.Join(all, " ")
+}
+
+// TestMarkedCallsAreNamed marks more calls than the screen can name. No key decides them.
+func TestMarkedCallsAreNamed(t *testing.T) {
+	m := newModel()
+	var all arrived
+	for n := range uint64(20) {
+		all = append(all, approval(n, fmt.Sprintf("make target-%d, 99 ls", n)))
+	}
+	m.Update(all)
+	m.rest()
+	for n := range uint64(20) {
+		m.choose(n)
+		screenOf(m)
+	}
+	m.marked = map[uint64]bool{3: true, 4: true}
+	if s := screenOf(m); !strings.Contains(s, `decides 2 marked: 3 "make target-3, 99 ls", 4 "make target-4, 99 ls"`) || strings.Count(s, "\n") != 19 {
+		t.Errorf("the screen:\n%s", s)
+	}
+	for n := range uint64(20) {
+		m.marked[n] = true
+	}
+	if s := screenOf(m); !strings.Contains(s, "more") || strings.Count(s, "\n") != 19 {
+		t.Errorf("the screen:\n%s", s)
+	}
+	for _, key := range []string{"a", "A", "d"} {
+		if m.types(key); m.busy || m.prompt != nil {
+			t.Fatalf("%s decides calls that are not named", key)
+		}
+	}
+	settled := approval(3, "make target-3, 99 ls")
+	settled.AnswerNeeded = false
+	if m.Update(arrived{settled}); m.marked[3] {
+		t.Error("a call that was settled is still marked")
+	}
+}
