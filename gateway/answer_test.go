@@ -96,6 +96,9 @@ func TestLinkShowsHostileCalls(t *testing.T) {
 				t.Errorf("%s: the page lacks %q:\n%.3000s", c.Name, want, body)
 			}
 		}
+		if forged := calltest.Forged(tags.ReplaceAllString(html.UnescapeString(body), ""), ""); forged != "" {
+			t.Errorf("%s: %q is shown as if Parley said it:\n%.3000s", c.Name, forged, body)
+		}
 	}
 }
 

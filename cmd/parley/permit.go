@@ -124,9 +124,7 @@ func (w permission) full(s terminal.Screen) string {
 	var b strings.Builder
 	b.WriteString(show.Message(w.Message, s))
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
-	whole := s
-	whole.Width = 0 // a line that is cut would hide what it allows
-	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), whole, 0, ""))
+	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, ""))
 	if w.Outcome == nil && w.Takes(mailbox.Always) {
 		b.WriteString("\n   always allows: " + strings.Join(numbered(w.offers()), "\n                  "))
 	}
@@ -472,10 +470,8 @@ func (w permission) rulesText() string {
 // shownFor returns a call in full, as a terminal is asked about it. It also returns the rule that a decision would
 // make.
 func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
-	clock := s
-	s.Width = 0 // a line that is cut would hide what it allows
 	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title)) +
-		show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, clock)...), s, 0, "") + w.rulesText()
+		show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, "") + w.rulesText()
 	chosen, err := w.offer(how.rule)
 	switch {
 	case err != nil:
@@ -485,5 +481,5 @@ func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 	case chosen.Value == "":
 		chosen = mailbox.OffersOf(w.Fields)[0]
 	}
-	return text + "\n   rule:  " + terminal.Visible(chosen.Label) + untilText(capabilities.At(how.until.at), clock), nil
+	return text + "\n   rule:  " + terminal.Visible(chosen.Label) + untilText(capabilities.At(how.until.at), s), nil
 }

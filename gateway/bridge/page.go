@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"slices"
+	"strings"
 
 	"parley/actors/view"
 	"parley/events"
@@ -74,7 +75,7 @@ const maxPage = 64 << 10
 func rowsWithin(rows []call.Row) (shown []LinkRow, whole bool) {
 	size := 0
 	for _, r := range rows {
-		text := sanitize.Lines(r.Text)
+		text := sanitize.Line(strings.ReplaceAll(r.Text, "\t", "    ")) // a row is one line, whatever is in it
 		if size += len(text); size > maxPage {
 			return shown, false
 		}

@@ -72,7 +72,7 @@ const AnswerPath = "/answer/"
 // noticeOf returns what is told of a form as it is now.
 func noticeOf(m *view.Message, base string) Notice {
 	n := Notice{
-		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(sanitize.Line(m.Title), maxTitle), Folder: Cut(sanitize.Line(m.Folder), maxText),
+		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(call.Spelled(sanitize.Line(m.Title)), maxTitle), Folder: Cut(call.Spelled(sanitize.Line(m.Folder)), maxText),
 		From: nameOf(m.FromName, m.From), At: m.Date, Deadline: m.Deadline, Status: string(view.StatusOpen),
 	}
 	if m.Type == string(events.Approval) {
@@ -92,12 +92,13 @@ func noticeOf(m *view.Message, base string) Notice {
 	return n
 }
 
-// readingOf returns the call of an approval as text, and whether that is all of it. A line with characters that hide is
-// shown with them spelled out, and is not taken for the whole.
+// readingOf returns the call of an approval as text, and whether that is all of it. Characters that hide, or
+// look like others, are shown spelled out. A text with such is not taken for the whole.
 func readingOf(m *view.Message) (text string, whole bool) {
-	rows := call.Read(call.Of(m)).Rows()
+	reading := call.Read(call.Of(m))
+	rows := reading.Rows()
 	lines := make([]string, len(rows))
-	plain := true
+	plain := !reading.Spelled && call.Spelled(m.Folder) == m.Folder
 	for i, r := range rows {
 		row := strings.ReplaceAll(r.Text, "\t", "    ")
 		lines[i] = sanitize.Line(row)
@@ -105,14 +106,14 @@ func readingOf(m *view.Message) (text string, whole bool) {
 	}
 	text, whole = shortened(strings.Join(lines, "\n"), room)
 	if whole && !plain {
-		text += "\n[It has characters that do not show, which are spelled out. Open it to allow it.]"
+		text += "\n[It has characters that do not show, or look like others: they are spelled out. Open it to allow it.]"
 	}
 	return text, whole && plain
 }
 
 // brief returns a text that is safe to show, and whether that is all of it.
 func brief(text string) (short string, whole bool) {
-	safe := sanitize.Lines(text)
+	safe := call.Spelled(sanitize.Lines(text))
 	short, whole = shortened(safe, room)
 	return short, whole && short == text
 }

@@ -29,7 +29,8 @@ type Reading struct {
 	Line    string // the call in one line: "Edit checkout.go +9 −4"
 	Blocks  []Block
 	Risks   []Risk
-	LeftOut int // lines and values that the blocks do not show
+	LeftOut int  // lines and values that the blocks do not show
+	Spelled bool // some of it is spelled out, as Spelled does
 
 	call Call
 }
@@ -49,7 +50,8 @@ const (
 type Block struct {
 	Kind           Kind
 	Path           string   // of a diff or a file
-	Notes          []string // the description of a command, and further settings of an edit
+	Notes          []string // on how a command is run, and how an edit is made
+	Says           string   // what the caller says of a command, in its own words; "" for nothing
 	Added, Removed int      // lines
 	Lines          []Line
 	Values         []Value
@@ -123,16 +125,23 @@ type reader struct {
 	risks   risks
 	left    int // lines that may still be shown
 	leftOut int
+	spelled bool
 }
 
 // add appends a block, and leaves out what is over the bounds. Long runs of blanks are told by their length.
 func (r *reader) add(b Block) {
 	b.Lines = sparing(b.Lines)
-	for i, n := range b.Notes {
-		b.Notes[i] = condensed(n)
+	for i, l := range b.Lines {
+		if text := l.Text(); r.spell(text) != text { // a word may be in several spans
+			b.Lines[i].Spans = []Span{{Text: Spelled(text)}}
+		}
 	}
-	for i := range b.Values {
-		b.Values[i].Text = condensed(b.Values[i].Text)
+	for i, n := range b.Notes {
+		b.Notes[i] = condensed(r.spell(n))
+	}
+	b.Path, b.Says = r.spell(b.Path), condensed(r.spell(b.Says))
+	for i, v := range b.Values {
+		b.Values[i] = Value{r.spell(v.Key), condensed(r.spell(v.Text))}
 	}
 	if over := len(b.Lines) - r.left; over > 0 {
 		b.Lines, r.leftOut = b.Lines[:r.left], r.leftOut+over
@@ -144,9 +153,16 @@ func (r *reader) add(b Block) {
 	r.blocks = append(r.blocks, b)
 }
 
+// spell returns a text as it is spelled out, and notes whether that is another.
+func (r *reader) spell(text string) string {
+	spelled := Spelled(text)
+	r.spelled = r.spelled || spelled != text
+	return spelled
+}
+
 // reading returns what was read, in words.
 func (r *reader) reading() Reading {
-	out := Reading{Blocks: r.blocks, Risks: r.risks.all, LeftOut: r.leftOut, call: r.call}
+	out := Reading{Blocks: r.blocks, Risks: r.risks.all, LeftOut: r.leftOut, Spelled: r.spelled, call: r.call}
 	out.Verb, out.Object = "use", r.tool()
 	for _, b := range r.blocks {
 		if b.Kind != Values {
@@ -158,10 +174,10 @@ func (r *reader) reading() Reading {
 	for _, b := range r.blocks {
 		for _, v := range b.Values {
 			if isFileKey(v.Key) && len(b.Values) <= 3 && r.call.Tool == "Read" {
-				out.Verb, out.Object, out.Line = "read", r.path(v.Text), "Read "+path.Base(v.Text)
+				out.Verb, out.Object, out.Line = "read", named(r.path(v.Text)), "Read "+named(path.Base(v.Text))
 				return clipped(out)
 			}
-			if text := strings.TrimPrefix(v.Key+": "+oneLine(v.Text), ": "); len(pairs) < 8 && text != "{}" {
+			if text := strings.TrimPrefix(named(v.Key)+": "+oneLine(v.Text), ": "); len(pairs) < 8 && text != "{}" {
 				pairs = append(pairs, text)
 			}
 		}
@@ -192,11 +208,11 @@ func (r *reader) described(out Reading, first Block) Reading {
 			added, removed, files[b.Path] = added+b.Added, removed+b.Removed, true
 		}
 	}
-	verb, name := "Edit", path.Base(first.Path)
+	verb, name := "Edit", named(path.Base(first.Path))
 	if out.Verb = "edit"; first.Kind == File {
 		verb, out.Verb = "Write", "write"
 	}
-	out.Object = r.path(first.Path)
+	out.Object = named(r.path(first.Path))
 	if n := len(files) - 1; n > 0 {
 		out.Object = fmt.Sprintf("%s and %d more", out.Object, n)
 		name = fmt.Sprintf("%s and %d more", name, n)
@@ -210,7 +226,7 @@ func (r *reader) described(out Reading, first Block) Reading {
 
 // clipped returns a reading with its phrases on one line and within bounds.
 func clipped(r Reading) Reading {
-	r.Object, r.Line = clip(oneLine(r.Object), maxPhrase), clip(oneLine(r.Line), maxPhrase)
+	r.Object, r.Line = clip(Spelled(oneLine(r.Object)), maxPhrase), clip(Spelled(oneLine(r.Line)), maxPhrase)
 	return r
 }
 

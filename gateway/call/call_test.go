@@ -12,6 +12,9 @@ func drawn(r Reading) string {
 	var b strings.Builder
 	for _, block := range r.Blocks {
 		fmt.Fprintf(&b, "%s %s %s\n", block.Kind, block.Path, strings.Join(block.Notes, "; "))
+		if block.Says != "" {
+			fmt.Fprintf(&b, "says %s\n", block.Says)
+		}
 		for _, l := range block.Lines {
 			b.WriteString(map[Mark]string{Same: "  ", Added: "+ ", Removed: "- ", Skip: "~ ", Note: "! "}[l.Mark])
 			for _, s := range l.Spans {
@@ -31,7 +34,7 @@ func drawn(r Reading) string {
 
 func TestCallsAreRead(t *testing.T) {
 	for _, c := range []struct{ tool, input, says, line, blocks string }{
-		{"Bash", `{"command":"git push","description":"Push the branch"}`, "run git push", "Run git push", "command  Push the branch\n  git push"},
+		{"Bash", `{"command":"git push","description":"Push the branch"}`, "run git push", "Run git push", "command  \nsays Push the branch\n  git push"},
 		{"shell", `{"command":"go test ./... 2>&1 | tail -5 && git push; echo 'a | b'"}`, "run go test ./... 2>&1 | tail -5 && git push; echo 'a | b'", "", "command  \n  go test ./... 2>&1\n  | tail -5\n  && git push;\n  echo 'a | b'"},
 		{"shell", `{"command":["bash","-lc","ls a && ls b"]}`, "run ls a && ls b", "Run ls a && ls b", "command  by bash -lc\n  ls a\n  && ls b"},
 		{"shell", `{"command":["ls","a b"]}`, "run ls 'a b'", "Run ls 'a b'", "command  \n  ls 'a b'"},
@@ -40,7 +43,7 @@ func TestCallsAreRead(t *testing.T) {
 		{"Edit", `{"file_path":"/srv/shop/checkout.go","old_string":"one\ntotal := price\nthree","new_string":"one\ntotal := price * count\nthree","replace_all":true}`, "edit checkout.go", "Edit checkout.go +1 −1",
 			"diff /srv/shop/checkout.go replaces each occurrence\n  one\n- total := price\n+ total := price[ * count]\n  three"},
 		{"MultiEdit", `{"file_path":"a.go","edits":[{"old_string":"x","new_string":"y"},{"old_string":"1\n","new_string":"1","odd":7}]}`, "edit a.go", "Edit a.go +1 −1",
-			"diff a.go \n- x\n+ y\ndiff a.go odd: 7\n  1\n! the end of the last line is removed"},
+			"diff a.go \n- x\n+ y\ndiff a.go \n  1\n! the end of the last line is removed\nodd = 7"},
 		{"Write", `{"file_path":"n.txt","content":"a\nb\n"}`, "write n.txt", "Write n.txt +2", "file n.txt \n  a\n  b"},
 		{"edit", `{"title":"T","content":[{"type":"diff","path":"/srv/shop/p","oldText":"a","newText":"b"},{"type":"diff","path":"q","newText":"c"}]}`, "edit p and 1 more", "Edit p and 1 more +2 −1", "diff /srv/shop/p \n- a\n+ b\nfile q \n  c\nvalues  \ntitle = T"},
 		{"edit", `{"content":[{"type":"text","text":"x"}]}`, "use edit", `Use edit content: [{"type":"text","text":"x"}]`, "values  \ncontent = [{\"type\":\"text\",\"text\":\"x\"}]"},
@@ -228,5 +231,22 @@ func TestShortenedTextTellsWhetherItIsWhole(t *testing.T) {
 		if got := map[bool]string{true: "whole ", false: "part "}[whole] + short; got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestLookalikesAreSpelledOut(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://ex\u0430mple.com/é":              `https://ex\u{430}mple.com/é`,
+		"Привет, world":                           "Привет, world",
+		"Việt Nam":                                "Việt Nam",
+		"a" + strings.Repeat("\u0301", 500) + "b": "a ⋯ 500 marks ⋯ b",
+		"a\u0301b\xff":                            "a\u0301b\xff",
+	} {
+		if got := Spelled(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if r := Read(Call{Tool: "Bash", Input: `{"command":"ls","description":"\u0430bc"}`}); !r.Spelled || r.Blocks[0].Says != `\u{430}bc` {
+		t.Errorf("the reading: %+v", r)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // block returns an edit as a block.
 func (e edit) block() Block {
-	b := Block{Kind: Diff, Path: e.path, Notes: e.notes}
+	b := Block{Kind: Diff, Path: e.path, Notes: e.notes, Values: e.rest}
 	switch {
 	case e.isFile:
 		b.Kind = File

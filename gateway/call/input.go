@@ -97,7 +97,7 @@ func (r *reader) readCommand(in object) []string {
 	shown := []string{"command"}
 	for _, key := range []string{"description", "title"} {
 		if text, ok := in.text(key); ok && strings.TrimSpace(text) != "" {
-			b.Notes, shown = append(b.Notes, text), append(shown, key)
+			b.Says, shown = text, append(shown, key)
 			break
 		}
 	}
@@ -121,7 +121,7 @@ func commandOf(in object) (line, note string) {
 		return "", ""
 	}
 	if len(words) == 3 && isShell(words[0]) && (words[1] == "-c" || words[1] == "-lc") {
-		return words[2], "by " + words[0] + " " + words[1]
+		return words[2], "by " + named(words[0]) + " " + words[1]
 	}
 	for i, w := range words {
 		quoted, err := syntax.Quote(w, syntax.LangBash)
@@ -137,7 +137,8 @@ func commandOf(in object) (line, note string) {
 type edit struct {
 	path, old, new string
 	notes          []string
-	isFile         bool // the old text is not known: new is the whole file
+	rest           []Value // other members
+	isFile         bool    // the old text is not known: new is the whole file
 }
 
 // readFiles reads edits and written files, and returns the keys that their blocks show; nil if there are none.
@@ -152,7 +153,8 @@ func (r *reader) readFiles(in object) []string {
 	case hasPath && hasOld && hasNew && !hasContent && in.raw("edits") == nil:
 		edits, shown = []edit{{path: name, old: was, new: is}}, []string{"file_path", "old_string", "new_string"}
 		if all := in.raw("replace_all"); all != nil {
-			edits[0].notes, shown = append(edits[0].notes, replaceNote(all)), append(shown, "replace_all")
+			edits[0].add(member{"replace_all", all})
+			shown = append(shown, "replace_all")
 		}
 	case hasPath && in.raw("edits") != nil && !hasOld && !hasNew && !hasContent:
 		edits, shown = editsOf(name, in.raw("edits")), []string{"file_path", "edits"}
@@ -171,15 +173,16 @@ func (r *reader) readFiles(in object) []string {
 	return shown
 }
 
-// replaceNote describes the value of replace_all.
-func replaceNote(value json.RawMessage) string {
-	switch string(value) {
-	case "true":
-		return "replaces each occurrence"
-	case "false":
-		return "replaces one occurrence"
+// add adds a member that is no part of the texts.
+func (e *edit) add(m member) {
+	switch {
+	case m.key == "replace_all" && string(m.value) == "true":
+		e.notes = append(e.notes, "replaces each occurrence")
+	case m.key == "replace_all" && string(m.value) == "false":
+		e.notes = append(e.notes, "replaces one occurrence")
+	default:
+		e.rest = append(e.rest, Value{m.key, pretty(m.value)})
 	}
-	return "replace_all: " + pretty(value)
 }
 
 // objectsOf returns a list of objects; nil for any other value.
@@ -209,12 +212,8 @@ func editsOf(name string, list json.RawMessage) []edit {
 		}
 		e := edit{path: name, old: was, new: is}
 		for _, m := range o {
-			switch m.key {
-			case "old_string", "new_string":
-			case "replace_all":
-				e.notes = append(e.notes, replaceNote(m.value))
-			default:
-				e.notes = append(e.notes, m.key+": "+pretty(m.value))
+			if m.key != "old_string" && m.key != "new_string" {
+				e.add(m)
 			}
 		}
 		edits = append(edits, e)
@@ -237,7 +236,7 @@ func diffsOf(list json.RawMessage) []edit {
 		e := edit{path: name, old: was, new: is, isFile: none}
 		for _, m := range o {
 			if !slices.Contains([]string{"type", "path", "newText", "oldText"}, m.key) {
-				e.notes = append(e.notes, m.key+": "+pretty(m.value))
+				e.rest = append(e.rest, Value{m.key, pretty(m.value)})
 			}
 		}
 		edits = append(edits, e)

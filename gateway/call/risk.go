@@ -36,7 +36,7 @@ type risks struct {
 }
 
 func (r *risks) add(kind RiskKind, text string) {
-	risk := Risk{kind, clip(oneLine(text), maxPhrase)}
+	risk := Risk{kind, clip(Spelled(oneLine(text)), maxPhrase)}
 	if len(r.all) < maxRisks && !slices.Contains(r.all, risk) {
 		r.all = append(r.all, risk)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"parley/actors/view"
+	"parley/capabilities"
 )
 
 // Of returns the call that an approval asks about.
@@ -22,6 +23,7 @@ const (
 	TextRow    RowKind = iota
 	PathRow            // of a file, above its lines
 	KeyRow             // of an input, above or before its value
+	SaysRow            // what the caller says of a command
 	CommandRow         // that a shell runs
 	NoteRow            // about the call, or the rows above
 	AddedRow           // by an edit
@@ -36,14 +38,15 @@ type Row struct {
 	Text string
 }
 
-// Rows returns the whole call as lines of text: where it is made, what is risky, and what it does. If the blocks leave
-// lines out, the input as it stands follows them.
+// Rows returns the whole call as lines of text: where it is made, what is risky, what it does, and what its caller says of
+// it. If the blocks leave lines out, the input as it stands follows them. No row begins with words of the caller: they
+// stand behind a mark, a name or an indent.
 func (r Reading) Rows() []Row {
 	var rows []Row
 	add := func(kind RowKind, text string) { rows = append(rows, Row{kind, text}) }
 	switch {
 	case r.call.Folder != "":
-		add(FolderRow, "in "+r.call.Folder)
+		add(FolderRow, "in "+Spelled(r.call.Folder))
 	case r.Verb == "run":
 		add(FolderRow, "in a folder that is not known")
 	}
@@ -52,7 +55,7 @@ func (r Reading) Rows() []Row {
 	}
 	for i, b := range r.Blocks {
 		if b.Path != "" && (i == 0 || r.Blocks[i-1].Path != b.Path) {
-			add(PathRow, b.Path)
+			add(PathRow, named(b.Path))
 		} else if b.Path != "" {
 			add(NoteRow, "…")
 		}
@@ -62,13 +65,16 @@ func (r Reading) Rows() []Row {
 		for k, l := range b.Lines {
 			rows = append(rows, rowOf(b.Kind, k, l))
 		}
+		if b.Says != "" {
+			rows = append(rows, says(b.Says)...)
+		}
 		for _, v := range b.Values {
 			rows = append(rows, v.rows()...)
 		}
 	}
 	if r.LeftOut > 0 {
 		add(NoteRow, fmt.Sprintf("… %d more lines, which the whole input has:", r.LeftOut))
-		rows = append(rows, rowsOf(TextRow, "", condensed(r.call.Input))...)
+		rows = append(rows, rowsOf(TextRow, "  ", condensed(Spelled(r.call.Input)))...)
 	}
 	return rows
 }
@@ -91,19 +97,39 @@ func rowOf(block Kind, k int, l Line) Row {
 	return Row{TextRow, " " + text}
 }
 
-// rows returns a key with its value. A long value stands below its key.
+// rows returns a key with its value. A long value stands below its key. A value without a key is a whole input.
 func (v Value) rows() []Row {
-	switch {
-	case v.Key == "":
-		return rowsOf(TextRow, "", v.Text)
-	case v.IsLong():
-		return append([]Row{{KeyRow, v.Key + ":"}}, rowsOf(TextRow, "  ", v.Text)...)
+	key := "input"
+	if v.Key != "" {
+		key = named(v.Key)
 	}
-	return []Row{{KeyRow, v.Key + ": " + v.Text}}
+	if v.IsLong() {
+		return append([]Row{{KeyRow, key + ":"}}, rowsOf(TextRow, "  ", v.Text)...)
+	}
+	return []Row{{KeyRow, key + ": " + v.Text}}
+}
+
+// says returns what the caller says of a call as a quotation, with an indent before each further line.
+func says(text string) []Row {
+	const label = "says: "
+	rows := rowsOf(SaysRow, strings.Repeat(" ", len(label)+1), text)
+	rows[0].Text = label + "“" + strings.TrimLeft(rows[0].Text, " ")
+	rows[len(rows)-1].Text += "”"
+	return rows
+}
+
+// named returns a path, or the name of a member, that begins a row. It is in quotes if it could be read as more than a name.
+func named(name string) string {
+	isPlain := func(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune(`:"“”`, r) }
+	first, _ := utf8.DecodeRuneInString(name)
+	if strings.IndexFunc(name, func(r rune) bool { return !isPlain(r) }) < 0 && (name == "" || unicode.IsLetter(first) || unicode.IsDigit(first) || strings.ContainsRune("/._~@", first)) {
+		return name
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\u{a}`, "\r", `\u{d}`, "\t", `\u{9}`).Replace(name) + `"`
 }
 
 // RowsOf returns the lines of a text that is no call.
-func RowsOf(text string) []Row { return rowsOf(TextRow, "", condensed(text)) }
+func RowsOf(text string) []Row { return rowsOf(TextRow, "", condensed(Spelled(text))) }
 
 // rowsOf returns the lines of a text, each behind a prefix.
 func rowsOf(kind RowKind, prefix, text string) []Row {
@@ -198,6 +224,48 @@ func spared(line string) string {
 		line = rest
 	}
 	return b.String() + line
+}
+
+// maxMarks bounds the marks on a letter. No language needs more; many more cover the letters around.
+const maxMarks = 4
+
+// Spelled returns a text in which what looks like something else is spelled out. In a word with Latin letters, those are the
+// look-alikes from other scripts. Marks on a letter that are too many are told by their number.
+func Spelled(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	isPart := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+	for text != "" {
+		n := strings.IndexFunc(text, func(r rune) bool { return !isPart(r) })
+		if n < 0 {
+			n = len(text)
+		}
+		word, mixed := text[:n], capabilities.MixesScripts(text[:n])
+		for word != "" {
+			if marks := len(word) - len(strings.TrimLeftFunc(word, unicode.IsMark)); marks > 0 {
+				if count := utf8.RuneCountInString(word[:marks]); count > maxMarks {
+					fmt.Fprintf(&b, " ⋯ %d marks ⋯ ", count)
+				} else {
+					b.WriteString(word[:marks])
+				}
+				word = word[marks:]
+				continue
+			}
+			r, size := utf8.DecodeRuneInString(word)
+			if mixed && !unicode.Is(unicode.Latin, r) {
+				fmt.Fprintf(&b, `\u{%x}`, r)
+			} else {
+				b.WriteString(word[:size])
+			}
+			word = word[size:]
+		}
+		rest := strings.TrimLeftFunc(text[n:], func(r rune) bool { return !isPart(r) })
+		b.WriteString(text[n : len(text)-len(rest)])
+		text = rest
+	}
+	return b.String()
 }
 
 // Bounds bound a text that is shown where there is little room.

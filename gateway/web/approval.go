@@ -102,6 +102,10 @@ func (a *approval) draw() {
 	for _, b := range a.Reading.Blocks {
 		whole := b
 		b.Notes = slices.DeleteFunc(slices.Clone(b.Notes), func(note string) bool { return len(note) > maxNoteInList })
+		if len(b.Says) > maxNoteInList {
+			b.Says = ""
+			a.More++
+		}
 		b.Lines = b.Lines[:fitting(b.Lines[:min(lines, len(b.Lines))], size)]
 		b.Values = slices.DeleteFunc(slices.Clone(b.Values), call.Value.IsLong)
 		b.Values = b.Values[:min(lines-len(b.Lines), len(b.Values))]

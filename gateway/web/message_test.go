@@ -166,6 +166,9 @@ func TestHostileCallsAreShownOnPage(t *testing.T) {
 				t.Errorf("%s: %q is not shown:\n%.3000s", c.Name, text, page)
 			}
 		}
+		if c.Forges && strings.Contains(c.Input, "description") && !strings.Contains(page, `<p class="aside says">says: “`) {
+			t.Errorf("%s: the words of the caller have no label:\n%.3000s", c.Name, page)
+		}
 		if strings.Contains(page, strings.Repeat("\n", 12)) || strings.Contains(page, strings.Repeat(" ", 100)) {
 			t.Errorf("%s: blanks push the rest away", c.Name)
 		}

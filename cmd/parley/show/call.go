@@ -17,6 +17,7 @@ const (
 	Text    = call.TextRow
 	Path    = call.PathRow
 	Key     = call.KeyRow
+	Says    = call.SaysRow
 	Command = call.CommandRow
 	Note    = call.NoteRow
 	Added   = call.AddedRow
@@ -63,20 +64,47 @@ func spread(line string) string {
 }
 
 // Preview returns lines for a screen, below a message and indented. With most greater than 0 it returns so many at
-// most. A line then says how many more a command shows.
+// most, and cuts long ones. A line then says how many more a command shows. Else all of each line is shown.
 func Preview(lines []Line, s terminal.Screen, most int, command string) string {
 	rest := 0
 	if most > 0 && len(lines) > most+1 {
 		lines, rest = lines[:most], len(lines)-most
 	}
-	shown := make([]string, len(lines), len(lines)+1)
-	for i, l := range lines {
-		shown[i] = s.Fit("   " + l.Paint(s))
+	var shown []string
+	for _, l := range lines {
+		if most > 0 {
+			shown = append(shown, s.Fit("   "+l.Paint(s)))
+			continue
+		}
+		for _, part := range l.Broken(s, s.Width-3) {
+			shown = append(shown, "   "+part)
+		}
 	}
 	if rest > 0 {
 		shown = append(shown, s.Fit("   "+s.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: %s", rest, command))))
 	}
 	return strings.Join(shown, "\n")
+}
+
+// Broken returns a line in as many as a width needs; 0 or less is no bound. The further ones are indented, so that no word of
+// a line looks like the beginning of another.
+func (l Line) Broken(s terminal.Screen, width int) []string {
+	const indent = "      "
+	parts := []string{l.Text}
+	if width > len(indent) {
+		parts = terminal.Wrap(l.Text, width)
+	}
+	if len(parts) > 1 {
+		rest := terminal.Wrap(l.Text[len(parts[0]):], width-len(indent))
+		for i, r := range rest {
+			rest[i] = indent + r
+		}
+		parts = append(parts[:1], rest...)
+	}
+	for i, part := range parts {
+		parts[i] = Line{l.Kind, part}.Paint(s)
+	}
+	return parts
 }
 
 // Paint returns the line in the style of its kind.
@@ -86,7 +114,7 @@ func (l Line) Paint(s terminal.Screen) string {
 		return s.Paint(terminal.Place, l.Text)
 	case Command:
 		return s.Paint(terminal.Strong, l.Text)
-	case Note:
+	case Note, Says:
 		return s.Paint(terminal.Faint, l.Text)
 	case Risk:
 		return s.Paint(terminal.Waiting, l.Text)

@@ -192,13 +192,7 @@ func (m *model) wrapped(e view.Message) []string {
 }
 
 // broken returns a line in as many as the screen's width needs.
-func (m *model) broken(l show.Line) []string {
-	parts := terminal.Wrap(l.Text, m.screen.Width)
-	for i, part := range parts {
-		parts[i] = show.Line{Kind: l.Kind, Text: part}.Paint(m.screen)
-	}
-	return parts
-}
+func (m *model) broken(l show.Line) []string { return l.Broken(m.screen, m.screen.Width) }
 
 // drawnCall is the call of an approval on a screen of a width. The call never changes.
 type drawnCall struct {

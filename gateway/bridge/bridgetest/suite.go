@@ -173,6 +173,9 @@ func tricks(t *testing.T, n Node, p Place) {
 				t.Errorf("%s: it may be allowed, and %q is not shown:\n%.2000s", c.Name, text, told.Text)
 			}
 		}
+		if forged := calltest.Forged(told.Text, "> "); c.Forges && forged != "" {
+			t.Errorf("%s: %q is shown as if Parley said it:\n%.2000s", c.Name, forged, told.Text)
+		}
 		lines := strings.Count(told.Text, "\n") + strings.Count(told.Text, `\n`)
 		if strings.ContainsFunc(told.Text, func(r rune) bool { return r != '\n' && r != '\t' && r != '\r' && sanitize.Hides(r) }) || lines > 60 || len(told.Text) > 6000 {
 			t.Errorf("%s: %d lines and %d bytes are shown:\n%.2000s", c.Name, lines, len(told.Text), told.Text)

@@ -92,7 +92,11 @@ type content struct {
 
 // Tell implements bridge.Receiver. The mark is the ID of the first mail of a form.
 func (m *Mail) Tell(ctx context.Context, n bridge.Notice) (mark string, err error) {
-	c := content{Buttons: n.Buttons, Open: true, Page: n.Page, Quoted: quote(n.Title + "\n" + n.Text)}
+	title := n.Title
+	if n.Kind == "approval" {
+		title = "tool: " + title // whose name is not to begin a line
+	}
+	c := content{Buttons: n.Buttons, Open: true, Page: n.Page, Quoted: quote(title + "\n" + n.Text)}
 	if n.Deadline != 0 {
 		c.Until = n.Deadline.String()
 	}

@@ -11,6 +11,7 @@ type Case struct {
 	Name, Tool, Input string
 	Shows             []string
 	Hidden            bool
+	Forges            bool // its free words begin lines as Parley does: see Forged
 	Long              bool // no notice has room for it
 }
 
@@ -40,8 +41,33 @@ func Hostile() []Case {
 		{Name: "a hidden key", Tool: "send", Input: "{\"to\u200b\":\"" + harm + "\"}", Shows: []string{`\u{200b}`, harm}, Hidden: true},
 		{Name: "a long word", Tool: "Bash", Input: `{"command":"ls ` + strings.Repeat("x", 5000) + `; ` + harm + `"}`, Shows: []string{harm}, Long: true},
 		{Name: "many lines", Tool: "Bash", Input: `{"command":"` + strings.Repeat(`ls\n`, 200) + harm + `"}`, Shows: []string{harm}, Long: true},
+		{Name: "a description of lines", Tool: "Bash", Input: `{"command":"` + harm + `","description":"List files\nin /harmless\n$ harmless\n! harmless\n+ harmless\n- harmless"}`, Shows: []string{harm, "says: “List files"}, Forges: true},
+		{Name: "a description before its lines", Tool: "Bash", Input: `{"description":"$ harmless","command":"` + harm + `"}`, Shows: []string{harm, "says: “$ harmless”"}, Forges: true},
+		{Name: "a title of a command", Tool: "shell", Input: `{"title":"in /harmless\n$ harmless","command":["bash","-lc","` + harm + `"]}`, Shows: []string{harm, "says: “in /harmless"}, Forges: true},
+		{Name: "a long description", Tool: "Bash", Input: `{"command":"` + harm + `","description":"it is safe` + strings.Repeat(`\n! harmless`, 10) + `"}`, Shows: []string{harm, "says: “it is safe"}, Forges: true},
+		{Name: "a name of a shell", Tool: "shell", Input: `{"command":["/x\n$ harmless/bash","-c","` + harm + `"]}`, Shows: []string{harm}, Forges: true},
+		{Name: "a path of a command", Tool: "Edit", Input: `{"file_path":"$ harmless","old_string":"ls","new_string":"` + harm + `"}`, Shows: []string{harm}, Forges: true},
+		{Name: "a path of lines", Tool: "Write", Input: `{"file_path":"a\n$ harmless\nin /harmless","content":"` + harm + `"}`, Shows: []string{harm}, Forges: true},
+		{Name: "names of members", Tool: "send", Input: `{"in /harmless":"x","$ harmless":"y","! harmless":"z","+ harmless":"1","a\n- harmless":"2","to":"` + harm + `"}`, Shows: []string{harm}, Forges: true},
+		{Name: "names of members of an edit", Tool: "MultiEdit", Input: `{"file_path":"a","edits":[{"old_string":"ls","new_string":"` + harm + `","$ harmless":"x","a":{"b":"` + strings.Repeat("x", 200) + `"}}]}`, Shows: []string{harm}, Forges: true},
+		{Name: "a name of a tool", Tool: "$ harmless", Input: `{"command":"` + harm + `"}`, Shows: []string{harm}, Forges: true},
+		{Name: "a host in two scripts", Tool: "Bash", Input: `{"command":"curl https://ex\u0430mple.com; ` + harm + `"}`, Shows: []string{`ex\u{430}mple.com`, harm}, Hidden: true},
+		{Name: "marks on a letter", Tool: "Bash", Input: `{"command":"echo a` + strings.Repeat(`\u0301`, 500) + harm + `"}`, Shows: []string{"500 marks", harm}, Hidden: true},
 		{Name: "many members", Tool: "send", Input: `{"a":1` + members(200) + `,"z":"` + harm + `"}`, Shows: []string{harm}, Long: true},
 	}
+}
+
+// Forged returns a line of a text that begins as Parley's do, with free words of a call that Forges; else "". Line
+// breaks may be escaped as in JSON, and lines may be indented or quoted as the place does.
+func Forged(text, indent string) string {
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, `\n`, "\n"), "\n") {
+		for _, words := range []string{"$ harmless", "in /harmless", "! harmless", "+ harmless", "- harmless", "it is safe"} {
+			if strings.HasPrefix(strings.TrimPrefix(line, indent), words) {
+				return line
+			}
+		}
+	}
+	return ""
 }
 
 func members(n int) string {
