@@ -18,6 +18,7 @@ import (
 	"parley/actors/runtime"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 	"parley/gateway/bridge"
 	"parley/gateway/httpd"
 	"parley/persistence"
@@ -90,11 +91,15 @@ func (c *coders) load() error {
 	if c.file == "" {
 		return nil
 	}
-	all, err := readCoders(c.file)
+	return loadCoders(c.file, c.server.node.Programs().Launcher())
+}
+
+// loadCoders notes the processes and sessions in the file.
+func loadCoders(file string, l *runtime.Launcher) error {
+	all, err := readCoders(file)
 	if err != nil {
 		return err
 	}
-	l := c.server.node.Programs().Launcher()
 	for _, one := range all.Processes {
 		l.Note(one.Process, one.Agent)
 	}
@@ -102,6 +107,23 @@ func (c *coders) load() error {
 		l.NoteSession(one)
 	}
 	l.Noted() // forgets those that have ended
+	return nil
+}
+
+// CheckOutside refuses with NOT_PERMITTED if this process is below a coding agent, by the file in which a node keeps them. It is for
+// where no node runs that could say so.
+func CheckOutside(coders string) error {
+	l := runtime.NewLauncher(runtime.Defaults{})
+	if err := loadCoders(coders, l); err != nil {
+		return err
+	}
+	owner, err := l.Own()
+	switch {
+	case err != nil:
+		return errUnknownProcess()
+	case !owner.Agent.IsZero():
+		return backend.NotHost()
+	}
 	return nil
 }
 

@@ -155,6 +155,14 @@ func (l *Launcher) Owner(pid int) (Owner, error) {
 	return l.ownerOf(pid)
 }
 
+// Own returns the owner of this process, as Owner does for another.
+func (l *Launcher) Own() (Owner, error) {
+	if !l.Looks() {
+		return Owner{}, nil
+	}
+	return l.ownerOf(os.Getpid())
+}
+
 // Note has a process, and all below it, act for an agent. A process that was noted stays with its first agent.
 func (l *Launcher) Note(p Process, agent capabilities.ID) {
 	l.mu.Lock()

@@ -76,6 +76,9 @@ Whoever has the file or the folder can be the node: keep it as safe as the state
 			return exactly("FILE")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := env.checkOutside(c.Context()); err != nil {
+				return err
+			}
 			if folder != "" {
 				return backUpTo(c.Context(), env, folder)
 			}
@@ -169,6 +172,9 @@ not run it in two places. It starts no programs until "parley programs start", w
 		Example: "  parley restore parley-2026-01-31.backup --state ~/.local/state/parley",
 		Args:    exactly("FILE|FOLDER"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := env.checkOutside(c.Context()); err != nil {
+				return err
+			}
 			if err := restoreBackup(c.Context(), env, args[0]); err != nil {
 				return err
 			}

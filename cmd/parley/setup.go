@@ -120,6 +120,9 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 		}
 	}
 	if !flags.print {
+		if err := env.checkOutside(ctx); err != nil {
+			return err
+		}
 		if err := setup.Write(files); err != nil {
 			return err
 		}

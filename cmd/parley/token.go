@@ -325,6 +325,9 @@ its URL.`,
 			if err := gateway.CheckBridge(b); err != nil {
 				return err
 			}
+			if err := env.checkOutside(c.Context()); err != nil {
+				return err
+			}
 			return addBridge(env, b)
 		},
 	}
@@ -382,7 +385,10 @@ func bridgeListCommand(env *environment) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the bridges",
 		Args:    exactly(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := env.checkOutside(c.Context()); err != nil {
+				return err
+			}
 			all, err := bridge.ReadConfigs(env.options.state.bridges())
 			if err != nil {
 				return err
@@ -412,7 +418,10 @@ func bridgeDropCommand(env *environment) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove a bridge, and end the buttons that it made",
 		Args:    exactly("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := env.checkOutside(c.Context()); err != nil {
+				return err
+			}
 			if err := bridge.Remove(env.options.state.bridges(), args[0]); err != nil {
 				return err
 			}

@@ -29,8 +29,8 @@ func (b *Backend) Below(ctx context.Context, guest capabilities.ID) (api.Princip
 // outside is what to do to act as the node's host, from below a coding agent.
 const outside = "as the node's host, run it in a terminal that no coding agent has started"
 
-// notHost returns the refusal of what a process below a coding agent does as another than its guest.
-func notHost() *parley.Error {
+// NotHost returns the refusal of what a process below a coding agent does as another than its guest.
+func NotHost() *parley.Error {
 	return parley.Refuse(parley.NotPermitted, "a coding agent has started this process, which acts for the agent's own guest alone").WithHint(outside)
 }
 

@@ -43,7 +43,7 @@ func (p *principal) SessionKey() string { return p.key }
 func (p *principal) May(o api.Operation) error {
 	switch {
 	case p.below && !o.Below && (o.Scope == api.ScopeAdmin || o.OfNode):
-		return notHost()
+		return NotHost()
 	case p.local:
 		return nil
 	case !p.token.May(string(o.Scope)):
@@ -101,7 +101,7 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 	}
 	if p.below && as != "" {
 		if named, err := b.node.ActAs(ctx, as); err != nil || named.ID() != p.agent.ID() {
-			return nil, notHost()
+			return nil, NotHost()
 		}
 		return p.agent, nil
 	}
