@@ -110,8 +110,8 @@ func loadCoders(file string, l *runtime.Launcher) error {
 	return nil
 }
 
-// CheckOutside refuses with NOT_PERMITTED if this process is below a coding agent, by the file in which a node keeps them. It is for
-// where no node runs that could say so.
+// CheckOutside refuses with NOT_PERMITTED if this process is below a coding agent of a node's file. It is for where no node
+// runs that could say so.
 func CheckOutside(coders string) error {
 	l := runtime.NewLauncher(runtime.Defaults{})
 	if err := loadCoders(coders, l); err != nil {

@@ -379,3 +379,27 @@ func TestClaudeCodeAnswersOtherServers(t *testing.T) {
 		})
 	}
 }
+
+// TestClaudeCodeAsksAboutServersInParleysName has another MCP server that is called as Parley's is.
+func TestClaudeCodeAsksAboutServersInParleysName(t *testing.T) {
+	t.Parallel()
+	const prompt = "Paint it"
+	for _, agent := range []string{newestClaude, olderClaude} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			c := newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{{Tool: "mcp__parley__paint", Input: map[string]any{"on": "the wall"}}}}, {Text: "I am ready"},
+			}})
+			state := c.setUp(t, "claude-code")
+			servers := filepath.Join(c.home, "servers.json")
+			c.write(t, servers, map[string]any{"mcpServers": map[string]any{"parley": map[string]any{"type": "stdio", "command": elicitor}}})
+			attend(t, state)
+			end := c.background(t, "-p", prompt, "--permission-mode", "acceptEdits", "--mcp-config", servers, "--strict-mcp-config")
+			decide(t, state, "deny", awaitCall(t, state, "the wall"))
+			end()
+			if results := c.model.Results(prompt); len(results) != 1 || !strings.Contains(results[0].Text, "denied in Parley") {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
+}

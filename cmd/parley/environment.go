@@ -67,8 +67,8 @@ func (env *environment) call(ctx context.Context, operation string, req, resp an
 // checkTime bounds the wait for a node that says who calls.
 const checkTime = 10 * time.Second
 
-// checkOutside refuses with NOT_PERMITTED what a coding agent has started, for a command that changes or copies the node's
-// files, or the agent's own hooks, by itself. The running node says who calls, which it does for every operation of the
+// checkOutside refuses with NOT_PERMITTED what a coding agent has started. It is for commands that by themselves change or copy
+// the node's files, or change the agent's hooks. The running node says who calls, which it does for every operation of the
 // host. Where none runs its file says so.
 func (env *environment) checkOutside(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)

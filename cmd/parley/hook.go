@@ -13,6 +13,7 @@ import (
 	"parley/cmd/parley/hook"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/client"
+	"parley/gateway/mcp"
 )
 
 // hookName is the command that coding agents run for each call.
@@ -88,7 +89,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		}
 		response, d, err := agent.Run(ctx, env.stdin, hook.Options{
 			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, WhenAway: away, Client: env.clientOf, Env: env.lookup,
-			Dial: env.dial,
+			Dial: env.dial, Tools: mcp.ToolNames(),
 		})
 		if err != nil {
 			return err

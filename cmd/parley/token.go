@@ -325,10 +325,7 @@ its URL.`,
 			if err := gateway.CheckBridge(b); err != nil {
 				return err
 			}
-			if err := env.checkOutside(c.Context()); err != nil {
-				return err
-			}
-			return addBridge(env, b)
+			return addBridge(c.Context(), env, b)
 		},
 	}
 	c.Flags().StringVar(&b.Name, "name", "", "`name` of the bridge (default: its kind)")
@@ -345,7 +342,10 @@ its URL.`,
 }
 
 // addBridge adds a bridge to the settings, and prints it.
-func addBridge(env *environment, b bridge.Config) error {
+func addBridge(ctx context.Context, env *environment, b bridge.Config) error {
+	if err := env.checkOutside(ctx); err != nil {
+		return err
+	}
 	if err := env.options.state.secure(); err != nil {
 		return err
 	}

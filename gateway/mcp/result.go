@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,6 +27,9 @@ func tools() map[string]tool {
 		"send_message": sendMessage, "list_agents": listAgents, "wait_for_agent": waitForAgent,
 	}
 }
+
+// ToolNames returns the names of all tools, in no order.
+func ToolNames() []string { return slices.Collect(maps.Keys(tools())) }
 
 // operations has the operation of each tool, whose scope the agent needs.
 var operations = map[string]string{

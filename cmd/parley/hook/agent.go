@@ -28,6 +28,9 @@ type Agent struct {
 
 	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
 	left func(call toolCall, folder string, env func(string) (string, bool)) bool
+
+	// servers returns the files that may define MCP servers for an agent that works in a folder.
+	servers func(folder string, env func(string) (string, bool)) []serverFile
 }
 
 // Agents returns the coding agents that have hooks.
@@ -57,7 +60,7 @@ func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", pid: "CLAUDE_PID", own: []string{askTool}, answer: claudeResponse, edits: true,
-		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode,
+		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode, servers: claudeServers,
 	}
 }
 
@@ -70,7 +73,7 @@ func ClaudeCode() Agent {
 //     takes its usual way.
 //   - systemMessage is shown as a warning. Exit status 2 with words on standard error denies.
 func Codex() Agent {
-	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, Aways: []Away{Ask, Deny, Mode}}
+	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, Aways: []Away{Ask, Deny, Mode}, servers: codexServers}
 }
 
 // leaves reports whether PreToolUse leaves a call to the agent's own rules.

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"encoding/json"
-	"strings"
 
 	"parley"
 	"parley/gateway/api"
@@ -110,9 +109,3 @@ func (c toolCall) hold(as api.Acting) api.Hold {
 	}
 	return h
 }
-
-// isOwnTool reports whether a tool is one of the MCP server that setup enters. Its tools reach the agent's own mail.
-func isOwnTool(tool string) bool { return strings.HasPrefix(tool, "mcp__"+ServerName+"__") }
-
-// ServerName is the name of Parley's MCP server in the settings of coding agents.
-const ServerName = "parley"

@@ -44,6 +44,8 @@ type Options struct {
 	SkipAsked  bool // on PermissionRequest, ask only about calls that PreToolUse leaves
 	WhenAway   Away // what happens where nobody decides
 
+	Tools []string // the names of the tools of Parley's MCP server
+
 	Client func(client.Options) *client.Client         // opens a client of the node
 	Dial   func(ctx context.Context) (net.Conn, error) // connects to the node's socket
 	Env    func(string) (string, bool)
@@ -91,7 +93,7 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		return left // whoever answers has the form already
 	case a.asksItself(call) && call.event != PreToolUse && call.event != Elicitation:
 		return undecided("%s is a question to whoever works with it", terminal.Visible(call.tool))
-	case isOwnTool(call.tool) && call.event == PreToolUse:
+	case call.event == PreToolUse && a.isOwnTool(call, o):
 		return Decision{Decided: true, Allowed: true, Reason: "the agent's own mail in Parley"}
 	case failed != nil && parley.CodeOf(failed) != parley.NotRunning:
 		return undecided("%s", terminal.Message(failed))

@@ -54,6 +54,7 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 		return "not set up: parley setup claude-code", true
 	}
 	wrong = append(wrong, s.disabled(sources)...)
+	wrong = append(wrong, s.otherServers()...)
 	if missing := missingFrom(own, claudeHooks("", "", "")); len(missing) > 0 {
 		wrong = append(wrong, fmt.Sprintf("no hook on %s, so not every mode asks: parley setup claude-code enters it", strings.Join(missing, ", ")))
 	}
@@ -72,6 +73,14 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 		return fmt.Sprintf("version %s was tried: %s", version, failed), false
 	}
 	return "asks in every mode, version " + version + ": a call was tried, and refused. --bare, --safe-mode, --restricted and --setting-sources leave hooks out", true
+}
+
+// otherServers returns which files have another MCP server under the name of Parley's.
+func (s settings) otherServers() (wrong []string) {
+	for _, path := range s.agent.OtherServers(s.Folder, s.Env) {
+		wrong = append(wrong, fmt.Sprintf("%s has another MCP server with the name %s, or cannot be read, so that calls of Parley's tools are asked too", path, hook.ServerName))
+	}
+	return wrong
 }
 
 // claudeSources returns the settings that Claude Code merges for the folder, the strongest first. It says what is wrong

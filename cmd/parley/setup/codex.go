@@ -76,6 +76,7 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	if !hasServer {
 		wrong = append(wrong, "no MCP server, so its questions are not asked: parley setup codex enters it")
 	}
+	wrong = append(wrong, s.otherServers()...)
 	wrong = append(wrong, unasked(configs)...)
 	wrong = append(wrong, s.wrongHooks(ctx, sources, codexHooks(""))...)
 	for _, c := range configs {

@@ -1,0 +1,205 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// ServerName is the name of Parley's MCP server in the settings of coding agents.
+const ServerName = "parley"
+
+// serverFile is a file that may define MCP servers.
+type serverFile struct {
+	path    string
+	defined func(text []byte) (servers []server, err error) // those with the name of Parley's
+}
+
+// server is an MCP server as settings define it.
+type server map[string]any
+
+// isOwnTool reports whether a call is of a tool of Parley's MCP server, which reaches the agent's own mail. Any server can
+// have that name: it has to be the one that setup enters, in all files in reach.
+func (a Agent) isOwnTool(call toolCall, o Options) bool {
+	name, ok := strings.CutPrefix(call.tool, "mcp__"+ServerName+"__")
+	if !ok || !slices.Contains(o.Tools, name) {
+		return false
+	}
+	found := false
+	for _, folder := range []string{a.workFolder(call, o.Env), call.folder} {
+		own, others := a.lookForServers(folder, o.Env)
+		if len(others) > 0 {
+			return false
+		}
+		found = found || own
+	}
+	return found
+}
+
+// OtherServers returns the files that have another MCP server under the name of Parley's, for an agent in a folder. It returns files that cannot be read as well.
+func (a Agent) OtherServers(folder string, env func(string) (string, bool)) []string {
+	_, others := a.lookForServers(folder, env)
+	return others
+}
+
+func (a Agent) lookForServers(folder string, env func(string) (string, bool)) (own bool, others []string) {
+	for _, f := range a.servers(folder, env) {
+		info, err := os.Stat(f.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var text []byte
+		if err == nil && !info.Mode().IsRegular() { // to read a pipe would wait
+			err = fs.ErrInvalid
+		}
+		if err == nil {
+			text, err = os.ReadFile(f.path)
+		}
+		var servers []server
+		if text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))); err == nil && len(text) > 0 {
+			servers, err = f.defined(text)
+		}
+		if err != nil || slices.ContainsFunc(servers, func(s server) bool { return !s.isOwn() }) {
+			others = append(others, f.path)
+		}
+		own = own || err == nil && len(servers) > 0
+	}
+	return own, others
+}
+
+// above returns a path in a folder and in all above it.
+func above(folder string, path ...string) (all []string) {
+	for at := filepath.Clean(folder); filepath.IsAbs(at); at = filepath.Dir(at) {
+		all = append(all, filepath.Join(append([]string{at}, path...)...))
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return all
+}
+
+// claudeServers returns where Claude Code has MCP servers from. The person's file has some for projects too. Each folder can have
+// an .mcp.json, and so can those above it. An administrator's file is one as well. A server of a plugin has another name.
+func claudeServers(folder string, env func(string) (string, bool)) (files []serverFile) {
+	for _, path := range append(above(folder, ".mcp.json"), "/etc/claude-code/managed-mcp.json") {
+		files = append(files, serverFile{path, claudeDefined})
+	}
+	if set, ok := env("CLAUDE_CONFIG_DIR"); ok && filepath.IsAbs(set) {
+		return append(files, serverFile{filepath.Join(set, ".claude.json"), claudeDefined})
+	}
+	if home, ok := env("HOME"); ok && filepath.IsAbs(home) {
+		files = append(files, serverFile{filepath.Join(home, ".claude.json"), claudeDefined})
+	}
+	return files
+}
+
+// claudeDefined reads a file of Claude Code. Maps tell names apart by case, as Claude Code does.
+func claudeDefined(text []byte) (servers []server, err error) {
+	var file map[string]json.RawMessage
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	projects := map[string]map[string]json.RawMessage{}
+	if raw := file["projects"]; raw != nil {
+		if err := json.Unmarshal(raw, &projects); err != nil {
+			return nil, err
+		}
+	}
+	projects[""] = file
+	for _, p := range projects {
+		var named map[string]json.RawMessage
+		if raw := p["mcpServers"]; raw != nil {
+			err = errors.Join(err, json.Unmarshal(raw, &named))
+		}
+		if raw := named[ServerName]; raw != nil {
+			var s server
+			err = errors.Join(err, json.Unmarshal(raw, &s))
+			servers = append(servers, s)
+		}
+	}
+	return servers, err
+}
+
+// codexServers returns where Codex has MCP servers from: a person's configuration, that of a folder and of those above it,
+// and an administrator's.
+func codexServers(folder string, env func(string) (string, bool)) (files []serverFile) {
+	paths := append(above(folder, ".codex", "config.toml"), "/etc/codex/config.toml", "/etc/codex/managed_config.toml")
+	if set, ok := env("CODEX_HOME"); ok && filepath.IsAbs(set) {
+		paths = append(paths, filepath.Join(set, "config.toml"))
+	} else if home, ok := env("HOME"); ok && filepath.IsAbs(home) {
+		paths = append(paths, filepath.Join(home, ".codex", "config.toml"))
+	}
+	for _, path := range paths {
+		files = append(files, serverFile{path, codexDefined})
+	}
+	return files
+}
+
+func codexDefined(text []byte) (servers []server, err error) {
+	var file map[string]any
+	if err := toml.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	all, _ := file["mcp_servers"].(map[string]any)
+	if s, there := all[ServerName]; there {
+		entry, _ := s.(map[string]any) // what is no table is no server of Parley's
+		servers = append(servers, entry)
+	}
+	return servers, nil
+}
+
+// isOwn reports whether a server is "parley mcp" of this program. What else an entry has could have another program run in its
+// place.
+func (s server) isOwn() bool {
+	command, _ := s["command"].(string)
+	args, _ := s["args"].([]any)
+	if !isThisProgram(command) || len(args) == 0 || args[0] != "mcp" {
+		return false
+	}
+	if kind, there := s["type"]; there && kind != "stdio" {
+		return false
+	}
+	for _, name := range []string{"cwd", "url", "headers", "headersHelper", "experimental_environment", "environment_id"} {
+		if _, there := s[name]; there {
+			return false
+		}
+	}
+	variables, isObject := s["env"].(map[string]any)
+	if _, there := s["env"]; there && !isObject {
+		return false
+	}
+	for name := range variables {
+		if !strings.HasPrefix(name, "PARLEY_") { // such as PATH
+			return false
+		}
+	}
+	return true
+}
+
+// isThisProgram reports whether a command is this program, or "parley" or "parley-client" beside it.
+func isThisProgram(command string) bool {
+	found, err := exec.LookPath(command)
+	if err != nil || !filepath.IsAbs(found) {
+		return false
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	for _, path := range []string{self, filepath.Join(filepath.Dir(self), "parley"), filepath.Join(filepath.Dir(self), "parley-client")} {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(path)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return true
+		}
+	}
+	return false
+}
