@@ -134,7 +134,7 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
-	if err := checkInput(c.Tool, c.Input); err != nil {
+	if err := CheckInput(c.Tool, c.Input); err != nil {
 		return nil, err
 	}
 	if err := rule.CheckFolder(c.Folder); err != nil {
@@ -160,8 +160,9 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	return c.offer(s, evs, read, made.stale)
 }
 
-// checkInput refuses a tool's name or input that is invalid.
-func checkInput(tool, input string) error {
+// CheckInput refuses the name of a tool, or an input of it, that no approval can have. It refuses an input that is too large with
+// TOO_LARGE.
+func CheckInput(tool, input string) error {
 	if tool == "" {
 		return parley.Refuse(parley.InvalidForm, "an approval needs the name of a tool")
 	}
@@ -291,7 +292,7 @@ func (q *Question) refuseEdit(r Reply) error {
 // checkEdit refuses an input that could not have been asked about. It also refuses one that is no object where the
 // input shown is.
 func (q *Question) checkEdit(input string) error {
-	err := checkInput(q.Title, input)
+	err := CheckInput(q.Title, input)
 	if err == nil && strings.HasPrefix(strings.TrimSpace(q.Description), "{") && !strings.HasPrefix(strings.TrimSpace(input), "{") {
 		err = parley.Refuse(parley.InvalidForm, "the input of this call is a JSON object")
 	}

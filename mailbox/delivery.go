@@ -183,7 +183,7 @@ func checkForm(s *State, e *events.FormRequested, here bool) error {
 		return err
 	}
 	if e.Kind == events.Approval {
-		if err := checkInput(e.Title, e.Description); err != nil {
+		if err := CheckInput(e.Title, e.Description); err != nil {
 			return err
 		}
 		if err := rule.CheckFolder(e.Folder()); err != nil {

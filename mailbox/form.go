@@ -382,7 +382,7 @@ func (a RequestForm) compile() (*form.Schema, error) {
 		return nil, err
 	}
 	if a.Kind == events.Approval {
-		if err := checkInput(a.Title, a.Description); err != nil {
+		if err := CheckInput(a.Title, a.Description); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,6 +103,11 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 	if leaves := !asks && a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
 		return left
 	}
+	if !asks && call.event != Elicitation {
+		if err := checkInput(call); err != nil { // whoever is there: the mode does not allow it
+			return undecided("%s", terminal.Message(err))
+		}
+	}
 	if failed != nil {
 		return away("%s", terminal.Message(failed))
 	}
@@ -118,6 +124,15 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		d.Input = string(call.input)
 	}
 	return d
+}
+
+// checkInput refuses what the node would: a call that cannot be shown in full.
+func checkInput(call toolCall) error {
+	var sent bytes.Buffer
+	if err := json.Compact(&sent, call.input); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the input is no JSON")
+	}
+	return mailbox.CheckInput(call.tool, sent.String())
 }
 
 // decide asks for approval of a call and waits for the decision.
