@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ import (
 	"parley/actors"
 	"parley/actors/keys"
 	"parley/cmd/parley/terminal"
+	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/backend"
 	"parley/persistence"
@@ -58,6 +60,22 @@ func verified(found api.VerifyResponse) string {
 		text += fmt.Sprintf("\nnot read: %d segments of the archive, which are elsewhere: %v", len(found.Elsewhere), found.Elsewhere)
 	}
 	return text
+}
+
+// checkTime bounds the wait for a node that says who calls.
+const checkTime = 10 * time.Second
+
+// checkOutside refuses with NOT_PERMITTED what a coding agent has started. It is for commands that by themselves change or copy
+// the node's files, or change the agent's hooks. The running node says who calls, which it does for every operation of the
+// host. Where none runs its file says so.
+func (env *environment) checkOutside(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	err := env.call(ctx, "list_nodes", api.ListNodesRequest{Paging: api.Paging{Limit: 1}}, nil)
+	if parley.CodeOf(err) == parley.NotRunning {
+		return gateway.CheckOutside(env.options.state.coders())
+	}
+	return err
 }
 
 func backupCommand(env *environment) *cobra.Command {

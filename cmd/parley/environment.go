@@ -20,7 +20,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
@@ -62,22 +61,6 @@ func (env *environment) call(ctx context.Context, operation string, req, resp an
 	c := env.client()
 	defer c.Close()
 	return c.Call(ctx, operation, req, resp)
-}
-
-// checkTime bounds the wait for a node that says who calls.
-const checkTime = 10 * time.Second
-
-// checkOutside refuses with NOT_PERMITTED what a coding agent has started. It is for commands that by themselves change or copy
-// the node's files, or change the agent's hooks. The running node says who calls, which it does for every operation of the
-// host. Where none runs its file says so.
-func (env *environment) checkOutside(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	err := env.call(ctx, "list_nodes", api.ListNodesRequest{Paging: api.Paging{Limit: 1}}, nil)
-	if parley.CodeOf(err) == parley.NotRunning {
-		return gateway.CheckOutside(env.options.state.coders())
-	}
-	return err
 }
 
 // vote is call for an answer, which may be a second vote of the person as another agent. That is taken only where the agent was

@@ -29,7 +29,8 @@ type Agent struct {
 	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
 	left func(call toolCall, folder string, env func(string) (string, bool)) bool
 
-	// servers returns the files that may define MCP servers for an agent that works in a folder.
+	// servers returns the files that may define MCP servers for an agent that works in a folder. Nil is for one that PreToolUse
+	// cannot have make a call unasked.
 	servers func(folder string, env func(string) (string, bool)) []serverFile
 }
 
@@ -73,7 +74,7 @@ func ClaudeCode() Agent {
 //     takes its usual way.
 //   - systemMessage is shown as a warning. Exit status 2 with words on standard error denies.
 func Codex() Agent {
-	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, Aways: []Away{Ask, Deny, Mode}, servers: codexServers}
+	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, Aways: []Away{Ask, Deny, Mode}}
 }
 
 // leaves reports whether PreToolUse leaves a call to the agent's own rules.

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // ServerName is the name of Parley's MCP server in the settings of coding agents.
@@ -33,6 +31,9 @@ func (a Agent) isOwnTool(call toolCall, o Options) bool {
 	if !ok || !slices.Contains(o.Tools, name) {
 		return false
 	}
+	if a.servers == nil { // an allow on PreToolUse leaves the call as it is
+		return true
+	}
 	found := false
 	for _, folder := range []string{a.workFolder(call, o.Env), call.folder} {
 		own, others := a.lookForServers(folder, o.Env)
@@ -46,6 +47,9 @@ func (a Agent) isOwnTool(call toolCall, o Options) bool {
 
 // OtherServers returns the files that have another MCP server under the name of Parley's, for an agent in a folder. It returns files that cannot be read as well.
 func (a Agent) OtherServers(folder string, env func(string) (string, bool)) []string {
+	if a.servers == nil {
+		return nil
+	}
 	_, others := a.lookForServers(folder, env)
 	return others
 }
@@ -128,34 +132,6 @@ func claudeDefined(text []byte) (servers []server, err error) {
 	return servers, err
 }
 
-// codexServers returns where Codex has MCP servers from: a person's configuration, that of a folder and of those above it,
-// and an administrator's.
-func codexServers(folder string, env func(string) (string, bool)) (files []serverFile) {
-	paths := append(above(folder, ".codex", "config.toml"), "/etc/codex/config.toml", "/etc/codex/managed_config.toml")
-	if set, ok := env("CODEX_HOME"); ok && filepath.IsAbs(set) {
-		paths = append(paths, filepath.Join(set, "config.toml"))
-	} else if home, ok := env("HOME"); ok && filepath.IsAbs(home) {
-		paths = append(paths, filepath.Join(home, ".codex", "config.toml"))
-	}
-	for _, path := range paths {
-		files = append(files, serverFile{path, codexDefined})
-	}
-	return files
-}
-
-func codexDefined(text []byte) (servers []server, err error) {
-	var file map[string]any
-	if err := toml.Unmarshal(text, &file); err != nil {
-		return nil, err
-	}
-	all, _ := file["mcp_servers"].(map[string]any)
-	if s, there := all[ServerName]; there {
-		entry, _ := s.(map[string]any) // what is no table is no server of Parley's
-		servers = append(servers, entry)
-	}
-	return servers, nil
-}
-
 // isOwn reports whether a server is "parley mcp" of this program. What else an entry has could have another program run in its
 // place.
 func (s server) isOwn() bool {
@@ -167,7 +143,7 @@ func (s server) isOwn() bool {
 	if kind, there := s["type"]; there && kind != "stdio" {
 		return false
 	}
-	for _, name := range []string{"cwd", "url", "headers", "headersHelper", "experimental_environment", "environment_id"} {
+	for _, name := range []string{"cwd", "url", "headers", "headersHelper"} {
 		if _, there := s[name]; there {
 			return false
 		}

@@ -15,33 +15,28 @@ func TestOnlyParleysServerIsItsOwn(t *testing.T) {
 	const evil = `{"mcpServers":{"parley":{"command":"python3","args":["mcp"]}}}`
 	claude := func(entry string) string { return `{"mcpServers":{"parley":{"command":"` + self + `",` + entry + `}}}` }
 	good := claude(`"type":"stdio","args":["mcp","--for","claude-code"],"env":{}`)
-	codexGood := "[mcp_servers.parley]\ncommand = '" + self + "'\nargs = ['mcp', '--for', 'codex']\n"
 	const ask = "mcp__parley__ask_user"
 	for _, test := range []struct {
 		name  string
-		agent Agent
 		tool  string
 		files map[string]string // below the home folder; the agent works in home/work/app
 		want  bool
 	}{
-		{"the person's", ClaudeCode(), ask, map[string]string{".claude.json": good}, true},
-		{"the project's", ClaudeCode(), ask, map[string]string{"work/app/.mcp.json": "\ufeff" + good}, true},
-		{"with a setting of Parley's", ClaudeCode(), ask, map[string]string{".claude.json": claude(`"args":["mcp"],"env":{"PARLEY_STATE":"/s"}`)}, true},
-		{"another tool", ClaudeCode(), "mcp__parley__wipe", map[string]string{".claude.json": good}, false},
-		{"another server", ClaudeCode(), "mcp__parley__x__ask_user", map[string]string{".claude.json": good}, false},
-		{"none", ClaudeCode(), ask, nil, false},
-		{"another in the project", ClaudeCode(), ask, map[string]string{".claude.json": good, "work/app/.mcp.json": evil}, false},
-		{"another above the project", ClaudeCode(), ask, map[string]string{".claude.json": good, "work/.mcp.json": evil}, false},
-		{"another for a project", ClaudeCode(), ask, map[string]string{".claude.json": `{"projects":{"/w":` + evil + `},` + good[1:]}, false},
-		{"another of the person's", ClaudeCode(), ask, map[string]string{".claude.json": evil, "work/app/.mcp.json": good}, false},
-		{"another beside its name in capitals", ClaudeCode(), ask, map[string]string{"work/app/.mcp.json": evil[:len(evil)-1] + `,"MCPSERVERS":` + good[len(`{"mcpServers":`):len(good)-1] + `}`}, false},
-		{"of a file that cannot be read", ClaudeCode(), ask, map[string]string{".claude.json": good, "work/app/.mcp.json": "// " + good}, false},
-		{"with a path", ClaudeCode(), ask, map[string]string{".claude.json": claude(`"args":["mcp"],"env":{"PATH":"/evil"}`)}, false},
-		{"another command of Parley's", ClaudeCode(), ask, map[string]string{".claude.json": claude(`"args":["run","mcp"]`)}, false},
-		{"at an address", ClaudeCode(), ask, map[string]string{".claude.json": claude(`"type":"http","url":"http://a","args":["mcp"]`)}, false},
-		{"Codex'", Codex(), ask, map[string]string{".codex/config.toml": codexGood}, true},
-		{"another of Codex' in the project", Codex(), ask, map[string]string{".codex/config.toml": codexGood, "work/app/.codex/config.toml": "[mcp_servers.parley]\ncommand = 'python3'\nargs = ['mcp']\n"}, false},
-		{"another of Codex' beside its name in capitals", Codex(), ask, map[string]string{".codex/config.toml": "MCP_SERVERS.parley.command = 'parley'\n[mcp_servers.parley]\nurl = 'http://a'\n"}, false},
+		{"the person's", ask, map[string]string{".claude.json": good}, true},
+		{"the project's", ask, map[string]string{"work/app/.mcp.json": "\ufeff" + good}, true},
+		{"with a setting of Parley's", ask, map[string]string{".claude.json": claude(`"args":["mcp"],"env":{"PARLEY_STATE":"/s"}`)}, true},
+		{"another tool", "mcp__parley__wipe", map[string]string{".claude.json": good}, false},
+		{"another server", "mcp__parley__x__ask_user", map[string]string{".claude.json": good}, false},
+		{"none", ask, nil, false},
+		{"another in the project", ask, map[string]string{".claude.json": good, "work/app/.mcp.json": evil}, false},
+		{"another above the project", ask, map[string]string{".claude.json": good, "work/.mcp.json": evil}, false},
+		{"another for a project", ask, map[string]string{".claude.json": `{"projects":{"/w":` + evil + `},` + good[1:]}, false},
+		{"another of the person's", ask, map[string]string{".claude.json": evil, "work/app/.mcp.json": good}, false},
+		{"another beside its name in capitals", ask, map[string]string{"work/app/.mcp.json": evil[:len(evil)-1] + `,"MCPSERVERS":` + good[len(`{"mcpServers":`):len(good)-1] + `}`}, false},
+		{"of a file that cannot be read", ask, map[string]string{".claude.json": good, "work/app/.mcp.json": "// " + good}, false},
+		{"with a path", ask, map[string]string{".claude.json": claude(`"args":["mcp"],"env":{"PATH":"/evil"}`)}, false},
+		{"another command of Parley's", ask, map[string]string{".claude.json": claude(`"args":["run","mcp"]`)}, false},
+		{"at an address", ask, map[string]string{".claude.json": claude(`"type":"http","url":"http://a","args":["mcp"]`)}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -56,7 +51,7 @@ func TestOnlyParleysServerIsItsOwn(t *testing.T) {
 				}
 			}
 			env := func(name string) (string, bool) { return home, name == "HOME" }
-			if got := test.agent.isOwnTool(toolCall{tool: test.tool, folder: folder}, Options{Tools: []string{"ask_user"}, Env: env}); got != test.want {
+			if got := ClaudeCode().isOwnTool(toolCall{tool: test.tool, folder: folder}, Options{Tools: []string{"ask_user"}, Env: env}); got != test.want {
 				t.Errorf("%s is Parley's own: %t", test.tool, got)
 			}
 		})

@@ -76,15 +76,9 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	if !hasServer {
 		wrong = append(wrong, "no MCP server, so its questions are not asked: parley setup codex enters it")
 	}
-	wrong = append(wrong, s.otherServers()...)
 	wrong = append(wrong, unasked(configs)...)
 	wrong = append(wrong, s.wrongHooks(ctx, sources, codexHooks(""))...)
-	for _, c := range configs {
-		server, _ := c.Servers[hook.ServerName].(map[string]any) // nil also for what is no table
-		if command, _ := server["command"].(string); isParley(command) {
-			wrong = append(wrong, s.wrongProgram(ctx, "MCP server in "+c.path, command, "")...)
-		}
-	}
+	wrong = append(wrong, s.wrongCodexServers(ctx, configs)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
 	switch {
 	case len(wrong) > 0:
@@ -96,6 +90,23 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 		return fmt.Sprintf("version %s was tried: %s", version, strings.Join(wrong, "; ")), false
 	}
 	return fmt.Sprintf("asks about calls that leave its sandbox, version %s: a call was tried, and refused. codex exec and -a never do not ask", version), true
+}
+
+// wrongCodexServers returns what is wrong with the MCP servers that are called as Parley's is.
+func (s settings) wrongCodexServers(ctx context.Context, configs []codexConfig) (wrong []string) {
+	for _, c := range configs {
+		if c.Servers[hook.ServerName] == nil {
+			continue
+		}
+		server, _ := c.Servers[hook.ServerName].(map[string]any) // nil for what is no table
+		command, _ := server["command"].(string)
+		if !isParley(command) {
+			wrong = append(wrong, fmt.Sprintf("%s has another MCP server with the name %s", c.path, hook.ServerName))
+			continue
+		}
+		wrong = append(wrong, s.wrongProgram(ctx, "MCP server in "+c.path, command, "")...)
+	}
+	return wrong
 }
 
 // codexFolders returns the folders with configuration of Codex that takes effect, the strongest first: those of the project
