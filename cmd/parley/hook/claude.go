@@ -72,6 +72,19 @@ func allowedBySettings(folder string, env func(string) (string, bool)) (rules []
 	return rules
 }
 
+// AllowedTools returns the rules of the settings for a folder that allow all calls of a tool. The hook leaves these to Claude
+// Code. It returns each rule once, and none for a tool that needs no question.
+func AllowedTools(folder string, env func(string) (string, bool)) (rules []string) {
+	for _, rule := range allowedBySettings(folder, env) {
+		tool, _, limited := strings.Cut(rule, "(")
+		isAsked := tool != "mcp__"+ServerName && !slices.ContainsFunc(ClaudeTools(), func(t ClaudeTool) bool { return t.Name == tool && !t.Asked })
+		if tool != "" && isAsked && (!limited || rule == "Bash(*)") && !slices.Contains(rules, rule) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
 // allowsCall reports whether a permission rule of Claude Code allows a call. It understands a tool by its name, all
 // tools of an MCP server, and a domain. It also understands a command line, and the beginning of a simple one. Any
 // other rule allows nothing here.

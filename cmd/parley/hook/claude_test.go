@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -42,6 +43,27 @@ func TestSettingsAllowOnlyWhatIsUnderstood(t *testing.T) {
 		if got := allowsCall(test.entry, toolCall{tool: test.tool, input: input}); got != test.want {
 			t.Errorf("%s allows %s %s: %t", test.entry, test.tool, input, got)
 		}
+	}
+}
+
+// TestAllowedToolsAreNamed has rules for whole tools, which the hook leaves to Claude Code.
+func TestAllowedToolsAreNamed(t *testing.T) {
+	home, folder := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(home, ".claude", "settings.json"):         `{"permissions":{"allow":["Bash","Read","mcp__parley","Bash(make:*)","Edit(*)"]}}`,
+		filepath.Join(folder, ".claude", "settings.json"):       `{"permissions":{"allow":["Bash(*)","mcp__*"]}}`,
+		filepath.Join(folder, ".claude", "settings.local.json"): `{"permissions":{"allow":["Write","Bash"]}}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := AllowedTools(folder, func(name string) (string, bool) { return home, name == "HOME" })
+	if want := []string{"Bash(*)", "mcp__*", "Write", "Bash"}; !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
 	}
 }
 

@@ -61,18 +61,22 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise("", "")))...)
 	wrong = append(wrong, s.wrongServers(ctx)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
+	asks := "asks in every mode"
+	if rules := hook.AllowedTools(s.Folder, s.Env); len(rules) > 0 {
+		asks += ", but for what permissions.allow allows: " + strings.Join(rules, ", ")
+	}
 	switch {
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
 	case !found:
-		return "asks in every mode; the program claude is not on the path, so it was not tried", true
+		return asks + "; the program claude is not on the path, so it was not tried", true
 	case isOlder(version, LeastClaudeCode):
 		return fmt.Sprintf("version %s is too old to ask in every mode: at least %s", version, LeastClaudeCode), false
 	}
 	if failed := s.probe(ctx, sources); failed != "" {
 		return fmt.Sprintf("version %s was tried: %s", version, failed), false
 	}
-	return "asks in every mode, version " + version + ": a call was tried, and refused. --bare, --safe-mode, --restricted and --setting-sources leave hooks out", true
+	return asks + ", version " + version + ": a call was tried, and refused. --bare, --safe-mode, --restricted and --setting-sources leave hooks out", true
 }
 
 // otherServers returns which files have another MCP server under the name of Parley's.
