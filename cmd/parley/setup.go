@@ -123,14 +123,32 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 		if err := env.checkOutside(ctx); err != nil {
 			return err
 		}
-		if err := setup.Write(files); err != nil {
+		var failed []error
+		if flags.remove {
+			files, failed = setup.TakeOut(files)
+		} else if err := setup.Write(files); err != nil {
 			return err
+		}
+		if len(failed) > 0 {
+			return removedInPart(env, files, failed)
 		}
 	}
 	if err := env.print(files, func() string { return setup.Text(files, flags.print) }); err != nil || flags.remove || flags.print {
 		return err
 	}
 	return noteSetup(ctx, env, agent, projects[0], flags.away, files[0].Changed)
+}
+
+// removedInPart prints what was taken out, and each file that could not be changed but the last, which it returns.
+func removedInPart(env *environment, files []setup.File, failed []error) error {
+	if err := env.print(files, func() string { return setup.Text(files, false) }); err != nil {
+		return err
+	}
+	last := len(failed) - 1
+	for _, err := range failed[:last] {
+		fmt.Fprintf(env.stderr, "warning: %s\n", terminal.Visible(terminal.Message(err)))
+	}
+	return failed[last]
 }
 
 // noteSetup says on standard error for whom the hooks are entered, and what "parley doctor" would say of them.

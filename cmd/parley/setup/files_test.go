@@ -284,3 +284,40 @@ func TestSetupAgainKeepsTrust(t *testing.T) {
 		t.Errorf("entered again: %q", got)
 	}
 }
+
+// TestRemoveGoesOnAndKeepsOthersHooks has a file that cannot be changed, and a hook of a tool with a similar name.
+func TestRemoveGoesOnAndKeepsOthersHooks(t *testing.T) {
+	o, home := person(t)
+	const other = `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"parley-lint hook claude-code"}]}]}}`
+	settings := filepath.Join(home, ".claude", "settings.json")
+	writeText(t, settings, other)
+	if err := enter(t, hook.ClaudeCode(), o); err != nil {
+		t.Fatal(err)
+	}
+	if text := readText(t, settings); !strings.Contains(text, "parley-lint") {
+		t.Errorf("another tool's hook is gone: %s", text)
+	}
+	servers := readText(t, filepath.Join(home, ".claude.json"))
+	o.Remove = true
+	entered := readText(t, settings)
+	writeText(t, settings, "// mine\n"+entered)
+	files, err := Files(t.Context(), hook.ClaudeCode(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, failed := TakeOut(files)
+	if len(done) != 1 || len(failed) != 1 || !strings.Contains(servers, `"parley"`) {
+		t.Fatalf("changed %+v, failed %v", done, failed)
+	}
+	if _, err := os.Stat(filepath.Join(home, ".claude.json")); err == nil {
+		t.Error("the MCP server is still entered")
+	}
+	writeText(t, settings, entered)
+	if files, err = Files(t.Context(), hook.ClaudeCode(), o); err != nil {
+		t.Fatal(err)
+	}
+	TakeOut(files)
+	if text := readText(t, settings); !strings.Contains(text, "parley-lint") || strings.Contains(text, "hook claude-code --") {
+		t.Errorf("after the removal: %s", text)
+	}
+}

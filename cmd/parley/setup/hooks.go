@@ -61,7 +61,7 @@ func otherwise(command, shown string) string {
 		entry = clientName + " hook"
 	}
 	return " || { echo " + shell.Word(fmt.Sprintf(`parley: the hook could not run, so this call is blocked. To take the hooks out: `+
-		`parley setup claude-code --remove, or delete the entries with "%s" in %s`, entry, shown)) + " >&2; exit 2; }"
+		`delete the entries with "%s" in %s, or where parley runs: parley setup claude-code --remove`, entry, shown)) + " >&2; exit 2; }"
 }
 
 // isShut reports whether a command blocks if the hook in it fails.
@@ -219,11 +219,11 @@ func isAssignment(word string) bool {
 	return ok && !strings.ContainsAny(name, "/-.")
 }
 
-// isParley reports whether a command is this program: where it is, under its own name, or one that begins with it, as
-// "parley-2".
+// isParley reports whether a command is this program, wherever it is, or its client.
 func isParley(command string) bool {
 	self, err := os.Executable()
-	return strings.HasPrefix(filepath.Base(command), "parley") || err == nil && command == self
+	name := filepath.Base(command)
+	return name == "parley" || name == clientName || err == nil && command == self
 }
 
 // mcpServer is a program that is an MCP server on its standard input and output.

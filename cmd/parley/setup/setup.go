@@ -45,6 +45,23 @@ func Write(files []File) error {
 	return nil
 }
 
+// TakeOut writes the files from which entries are taken out. It goes on with the others where one cannot be changed. It returns
+// those that could be, and the errors of the rest.
+func TakeOut(files []File) (done []File, failed []error) {
+	for _, f := range files {
+		err := f.problem
+		if err == nil {
+			err = f.write()
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		done = append(done, f)
+	}
+	return done, failed
+}
+
 // Text shows the entries of files where whole is true, and where they were made or taken out otherwise.
 func Text(files []File, whole bool) string {
 	lines := make([]string, len(files))
