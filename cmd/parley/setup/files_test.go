@@ -142,7 +142,7 @@ func TestSetupReplacesEarlierEntries(t *testing.T) {
 	path := filepath.Join(home, ".claude", "settings.json")
 	earlier := `{"hooks": {"Notification": [{"hooks": [{"type": "command", "command": "parley hook claude-code"}]}],
 "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "'/opt/my tools/parley' hook claude-code --as fae", "timeout": 600}, {"type": "command", "command": "mine"}]},
-{"matcher": "*", "hooks": [{"type": "command", "command": "PARLEY_STATE=/x parley-2 hook claude-code", "timeout": 600}]}]}}`
+{"matcher": "*", "hooks": [{"type": "command", "command": "PARLEY_STATE=/x /opt/parley hook claude-code", "timeout": 600}]}]}}`
 	writeText(t, path, earlier)
 	o.Away = "deny"
 	if err := enter(t, hook.ClaudeCode(), o); err != nil {
