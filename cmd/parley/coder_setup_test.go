@@ -83,12 +83,12 @@ func TestDoctorTriesClaudeCode(t *testing.T) {
 		"hooks":       map[string]any{"SessionStart": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "touch " + foreign}}}}},
 	})
 	out, err := c.parley(t, "setup", "claude-code", "--state", state).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "note: Claude Code asks in every mode, version ") || !strings.Contains(string(out), "a call was tried, and refused") {
+	if err != nil || !strings.Contains(string(out), "note: Claude Code asks in every mode, but for what permissions.allow allows: Bash, version ") || !strings.Contains(string(out), "a call was tried, and refused") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	before := filesIn(t, c.home)
 	doctor := func() string { return c.doctor(t, "claude code", state) }
-	if line := doctor(); !strings.HasPrefix(line, "ok    claude code   asks in every mode, version ") {
+	if line := doctor(); !strings.HasPrefix(line, "ok    claude code   asks in every mode, but for what permissions.allow allows: Bash, version ") {
 		t.Error(line)
 	}
 	for path, text := range filesIn(t, c.home) {
