@@ -53,11 +53,6 @@ type noteMore struct {
 	AwayUntil    capabilities.Time
 }
 
-// noteOfState encodes the note of a mailbox of a node with a host.
-func noteOfState(s *mailbox.State, host capabilities.ID) string {
-	return noteOf(statusOf(s), host, s.ID == host && isAlone(s))
-}
-
 // isAlone reports whether a host's mailbox has nothing that concerns other nodes or quotas.
 func isAlone(s *mailbox.State) bool {
 	p := &s.Peers
