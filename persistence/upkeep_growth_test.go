@@ -45,3 +45,23 @@ func TestGrowthOfUpkeep(t *testing.T) {
 		}
 	}
 }
+
+// TestBytesAreKnownDuringAFlush has the journal say its size while a flush is under way, from the start on.
+func TestBytesAreKnownDuringAFlush(t *testing.T) {
+	o := testOptions(t)
+	j, w := open(t, o), writer{}
+	w.write(t, j, 1, 50)
+	said := j.Stats().Bytes
+	closeJournal(t, j)
+	j = open(t, o)
+	j.o.slow.began.Store(time.Now().UnixNano())
+	if got := j.Stats().Bytes; got < said {
+		t.Errorf("%d bytes, and %d before", got, said)
+	}
+	w.write(t, j, 1, 1)
+	j.o.slow.began.Store(time.Now().UnixNano())
+	if got := j.Stats().Bytes; got <= said {
+		t.Errorf("%d bytes after one more commit, and %d before", got, said)
+	}
+	j.o.slow.began.Store(0)
+}

@@ -45,8 +45,8 @@ func (a Agent) isOwnTool(call toolCall, o Options) bool {
 	return found
 }
 
-// OtherServers returns the files that have another MCP server under the name of Parley's, for an agent in a folder, and those
-// that cannot be read.
+// OtherServers returns the files that have another MCP server under the name of Parley's, for an agent in a folder. Files that
+// cannot be read are among them.
 func (a Agent) OtherServers(folder string, env func(string) (string, bool)) []string {
 	if a.servers == nil {
 		return nil
