@@ -344,6 +344,40 @@ func TestPageStaysWholeAfterEachAct(t *testing.T) {
 	}
 }
 
+// TestNextCallOpensOnce denies a call where the next one is slow to come: what tells of the end of the call and what follows a
+// press both want to open the next one. A second drawing would wipe out what the person did to the first.
+func TestNextCallOpensOnce(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 4 {
+		h.approve("shell", fmt.Sprintf(`{"command":"make step-%d"}`, i))
+	}
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelectorAll(".entry[data-waits]").length === 4`)
+	b.run(`document.querySelectorAll(".entry[data-waits] a")[1].click()`) // one in the middle: the next is not the first
+	b.until(`document.querySelectorAll(".entry[data-waits] a")[1].matches("[aria-current]") && document.querySelector("#alone > .message[data-keys]")`)
+	b.run(`window.opened = [], window.waiting = []; 
+		const ask = fetch, decided = encodeURIComponent(document.querySelector("#alone > .message").dataset.id);
+		window.fetch = async (to, ...more) => {
+			if (/pane=item/.test(to) && !to.includes(decided)) {
+				opened.push(String(to));
+				await new Promise((go) => { waiting.push(go); });
+			}
+			return ask(to, ...more);
+		};`)
+	b.click("#alone button[value=deny]")
+	b.until(`waiting.length && document.querySelectorAll(".entry[data-waits]").length === 3 && document.querySelector("#alone > .message:not([data-waits])") && document.querySelector(".toast .state")`)
+	b.run(`for (const go of waiting.reverse()) go()`)
+	b.until(`document.querySelector("#alone > .message[data-waits][data-keys]")`)
+	if got := b.text(`opened.length`); got != "1" {
+		t.Errorf("opened %s times: %s", got, b.text(`opened`))
+	}
+	b.checkNoFaults()
+}
+
 // TestRefusalsAreReadable opens what there is not.
 func TestRefusalsAreReadable(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
 import { composing } from './composing.js';
-import { close, open, openCard, openNext } from './item.js';
+import { close, isOpening, open, openCard, openNext } from './item.js';
 import { hold } from './keys.js';
 import { markDecided } from './list.js';
 import { mayVote, secondOf } from './second.js';
@@ -145,7 +145,7 @@ export class ParleyAct extends HTMLElement {
       await call(...callOf(back, card));
       open(`${home}/forms/${encodeURIComponent(card.dataset.id)}?` + new URLSearchParams({ as: card.dataset.as }));
     });
-    if (!openNext()) {
+    if (!isOpening() && !openNext()) {
       close();
       await refresh(card);
     }
@@ -244,7 +244,7 @@ export class ParleyForm extends ParleyAct {
     if (!document.getElementById('list')?.dataset.needs) return;
     const state = settled?.querySelector('.state')?.cloneNode(true);
     if (this.many > 1) state?.append(` ×${this.many}`);
-    const hasGone = openCard()?.id !== this.card.id || openNext();
+    const hasGone = openCard()?.id !== this.card.id || isOpening() || openNext();
     if (hasGone && state) toast(state);
   }
 

@@ -15,21 +15,29 @@ export const openCard = () => alone?.querySelector(':scope > .message') ?? null;
 /** Reports whether a message would be in view: a narrow window shows the list or the message. */
 export const canShow = () => document.body.dataset.view === 'item' || !narrow.matches;
 
-/** Opens the message at an address. It stays closed if a form with a secret, which no draft keeps, is not to be left. */
+let coming; // what is being opened, if anything
+
+/** Reports whether a message is being opened: its place is taken. */
+export const isOpening = () => Boolean(coming);
+
+/** Opens the message at an address, unless another is opened meanwhile. It stays closed if a form with a secret, which no draft keeps, is not to be left. */
 export async function open(address, { focus = true, push = true } = {}) {
   const ask = openCard()?.querySelector('parley-ask');
   if (ask?.isTyped && ask.querySelector('.secret') && await askToLeave() === 'stay') return;
   const at = new URL(address, location.href);
   const asked = new URL(at);
   asked.searchParams.set('pane', 'item');
+  const own = {};
+  coming = own;
   let doc;
   try {
     doc = await page(asked.pathname + asked.search, { base: '' });
   } catch (refused) {
     announce(refused.message);
-    return;
   }
-  const card = doc.querySelector('#alone > .message');
+  if (coming !== own) return;
+  coming = undefined;
+  const card = doc?.querySelector('#alone > .message');
   if (!card) return;
   alone.replaceChildren(document.adoptNode(card));
   tellTimes(card);

@@ -1,7 +1,7 @@
 // Shows the number of open questions, keeps their list, and tells of new ones.
 
 import { announce, isTyping, refresh } from './cards.js';
-import { canShow, open, openCard, openNext } from './item.js';
+import { canShow, isOpening, open, openCard, openNext } from './item.js';
 import { keysOf, look, rowOf, rows } from './list.js';
 import { page } from './rpc.js';
 import { forgetToasts, toast } from './toast.js';
@@ -37,7 +37,7 @@ const box = () => [...document.querySelectorAll('.toast')].map((t) => t.dataset.
 
 /** Opens a new question where nothing else is open to be decided, and shows a toast otherwise. */
 async function tell(keys) {
-  const isFree = document.getElementById('list')?.dataset.needs && canShow() && !isTyping() && !openCard()?.hasAttribute('data-waits');
+  const isFree = document.getElementById('list')?.dataset.needs && canShow() && !isTyping() && !isOpening() && !openCard()?.hasAttribute('data-waits');
   const opened = isFree && openNext();
   if (keys.length === 0) return;
   announce(keys.length > 1 ? `${keys.length} new questions` : 'A new question');
