@@ -123,14 +123,16 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 		if err := env.checkOutside(ctx); err != nil {
 			return err
 		}
+	}
+	switch {
+	case flags.remove:
 		var failed []error
-		if flags.remove {
-			files, failed = setup.TakeOut(files)
-		} else if err := setup.Write(files); err != nil {
-			return err
+		if files, failed = setup.TakeOut(files, flags.print); len(failed) > 0 {
+			return removedInPart(env, files, failed, flags.print)
 		}
-		if len(failed) > 0 {
-			return removedInPart(env, files, failed)
+	case !flags.print:
+		if err := setup.Write(files); err != nil {
+			return err
 		}
 	}
 	if err := env.print(files, func() string { return setup.Text(files, flags.print) }); err != nil || flags.remove || flags.print {
@@ -140,8 +142,8 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 }
 
 // removedInPart prints what was taken out, and each file that could not be changed but the last, which it returns.
-func removedInPart(env *environment, files []setup.File, failed []error) error {
-	if err := env.print(files, func() string { return setup.Text(files, false) }); err != nil {
+func removedInPart(env *environment, files []setup.File, failed []error, whole bool) error {
+	if err := env.print(files, func() string { return setup.Text(files, whole) }); err != nil {
 		return err
 	}
 	last := len(failed) - 1

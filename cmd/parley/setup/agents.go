@@ -102,7 +102,7 @@ func (s settings) hookFile(path string) (File, error) {
 // already stays unchanged.
 func (s settings) jsonFile(path string, entered []byte, change func(d *document, enter bool) error) (File, error) {
 	f, err := s.settingsFile(path)
-	if err != nil {
+	if err != nil || f.problem != nil {
 		return f, err
 	}
 	if !s.Remove {

@@ -39,8 +39,16 @@ const (
 var byteOrderMark = []byte("\ufeff")
 
 // settingsFile reads a file of settings, which may not exist yet. It follows a link, which stays a link; a project's has to
-// stay in the project.
+// stay in the project. One that cannot be read has a problem where entries are taken out: they leave the others.
 func (s settings) settingsFile(path string) (File, error) {
+	f, err := s.readFile(path)
+	if err != nil && s.Remove {
+		f.problem, err = err, nil
+	}
+	return f, err
+}
+
+func (s settings) readFile(path string) (File, error) {
 	real := resolve(path, maxLinks)
 	if s.Project {
 		root := resolve(s.root(), maxLinks)

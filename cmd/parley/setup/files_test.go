@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -305,7 +306,7 @@ func TestRemoveGoesOnAndKeepsOthersHooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, failed := TakeOut(files)
+	done, failed := TakeOut(files, false)
 	if len(done) != 1 || len(failed) != 1 || !strings.Contains(servers, `"parley"`) {
 		t.Fatalf("changed %+v, failed %v", done, failed)
 	}
@@ -316,8 +317,49 @@ func TestRemoveGoesOnAndKeepsOthersHooks(t *testing.T) {
 	if files, err = Files(t.Context(), hook.ClaudeCode(), o); err != nil {
 		t.Fatal(err)
 	}
-	TakeOut(files)
+	TakeOut(files, false)
 	if text := readText(t, settings); !strings.Contains(text, "parley-lint") || strings.Contains(text, "hook claude-code --") {
 		t.Errorf("after the removal: %s", text)
+	}
+}
+
+// TestRemoveGoesOnPastAFileThatCannotBeRead has a folder in the place of the first file, and a link out of the project.
+func TestRemoveGoesOnPastAFileThatCannotBeRead(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path, home string){
+		"a folder": func(t *testing.T, path, _ string) {
+			if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a link": func(t *testing.T, path, home string) {
+			writeText(t, filepath.Join(home, "mine"), "mine")
+			if err := errors.Join(os.Remove(path), os.Symlink(filepath.Join(home, "mine"), path)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, home := person(t)
+			o.Project = true
+			if err := enter(t, hook.ClaudeCode(), o); err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, filepath.Join(o.Folder, ".claude", "settings.json"), home)
+			o.Remove = true
+			files, err := Files(t.Context(), hook.ClaudeCode(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, failed := TakeOut(files, true); len(failed) != 1 {
+				t.Errorf("only looked at, %v fail", failed)
+			}
+			done, failed := TakeOut(files, false)
+			if len(failed) != 1 || len(done) == 0 {
+				t.Errorf("taken out of %+v, failed %v", done, failed)
+			}
+			if _, err := os.Stat(filepath.Join(o.Folder, ".mcp.json")); err == nil {
+				t.Error("the MCP server is still entered")
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ const askWords = "To ask the person whom you work for, call the tool `ask_user` 
 // markdownFile returns the file with the instructions in it, or without them.
 func (s settings) markdownFile(path string) (File, error) {
 	f, err := s.settingsFile(path)
-	if err != nil {
+	if err != nil || f.problem != nil {
 		return f, err
 	}
 	if s.Remove {

@@ -45,12 +45,12 @@ func Write(files []File) error {
 	return nil
 }
 
-// TakeOut writes the files from which entries are taken out. It goes on with the others where one cannot be changed. It returns
-// those that could be, and the errors of the rest.
-func TakeOut(files []File) (done []File, failed []error) {
+// TakeOut writes the files from which entries are taken out, or only looks whether it could if dry is true. It goes on with
+// the others where one cannot be changed. It returns those that could be, and the errors of the rest.
+func TakeOut(files []File, dry bool) (done []File, failed []error) {
 	for _, f := range files {
 		err := f.problem
-		if err == nil {
+		if err == nil && !dry {
 			err = f.write()
 		}
 		if err != nil {

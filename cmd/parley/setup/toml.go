@@ -21,7 +21,7 @@ const (
 // tomlFile returns the file with the block in it, or without it.
 func (s settings) tomlFile(path string, server mcpServer) (File, error) {
 	f, err := s.settingsFile(path)
-	if err != nil {
+	if err != nil || f.problem != nil {
 		return f, err
 	}
 	if s.Remove {
