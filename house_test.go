@@ -162,7 +162,7 @@ var pure = map[string][]string{
 	},
 	"gateway/call": {
 		"bytes", "encoding/json", "fmt", "net/url", "path", "slices", "strings", "unicode", "unicode/utf8",
-		"github.com/rogpeppe/go-internal/diff", "mvdan.cc/sh/v3/syntax",
+		"golang.org/x/net/idna", "github.com/rogpeppe/go-internal/diff", "mvdan.cc/sh/v3/syntax",
 	},
 	"actors/outbox":       {"slices", "sync/atomic"},
 	"actors/peers/window": {},

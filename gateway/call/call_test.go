@@ -234,6 +234,30 @@ func TestShortenedTextTellsWhetherItIsWhole(t *testing.T) {
 	}
 }
 
+// TestHostsAreToldAsTheNetworkTakesThem has a name wholly in Cyrillic, which reads as a known one.
+func TestHostsAreToldAsTheNetworkTakesThem(t *testing.T) {
+	const told = "a host's name with letters that are not ASCII: "
+	for input, want := range map[string]string{
+		`{"command":"curl https://аррӏе.com/x"}`:          told + "xn--80ak6aa92e.com",
+		`{"command":"curl -o x аррӏе.com"}`:               told + "xn--80ak6aa92e.com",
+		`{"command":"scp f me@аррӏе.com:f"}`:              told + "xn--80ak6aa92e.com",
+		`{"url":"https://u:p@аррӏе.com:443/"}`:            told + "xn--80ak6aa92e.com",
+		`{"command":"curl https://apple。com"}`:            told + "apple.com",
+		`{"command":"curl https://apple.com/résumé.pdf"}`: "",
+		`{"command":"cat résumé.pdf"}`:                    "",
+	} {
+		got := ""
+		for _, risk := range Read(Call{Tool: "Bash", Input: input}).Risks {
+			if strings.HasPrefix(risk.Text, told) {
+				got = risk.Text
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", input, got, want)
+		}
+	}
+}
+
 func TestLookalikesAreSpelledOut(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://ex\u0430mple.com/é":              `https://ex\u{430}mple.com/é`,

@@ -5,6 +5,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/net/idna"
 )
 
 // Risk is a note on what is risky in a call.
@@ -91,6 +94,9 @@ func (r *risks) words(words []string) {
 	}
 	if usesNetwork(name, args) {
 		r.add(Network, "uses the network: "+said)
+		for _, a := range args {
+			r.host(a)
+		}
 	}
 	for _, a := range args {
 		if _, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "-") {
@@ -186,9 +192,29 @@ func (r *risks) value(v Value) {
 			host = u.Host
 		}
 		r.add(Network, "uses the network: "+host)
+		r.host(v.Text)
 	case isFileKey(v.Key):
 		r.file(v.Text)
 	}
+}
+
+// host tells the name of a host in ASCII, as the network takes it, if it has other letters: a name that is wholly of another
+// script can look like one that is known.
+func (r *risks) host(word string) {
+	if _, rest, ok := strings.Cut(word, "://"); ok {
+		word = rest
+	}
+	word, _, _ = strings.Cut(word, "/")
+	name := word[strings.LastIndexByte(word, '@')+1:]
+	name, _, _ = strings.Cut(name, ":")
+	if strings.IndexFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) < 0 || !strings.ContainsAny(name, ".。．｡") {
+		return
+	}
+	ascii, err := idna.Lookup.ToASCII(name)
+	if err != nil {
+		ascii = "no host has it"
+	}
+	r.add(Network, "a host's name with letters that are not ASCII: "+ascii)
 }
 
 // file adds the risk of a file outside the folder.
