@@ -28,6 +28,7 @@ import (
 	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/bridge"
 	"parley/gateway/client"
 )
 
@@ -109,6 +110,9 @@ func runChecks(ctx context.Context, env *environment) []finding {
 	}
 	if err := gateway.CheckCoders(env.options.state.coders()); err != nil {
 		found = append(found, finding{"coders.json", bad, withHint(err)})
+	}
+	if _, err := bridge.ReadConfigs(env.options.state.bridges()); err != nil {
+		found = append(found, finding{"bridges.json", bad, withHint(err)})
 	}
 	if !slices.ContainsFunc(found, func(f finding) bool { return f.Check == fsync && f.Result == bad }) { // to read would hang too
 		found = append(found, checkLog(ctx, env)...)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
+	"parley/internal/regular"
 )
 
 func statusCommand(env *environment) *cobra.Command {
@@ -206,7 +206,7 @@ func waitsForDisk(ctx context.Context, env *environment) string {
 
 // isStandby reports whether a process waits as a standby.
 func isStandby(env *environment, pid int) bool {
-	who, err := os.ReadFile(env.options.state.standby())
+	who, err := regular.Read(env.options.state.standby())
 	return err == nil && string(who) == strconv.Itoa(pid)
 }
 

@@ -19,6 +19,7 @@ import (
 	"parley"
 	"parley/events"
 	"parley/gateway/bridge"
+	"parley/internal/regular"
 )
 
 // Bounds of the push configurations.
@@ -70,7 +71,7 @@ func readPushes(o Options) (*pushes, error) {
 			err = errors.Join(err, os.Remove(path))
 			continue
 		}
-		b, failed := os.ReadFile(path)
+		b, failed := regular.Read(path)
 		u := &push{path: path}
 		if failed == nil {
 			failed = json.Unmarshal(b, u)

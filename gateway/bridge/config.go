@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/internal/regular"
 )
 
 // Config is a bridge of a node, as its file of settings has it.
@@ -91,16 +92,20 @@ func parseURL(address string, schemes ...string) (*url.URL, error) {
 	return u, nil
 }
 
-// ReadConfigs reads a file of settings. There are none without the file.
+// ReadConfigs reads a file of settings. There are none without the file. It refuses with INVALID_ARGUMENT one that it cannot
+// read.
 func ReadConfigs(path string) (all []Config, err error) {
-	b, err := os.ReadFile(path)
+	b, err := regular.ReadLinked(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &all)
 	}
-	if err == nil && len(all) > MaxBridges {
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the settings of the bridges cannot be read: %v", err).WithHint("nothing is told through bridges until %s is mended or moved away", path)
+	}
+	if len(all) > MaxBridges {
 		err = parley.Refuse(parley.TooLarge, "a node has %d bridges at most", MaxBridges)
 	}
 	for _, c := range all {

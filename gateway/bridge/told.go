@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"parley/capabilities"
+	"parley/internal/regular"
 )
 
 // told is what a worker has told, in a file.
@@ -31,7 +32,7 @@ type record struct {
 
 func readTold(path string) (*told, error) {
 	t := &told{path: path, Forms: map[string]*record{}}
-	b, err := os.ReadFile(path)
+	b, err := regular.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return t, nil
 	}

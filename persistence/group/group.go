@@ -17,6 +17,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // File is an open group. It is safe for concurrent use.
@@ -171,7 +172,7 @@ func (r *row) decode(b []byte) {
 // Open opens the group of a node in a file, and checks its header and table. It does not check that the group is of the same
 // log: its last commit tells.
 func Open(path string, node capabilities.NodeID) (g *File, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

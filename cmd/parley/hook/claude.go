@@ -3,10 +3,11 @@ package hook
 import (
 	"encoding/json"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"parley/internal/regular"
 )
 
 // planTool is the tool by which Claude Code has a plan approved. In a terminal it shows its prompt in every mode.
@@ -56,7 +57,7 @@ func allowedBySettings(folder string, env func(string) (string, bool)) (rules []
 		files = append(files, filepath.Join(own, "settings.json"))
 	}
 	for _, path := range files {
-		text, err := os.ReadFile(path)
+		text, err := regular.ReadLinked(path)
 		if err != nil {
 			continue
 		}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"parley/internal/regular"
 )
 
 // ServerName is the name of Parley's MCP server in the settings of coding agents.
@@ -57,16 +59,9 @@ func (a Agent) OtherServers(folder string, env func(string) (string, bool)) []st
 
 func (a Agent) lookForServers(folder string, env func(string) (string, bool)) (own bool, others []string) {
 	for _, f := range a.servers(folder, env) {
-		info, err := os.Stat(f.path)
+		text, err := regular.ReadLinked(f.path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		}
-		var text []byte
-		if err == nil && !info.Mode().IsRegular() { // to read a pipe would wait
-			err = fs.ErrInvalid
-		}
-		if err == nil {
-			text, err = os.ReadFile(f.path)
 		}
 		var servers []server
 		if text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))); err == nil && len(text) > 0 {

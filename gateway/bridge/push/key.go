@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/gateway/bridge"
+	"parley/internal/regular"
 )
 
 // KeyFile is the name of the file with the node's key, in its state folder.
@@ -32,7 +33,7 @@ func ReadKey(path string) (Key, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return Key{}, parley.Refuse(parley.NotPermitted, "others can read %s", path).WithHint("chmod 600 %s", path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadLinked(path)
 	if err != nil {
 		return Key{}, err
 	}
