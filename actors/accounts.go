@@ -299,7 +299,7 @@ func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) view.A
 // fullSender returns the error of mail for a mailbox that has no room for it.
 func fullSender() error {
 	return parley.Refuse(parley.QuotaExceeded, "the recipient's mailbox has as much of this agent's mail as its quota allows").
-		WithHint("the recipient dismisses or answers some of it, or the node's host raises the quota: parley quota AGENT inbox=AMOUNT")
+		WithHint("the recipient dismisses or answers some of it, or the node's host raises the quota: parley agent quota AGENT inbox=AMOUNT")
 }
 
 // effort is the processor time that an account has used of its quota. It decreases with time, by one quota each minute.
@@ -353,7 +353,7 @@ func (a *accounts) affords(who capabilities.ID) error {
 		return nil
 	}
 	return parley.Refuse(parley.QuotaExceeded, "this agent's forms and answers have used %v of processor, and its quota is %s", e.spent.Round(time.Millisecond), quota.Processor.Show(rate)).
-		WithHint("wait a minute, use simpler patterns, or the node's host raises it: parley quota AGENT processor=MILLISECONDS")
+		WithHint("wait a minute, use simpler patterns, or the node's host raises it: parley agent quota AGENT processor=MILLISECONDS")
 }
 
 // spend adds to the effort of an account.

@@ -161,7 +161,7 @@ func (a *Archive) placeOf(s archive.Segment) (store.Store, error) {
 	place := a.node.journal.PlaceOf(s)
 	if place == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "where the segment is was not recorded").
-			WithHint("parley archive --fetch %d --from PLACE", s.First)
+			WithHint("parley log archive --fetch %d --from PLACE", s.First)
 	}
 	return store.Open(place)
 }
@@ -179,7 +179,7 @@ func (a *Archive) each(first []uint64, fn func(archive.Segment) error) (view.Arc
 	for _, number := range first {
 		if !slices.ContainsFunc(all, func(s archive.Segment) bool { return s.First == number }) {
 			return view.Archive{}, parley.Refuse(parley.InvalidArgument, "the archive has no segment %d", number).
-				WithHint("parley archive --list shows the segments")
+				WithHint("parley log archive --list shows the segments")
 		}
 	}
 	for _, s := range all {

@@ -249,7 +249,7 @@ const heldFile = "programs-held"
 // HoldPrograms has the node of a state folder start no programs until Programs.Start. No node may run in the folder.
 func HoldPrograms(folder string) error {
 	path := filepath.Join(folder, heldFile)
-	if err := os.WriteFile(path, []byte("restored from a backup: parley programs start\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("restored from a backup: parley node programs start\n"), 0o600); err != nil {
 		return fmt.Errorf("hold the programs: %w", err)
 	}
 	return syncAll(path, folder)
@@ -283,7 +283,7 @@ func areHeld(folder string) (bool, error) {
 
 func errHeld() error {
 	return parley.Refuse(parley.NotPermitted, "the node was restored from a backup, and starts no programs yet").
-		WithHint("parley programs start, when nothing else runs as this node")
+		WithHint("parley node programs start, when nothing else runs as this node")
 }
 
 // Defaults returns what holds for all programs of the node.

@@ -262,14 +262,14 @@ func (s *State) checkFree(name string) error {
 	if _, taken, err := s.Names.get(name); err != nil {
 		return err
 	} else if taken {
-		return parley.Refuse(parley.NameTaken, "the name %.80q is taken", name).WithHint("parley rename %s OTHER frees it, and keeps what it stands for", name)
+		return parley.Refuse(parley.NameTaken, "the name %.80q is taken", name).WithHint("parley name rename %s OTHER frees it, and keeps what it stands for", name)
 	}
 	if n, awaited := s.Mail.asks.results[capabilities.Normal(name)]; awaited {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits the answer of form %d", name, n)
 	}
 	if s.Peers.invited(name) >= 0 {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits whom an invitation is for", name).
-			WithHint("parley invite --revoke %s ends it", name)
+			WithHint("parley node invite --revoke %s ends it", name)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func unknownNode(node capabilities.NodeID) error {
-	return parley.Refuse(parley.NodeUnknown, "node %s is not known", node).WithHint("parley nodes lists those that are")
+	return parley.Refuse(parley.NodeUnknown, "node %s is not known", node).WithHint("parley node ls lists those that are")
 }
 
 // DroppedPeer is a node that the host has dropped, with the time.
@@ -374,7 +374,7 @@ func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]even
 	}
 	if len(s.Peers.Invitations(now)) >= maxInvitations {
 		return nil, parley.Refuse(parley.QuotaExceeded, "%d invitations are open already", maxInvitations).
-			WithHint("parley invite --revoke NAME ends one")
+			WithHint("parley node invite --revoke NAME ends one")
 	}
 	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids(), Token: c.Token}), nil
 }
@@ -386,7 +386,7 @@ func (c EndInvitation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 	i := s.Peers.invited(c.Name)
 	if i < 0 {
 		return nil, parley.Refuse(parley.UnknownName, "no invitation is open under %.200q", c.Name).
-			WithHint("parley invite --list shows those that are")
+			WithHint("parley node invite --list shows those that are")
 	}
 	return []events.Event{&events.InvitationEnded{Invitation: s.Peers.invitations[i].Invitation}}, nil
 }

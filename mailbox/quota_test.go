@@ -37,7 +37,7 @@ func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
 	}{
 		{quota.Forms, 3, func(int) mailbox.Command { return someForm("") }, "parley cancel"},
 		{quota.Approvals, 3, func(int) mailbox.Command { return mailbox.RequestApproval{Tool: "t", Input: "{}"} }, "parley cancel"},
-		{quota.Names, 3, func(i int) mailbox.Command { return mailbox.BindName{Name: fmt.Sprint("n", i), Value: "1"} }, "parley remove"},
+		{quota.Names, 3, func(i int) mailbox.Command { return mailbox.BindName{Name: fmt.Sprint("n", i), Value: "1"} }, "parley name remove"},
 		{quota.Agents, 3, func(i int) mailbox.Command {
 			return mailbox.CreateAgent{Agent: mailboxtest.NthID(uint16(1000 + i)), Kind: events.Guest, Name: fmt.Sprint("n", i)}
 		}, "agents that there are"},
@@ -59,7 +59,7 @@ func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
 			err = v.DecideWithin("fae", l, c.command(i))
 		}
 		e := parley.AsError(err)
-		if e == nil || e.Code != parley.QuotaExceeded || !strings.Contains(e.Hint, c.hint) || !strings.Contains(e.Hint, "parley quota AGENT "+c.quota.String()) {
+		if e == nil || e.Code != parley.QuotaExceeded || !strings.Contains(e.Hint, c.hint) || !strings.Contains(e.Hint, "parley agent quota AGENT "+c.quota.String()) {
 			t.Errorf("%s of %d: %v, hint %q", c.quota, c.limit, err, e.Hint)
 		}
 		if used := v.States["fae"].Account.Own(v.Now)[c.quota]; used > c.limit || used == 0 {

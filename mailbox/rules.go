@@ -270,7 +270,7 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 		return nil, nil
 	}
 	if s.Rules.isFull(now, len(c.rules)) {
-		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
+		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley agent rules rm ends one")
 	}
 	added.Rule = ids()
 	return added, nil
@@ -355,7 +355,7 @@ func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 }
 
 func noRule(id capabilities.ID) error {
-	return parley.Refuse(parley.NotPermitted, "the agent has no rule %s", id).WithHint("parley rules ls lists them")
+	return parley.Refuse(parley.NotPermitted, "the agent has no rule %s", id).WithHint("parley agent rules ls lists them")
 }
 
 // RemoveRule ends a standing rule. By has to be the agent's host.

@@ -45,9 +45,9 @@ func (e *Elsewhere) Unwrap() error { return e.why }
 func elsewhere(s archive.Segment, place string) *Elsewhere {
 	why := parley.Refuse(parley.Archived, "commits %d to %d are in segment %s of the archive, which is not here", s.First, s.Last, s.Name())
 	if place == "" {
-		return &Elsewhere{Segment: s, why: why.WithHint("parley archive --fetch %d --from PLACE brings it back", s.First)}
+		return &Elsewhere{Segment: s, why: why.WithHint("parley log archive --fetch %d --from PLACE brings it back", s.First)}
 	}
-	return &Elsewhere{Segment: s, Place: place, why: why.WithHint("parley archive --fetch %d brings it back from %s", s.First, place)}
+	return &Elsewhere{Segment: s, Place: place, why: why.WithHint("parley log archive --fetch %d brings it back from %s", s.First, place)}
 }
 
 // segmentError returns ARCHIVED for a segment that is not here, and CORRUPT_LOG for a damaged one.
@@ -75,7 +75,7 @@ func segmentError(s archive.Segment, err error) error {
 		return newer(fmt.Sprintf("commits %d to %d", s.First, s.Last), err)
 	case errors.Is(err, archive.ErrDamaged):
 		return &archiveDamage{parley.Refuse(parley.CorruptLog, "commits %d to %d: %v", s.First, s.Last, err).
-			WithHint("put the segment back from a copy: parley archive --fetch %d --from PLACE", s.First)}
+			WithHint("put the segment back from a copy: parley log archive --fetch %d --from PLACE", s.First)}
 	}
 	return err
 }

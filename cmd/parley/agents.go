@@ -29,7 +29,7 @@ func lsCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "ls",
-		Short: "List agents and what they do",
+		Short: "List agents and their status",
 		Long:  "Lists the agents of the node that the caller sees: those that it holds, and the node's host all of them.",
 		Example: `  parley ls
   parley ls --label team=web --status running --status error
@@ -180,7 +180,7 @@ func waitingText(a view.AgentStatus) string {
 func inspectCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "inspect AGENT",
-		Short:             "Show how an agent is",
+		Short:             "Show an agent's details",
 		Example:           "  parley inspect fae\n  parley inspect 01JQ --json",
 		Args:              exactly("AGENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
@@ -229,7 +229,7 @@ func agentText(a view.AgentStatus) string {
 	line("user", a.User)
 	line("wrap", shell.Join(a.Wrap))
 	if a.Held {
-		line("program", "held since the node was restored: parley programs start")
+		line("program", "held since the node was restored: parley node programs start")
 	}
 	line("policy", a.Policy)
 	line("waiting", waitingText(a))
@@ -274,11 +274,11 @@ func agentCommand(env *environment, verb, operation, short, long string) *cobra.
 func policyCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "policy AGENT always|on-miss|never|deny",
-		Short: "Say what becomes of an agent's calls that need permission",
+		Short: "Set whether an agent's calls are asked about, allowed or denied",
 		Long: `Says what becomes of an agent's calls that need permission: every one is asked about (always), those that no
 standing rule decides (on-miss, as it is where nothing is said), none, they are allowed (never), or none, they are denied
 (deny). A rule that denies goes before all of these; nothing that expires is allowed.`,
-		Example: "  parley policy builder never",
+		Example: "  parley agent policy builder never",
 		Args:    exactly("AGENT", "POLICY"),
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) == 1 {

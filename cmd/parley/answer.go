@@ -21,25 +21,16 @@ import (
 	"parley/mailbox/form"
 )
 
-func respondFormCommand(env *environment) *cobra.Command {
-	return answering(env, "respond-form")
-}
-
-// answerCommand returns the short form of respond-form.
 func answerCommand(env *environment) *cobra.Command {
-	return answering(env, "answer")
-}
-
-// answering returns a command that answers forms.
-func answering(env *environment, verb string) *cobra.Command {
 	var (
 		valueArgs []string
 		valueFile string
 		revision  uint64
 	)
 	c := &cobra.Command{
-		Use:   verb + " NUMBER [VALUE …]",
-		Short: "Answer a form",
+		Use:     "answer NUMBER [VALUE …]",
+		Aliases: []string{"respond-form"},
+		Short:   "Answer a form",
 		Long: `Answers a form. Each value is read by its field's type: a number as 5, a checkbox or a choice of yes and no as yes, y,
 no or n, a multiselect by repeating it, a capability as a name that the answerer holds. A VALUE is name:value, as with
 --value, or, for a form of one field, the value alone. The first colon splits. Fields left out get their defaults. On a
@@ -52,9 +43,9 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 the asker has amended the form since.`,
 		Example: `  parley answer 3
   parley answer 3 yes
-  parley respond-form 0 --value projectName:my-app --value port:443
-  parley respond-form 0 --values answer.json
-  parley respond-form 1 --value region:eu --value region:us --value dryRun:true
+  parley answer 0 --value projectName:my-app --value port:443
+  parley answer 0 --values answer.json
+  parley answer 1 --value region:eu --value region:us --value dryRun:true
   parley answer 2 --values - <<< '{"port":443}'`,
 		Args:              atLeast("NUMBER"),
 		ValidArgsFunction: completeWaiting(env, aForm),
@@ -188,10 +179,10 @@ func settleForm(ctx context.Context, env *environment, operation string, req any
 func withdrawCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "withdraw NUMBER",
-		Short: "Take a vote back",
+		Short: "Withdraw a vote",
 		Long: `Takes back the agent's answer to a form that needs several, while the form is open. It can answer again. If the node of the
 asker cannot be reached, the withdrawal is kept and sent when it can.`,
-		Example:           `  parley withdraw 3`,
+		Example:           `  parley form withdraw 3`,
 		Args:              exactly("NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -224,26 +215,20 @@ func settlement(operation string) string {
 }
 
 func declineCommand(env *environment) *cobra.Command {
-	return endCommand(env, ending{
-		use: "decline NUMBER [REASON]", short: "Say no to a form", operation: "decline_form", of: api.CompletePending,
+	c := endCommand(env, ending{
+		use: "decline NUMBER [REASON]", short: "Decline a form or request", operation: "decline_form", of: api.CompletePending,
 		long:    "Says no to a form or request. The asker is told, with the reason.",
 		example: "  parley decline 1 'not today'",
 	})
+	c.Aliases = []string{"reject"}
+	return c
 }
 
 func cancelCommand(env *environment) *cobra.Command {
 	return endCommand(env, ending{
-		use: "cancel NUMBER-or-ID [REASON]", short: "Take back what was asked", operation: "cancel_form", of: api.CompleteOpen,
+		use: "cancel NUMBER-or-ID [REASON]", short: "Cancel a form or request", operation: "cancel_form", of: api.CompleteOpen,
 		long:    "Takes back a form or request that the agent sent. Only who asked may cancel.",
 		example: "  parley cancel 0 'changed my mind' --as fae",
-	})
-}
-
-func rejectCommand(env *environment) *cobra.Command {
-	return endCommand(env, ending{
-		use: "reject NUMBER [REASON]", short: "Say no to a request", operation: "reject", of: api.CompletePending,
-		long:    "Says no to a request. The asker is told, with the reason.",
-		example: "  parley reject 1 'ask again tomorrow'",
 	})
 }
 
@@ -267,7 +252,7 @@ func endCommand(env *environment, e ending) *cobra.Command {
 func resolveCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "resolve NUMBER NAME",
-		Short:             "Give what was requested",
+		Short:             "Resolve a request",
 		Long:              "Resolves a request with what the agent holds under NAME. The asker then holds it too.",
 		Example:           "  parley resolve 0 bob",
 		Args:              exactly("NUMBER", "NAME"),
@@ -283,7 +268,7 @@ func resolveCommand(env *environment) *cobra.Command {
 func forwardCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "forward NUMBER RECIPIENT",
-		Short:             "Hand a form on",
+		Short:             "Forward a form to another agent",
 		Long:              "Hands a form on to another agent. Both may answer; whoever does so first settles it.",
 		Example:           "  parley forward 0 bob",
 		Args:              exactly("NUMBER", "RECIPIENT"),
@@ -315,9 +300,9 @@ func awayCommand(env *environment) *cobra.Command {
 		Long: `Forwards the forms that come until a time to another agent. The agent may still answer them, and the first answer settles
 each. Forms that came before stay as they are, and so do those that the asker forbade to forward. Without flags, it shows
 the absence. --back ends it.`,
-		Example: `  parley away --until 72h --to bob
-  parley away --from 2026-12-24T00:00:00Z --until 2027-01-02T00:00:00Z --to bob
-  parley away --back`,
+		Example: `  parley agent away --until 72h --to bob
+  parley agent away --from 2026-12-24T00:00:00Z --until 2027-01-02T00:00:00Z --to bob
+  parley agent away --back`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().Var(&until, "until", "the end: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
@@ -367,9 +352,9 @@ and it adopts them. With --remove, the member leaves: nothing more goes to it, a
 MEMBER, it lists the members, one a line.`,
 		Example: `  parley send ops 'your members: @bob and @eve'
   parley adopt 0 bob --as ops
-  parley group bob --as ops
-  parley group bob --as ops --remove
-  parley group --as ops`,
+  parley agent group bob --as ops
+  parley agent group bob --as ops --remove
+  parley agent group --as ops`,
 		Args:              between(0, 1, "[MEMBER]"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}

@@ -137,11 +137,9 @@ func printDecided(env *environment, d decided) error {
 func rulesCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rules",
-		Short:   "List and end the standing rules that an agent's calls go by",
+		Short:   "List and remove an agent's standing rules",
 		Long:    "A standing rule is made where a call is always allowed or denied. It covers that very call of that agent, or, where\na wider rule was chosen, the commands or files that its words name.",
-		Example: "  parley rules ls fae\n  parley rules rm fae 01JQ…@N…",
-		Args:    exactly(),
-		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls or rm") },
+		Example: "  parley agent rules ls fae\n  parley agent rules rm fae 01JQ…@N…",
 	}
 	c.AddCommand(rulesListCommand(env), rulesRemoveCommand(env))
 	return c
@@ -152,6 +150,7 @@ func rulesListCommand(env *environment) *cobra.Command {
 		Use:     "ls AGENT",
 		Aliases: []string{"list"},
 		Short:   "List an agent's standing rules",
+		Example: "  parley agent rules ls fae",
 		Args:    exactly("AGENT"),
 
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
@@ -210,9 +209,10 @@ func untilText(end capabilities.Time, s terminal.Screen) string {
 
 func rulesRemoveCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "rm AGENT RULE",
-		Short: "End a standing rule",
-		Args:  exactly("AGENT", "RULE"),
+		Use:     "rm AGENT RULE",
+		Short:   "Remove a standing rule",
+		Example: "  parley agent rules rm fae 01JQ…@N…",
+		Args:    exactly("AGENT", "RULE"),
 
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -235,15 +235,15 @@ func grantAnswerCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "grant-answer NUMBER",
-		Short: "Let whoever has a secret answer one form",
+		Short: "Let whoever has a secret answer a form",
 		Long: `Prints a secret, this once. Whoever shows it answers the form in the agent's place, with parley answer-with. The right
 ends with the form. parley grants lists it, and parley revoke ends it, with all that derive from it. Without --outcome it
 denies or allows a call once, or answers or declines a form.
 
 To hand a right on, make a narrower one: with --from, or with the secret alone (--of FILE, and no NUMBER).`,
-		Example: `  parley grant-answer 3 --uses 1 --until 2h --name phone
-  parley grant-answer 3 --outcome deny
-  parley grant-answer --of secret --outcome deny`,
+		Example: `  parley form grant-answer 3 --uses 1 --until 2h --name phone
+  parley form grant-answer 3 --outcome deny
+  parley form grant-answer --of secret --outcome deny`,
 		Args:              between(0, 1, "[NUMBER]"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending),
 	}
@@ -283,11 +283,11 @@ func answerWithCommand(env *environment) *cobra.Command {
 	var r api.AnswerWithRequest
 	c := &cobra.Command{
 		Use:   "answer-with FILE OUTCOME [FIELD:VALUE...]",
-		Short: "Answer a form by the secret of a right",
-		Long: `Answers a form in the place of the agent that made the right (parley grant-answer). FILE has the secret; - is standard
+		Short: "Answer a form with the secret of a right",
+		Long: `Answers a form in the place of the agent that made the right (parley form grant-answer). FILE has the secret; - is standard
 input. OUTCOME is deny, once, always or never for a call, and answer or decline for a form. Sending the same again is safe.`,
-		Example: `  parley answer-with secret once
-  parley answer-with secret answer port:443`,
+		Example: `  parley form answer-with secret once
+  parley form answer-with secret answer port:443`,
 		Args: atLeast("FILE", "OUTCOME"),
 	}
 	c.Flags().StringVar(&r.Reason, "reason", "", "why, in `words`")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -18,15 +19,14 @@ import (
 	"parley/gateway/api"
 )
 
-// archiveOptions are the options of parley archive.
+// archiveOptions are the options of parley log archive.
 type archiveOptions struct {
-	before  past
-	list    bool
-	move    bool
-	fetch   bool
-	to      string
-	from    string
-	ofAgent bool
+	before past
+	list   bool
+	move   bool
+	fetch  bool
+	to     string
+	from   string
 }
 
 // past is a flag for an instant: RFC 3339, a date, a Unix time, or a duration before now.
@@ -59,15 +59,41 @@ func (p *past) Set(s string) error {
 	return nil
 }
 
+func archiveAgentCommand(env *environment) *cobra.Command {
+	return agentCommand(env, "archive", "archive_agent", "Archive an agent",
+		"Archives an agent: ends its run, takes back what it asks, and gives it nothing more to work on. Its log stays.")
+}
+
+// archiveCommand is the earlier command for both: it archives an agent if it is named.
 func archiveCommand(env *environment) *cobra.Command {
+	c, agent := archiveLogCommand(env), archiveAgentCommand(env)
+	c.Use = "archive AGENT | --list | --before AGE …"
+	ofLog, check := c.RunE, c.Args
+	isOfAgent := func(c *cobra.Command) bool {
+		return !slices.ContainsFunc([]string{"list", "before", "move", "fetch", "to", "from"}, c.Flags().Changed)
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if isOfAgent(c) {
+			return agent.Args(c, args)
+		}
+		return check(c, args)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if isOfAgent(c) {
+			return agent.RunE(c, args)
+		}
+		return ofLog(c, args)
+	}
+	c.ValidArgsFunction = agent.ValidArgsFunction
+	return c
+}
+
+func archiveLogCommand(env *environment) *cobra.Command {
 	var o archiveOptions
 	c := &cobra.Command{
-		Use:   "archive AGENT | --list | --before AGE [--to PLACE] | --move [SEGMENT…] --to PLACE | --fetch [SEGMENT…] [--from PLACE]",
-		Short: "Put an agent out of use; or archive the beginning of the node's log",
-		Long: `With AGENT it puts an agent out of use: it ends its run, takes back what it asks, and gets nothing more to work on.
-Its log stays.
-
-With --before it moves the beginning of the node's log to compressed segment files in the state folder, while the node
+		Use:   "archive --list | --before AGE [--to PLACE] | --move [SEGMENT…] --to PLACE | --fetch [SEGMENT…] [--from PLACE]",
+		Short: "Archive the beginning of the node's log",
+		Long: `With --before it moves the beginning of the node's log to compressed segment files in the state folder, while the node
 runs. Nothing that can be seen changes: old messages are read from the segments. AGE is a time span, as 90d, or a date.
 Whole files of the log are archived, and never the newest. A log on a NATS server (parley serve --nats) cannot be
 archived. --list shows the segments.
@@ -76,13 +102,13 @@ With --move it copies segments to PLACE, reads them back, compares them, and the
 is refused with ARCHIVED until --fetch brings them back, from PLACE or from where each was moved to. A segment is named by
 its first commit; without one, all are meant. PLACE is a folder at the node, or s3://BUCKET/PREFIX. The node finds the server and the credentials of a bucket
 where AWS's tools do: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials.`,
-		Example: `  parley archive fae
-  parley archive --before 90d
-  parley archive --list
-  parley archive --move --to s3://logs/parley
-  parley archive --fetch 1`,
+		Example: `  parley log archive --before 90d
+  parley log archive --list
+  parley log archive --move --to s3://logs/parley
+  parley log archive --fetch 1`,
 		Args:              func(c *cobra.Command, args []string) error { return o.check(c, args) },
-		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, args []string) error { return o.run(env, c, args) },
 	}
 	f := c.Flags()
 	f.Var(&o.before, "before", "archive the log from before this `age` or date")
@@ -91,13 +117,6 @@ where AWS's tools do: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SE
 	f.BoolVar(&o.fetch, "fetch", false, "bring segments back from another place")
 	f.StringVar(&o.to, "to", "", "the `place` to move segments to")
 	f.StringVar(&o.from, "from", "", "the `place` to bring segments back from (default: where they were moved to)")
-	agent := agentCommand(env, "archive", "archive_agent", "", "").RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if o.ofAgent {
-			return agent(c, args)
-		}
-		return o.run(env, c, args)
-	}
 	return c
 }
 
@@ -109,14 +128,13 @@ func (o *archiveOptions) check(c *cobra.Command, args []string) error {
 			chosen++
 		}
 	}
-	o.ofAgent = chosen == 0
 	switch {
 	case chosen > 1:
 		return usage(c, "--list, --before, --move and --fetch do not go together")
-	case o.ofAgent && (o.to != "" || o.from != ""):
+	case chosen == 0 && (o.to != "" || o.from != ""):
 		return usage(c, "--to is for --before and --move, and --from for --fetch")
-	case o.ofAgent:
-		return exactly("AGENT")(c, args)
+	case chosen == 0:
+		return usage(c, "missing: --list, --before, --move or --fetch")
 	case (o.list || o.before.text != "") && len(args) > 0:
 		return exactly()(c, args)
 	case o.move && o.to == "":
@@ -143,7 +161,7 @@ func (o *archiveOptions) run(env *environment, c *cobra.Command, args []string) 
 		for _, a := range args {
 			n, err := strconv.ParseUint(a, 10, 64)
 			if err != nil || n == 0 {
-				return parley.Refuse(parley.InvalidArgument, "%.80q is no segment", a).WithHint("parley archive --list shows the segments")
+				return parley.Refuse(parley.InvalidArgument, "%.80q is no segment", a).WithHint("parley log archive --list shows the segments")
 			}
 			r.Segments = append(r.Segments, n)
 		}

@@ -113,7 +113,7 @@ func TestSegmentsMoveToABucketAndBack(t *testing.T) {
 			a.t.Errorf("the log says %q", note)
 		}
 		part, note := a.run("log", "--archive")
-		if part != short || !strings.Contains(note, "which is elsewhere: parley archive --fetch 1 brings it back from s3://logs/parley") {
+		if part != short || !strings.Contains(note, "which is elsewhere: parley log archive --fetch 1 brings it back from s3://logs/parley") {
 			a.t.Errorf("the log has %d bytes, want %d, and says %q", len(part), len(short), note)
 		}
 		for _, command := range [][]string{{"log", "--json"}, {"log", "--archive", "--json"}} {

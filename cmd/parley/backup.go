@@ -30,7 +30,7 @@ import (
 func verifyCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
-		Short: "Read the whole log and say whether it is whole",
+		Short: "Verify the log",
 		Long: `Reads the whole log and checks that no commit is missing, damaged or out of place. The running node does
 it; where none runs, this program does. Damage is CORRUPT_LOG, with the first bad commit.`,
 		Example: "  parley verify",
@@ -82,7 +82,7 @@ func backupCommand(env *environment) *cobra.Command {
 	var folder string
 	c := &cobra.Command{
 		Use:   "backup FILE | --to FOLDER",
-		Short: "Write the node's key and log to a file, or what is new to a folder",
+		Short: "Back up the node's key and log",
 		Long: `Writes the node's key and its whole log to a file, also while the node runs. FILE must not exist yet.
 With --to it adds a file with what is new since the last time to a folder; all files there are one backup.
 Whoever has the file or the folder can be the node: keep it as safe as the state folder.`,
@@ -184,9 +184,9 @@ func writeKey(folder string, seed []byte) error {
 func restoreCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE|FOLDER",
-		Short: "Make a node again from a backup",
+		Short: "Restore a node from a backup",
 		Long: `Puts the key and the log of a backup into an empty state folder. The node is then the one that it was: do
-not run it in two places. It starts no programs until "parley programs start", whatever is queued for them.`,
+not run it in two places. It starts no programs until "parley node programs start", whatever is queued for them.`,
 		Example: "  parley restore parley-2026-01-31.backup --state ~/.local/state/parley",
 		Args:    exactly("FILE|FOLDER"),
 		RunE: func(c *cobra.Command, args []string) error {

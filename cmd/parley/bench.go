@@ -25,7 +25,7 @@ func benchCommand(env *environment) *cobra.Command {
 	length := duration(defaultDuration)
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure ask-to-answer cycles against the disk",
+		Short: "Measure forms a second against the disk",
 		Long: `Measures how many forms are asked, answered and awaited per second, every acknowledgement on disk, and in the
 same run how many 4 KiB appends the same disk makes durable one after the other. Their ratio tells more than
 either: it depends little on the disk.
@@ -85,7 +85,7 @@ func demoCommand(env *environment) *cobra.Command {
 	var auto bool
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "See the whole of it in a minute",
+		Short: "See Parley at work in a minute",
 		Long: `Runs a node of its own in a temporary folder. A guest asks the host for settings; the host answers, on the
 terminal or by itself with --auto; the guest gets the values. Then the node is killed, started again, and shows
 the same inbox. Every step is shown as the command that does it.`,

@@ -162,12 +162,10 @@ func completeAdopt(env *environment) cobra.CompletionFunc {
 func completionCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "completion",
-		Short: "Print a script that completes commands in a shell",
+		Short: "Print a completion script for a shell",
 		Long: `Prints a script that completes commands, names and message numbers in a shell. What others named is quoted, and left out
 where it cannot be shown as it is.`,
 		Example: "  source <(parley completion bash)\n  parley completion fish > ~/.config/fish/completions/parley.fish",
-		Args:    exactly(),
-		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: bash, zsh, fish or powershell") },
 	}
 	for _, s := range shell.Shells() {
 		var bare bool

@@ -321,7 +321,7 @@ func checkNode(ctx context.Context, env *environment) (string, string) {
 		return dubious, "the disk " + slowDisk(status.Journal.Flushing)
 	}
 	if status.Programs.Held {
-		return dubious, "programs are held since the node was restored: parley programs start"
+		return dubious, "programs are held since the node was restored: parley node programs start"
 	}
 	text := fmt.Sprintf("process %d, %d agents, %d open forms, %d commits", status.PID, status.Agents, status.OpenForms, status.Journal.Commits)
 	if status.Journal.Archived > 0 {
@@ -380,7 +380,7 @@ func quotaWarnings(q view.NodeQuotas) (string, string) {
 	if len(near) == 0 {
 		return fine, "nobody uses more than 80 % of a quota"
 	}
-	return dubious, strings.Join(slices.Sorted(maps.Keys(near)), "; ") + ": parley quota and parley peers limit raise it"
+	return dubious, strings.Join(slices.Sorted(maps.Keys(near)), "; ") + ": parley agent quota and parley node limit raise it"
 }
 
 func nameOr(name, id string) string {

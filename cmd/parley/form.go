@@ -167,12 +167,12 @@ func amendCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "amend NUMBER-or-ID [DESCRIPTION]",
-		Short: "Correct a form that was sent",
+		Short: "Change a form that was sent",
 		Long: `Corrects the question of an open form that the agent sent. What is not given stays as it is; fields are given all
 together. Those who were asked see what changed, and keep the parts of an unfinished answer that still fit. An answer to the
 earlier question is refused. An approval is of one call, and cannot be amended.`,
-		Example: `  parley amend 0 'Which port does the proxy take?' --as fae --note 'I meant the proxy'
-  parley amend 0 --as fae --field 'port:Port' --field 'host:Host name'`,
+		Example: `  parley form amend 0 'Which port does the proxy take?' --as fae --note 'I meant the proxy'
+  parley form amend 0 --as fae --field 'port:Port' --field 'host:Host name'`,
 		Args:              between(1, 2, "NUMBER-or-ID", "[DESCRIPTION]"),
 		ValidArgsFunction: completeArguments(env, api.CompleteOpen),
 	}
@@ -211,7 +211,7 @@ func requestCommand(env *environment) *cobra.Command {
 	var options askOptions
 	c := &cobra.Command{
 		Use:   "request RECIPIENT TEXT",
-		Short: "Ask for a capability in words",
+		Short: "Request a capability in words",
 		Long: `Asks for a capability in words and waits until the recipient resolves the request with one of its
 names, or rejects it. Prints what was given.`,
 		Example: `  parley request HOST 'may I talk to bob?' --as alice --name bob

@@ -27,8 +27,6 @@ func hookCommand(env *environment) *cobra.Command {
 an approval, waits, and prints the decision as that agent reads it. The approval is withdrawn when the one who asks
 goes away, or the agent says that the call was decided elsewhere. "parley setup" enters it in the agent's settings.`,
 		Example: "  parley hook claude-code < request.json\n  parley setup claude-code --print",
-		Args:    exactly(),
-		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: claude-code or codex") },
 	}
 	for _, agent := range hook.Agents() {
 		c.AddCommand(hookAgentCommand(env, agent))

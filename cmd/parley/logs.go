@@ -27,7 +27,7 @@ func logsCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "logs AGENT",
-		Short: "Show what an agent's program has put out",
+		Short: "Print the output of an agent's program",
 		Long: `Shows what an agent's program has put out, the newest part that the node keeps. What it wrote as errors goes to
 standard error, and so do notices: a tool call is a line there. As JSON it is a piece a line, with its run and what that was for.`,
 		Example:           "  parley logs builder\n  parley logs builder -f --tail 20",
@@ -264,7 +264,7 @@ func logCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "log",
-		Short: "Print the agent's events",
+		Short: "Print an agent's log",
 		Long: `Prints the events of a mailbox, oldest first: the commit of the journal that each stands in, the mailbox's
 version after it, when, and what. What a mailbox is, is the fold of these. It begins with what the journal has, and says
 how many events are in the archive; with --archive it begins with these. Events in a segment of the archive that is

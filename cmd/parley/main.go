@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"unicode/utf8"
@@ -77,12 +78,13 @@ func (p *program) root() *cobra.Command {
 		Long: `Parley is durable mail and forms for agents. One agent sends another a form and waits;
 the answer arrives exactly once, whatever restarts or crashes in between.
 
-  parley demo                 see the whole of it in a minute
+  parley demo                 see it at work in a minute
+  parley setup claude-code    have a coding agent ask you
   parley start                run a node in the background
   parley mkguest fae          make an agent
   parley form HOST 'Configure project settings' --as fae --field 'apiKey:API key'
   parley inbox                what waits for you
-  parley respond-form 0       answer it`,
+  parley answer 0             answer it`,
 		Version:           version(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -91,53 +93,24 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
 	p.options.global(root.PersistentFlags())
-	root.AddGroup(
-		&cobra.Group{ID: groupDaemon, Title: "The node:"},
-		&cobra.Group{ID: groupHolding, Title: "Agents and names:"},
-		&cobra.Group{ID: groupMail, Title: "Mail:"},
-		&cobra.Group{ID: groupWork, Title: "Agents at work:"},
-		&cobra.Group{ID: groupNodes, Title: "Other nodes:"},
-	)
 	if len(p.args) > 0 && p.args[0] == hookName { // run for each call of a coding agent, so the other commands are not made
-		add(root, groupWork, hookCommand(env))
+		add(root, "", hookCommand(env))
 		return root
 	}
-	addNodeCommands(root, env)
-	add(root, groupDaemon, statusCommand(env), programsCommand(env), versionCommand(env))
-	add(root, groupHolding, makeCommand(env, "host"), makeCommand(env, "guest"), namesCommand(env), showCommand(env),
-		locateCommand(env), storeCommand(env), renameCommand(env), removeCommand(env), copyCommand(env),
-		grantsCommand(env), revokeCommand(env))
-	add(root, groupMail, formCommand(env), awaitCommand(env), inboxCommand(env), watchCommand(env), respondFormCommand(env), answerCommand(env),
-		declineCommand(env), cancelCommand(env), amendCommand(env), forwardCommand(env), withdrawCommand(env), grantAnswerCommand(env), answerWithCommand(env), awayCommand(env), groupCommand(env), requestCommand(env), resolveCommand(env),
-		rejectCommand(env), sendCommand(env), replyCommand(env), adoptCommand(env), dismissCommand(env), snoozeCommand(env), logCommand(env))
-	add(root, groupWork, lsCommand(env), inspectCommand(env), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),
-		archiveCommand(env), logsCommand(env), attachCommand(env), policyCommand(env), quotaCommand(env), approveCommand(env), permitCommand(env), allowCommand(env), denyCommand(env), rulesCommand(env),
-		hookCommand(env))
-	add(root, groupNodes, inviteCommand(env), acceptCommand(env), nodesCommand(env), peersCommand(env))
-	add(root, groupHolding, mcpCommand(env), acpCommand(env))
+	cobra.EnableCommandSorting = false // they are in the order of their use
+	addCommands(root, env)
+	ofCommand := root.UsageFunc()
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		if c.HasParent() {
+			return ofCommand(c)
+		}
+		_, err := fmt.Fprint(c.OutOrStderr(), usageOfRoot(c, env.screen()))
+		return err
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(completionCommand(env))
 	_ = root.RegisterFlagCompletionFunc("as", completeFlag(env, api.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
-}
-
-const (
-	groupDaemon  = "daemon"
-	groupHolding = "holding"
-	groupMail    = "mail"
-	groupWork    = "work"
-	groupNodes   = "nodes"
-)
-
-func add(root *cobra.Command, group string, commands ...*cobra.Command) {
-	for _, c := range commands {
-		c.GroupID = group
-		if c.Args == nil {
-			c.Args = cobra.NoArgs
-		}
-		root.AddCommand(c)
-	}
 }
 
 // begin completes the options before a command runs. It takes those that were not given from the environment.

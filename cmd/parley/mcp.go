@@ -19,7 +19,7 @@ import (
 func mcpCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve an agent's mail to a language model",
+		Short: "Serve an agent's mail to a language model (MCP)",
 		Long: `Speaks the Model Context Protocol on standard input and output: the agent's mail as tools, with which a model asks
 people and agents, waits for their answers, and answers what it is asked. A client of the protocol starts it.
 
@@ -42,7 +42,7 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 func acpCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "acp [AGENT]",
-		Short: "Serve the inbox to an editor",
+		Short: "Serve the inbox to an editor (ACP)",
 		Long: `Speaks the Agent Client Protocol on standard input and output, as an agent. An editor starts it. What waits in the inbox
 is asked in the editor: calls as permission requests, forms as its forms. What you type is a message to AGENT, or a
 command: /inbox, /answer, /resolve, /decline, /send.`,

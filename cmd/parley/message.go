@@ -25,7 +25,7 @@ import (
 func sendCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "send RECIPIENT TEXT",
-		Short: "Send a message, with references",
+		Short: "Send a message",
 		Long: `Sends a message. @name at the beginning of a word carries what the agent holds under that name, @edge:name the same under
 another word. The recipient may keep it with "parley adopt". Any other @ is text: before what is no name that the agent
 holds, inside a word, in code (backticks) and in quotes, and \@. What was handed over, and what was taken as text, is said.`,
@@ -80,7 +80,7 @@ func adoptCommand(env *environment) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use:   "adopt NUMBER EDGE [NAME]",
-		Short: "Keep a reference from a message",
+		Short: "Store a reference from a message under a name",
 		Long:  "Keeps what a message carries under the word EDGE, as NAME or under that word.",
 		Example: `  parley inbox --as bob        0. "alice" sent "my address: @me" at …
   parley adopt 0 me alice --as bob`,
@@ -116,7 +116,7 @@ func dismissCommand(env *environment) *cobra.Command {
 	undo := false
 	c := &cobra.Command{
 		Use:   "dismiss NUMBER...",
-		Short: "Drop messages from view",
+		Short: "Dismiss messages from the inbox",
 		Long: `Drops messages from the inbox. They keep their numbers and stay in the log and in "inbox --all"; a form that
 is dismissed stays open. --undo brings messages back into view. Several are dropped at once, also if one of them is refused.`,
 		Example:           "  parley dismiss 2\n  parley dismiss 2 5 7\n  parley dismiss 2 --undo",
@@ -137,7 +137,7 @@ is dismissed stays open. --undo brings messages back into view. Several are drop
 func snoozeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "snooze NUMBER... WHEN",
-		Short: "Put messages off until later",
+		Short: "Snooze messages",
 		Long: `Takes messages out of what waits, until a time. Then they come back as new, also if the node was down at that time.
 WHEN is a time from now (2h, 3d), a time of day (14:00), tomorrow (at nine), a date (at nine) or a moment. "off" brings the
 messages back now. The deadline of a form stays. "parley inbox --snoozed" lists what is snoozed.`,
@@ -397,7 +397,7 @@ func showMessage(ctx context.Context, env *environment, number string) error {
 func watchCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
-		Short: "Show the inbox on the terminal, and decide and answer there",
+		Short: "Watch the inbox in the terminal, and answer there",
 		Long: `Shows the inbox on the whole terminal: a list, what waits first, and below it the selected message, a call with its diff.
 What arrives is shown at once. While the node is away it says so, and goes on when the node is back.
 

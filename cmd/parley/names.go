@@ -79,7 +79,7 @@ func namesCommand(env *environment) *cobra.Command {
 		Short:   "List the names that an agent holds",
 		Long: `Lists the names that the agent holds, those within the record under PATH, or those that AGENT holds. AGENT is an ID,
 the beginning of one, a name or a title; only the node's host lists the names of another agent.`,
-		Example:           "  parley names\n  parley list fae\n  parley names project-config --as fae\n  parley names --revoked --json",
+		Example:           "  parley names\n  parley names fae\n  parley names project-config --as fae\n  parley names --revoked --json",
 		Args:              between(0, 1, "[AGENT-or-PATH]"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -180,7 +180,7 @@ func locateCommand(env *environment) *cobra.Command {
 		Short: "Print the locator of what a name stands for",
 		Long: `Prints the locator of what a name stands for. A locator tells where something is; it gives nobody the
 right to use it.`,
-		Example:           "  parley locate worker",
+		Example:           "  parley name locate worker",
 		Args:              exactly("NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -196,11 +196,11 @@ right to use it.`,
 func storeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "store NAME LOCATOR-or-JSON",
-		Short: "Put a value under a name",
+		Short: "Store a value under a name",
 		Long: `Puts a value under a name: a JSON document, or the locator of something that the agent may reach already.
 Use - to read the document from standard input.`,
-		Example: `  parley store settings '{"region":"eu","replicas":3}'
-  parley store friend "$(parley locate bob)"`,
+		Example: `  parley name store settings '{"region":"eu","replicas":3}'
+  parley name store friend "$(parley name locate bob)"`,
 		Args:              exactly("NAME", "LOCATOR-or-JSON"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -225,16 +225,16 @@ func renameCommand(env *environment) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:               "rename OLD NEW",
-		Short:             "Give what stands under a name another name",
+		Short:             "Rename a name",
 		Long:              "Moves what stands under OLD to NEW, which must be free unless --force is given.",
-		Example:           "  parley rename alice anna\n  parley rename settings.new settings --force",
+		Example:           "  parley name rename alice anna\n  parley name rename settings.new settings --force",
 		Args:              exactly("OLD", "NEW"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1],
 				"renamed "+terminal.Quoted(args[0])+" to "+terminal.Quoted(args[1]))
 			if e, ok := errors.AsType[*parley.Error](err); ok && e.Code == parley.NameTaken && !force {
-				return e.WithHint("parley rename %s %s --force replaces what stands there", shell.Word(args[0]), shell.Word(args[1]))
+				return e.WithHint("parley name rename %s %s --force replaces what stands there", shell.Word(args[0]), shell.Word(args[1]))
 			}
 			return err
 		},
@@ -246,9 +246,9 @@ func renameCommand(env *environment) *cobra.Command {
 func removeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "remove NAME",
-		Short:             "Forget a name",
+		Short:             "Remove a name",
 		Long:              "Forgets a name. What it stood for stays what it is.",
-		Example:           "  parley remove alice",
+		Example:           "  parley name remove alice",
 		Args:              exactly("NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -265,11 +265,11 @@ func copyCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "copy OLD NEW",
-		Short: "Hold something under a second name, or less of it",
+		Short: "Copy a name, or a part of the rights under it",
 		Long: `Puts what stands under OLD under NEW too. With --facet, --until or --uses, NEW holds less of it: what is
 given on from there can do no more than that.`,
-		Example: `  parley copy worker worker-readonly --facet read
-  parley copy bob bob-today --until 24h --uses 10`,
+		Example: `  parley name copy worker worker-readonly --facet read
+  parley name copy bob bob-today --until 24h --uses 10`,
 		Args:              exactly("OLD", "NEW"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
@@ -302,7 +302,7 @@ func notANode(err error) error {
 func grantsCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "grants",
-		Short:   "List what the agent gave to others",
+		Short:   "List the grants that an agent made",
 		Long:    "Lists what the agent gave to others and by which name, oldest first. Each grant can be revoked.",
 		Example: "  parley grants\n  parley grants --json",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -367,7 +367,7 @@ func facetText(f capabilities.Facet, s terminal.Screen) string {
 func revokeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke GRANT",
-		Short: "Take back what was given",
+		Short: "Revoke a grant",
 		Long: `Takes back what was given by a grant, and with it all that was derived from it, at once and on every node
 that can be reached. "parley grants" lists them.`,
 		Example:           "  parley revoke 01J…@N…",

@@ -15,10 +15,9 @@ import (
 // without them: Go initialises each package that is linked, before main. Those of a node take most of the time of a short
 // command.
 func addNodeCommands(root *cobra.Command, env *environment) {
-	add(root, groupDaemon, serveCommand(env), startCommand(env), stopCommand(env), restartCommand(env), verifyCommand(env),
-		backupCommand(env), restoreCommand(env), doctorCommand(env), demoCommand(env), benchCommand(env))
-	add(root, groupHolding, tokenCommand(env), bridgeCommand(env), openCommand(env))
-	add(root, groupWork, setupCommand(env))
+	add(root, groupDaily, demoCommand(env), setupCommand(env), startCommand(env), stopCommand(env), openCommand(env))
+	add(root, groupNode, serveCommand(env), restartCommand(env), doctorCommand(env), backupCommand(env), restoreCommand(env), verifyCommand(env), benchCommand(env))
+	add(root, groupAccess, tokenCommand(env), bridgeCommand(env))
 }
 
 // The collector begins when as much has become garbage as lives, but at least collectorFloor bytes. A small node is

@@ -17,11 +17,11 @@ import (
 func nodesCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "nodes",
-		Short: "List the other nodes that this one knows",
+		Short: "List the other nodes",
 		Long: `Lists the other nodes that this one knows: the host's name for theirs, or - for a node known only because
 another told of it; whether it can be reached now; and how much mail waits for that. What waits is on disk, and
 is sent when it can.`,
-		Example: "  parley nodes\n  parley nodes --json",
+		Example: "  parley node ls\n  parley node ls --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			known, err := listAll(c.Context(), env, "list_nodes",
 				func(at api.Paging) any { return api.ListNodesRequest{Acting: env.acting(), Paging: at} },
@@ -58,8 +58,8 @@ func (env *environment) noteUnreachable(unreachable bool, whose string) {
 
 func peersCommand(env *environment) *cobra.Command {
 	c := nodesCommand(env)
-	c.Use, c.Short = "peers", "List the other nodes, limit them, and drop them"
-	c.Example = "  parley peers\n  parley peers limit bob inbox=64MiB\n  parley peers drop bob"
+	c.Use, c.Short = "peers", "List, limit and remove other nodes"
+	c.Example = "  parley node ls\n  parley node limit bob inbox=64MiB\n  parley node drop bob"
 	c.Args = exactly()
 	c.AddCommand(limitPeerCommand(env), dropPeerCommand(env))
 	return c
@@ -69,11 +69,11 @@ func limitPeerCommand(env *environment) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
 		Use:   "limit NODE [NAME=AMOUNT…]",
-		Short: "Show or set what another node may have this one hold",
+		Short: "Show or set another node's quotas",
 		Long: `Shows what another node has this one hold, and its quotas; or sets some of them. NODE is its ID, or the
 host's name for its host. Each quota but processor is for every mailbox that the node sends to: forms, daily, inbox,
-grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCEEDED, and its sender is told.`,
-		Example: "  parley peers limit bob\n  parley peers limit bob inbox=64MiB forms=100\n  parley peers limit bob --reset",
+grants (see "parley agent quota --help"). Mail over a quota is refused with QUOTA_EXCEEDED, and its sender is told.`,
+		Example: "  parley node limit bob\n  parley node limit bob inbox=64MiB forms=100\n  parley node limit bob --reset",
 		Args: func(c *cobra.Command, args []string) error {
 			return exactly("NODE")(c, args[:min(len(args), 1)])
 		},
@@ -97,11 +97,11 @@ grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCE
 func dropPeerCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "drop NODE",
-		Short: "Have nothing more to do with another node",
+		Short: "Remove another node",
 		Long: `Ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
 given up, what its agents were given is revoked, and the nodes that only it had introduced are forgotten. NODE is its
 ID, or the host's name for its host. A new invitation brings it back.`,
-		Example: "  parley peers drop bob",
+		Example: "  parley node drop bob",
 		Args:    exactly("NODE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var got view.DroppedPeer
@@ -126,14 +126,14 @@ func inviteCommand(env *environment) *cobra.Command {
 	var o inviteOptions
 	c := &cobra.Command{
 		Use:   "invite NAME",
-		Short: "Invite another node",
-		Long: `Prints an invitation for the host of another node, who then takes it up with "parley accept". Afterwards
+		Short: "Create an invitation for another node",
+		Long: `Prints an invitation for the host of another node, who then takes it up with "parley node accept". Afterwards
 each of the two holds the other, this one under NAME. An invitation is good once, and for a day unless
 --expires says otherwise. It is a secret: whoever has it can be NAME.`,
-		Example: `  parley invite bob > invitation     give it to bob, who runs: parley accept alice < invitation
-  parley invite bob --expires 1h
-  parley invite --list
-  parley invite --revoke bob`,
+		Example: `  parley node invite bob > invitation     give it to bob, who runs: parley node accept alice < invitation
+  parley node invite bob --expires 1h
+  parley node invite --list
+  parley node invite --revoke bob`,
 		Args: func(c *cobra.Command, args []string) error {
 			if o.list {
 				return exactly()(c, args)
@@ -196,12 +196,12 @@ func printInvitations(env *environment, c *cobra.Command) error {
 func acceptCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept NAME [LOCATOR]",
-		Short: "Take up another node's invitation",
+		Short: "Accept an invitation",
 		Long: `Takes up the invitation of another node's host, whom this node's host then holds under NAME. Without LOCATOR
 the invitation is read from standard input, where other users of the machine do not see it. If the other node
 cannot be reached now, nothing is used up: try again.`,
-		Example: `  parley accept alice < invitation
-  ssh alice@there parley invite bob | parley accept alice`,
+		Example: `  parley node accept alice < invitation
+  ssh alice@there parley node invite bob | parley node accept alice`,
 		Args:              between(1, 2, "NAME", "[LOCATOR]"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -243,7 +243,7 @@ func readInvitation(env *environment, given []string) (string, error) {
 	case len(text) > maxInvitation:
 		return "", terminal.TooLong(from, maxInvitation)
 	case text == "":
-		return "", parley.Refuse(parley.InvalidArgument, "%s has no invitation", from).WithHint(`the other node's host makes one with: parley invite NAME`)
+		return "", parley.Refuse(parley.InvalidArgument, "%s has no invitation", from).WithHint(`the other node's host makes one with: parley node invite NAME`)
 	}
 	return text, nil
 }

@@ -26,14 +26,12 @@ import (
 func permitCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "permit",
-		Short: "Decide on the calls that agents ask permission for",
+		Short: "List, show and decide calls that wait for permission",
 		Example: `  parley permit ls
   parley permit show 12
   parley permit allow 12
   parley permit deny 12 --message 'not on a Friday'
   parley permit allow fae --always`,
-		Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls, show, allow or deny") },
 	}
 	c.AddCommand(permitListCommand(env), permitShowCommand(env), permitAllowCommand(env), permitDenyCommand(env))
 	return c

@@ -48,7 +48,7 @@ func quotaCommand(env *environment) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
 		Use:   "quota AGENT [NAME=AMOUNT…]",
-		Short: "Show or set what an agent may have the node hold",
+		Short: "Show or set an agent's quotas",
 		Long: `Shows what an agent, with those that it made, has the node hold, and its quotas; or sets some of them.
 What is over a quota is refused with QUOTA_EXCEEDED. The quotas:
 
@@ -64,9 +64,9 @@ What is over a quota is refused with QUOTA_EXCEEDED. The quotas:
 
 An amount is a number, a number of KiB, MiB or GiB, or none. The node's host, and hosts that it made, have no quotas
 unless some are set. "parley serve --quota" sets those of all others.`,
-		Example: `  parley quota builder
-  parley quota builder daily=1GiB forms=50000
-  parley quota builder --reset`,
+		Example: `  parley agent quota builder
+  parley agent quota builder daily=1GiB forms=50000
+  parley agent quota builder --reset`,
 		Args: func(c *cobra.Command, args []string) error {
 			return exactly("AGENT")(c, args[:min(len(args), 1)])
 		},

@@ -130,7 +130,7 @@ func promptCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "prompt AGENT TEXT",
-		Short: "Give an agent something to work on",
+		Short: "Give an agent a prompt",
 		Long: `Sends an agent a message to work on, in plain words. It is accepted when it is on disk and the agent, if it has a
 program, runs; then what it puts out for the message is shown until it has nothing more to do. A message to an agent that
 runs already waits for its turn. The exit status is that of parley wait, and so is what is said as JSON.`,
@@ -238,7 +238,7 @@ const attachedTail = 20
 func attachCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "attach AGENT",
-		Short: "Show an agent's output, and send it what is typed",
+		Short: "Attach to an agent: show its output and send it what is typed",
 		Long: `Shows what an agent's program puts out, and sends each line of standard input to it as a message. It ends with
 the keyboard's interrupt, or when the input has ended and the agent has nothing more to do: then the exit status is that
 of parley wait.`,

@@ -198,8 +198,8 @@ func helped(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: helped FILE")
 	}
-	for _, command := range strings.Fields(ts.ReadFile(args[0])) {
-		out, errs, exit := runScripted(ts, "here", []string{command, "--help"})
+	for command := range strings.Lines(ts.ReadFile(args[0])) {
+		out, errs, exit := runScripted(ts, "here", append(strings.Fields(command), "--help"))
 		if exit != 0 || !strings.Contains("\n"+out, "\nExamples:") {
 			ts.Fatalf("%s has no example: exit code %d\n%s%s", command, exit, out, errs)
 		}

@@ -23,11 +23,9 @@ import (
 func setupCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "setup",
-		Short:   "Enter Parley in a coding agent's settings, or take it out",
+		Short:   "Set up a coding agent to ask you",
 		Long:    "Enters the permission hook and the MCP server in a coding agent's settings, or takes them out again.",
 		Example: "  parley setup claude-code --print\n  parley setup codex --project\n  parley setup claude-code --remove",
-		Args:    exactly(),
-		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: claude-code or codex") },
 	}
 	for _, agent := range hook.Agents() {
 		c.AddCommand(setupAgentCommand(env, agent))
@@ -45,7 +43,7 @@ func setupAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
 	var flags setupFlags
 	c := &cobra.Command{
 		Use:   agent.Name,
-		Short: "Enter Parley in the settings of " + agent.Title + ", or take it out",
+		Short: "Set up " + agent.Title + " to ask you",
 		Long: fmt.Sprintf(`Enters the permission hook and the MCP server in the settings of %s: in a Git repository those of the folder
 that this is run in, and anywhere else those of the person who runs it. --project and --user choose. What is there stays.
 The file as it was before the first entry is kept beside it with %s at its end, and an entry of an earlier setup is

@@ -21,7 +21,7 @@ func statusCommand(env *environment) *cobra.Command {
 	var wait duration
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Say how the node is",
+		Short: "Show the node's status",
 		Long:  "Says how the node is. Where none runs, that is NOT_RUNNING and exit code 3.",
 		Example: `  parley status
   parley status --wait 15s     wait until it answers
@@ -86,7 +86,7 @@ func statusText(s api.StatusResponse) string {
 		fmt.Fprintf(&b, "\npeers:      %d known, %d reachable, %d waiting", s.Peers.Known, s.Peers.Reachable, s.Peers.Waiting)
 	}
 	if s.Programs.Held {
-		b.WriteString("\nprograms:   held since the node was restored: parley programs start")
+		b.WriteString("\nprograms:   held since the node was restored: parley node programs start")
 	}
 	if s.Problem != nil {
 		fmt.Fprintf(&b, "\nproblem:    %s: %s", s.Problem.Code, terminal.Visible(s.Problem.Message))
@@ -102,7 +102,7 @@ func slowDisk(seconds int) string {
 func versionCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of this program",
+		Short:   "Print the version",
 		Example: "  parley version",
 		RunE: func(*cobra.Command, []string) error {
 			return env.print(map[string]string{"version": version()}, version)
@@ -144,13 +144,13 @@ func versionOf(build *debug.BuildInfo) string {
 func programsCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "programs",
-		Short: "Say how the node runs programs, and have a restored node start them",
+		Short: "Show how the node runs programs, or start those of a restored node",
 		Long: `Says what holds for all programs of the node: which variables of its environment they get, which user they run as, and
 the command that they are wrapped in.
 
-A node that was restored from a backup starts no programs, whatever is queued for them, until "parley programs start". Make
+A node that was restored from a backup starts no programs, whatever is queued for them, until "parley node programs start". Make
 sure first that the node runs nowhere else.`,
-		Example: "  parley programs\n  parley programs start",
+		Example: "  parley node programs\n  parley node programs start",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			status, err := fetchStatus(c.Context(), env)
@@ -162,8 +162,8 @@ sure first that the node runs nowhere else.`,
 	}
 	c.AddCommand(&cobra.Command{
 		Use:     "start",
-		Short:   "Have a restored node start its programs",
-		Example: "  parley programs start",
+		Short:   "Start the programs of a restored node",
+		Example: "  parley node programs start",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var done api.Done
@@ -179,7 +179,7 @@ sure first that the node runs nowhere else.`,
 func programsText(s api.ProgramsStatus) string {
 	lines := []string{"programs run"}
 	if s.Held {
-		lines = []string{"programs are held since the node was restored: parley programs start"}
+		lines = []string{"programs are held since the node was restored: parley node programs start"}
 	}
 	if len(s.Environment) > 0 {
 		lines = append(lines, "environment: "+terminal.Visible(strings.Join(s.Environment, ",")))

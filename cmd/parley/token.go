@@ -31,12 +31,10 @@ import (
 func tokenCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke the tokens by which programs act for an agent, and the sessions of browsers",
+		Short: "Create, list and revoke tokens and browser sessions",
 		Example: `  parley token create --as fae --scope ask,read --expires 30d
   parley token ls --as fae
   parley token revoke 01JQ…@N…`,
-		Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: create, ls or revoke") },
 	}
 	c.AddCommand(tokenCreateCommand(env), tokenListCommand(env), tokenRevokeCommand(env))
 	return c
@@ -49,8 +47,9 @@ func tokenCreateCommand(env *environment) *cobra.Command {
 		note    string
 	)
 	c := &cobra.Command{
-		Use:   "create",
-		Short: "Make a token for the agent",
+		Use:     "create",
+		Short:   "Create a token",
+		Example: "  parley token create --as fae --scope ask,read --expires 30d",
 		Long: `Prints a token by which a program acts for the agent (--as), on the address that the node listens on. It is
 shown this once, and kept only as a digest. Scopes: ask sends mail, answer settles what others asked, read
 looks, reveal opens the secrets that the agent was answered with, admin changes what the agent holds. Without
@@ -78,7 +77,8 @@ func tokenListCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
-		Short:   "List the agent's tokens, and the sessions of browsers that are signed in as it",
+		Short:   "List tokens and browser sessions",
+		Example: "  parley token ls --as fae",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			tokens, err := listAll(c.Context(), env, "list_tokens",
@@ -122,9 +122,10 @@ func tokenLine(t view.Token, s terminal.Screen) string {
 
 func tokenRevokeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke ID",
-		Short: "End a token or session, and what was made by it",
-		Args:  exactly("ID"),
+		Use:     "revoke ID",
+		Short:   "Revoke a token or a session",
+		Example: "  parley token revoke 01JQ…",
+		Args:    exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := env.listedIDOf(c.Context(), args[0])
 			if err != nil {
@@ -140,7 +141,7 @@ func openCommand(env *environment) *cobra.Command {
 	var address string
 	c := &cobra.Command{
 		Use:   "open",
-		Short: "Sign a browser in",
+		Short: "Open the page in a browser",
 		Long: `Prints a link that signs a browser in as the agent (--as; default the node's host), and opens it. The link is
 good once, for two minutes. The session ends a day after its last use, and after two weeks at the latest: parley token ls
 lists it, and parley token revoke or "Sign out" on the page ends it. With --qr the link is for another device, such as
@@ -224,7 +225,7 @@ func writeRedirect(env *environment, link string) (path string, err error) {
 func bridgeCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bridge",
-		Short: "Tell a phone, a browser, a person by mail, a Slack channel or a web server of the host's open forms",
+		Short: "Send notices of open forms by mail, Slack, ntfy or webhook",
 		Long: `Tells a receiver of each open form of the node's host, and of how it ended. An approval has buttons that answer
 it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
 		Example: `  parley bridge add ntfy - --address https://node.example < topic
@@ -233,8 +234,6 @@ it, once; parley grants lists them, and parley revoke ends one. A running node t
   parley bridge add webhook https://ops.example/parley --name ops
   parley bridge list
   parley bridge drop ops`,
-		Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: add, list or drop") },
 	}
 	c.AddCommand(bridgeAddCommand(env), bridgeListCommand(env), bridgeDropCommand(env))
 	return c
@@ -275,7 +274,7 @@ func bridgeAddCommand(env *environment) *cobra.Command {
 	var tokenFile string
 	c := &cobra.Command{
 		Use:   "add KIND URL",
-		Short: "Add a bridge: mail with a mail server's address, ntfy with a topic's, slack with a channel's, or webhook with a web server's",
+		Short: "Add a bridge: mail, ntfy, slack or webhook",
 		Long: `Adds a bridge. Whoever reads a topic of ntfy may press its buttons: choose a name that nobody guesses, or a server
 of your own. The same goes for the links in a mail. The buttons lead to --address, where the receiver reaches this
 node; by default that is the address on which it listens. A webhook is signed twice, with a new key and with a secret. The
@@ -291,7 +290,8 @@ each on a line of the file. docs/bridges.md has the rest.
 All users of a machine see the arguments of every process: give tokens and passwords with --token-file, by standard
 input, or in PARLEY_TOKEN. An address that is a secret, such as a topic of ntfy, comes from standard input with - as
 its URL.`,
-		Args: exactly("KIND", "URL"),
+		Example: "  parley bridge add webhook https://hooks.example/parley\n  parley bridge add ntfy - --address https://node.example < topic",
+		Args:    exactly("KIND", "URL"),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			b.Kind, b.URL = args[0], args[1]
 			if b.URL == "-" {
@@ -384,6 +384,7 @@ func bridgeListCommand(env *environment) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the bridges",
+		Example: "  parley bridge list",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := env.checkOutside(c.Context()); err != nil {
@@ -416,7 +417,8 @@ func bridgeDropCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "drop NAME",
 		Aliases: []string{"rm"},
-		Short:   "Remove a bridge, and end the buttons that it made",
+		Short:   "Remove a bridge, with the buttons that it made",
+		Example: "  parley bridge drop phone",
 		Args:    exactly("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := env.checkOutside(c.Context()); err != nil {

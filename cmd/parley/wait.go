@@ -74,7 +74,7 @@ func waitCommand(env *environment) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "wait AGENT…",
-		Short: "Wait until agents have nothing more to do",
+		Short: "Wait until agents are idle",
 		Long: `Waits until agents are idle, in error or wait for permission: at once if they are. The exit status is 0 for idle,
 6 for error, 7 for permission and 4 when the timeout has passed; of several agents, that of the first that is not idle.`,
 		Example: "  parley wait fae --timeout 10m\n  parley wait builder tester --any",

@@ -68,7 +68,7 @@ func (b *Backend) FolderGuest(ctx context.Context, r api.Register, apart string)
 		}
 	}
 	return nil, parley.Refuse(parley.NameTaken, "%.200q is the name of something else than the guest of this folder", made.Name).
-		WithHint("parley rename %s OTHER", made.Name)
+		WithHint("parley name rename %s OTHER", made.Name)
 }
 
 func checkRegister(r api.Register) error {
@@ -199,7 +199,7 @@ func (b *Backend) NameOf(ctx context.Context, p api.Principal) (string, error) {
 	seen, err := b.statusForHost(ctx, p.(*principal).agent)
 	if err == nil && seen.Name == "" {
 		err = parley.Refuse(parley.UnknownName, "the node's host no longer holds the guest of this coding agent").
-			WithHint("parley store NAME %s has it hold it again", capabilities.Locator{ID: p.ID(), Kind: capabilities.KindAgent})
+			WithHint("parley name store NAME %s has it hold it again", capabilities.Locator{ID: p.ID(), Kind: capabilities.KindAgent})
 	}
 	return seen.Name, err
 }

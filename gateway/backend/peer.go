@@ -79,7 +79,7 @@ func (b *Backend) findPeer(ctx context.Context, which string) (view.Peer, error)
 	}
 	i := slices.IndexFunc(known, func(p view.Peer) bool { return p.Node.String() == which || p.Name != "" && p.Name == which })
 	if i < 0 {
-		return view.Peer{}, parley.Refuse(parley.NodeUnknown, "no node %.80q is known", which).WithHint("parley peers lists those that are")
+		return view.Peer{}, parley.Refuse(parley.NodeUnknown, "no node %.80q is known", which).WithHint("parley node ls lists those that are")
 	}
 	return known[i], nil
 }

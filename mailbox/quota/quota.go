@@ -236,10 +236,10 @@ func (q Quota) exceeded(used, more, limit int64, shared bool) error {
 		Daily: "written today", Approvals: "open approvals",
 	}[q]
 	hint := map[Quota]string{
-		Forms: "parley cancel NUMBER takes a form back", Names: "parley remove NAME frees one",
+		Forms: "parley cancel NUMBER takes a form back", Names: "parley name remove NAME frees one",
 		Agents: "use the agents that there are", Bytes: "cancel forms or remove names",
 		Daily: "it begins anew at midnight UTC", Approvals: "parley permit ls shows what waits, and parley cancel takes one back",
 	}[q]
 	return parley.Refuse(parley.QuotaExceeded, "%s %s %s; %s more would be over its quota of %s", who, q.Show(used), what, q.Show(more), q.Show(limit)).
-		WithHint("%s, or the node's host raises it: parley quota AGENT %s=AMOUNT", hint, q)
+		WithHint("%s, or the node's host raises it: parley agent quota AGENT %s=AMOUNT", hint, q)
 }

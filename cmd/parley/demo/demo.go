@@ -137,15 +137,15 @@ func (d *demo) answer(ctx context.Context) error {
 	if d.Auto {
 		d.tell("The host answers. Each value is checked against its field first. A secret is no argument: others on the machine see those.")
 		const given = `{"projectName": "my-app", "apiKey": "sk-1234", `
-		if err := d.fed(ctx, given+`"port": "http"}`, "respond-form", "0", "--values", "-"); parley.CodeOf(err) != parley.InvalidAnswer {
+		if err := d.fed(ctx, given+`"port": "http"}`, "answer", "0", "--values", "-"); parley.CodeOf(err) != parley.InvalidAnswer {
 			return errors.Join(errors.New("a wrong answer was not refused"), err)
 		}
-		return d.fed(ctx, given+`"port": 443, "region": "eu"}`, "respond-form", "0", "--values", "-")
+		return d.fed(ctx, given+`"port": 443, "region": "eu"}`, "answer", "0", "--values", "-")
 	}
 	d.tell("You are the host: answer it.")
 	for {
-		d.show("respond-form", "0")
-		err := d.Execute(ctx, Command{State: d.folder, Args: []string{"respond-form", "0"}, Stdin: d.Stdin, Stdout: d.Stdout, Stderr: io.Discard})
+		d.show("answer", "0")
+		err := d.Execute(ctx, Command{State: d.folder, Args: []string{"answer", "0"}, Stdin: d.Stdin, Stdout: d.Stdout, Stderr: io.Discard})
 		if parley.CodeOf(err) != parley.InvalidAnswer {
 			return err
 		}
@@ -180,7 +180,7 @@ func (d *demo) crash(ctx context.Context) error {
 		return err
 	}
 	d.tell("and a form is settled once: whoever comes later is told who was first.")
-	if _, err := d.command(ctx, "respond-form", "0", "--value", "projectName:other"); parley.CodeOf(err) != parley.AlreadyAnswered {
+	if _, err := d.command(ctx, "answer", "0", "--value", "projectName:other"); parley.CodeOf(err) != parley.AlreadyAnswered {
 		return errors.Join(errors.New("a second answer was not refused"), err)
 	}
 	if _, err := d.command(ctx, "verify"); err != nil {
