@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestThreatsAreProved checks that the tests exist that docs/security.md and docs/contributing.md name.
+// TestThreatsAreProved checks that the tests exist that docs/security.md and docs/testing.md name.
 func TestThreatsAreProved(t *testing.T) {
 	list, err := exec.Command("git", "ls-files", "*_test.go").Output()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestThreatsAreProved(t *testing.T) {
 		there["TestScripts/"+strings.TrimSuffix(filepath.Base(path), ".txtar")] = true
 	}
 	named := map[string]bool{}
-	for _, page := range []string{"docs/security.md", "docs/contributing.md"} {
+	for _, page := range []string{"docs/security.md", "docs/testing.md"} {
 		b, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestThreatsAreProved(t *testing.T) {
 	if len(named) < 50 {
 		t.Errorf("only %d tests are named", len(named))
 	}
-	for name := range there { // docs/contributing.md lists all targets
+	for name := range there { // docs/testing.md lists all targets
 		if strings.HasPrefix(name, "Fuzz") && !named[name] {
 			t.Errorf("no document names %s", name)
 		}

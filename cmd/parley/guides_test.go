@@ -23,7 +23,7 @@ import (
 )
 
 // unrun are the documents without a command that a test can run.
-var unrun = []string{"a2a.md", "ag-ui.md", "benchmarks.md", "comparison.md", "contributing.md", "elements.md", "security.md"}
+var unrun = []string{"a2a.md", "ag-ui.md", "benchmarks.md", "comparison.md", "testing.md", "elements.md", "security.md"}
 
 // TestGuides runs the blocks of type console in the README and in docs, in order, on real nodes, and compares the output
 // that they show. A block of another type is not run.
