@@ -138,28 +138,38 @@ func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
 func TestClaudeCodeAsksAboutWhatRunsUnseen(t *testing.T) {
 	t.Parallel()
 	const prompt = "Get to work"
-	for name, variable := range map[string]string{"newest": newestClaude, "older": olderClaude} {
-		t.Run(name, func(t *testing.T) {
+	for _, test := range []struct{ agent, mode, way string }{
+		{newestClaude, "bypassPermissions", "print"}, {newestClaude, "default", "terminal"},
+		{olderClaude, "bypassPermissions", "print"}, {olderClaude, "default", "terminal"},
+	} {
+		t.Run(fmt.Sprintf("%s/%s", test.agent, test.way), func(t *testing.T) {
 			t.Parallel()
 			calls := []modeltest.Call{
 				{Tool: "Skill", Input: map[string]any{"skill": "helpful"}},
 				{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": "Do the task", "subagent_type": "general-purpose", "run_in_background": false}},
 			}
-			if variable == newestClaude {
-				calls = append(calls, modeltest.Call{Tool: "SendMessage", Input: map[string]any{"to": "somebody", "summary": "hello", "message": "the secret"}})
+			if test.agent == newestClaude {
+				calls = append(calls, modeltest.Call{Tool: "SendMessage", Input: map[string]any{"to": "somebody", "summary": "hello", "message": "the secret"}},
+					modeltest.Call{Tool: "CronCreate", Input: map[string]any{"cron": "7 3 * * *", "prompt": "the later task", "recurring": true, "durable": true}})
 			}
 			var turns []modeltest.Turn
 			for _, call := range calls {
 				turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{call}})
 			}
-			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: append(turns, modeltest.Turn{Text: "I am ready"})})
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: append(turns, modeltest.Turn{Text: "I am ready"})})
 			c.writeText(t, filepath.Join(c.project, ".claude", "skills", "helpful", "SKILL.md"), "---\nname: helpful\ndescription: helps\n---\nNow: !`touch skill.txt`\n")
 			c.writeText(t, filepath.Join(c.project, ".claude", "agents", "general-purpose.md"),
 				"---\nname: general-purpose\ndescription: helps\nskills: [helpful]\nhooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: touch agent.txt\n---\nHelp.\n")
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
-			end := c.background(t, "-p", prompt, "--permission-mode", "bypassPermissions")
-			for _, text := range []string{`"helpful"`, `"Do the task"`, `"the secret"`}[:len(calls)] {
+			var end func()
+			if test.way == "print" {
+				end = c.background(t, "-p", prompt, "--permission-mode", test.mode)
+			} else {
+				terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", test.mode))
+				end = func() { terminal.expect(t, "I am ready") }
+			}
+			for _, text := range []string{`"helpful"`, `"Do the task"`, `"the secret"`, `"the later task"`}[:len(calls)] {
 				decide(t, state, "deny", awaitCall(t, state, text))
 			}
 			end()
@@ -168,7 +178,7 @@ func TestClaudeCodeAsksAboutWhatRunsUnseen(t *testing.T) {
 					t.Errorf("the model has read %q", result)
 				}
 			}
-			for _, name := range []string{"skill.txt", "agent.txt"} {
+			for _, name := range []string{"skill.txt", "agent.txt", filepath.Join(".claude", "scheduled_tasks.json")} {
 				if isThere(c.project, name) {
 					t.Errorf("%s was made unseen", name)
 				}

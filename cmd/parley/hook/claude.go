@@ -23,10 +23,10 @@ func isPrinting(env func(string) (string, bool)) bool { return entry(env) == "sd
 
 // leftByClaudeCode reports whether PreToolUse leaves a call to the rules of Claude Code: a call that needs no question,
 // one that the user's settings allow, or one for which PermissionRequest follows. PermissionRequest is called only where
-// Claude Code would show a prompt of its own. In a terminal that is certain in the mode default, and for a plan.
+// Claude Code would show a prompt of its own. In a terminal that is certain in the mode default for some tools, and for a plan.
 // PreToolUse is called in every mode, in a terminal or not, for the calls of subagents too.
 func leftByClaudeCode(call toolCall, folder string, env func(string) (string, bool)) bool {
-	if entry(env) == "cli" && (call.mode == "default" || call.tool == planTool) {
+	if entry(env) == "cli" && (call.mode == "default" && isShown(call.tool) || call.tool == planTool) {
 		return true
 	}
 	if needsNoQuestion(call, folder, env) {

@@ -89,6 +89,9 @@ func TestClaudeCodeKeepsCalls(t *testing.T) {
 		{"Bash", "make all", "auto", "sdk-cli", true},
 		{"Read", "", "auto", "sdk-cli", true},
 		{"NewTool", "", "auto", "sdk-cli", false},
+		{"NewTool", "", "default", "cli", false},
+		{"mcp__tracker__close", "", "default", "cli", true}, // PermissionRequest follows
+		{"SendMessage", "", "default", "cli", false},        // and does not here
 	} {
 		call := toolCall{event: PreToolUse, tool: test.tool, mode: test.mode, input: []byte(`{"command":"` + test.command + `"}`)}
 		env := map[string]string{"CLAUDE_CODE_ENTRYPOINT": test.entry, "CLAUDE_PROJECT_DIR": folder}

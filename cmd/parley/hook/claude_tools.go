@@ -6,12 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // ClaudeTool says whether the calls of a tool of Claude Code are asked about. Calls of a tool that is not listed are.
 type ClaudeTool struct {
 	Name  string
 	Asked bool   // every call is asked about
+	Shown bool   // Claude Code asks at its own prompt in the mode default, and calls PermissionRequest
 	Why   string // in words, for the guide
 
 	// free reports that a call needs no question. Nil frees every call of a tool that is not Asked.
@@ -34,15 +37,15 @@ func ClaudeTools() []ClaudeTool {
 		"has `.claude/agents`, whose files run commands, and where the subagent works elsewhere (`isolation`)"
 	return []ClaudeTool{
 		{Name: "Agent", Why: starts, free: startsHere},
-		{Name: "Bash", Asked: true, Why: "runs a command"},
+		{Name: "Bash", Asked: true, Shown: true, Why: "runs a command"},
 		{Name: "BashOutput", Why: looks},
 		{Name: "CronCreate", Asked: true, Why: "has prompts run later, also in other sessions"},
 		{Name: "CronDelete", Asked: true, Why: "changes what runs later"},
 		{Name: "CronList", Why: looks},
-		{Name: "Edit", Asked: true, Why: writes},
+		{Name: "Edit", Asked: true, Shown: true, Why: writes},
 		{Name: "EnterPlanMode", Why: ownWork},
 		{Name: "EnterWorktree", Asked: true, Why: "makes a folder and a branch, and runs hooks of git"},
-		{Name: planTool, Asked: true, Why: "an approval of the plan"},
+		{Name: planTool, Asked: true, Shown: true, Why: "an approval of the plan"},
 		{Name: "ExitWorktree", Asked: true, Why: "may remove a folder and a branch"},
 		{Name: "Glob", Why: looks},
 		{Name: "Grep", Why: looks},
@@ -51,9 +54,9 @@ func ClaudeTools() []ClaudeTool {
 		{Name: "ListAgents", Why: looks},
 		{Name: "ListMcpResourcesTool", Why: looks},
 		{Name: "Monitor", Asked: true, Why: "runs a command"},
-		{Name: "NotebookEdit", Asked: true, Why: "writes a notebook"},
+		{Name: "NotebookEdit", Asked: true, Shown: true, Why: "writes a notebook"},
 		{Name: "NotebookRead", Why: looks},
-		{Name: "PowerShell", Asked: true, Why: "runs a command"},
+		{Name: "PowerShell", Asked: true, Shown: true, Why: "runs a command"},
 		{Name: "PushNotification", Asked: true, Why: "sends words to other machines"},
 		{Name: "Read", Why: looks},
 		{Name: "ReadMcpResourceDirTool", Asked: true, Why: "hands words of the model to an MCP server"},
@@ -74,11 +77,17 @@ func ClaudeTools() []ClaudeTool {
 		{Name: "TaskUpdate", Why: ownTasks},
 		{Name: "TodoWrite", Why: ownTasks},
 		{Name: "ToolSearch", Why: looks},
-		{Name: "WebFetch", Asked: true, Why: "sends words of the model to other machines"},
-		{Name: "WebSearch", Asked: true, Why: "sends words of the model to other machines"},
+		{Name: "WebFetch", Asked: true, Shown: true, Why: "sends words of the model to other machines"},
+		{Name: "WebSearch", Asked: true, Shown: true, Why: "sends words of the model to other machines"},
 		{Name: "Workflow", Asked: true, Why: "runs a script"},
-		{Name: "Write", Asked: true, Why: writes},
+		{Name: "Write", Asked: true, Shown: true, Why: writes},
 	}
+}
+
+// isShown reports whether Claude Code asks about the calls of a tool at its own prompt in the mode default, but for those that
+// its rules allow. It does about those of MCP servers. It asks nothing about some that run commands unseen.
+func isShown(tool string) bool {
+	return strings.HasPrefix(tool, "mcp__") || slices.ContainsFunc(ClaudeTools(), func(t ClaudeTool) bool { return t.Name == tool && t.Shown })
 }
 
 // needsNoQuestion reports whether a call changes nothing outside of the session, and runs nothing unseen.
