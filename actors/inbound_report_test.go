@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"parley/actors/view"
 	"parley/capabilities"
@@ -83,16 +85,20 @@ func TestPeerSaysWhatLocalAgentsDid(t *testing.T) {
 		v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, form))
 		return form
 	}
-	answer := func(form *events.FormRequested) *events.AnswerQueued {
+	sentAnswer := func(form *events.FormRequested) *events.AnswerQueued {
 		t.Helper()
-		if _, err := answerWith(v.fae, form.ID, "mine"); err != nil {
-			t.Fatal(err)
-		}
 		sent := awaitEvent[*events.AnswerQueued](v.hostileNode)
 		for sent.Form != form.ID {
 			sent = awaitEvent[*events.AnswerQueued](v.hostileNode)
 		}
 		return sent
+	}
+	answer := func(form *events.FormRequested) *events.AnswerQueued {
+		t.Helper()
+		if _, err := answerWith(v.fae, form.ID, "mine"); err != nil {
+			t.Fatal(err)
+		}
+		return sentAnswer(form)
 	}
 	outcome := func(q *events.AnswerQueued, values capabilities.Value) *events.FormAnswered {
 		return &events.FormAnswered{Form: q.Form, By: v.fae.id, Values: values, Answer: q.Answer, Date: 1}
@@ -120,6 +126,38 @@ func TestPeerSaysWhatLocalAgentsDid(t *testing.T) {
 		forged.Answer = v.newID()
 		v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, forged))
 		v.checkEndedByAsker(q.Form)
+	})
+	amended := func(form *events.FormRequested, title string) {
+		t.Helper()
+		e := &events.FormAmended{Form: form.ID, Revision: 2, Title: title, Description: "all of it", Fields: v.received(form.ID).Fields, Date: 1}
+		e.Digest = e.QuestionDigest()
+		v.wantAccepted(v.deliver(events.OutboxAmendment, v.fae.id, e))
+	}
+	v.runCase(t, "to the question before it was changed", func() {
+		form := asked(1)
+		q := answer(form)
+		amended(form, "wipe production?")
+		v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, outcome(q, q.Values)))
+		v.checkEndedByAsker(q.Form)
+	})
+	v.runCase(t, "as a decline of the question before it was changed", func() {
+		form := asked(1)
+		if _, err := declineSoon(v.fae, form.ID); err != nil {
+			t.Fatal(err)
+		}
+		q := sentAnswer(form)
+		amended(form, "keep the backups?")
+		v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: form.ID, By: v.fae.id, Reason: events.Declined, Note: "no", Answer: q.Answer, Date: 1}))
+		v.checkEndedByAsker(form.ID)
+	})
+	v.runCase(t, "to the changed question", func() {
+		form := asked(1)
+		amended(form, "delete the build?")
+		q := answer(form)
+		v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, outcome(q, q.Values)))
+		if o := v.received(q.Form).Outcome; o == nil || o.Status != view.StatusAnswered || o.By != v.fae.id {
+			t.Errorf("the outcome is %+v", o)
+		}
 	})
 	v.runCase(t, "another's answer under its ID", func() {
 		q := answer(asked(1))
@@ -246,4 +284,11 @@ func TestThirdNodeIsToldOf(t *testing.T) {
 			t.Errorf("outcome %+v; want by %s", m.Outcome, want)
 		}
 	}
+}
+
+// declineSoon declines a form, and does not wait for its home.
+func declineSoon(a *Agent, form capabilities.ID) (view.Outcome, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return a.Decline(ctx, capabilities.FormID(form), 0, "no")
 }

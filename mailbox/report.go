@@ -177,10 +177,10 @@ func (s *State) Confirms(r Report) (bool, error) {
 	case *events.FormRequested:
 		return true, nil
 	case *events.FormAnswered:
-		return f.Answered != nil && f.Answered.By == s.ID || f.hasSaid(func(q events.AnswerQueued) bool { return q.Reason == "" && answers(q, e) }), nil
+		return f.Answered != nil && f.Answered.By == s.ID || f.hasSaid(func(q events.AnswerQueued) bool { return q.Reason == "" && f.isPresent(q) && answers(q, e) }), nil
 	case *events.FormCancelled:
 		declined := func(q events.AnswerQueued) bool {
-			return q.Reason == events.Declined && q.Note == e.Note && (e.Answer.IsZero() || q.Answer == e.Answer)
+			return q.Reason == events.Declined && f.isPresent(q) && q.Note == e.Note && (e.Answer.IsZero() || q.Answer == e.Answer)
 		}
 		return e.Reason == events.Declined && (f.Ended != nil && f.Ended.By == s.ID && f.Ended.Note == e.Note || f.hasSaid(declined)), nil
 	case *events.VoteCast:
@@ -214,6 +214,10 @@ func reportedForm(e events.Event) capabilities.ID {
 func (f *Form) hasSaid(such func(events.AnswerQueued) bool) bool {
 	return slices.ContainsFunc(f.Queued().Said, such)
 }
+
+// isPresent reports whether something that was said is about the question as it is now. The form's home takes nothing else,
+// and changes no question that was answered. So an answer to an earlier question is never what ended the form.
+func (f *Form) isPresent(q events.AnswerQueued) bool { return max(q.Revision, 1) == f.Revision() }
 
 // answers reports whether an answer is the reported one. One that is withheld has no values.
 func answers(q events.AnswerQueued, e *events.FormAnswered) bool {
