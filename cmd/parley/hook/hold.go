@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"parley"
@@ -73,6 +75,27 @@ func (o Options) attended(ctx context.Context) (bool, error) {
 	return got.Attended, nil
 }
 
+// dialTime bounds the look whether there is a node.
+const dialTime = time.Second
+
+// connectionRefused is the error of Windows, which package syscall has under another number than the other systems'.
+const connectionRefused = syscall.Errno(10061)
+
+// unreached returns the error of a node that has not answered. It is NOT_RUNNING only where nothing takes connections on the
+// socket: a node that hangs is there, and a person who lets calls run where there is none did not mean that.
+func (o Options) unreached(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dialTime)
+	defer cancel()
+	conn, err := o.Dial(ctx)
+	switch {
+	case err == nil:
+		_ = conn.Close() // nothing was sent
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, connectionRefused):
+		return parley.Refuse(parley.NotRunning, "no node runs on this state folder")
+	}
+	return parley.Refuse(parley.Timeout, "the node does not answer").WithHint("parley status and parley doctor say why")
+}
+
 // exchange sends a request to an address of the node's socket, and reads the response to its end.
 func (o Options) exchange(ctx context.Context, method, path string, request any) ([]byte, error) {
 	body, err := json.Marshal(request)
@@ -88,7 +111,7 @@ func (o Options) exchange(ctx context.Context, method, path string, request any)
 	req.Header.Set("Content-Type", "application/json")
 	got, err := transport.RoundTrip(req)
 	if err != nil {
-		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder")
+		return nil, o.unreached(ctx)
 	}
 	defer got.Body.Close() //nolint:errcheck // only read from
 	text, err := io.ReadAll(io.LimitReader(got.Body, api.MaxBody))

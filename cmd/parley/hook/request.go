@@ -208,8 +208,11 @@ func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.
 		return o, undecided("the question was %s", o.Status)
 	}
 	d := r.failed(ctx, err)
-	if parley.CodeOf(err) == parley.Timeout && ctx.Err() == nil {
+	switch code := parley.CodeOf(err); {
+	case code == parley.Timeout && ctx.Err() == nil:
 		d = away("nobody has decided within %s", r.options.Timeout)
+	case d.Away: // somebody may look at the question: it is not the mode's any more
+		d = undecided("the node has ended while the question was open")
 	}
 	if late, ok := r.cancel(form, "it is decided at the prompt of "+r.agent.Title); ok {
 		return late, d
@@ -254,9 +257,13 @@ func (r *request) cancel(form capabilities.ID, why string) (view.Outcome, bool) 
 
 // failed returns the decision after an error: none.
 func (r *request) failed(ctx context.Context, err error) Decision {
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return undecided("the hook was stopped")
+	}
+	if parley.CodeOf(err) == parley.NotRunning {
+		err = r.options.unreached(ctx)
+	}
+	switch {
 	case parley.CodeOf(err) == parley.NotRunning, errors.Is(err, errNobody):
 		return away("%s", terminal.Message(err))
 	}
