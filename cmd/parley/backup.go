@@ -67,15 +67,27 @@ const checkTime = 10 * time.Second
 
 // checkOutside refuses with NOT_PERMITTED what a coding agent has started. It is for commands that by themselves change or copy
 // the node's files, or change the agent's hooks. The running node says who calls, which it does for every operation of the
-// host. Where none runs its file says so.
-func (env *environment) checkOutside(ctx context.Context) error {
+// host. Where none runs its file says so. Of other nodes it is asked too, since --state is the caller's to choose.
+func (env *environment) checkOutside(ctx context.Context, others ...stateFolder) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	err := env.call(ctx, "list_nodes", api.ListNodesRequest{Paging: api.Paging{Limit: 1}}, nil)
-	if parley.CodeOf(err) == parley.NotRunning {
-		return gateway.CheckOutside(env.options.state.coders())
+	asked := map[stateFolder]bool{"": true}
+	for _, folder := range append([]stateFolder{env.options.state}, others...) {
+		if asked[folder] {
+			continue
+		}
+		asked[folder] = true
+		of := *env
+		of.options.state = folder
+		err := of.call(ctx, "list_nodes", api.ListNodesRequest{Paging: api.Paging{Limit: 1}}, nil)
+		if parley.CodeOf(err) == parley.NotRunning {
+			err = gateway.CheckOutside(folder.coders())
+		}
+		if code := parley.CodeOf(err); err != nil && (folder == env.options.state || code == parley.NotPermitted) { // another node may be broken
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func backupCommand(env *environment) *cobra.Command {

@@ -101,6 +101,7 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 		}
 	}
 	var files []setup.File
+	nodes := []stateFolder{defaultState(env.lookup)}
 	for _, project := range projects {
 		o, err := setupOptions(env, project)
 		if err != nil {
@@ -111,6 +112,9 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 		if err != nil {
 			return err
 		}
+		for _, node := range setup.Nodes(agent, more, o) {
+			nodes = append(nodes, stateFolder(node))
+		}
 		for _, f := range more { // in the home folder the project's settings are the person's
 			if !slices.ContainsFunc(files, func(g setup.File) bool { return g.Path == f.Path }) {
 				files = append(files, f)
@@ -118,7 +122,7 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 		}
 	}
 	if !flags.print {
-		if err := env.checkOutside(ctx); err != nil {
+		if err := env.checkOutside(ctx, nodes...); err != nil {
 			return err
 		}
 	}

@@ -242,6 +242,23 @@ func (s settings) nodeOf(args []string) string {
 	return s.Default
 }
 
+// Nodes returns the state folders of the nodes that the hooks in files ask, as the files are now.
+func Nodes(agent hook.Agent, files []File, o Options) (nodes []string) {
+	s := settings{Options: o, agent: agent}
+	for _, f := range files {
+		d, ok := readDocument(f.before)
+		if !ok {
+			continue
+		}
+		for _, h := range d.own(agent.Name) {
+			if node := s.nodeOf(h.args); !slices.Contains(nodes, node) {
+				nodes = append(nodes, node)
+			}
+		}
+	}
+	return nodes
+}
+
 func sameFolder(a, b string) bool {
 	return a == b || resolve(absolute(a), maxLinks) == resolve(absolute(b), maxLinks)
 }
