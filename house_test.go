@@ -165,7 +165,7 @@ var pure = map[string][]string{
 	},
 	"gateway/call": {
 		"bytes", "encoding/json", "fmt", "net/url", "path", "slices", "strings", "unicode", "unicode/utf8",
-		"golang.org/x/net/idna", "github.com/rogpeppe/go-internal/diff", "mvdan.cc/sh/v3/syntax",
+		"golang.org/x/net/idna", "golang.org/x/text/unicode/norm", "github.com/rogpeppe/go-internal/diff", "mvdan.cc/sh/v3/syntax",
 	},
 	"actors/outbox":       {"slices", "sync/atomic"},
 	"actors/peers/window": {},

@@ -131,17 +131,26 @@ type reader struct {
 // add appends a block, and leaves out what is over the bounds. Long runs of blanks are told by their length.
 func (r *reader) add(b Block) {
 	b.Lines = sparing(b.Lines)
+	of := Spelled
+	if b.Kind == Command {
+		of = spelledExactly
+	}
 	for i, l := range b.Lines {
-		if text := l.Text(); r.spell(text) != text { // a word may be in several spans
-			b.Lines[i].Spans = []Span{{Text: Spelled(text)}}
+		text := l.Text() // a word may be in several spans
+		if told := r.spell(text, of); told != text {
+			b.Lines[i].Spans = []Span{{Text: told}}
 		}
 	}
 	for i, n := range b.Notes {
-		b.Notes[i] = condensed(r.spell(n))
+		b.Notes[i] = condensed(r.spell(n, Spelled))
 	}
-	b.Path, b.Says = r.spell(b.Path), condensed(r.spell(b.Says))
+	b.Path, b.Says = r.spell(b.Path, spelledExactly), condensed(r.spell(b.Says, Spelled))
 	for i, v := range b.Values {
-		b.Values[i] = Value{r.spell(v.Key), condensed(r.spell(v.Text))}
+		of := Spelled
+		if isFileKey(v.Key) || isAddress(v.Text) {
+			of = spelledExactly
+		}
+		b.Values[i] = Value{r.spell(v.Key, spelledExactly), condensed(r.spell(v.Text, of))}
 	}
 	if over := len(b.Lines) - r.left; over > 0 {
 		b.Lines, r.leftOut = b.Lines[:r.left], r.leftOut+over
@@ -154,10 +163,10 @@ func (r *reader) add(b Block) {
 }
 
 // spell returns a text as it is spelled out, and notes whether that is another.
-func (r *reader) spell(text string) string {
-	spelled := Spelled(text)
-	r.spelled = r.spelled || spelled != text
-	return spelled
+func (r *reader) spell(text string, of func(string) string) string {
+	told := of(text)
+	r.spelled = r.spelled || told != text
+	return told
 }
 
 // reading returns what was read, in words.

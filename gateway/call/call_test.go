@@ -270,6 +270,26 @@ func TestLookalikesAreSpelledOut(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
+	prose := "« Êtes-vous sûr ? » – it’s 2019–2020 … 第１章，終わり！ x² ① ✓\ufe0f real‑time kapı"
+	if got := Spelled(prose); got != prose {
+		t.Errorf("prose: %q", got)
+	}
+	if r := Read(Call{Tool: "Bash", Input: `{"command":"git commit -m 'Fix – it’s … done' && cat résumé.pdf 日本語.txt"}`}); r.Spelled {
+		t.Errorf("the command is spelled out: %+v", r.Blocks)
+	}
+	for _, alike := range []string{
+		"ls\ufe0f x", "rm\u00a0-rf", "rm\u1680x", "ｌｓ", "a∕b", "a⁄b", "a‐b", "a‑b", "rm −rf x", "rm –rf x", "rm ––force x", "ⅼs", "a ǀ b", "gıt", "a；b",
+		"∼/x", "∗", "ᎪᏢ x", "ꓡꓢ x", "ⲟⲣ x", "𝗅𝗌 x", "a \u1fefid\u1fef", "a\u2003b", "a\u202fb",
+	} {
+		input, err := json.Marshal(map[string]string{"command": alike})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Read(Call{Tool: "Bash", Input: string(input)})
+		if !r.Spelled || !strings.Contains(r.Blocks[0].Lines[0].Text(), `\u{`) || !strings.Contains(r.Line, `\u{`) {
+			t.Errorf("%q is shown as it is: %+v", alike, r)
+		}
+	}
 	if r := Read(Call{Tool: "Bash", Input: `{"command":"ls","description":"\u0430bc"}`}); !r.Spelled || r.Blocks[0].Says != `\u{430}bc` {
 		t.Errorf("the reading: %+v", r)
 	}

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"parley/actors/view"
-	"parley/capabilities"
 )
 
 // Of returns the call that an approval asks about.
@@ -224,48 +223,6 @@ func spared(line string) string {
 		line = rest
 	}
 	return b.String() + line
-}
-
-// maxMarks bounds the marks on a letter. No language needs more; many more cover the letters around.
-const maxMarks = 4
-
-// Spelled returns a text in which what looks like something else is spelled out. In a word with Latin letters, those are the
-// look-alikes from other scripts. Marks on a letter that are too many are told by their number.
-func Spelled(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
-		return text
-	}
-	var b strings.Builder
-	isPart := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
-	for text != "" {
-		n := strings.IndexFunc(text, func(r rune) bool { return !isPart(r) })
-		if n < 0 {
-			n = len(text)
-		}
-		word, mixed := text[:n], capabilities.MixesScripts(text[:n])
-		for word != "" {
-			if marks := len(word) - len(strings.TrimLeftFunc(word, unicode.IsMark)); marks > 0 {
-				if count := utf8.RuneCountInString(word[:marks]); count > maxMarks {
-					fmt.Fprintf(&b, " ⋯ %d marks ⋯ ", count)
-				} else {
-					b.WriteString(word[:marks])
-				}
-				word = word[marks:]
-				continue
-			}
-			r, size := utf8.DecodeRuneInString(word)
-			if mixed && !unicode.Is(unicode.Latin, r) {
-				fmt.Fprintf(&b, `\u{%x}`, r)
-			} else {
-				b.WriteString(word[:size])
-			}
-			word = word[size:]
-		}
-		rest := strings.TrimLeftFunc(text[n:], func(r rune) bool { return !isPart(r) })
-		b.WriteString(text[n : len(text)-len(rest)])
-		text = rest
-	}
-	return b.String()
 }
 
 // Bounds bound a text that is shown where there is little room.
