@@ -209,6 +209,9 @@ func checkKey(_ context.Context, env *environment) (string, string) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(env.options.state.journal()); err == nil {
+			return bad, keys.FileName + " is gone, and the journal beside it is of its node: put it back, or restore a backup into a new folder"
+		}
 		return dubious, "there is none yet"
 	case err != nil:
 		return bad, err.Error()
