@@ -29,7 +29,7 @@ func startCommand(env *environment) *cobra.Command {
 does not come up, start says why.`, logFile),
 		Example: "  parley start\n  parley start --listen off",
 	}
-	s.flags(c.Flags())
+	s.usualFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if _, err := s.level(c); err != nil {
 			return err
@@ -64,7 +64,7 @@ func restartCommand(env *environment) *cobra.Command {
 are given. Waiting clients go on waiting.`,
 		Example: "  parley restart",
 	}
-	s.flags(c.Flags())
+	s.usualFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if _, err := s.level(c); err != nil {
 			return err

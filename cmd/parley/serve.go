@@ -72,11 +72,22 @@ func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
 	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
 	f.StringSliceVar(&s.quotas, "quota", nil, "what each agent, or with peer. each other node, may have the node hold: `name=amount`, as in daily=64MiB,peer.inbox=none; parley agent quota shows the names")
-	f.Var(&s.retention, "retention", "archive what is older than this `age`, as 90d, where that frees enough; not with --nats (default: nothing is archived; see parley archive)")
+	f.Var(&s.retention, "retention", "archive what is older than this `age`, as 90d, where that frees enough; not with --nats (default: nothing is archived; see parley log archive)")
 	f.StringSliceVar(&s.programEnv, "program-env", nil, "`names` of variables that every program gets from the node's environment too, as MODEL_KEY,CLOUD_*")
 	f.StringVar(&s.programUser, "program-user", "", "the system's `user` that programs run as (default: the node's own)")
 	f.StringVar(&s.wrap, "program-wrap", "", "`command` that programs are wrapped in, as 'bwrap --ro-bind / / --dev /dev'")
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
+}
+
+// usual are the options that most nodes need. The help of the commands that run a node in the background shows these; all of
+// serve's are taken.
+var usual = []string{"listen", "tls-cert", "tls-key", "peer-listen", "nats", "node-name", "quota", "retention", "program-user", "log-level"}
+
+// usualFlags adds the options, and has help show the usual ones.
+func (s *serveOptions) usualFlags(c *cobra.Command) {
+	s.flags(c.Flags())
+	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(usual, f.Name) })
+	c.Long += "\nIt takes all options of serve: parley serve --help lists them."
 }
 
 // access is an option that names a file with which a NATS system is reached.
