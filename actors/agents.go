@@ -198,8 +198,8 @@ func (w *AgentWatch) Next(ctx context.Context) ([]view.AgentChange, error) {
 // maxOffered is the number of candidates in the error for an ambiguous name.
 const maxOffered = 5
 
-// Find returns an agent of the node by an ID, a locator or one of the caller's names. The prefix of an ID and a whole
-// title are accepted too, if they match one agent. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and NOT_PERMITTED for an
+// Find returns an agent of the node by an ID, a locator or one of the caller's names. The prefix of an ID, its last eight
+// characters and a whole title are accepted too, if they match one agent. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and NOT_PERMITTED for an
 // agent of another node.
 func (as Agents) Find(ctx context.Context, ref string) (*Agent, error) {
 	id, err := as.find(ctx, ref)
@@ -214,7 +214,7 @@ func (as Agents) Find(ctx context.Context, ref string) (*Agent, error) {
 
 func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) {
 	if ref == "" {
-		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, the beginning of one, a name or a title")
+		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, its beginning or last eight characters, a name or a title")
 	}
 	seen, err := as.visibility(ctx)
 	if err != nil {
@@ -232,7 +232,7 @@ func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) 
 			return target.Target, as.checkHeld(ctx, ref, seen)
 		}
 	}
-	for _, search := range []func(context.Context, string, visibility) ([]view.AgentStatus, error){as.beginning, as.titled} {
+	for _, search := range []func(context.Context, string, visibility) ([]view.AgentStatus, error){as.beginning, as.ending, as.titled} {
 		found, err := search(ctx, ref, seen)
 		if err != nil {
 			return capabilities.ID{}, err
@@ -282,6 +282,30 @@ func (as Agents) beginning(ctx context.Context, text string, seen visibility) ([
 	for id, m := range as.behind(seen, before) {
 		if !strings.HasPrefix(id.ULID.String(), text) {
 			break
+		}
+		s, err := as.agent.node.directory.status(ctx, id, m)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, s)
+	}
+	return found, nil
+}
+
+// endLength is the number of characters by which lists for people show the end of an ID. Agents that were made together have
+// the same beginning.
+const endLength = 8
+
+// ending returns the agents whose IDs end with a text, as lists for people show it.
+func (as Agents) ending(ctx context.Context, text string, seen visibility) ([]view.AgentStatus, error) {
+	text = strings.ToUpper(strings.TrimPrefix(text, "…"))
+	if len(text) != endLength {
+		return nil, nil
+	}
+	var found []view.AgentStatus
+	for id, m := range as.behind(seen, ulid.ULID{}) {
+		if !strings.HasSuffix(id.ULID.String(), text) {
+			continue
 		}
 		s, err := as.agent.node.directory.status(ctx, id, m)
 		if err != nil {

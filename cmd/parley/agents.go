@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
@@ -130,15 +131,32 @@ func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 		case a.Status == mailbox.Running:
 			status = s.Paint(terminal.Right, status)
 		}
+		name := cell(a.Name)
+		if a.Name == "" && !s.IDs {
+			name = shortID(a.ID)
+		}
 		rows[i] = []string{
-			a.ID.ULID.String(), cell(a.Name), status, cell(a.Title), cell(labelText(a.Labels)), waiting,
+			a.ID.ULID.String(), name, status, cell(a.Title), cell(labelText(a.Labels)), waiting,
 			s.Time(a.Updated.Std(), a.Updated.Std().UTC().Format(time.DateTime)),
 		}
 	}
-	return s.Table([]terminal.Column{
+	columns := []terminal.Column{
 		{Name: "ID"}, {Name: "NAME", Shrink: true}, {Name: "STATUS"}, {Name: "TITLE", Shrink: true, Drop: true},
 		{Name: "LABELS", Shrink: true, Drop: true}, {Name: "WAITING", Shrink: true}, {Name: "UPDATED"},
-	}, rows, headed)
+	}
+	if !s.IDs {
+		columns = columns[1:]
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
+	}
+	return s.Table(columns, rows, headed)
+}
+
+// shortID returns the end of the ID of an agent without a name, by which commands take it too.
+func shortID(id capabilities.ID) string {
+	text := id.ULID.String()
+	return "…" + text[len(text)-8:]
 }
 
 // cell returns a text as it stands in a table, where an empty one is a dash.

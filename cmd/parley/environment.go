@@ -123,9 +123,10 @@ func (env *environment) screen() terminal.Screen { return env.screenOf(env.stdou
 
 // screenOf returns where lines of an output are shown.
 func (env *environment) screenOf(w io.Writer) terminal.Screen {
-	s := terminal.Screen{Now: time.Now()}
+	s := terminal.Screen{Now: time.Now(), IDs: env.options.wide}
 	out, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(out.Fd()) {
+		s.IDs = true // a program reads them
 		return s
 	}
 	if s.Width, _, _ = term.GetSize(out.Fd()); s.Width <= 0 {
@@ -143,7 +144,7 @@ func (env *environment) screenOf(w io.Writer) terminal.Screen {
 // listedID returns the ID of something of this node as a list shows it. On a terminal the node, which would fill the line,
 // is left out.
 func listedID(id capabilities.ID, s terminal.Screen) string {
-	if s.Width > 0 {
+	if s.Width > 0 && !s.IDs {
 		return id.ULID.String()
 	}
 	return id.String()

@@ -109,7 +109,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	_ = root.RegisterFlagCompletionFunc("as", completeFlag(env, api.CompleteNames)) // the flag exists
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatWide, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
 }
 

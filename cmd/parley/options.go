@@ -31,6 +31,7 @@ const (
 	formatTable     = "table" // the same as text
 	formatJSON      = "json"
 	formatYAML      = "yaml"
+	formatWide      = "wide" // text with whole IDs
 	maxLogFile      = 16 << 20
 )
 
@@ -41,13 +42,14 @@ type options struct {
 	output string
 	json   bool
 	yaml   bool // of JSON
+	wide   bool // of text
 	quiet  bool // only IDs, of text
 }
 
 func (o *options) global(f *pflag.FlagSet) {
 	f.StringVar((*string)(&o.state), "state", "", "state `folder` (default $XDG_STATE_HOME/parley or ~/.local/state/parley)")
 	f.StringVar(&o.as, "as", "", "act as the agent that the node's host holds under this `name` (default HOST)")
-	f.StringVarP(&o.output, "output", "o", formatText, "output `format`: text (or table), json or yaml")
+	f.StringVarP(&o.output, "output", "o", formatText, "output `format`: text (or table), wide (with whole IDs), json or yaml")
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only IDs, where there are any")
 }
@@ -56,12 +58,14 @@ func (o *options) global(f *pflag.FlagSet) {
 func (o *options) settle(c *cobra.Command, env func(string) (string, bool)) error {
 	switch o.output {
 	case formatText, formatTable:
+	case formatWide:
+		o.wide = true
 	case formatJSON:
 		o.json = true
 	case formatYAML:
 		o.json, o.yaml = true, true
 	default:
-		return usage(c, "unknown output format %q: want text, table, json or yaml", o.output)
+		return usage(c, "unknown output format %q: want text, table, wide, json or yaml", o.output)
 	}
 	if o.state == "" {
 		o.state = defaultState(env)

@@ -15,6 +15,7 @@ import (
 type Screen struct {
 	Width int // in cells; 0 for a file
 	Color bool
+	IDs   bool // IDs are shown whole, beside names too
 	Now   time.Time
 }
 
