@@ -1,9 +1,10 @@
-// Package parley is the vocabulary that every room shares: the one kind of error.
+// Package parley is the public vocabulary: what is said of mail on every edge, one type for each noun. What is written of a
+// noun is an event (package events). What is decided on is its state (package mailbox).
 //
 // The rooms are the folders beside this file. Imports run one way:
 //
-//	capabilities <- events <- mailbox <- actors <- gateway <- cmd/parley
-//	                events <- persistence <- actors
+//	fault <- capabilities <- events <- parley <- mailbox <- actors <- gateway <- cmd/parley
+//	                         events <- persistence <- actors
 //
-// This package imports nothing of Parley's and does nothing by itself.
+// This package does nothing by itself.
 package parley

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"parley/fault"
 )
 
 func someFacet() *rapid.Generator[Facet] {
@@ -87,7 +87,7 @@ func TestFacetPermits(t *testing.T) {
 		{Facet{Uses: 2}, UseRead, 1, 2, true},
 	} {
 		err := c.facet.Permits(c.use, c.at, c.used)
-		if (err == nil) != c.may || err != nil && parley.CodeOf(err) != parley.NotPermitted {
+		if (err == nil) != c.may || err != nil && fault.CodeOf(err) != fault.NotPermitted {
 			t.Errorf("%+v, %s at %d after %d: %v", c.facet, c.use, c.at, c.used, err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestUnknownModePermitsNothing(t *testing.T) {
 	unknown := Facet{Mode: "everything"}
 	for _, f := range []Facet{unknown, unknown.Narrow(Facet{Mode: ReadOnly}), Facet{Mode: ReadOnly}.Narrow(unknown)} {
 		for _, use := range []Use{UseRead, UseAsk, UseSend, UseGive} {
-			wantCode(t, f.Permits(use, 1, 0), parley.NotPermitted, string(use))
+			wantCode(t, f.Permits(use, 1, 0), fault.NotPermitted, string(use))
 		}
 	}
 }
@@ -121,5 +121,5 @@ func TestUnknownFacetsAreRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	wantCode(t, Facet{Mode: "everything"}.Check(), parley.InvalidArgument, "everything")
+	wantCode(t, Facet{Mode: "everything"}.Check(), fault.InvalidArgument, "everything")
 }

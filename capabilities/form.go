@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"parley/fault"
 )
 
 // FormRef identifies a form or other message of a mailbox: by its number there, by its ID, or by the ID of its promise
@@ -37,7 +37,7 @@ func ParseFormRef(s string) (FormRef, error) {
 	}
 	id, err := ParseTarget(s)
 	if err != nil {
-		return FormRef{}, parley.Refuse(parley.InvalidArgument, "%.120q is neither a message's number nor an ID", s)
+		return FormRef{}, fault.Refuse(fault.InvalidArgument, "%.120q is neither a message's number nor an ID", s)
 	}
 	return FormID(id), nil
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"parley/fault"
 )
 
 func TestParseFormRef(t *testing.T) {
@@ -33,7 +33,7 @@ func TestParseFormRef(t *testing.T) {
 	}
 	for _, bad := range []string{"", "#", "##1", "01", "-1", "1.0", "18446744073709551616", id.ULID.String(), locatorScheme + "://x", strings.Repeat("9", 30)} {
 		ref, err := ParseFormRef(bad)
-		if parley.CodeOf(err) != parley.InvalidArgument || !ref.IsZero() || !strings.HasSuffix(err.Error(), "is neither a message's number nor an ID") {
+		if fault.CodeOf(err) != fault.InvalidArgument || !ref.IsZero() || !strings.HasSuffix(err.Error(), "is neither a message's number nor an ID") {
 			t.Errorf("%q: %v %v", bad, ref, err)
 		}
 	}

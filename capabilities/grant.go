@@ -3,7 +3,7 @@ package capabilities
 import (
 	"slices"
 
-	"parley"
+	"parley/fault"
 )
 
 // Mode limits the ways in which a holder may use the target of a reference.
@@ -43,7 +43,7 @@ func (f Facet) Check() error {
 	case Full, AskOnly, ReadOnly:
 		return nil
 	}
-	return parley.Refuse(parley.InvalidArgument, "unknown facet %.40q", f.Mode).WithHint("facets are ask and read")
+	return fault.Refuse(fault.InvalidArgument, "unknown facet %.40q", f.Mode).WithHint("facets are ask and read")
 }
 
 // Narrow returns the facet of the uses that both f and g permit.
@@ -89,15 +89,15 @@ func (f Facet) Wider(g Facet) bool {
 func (f Facet) Permits(use Use, at Time, used uint32) error {
 	switch {
 	case f.Check() != nil:
-		return parley.Refuse(parley.NotPermitted, "the reference is of an unknown facet %.40q", f.Mode)
+		return fault.Refuse(fault.NotPermitted, "the reference is of an unknown facet %.40q", f.Mode)
 	case f.Until != 0 && at >= f.Until:
-		return parley.Refuse(parley.NotPermitted, "the reference was good until %s", f.Until)
+		return fault.Refuse(fault.NotPermitted, "the reference was good until %s", f.Until)
 	case f.Uses != 0 && used >= f.Uses && use != UseRead:
-		return parley.Refuse(parley.NotPermitted, "the reference was good for %d uses", f.Uses)
+		return fault.Refuse(fault.NotPermitted, "the reference was good for %d uses", f.Uses)
 	case f.Mode == ReadOnly && (use == UseAsk || use == UseSend):
-		return parley.Refuse(parley.NotPermitted, "the reference is for reading only")
+		return fault.Refuse(fault.NotPermitted, "the reference is for reading only")
 	case f.Mode == AskOnly && use == UseSend:
-		return parley.Refuse(parley.NotPermitted, "the reference is for asking only")
+		return fault.Refuse(fault.NotPermitted, "the reference is for asking only")
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5"
 
-	"parley"
+	"parley/fault"
 	"parley/internal/pack"
 )
 
@@ -80,11 +80,11 @@ const IDTextSize = ulid.EncodedSize + 1 + nodeTextSize
 func ParseNodeID(s string) (NodeID, error) {
 	var n NodeID
 	if len(s) != nodeTextSize || s != strings.ToUpper(s) {
-		return n, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
+		return n, fault.Refuse(fault.InvalidArgument, "%.80q is not a node's key", s)
 	}
 	key, ok := decodeKey(s)
 	if !ok {
-		return n, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
+		return n, fault.Refuse(fault.InvalidArgument, "%.80q is not a node's key", s)
 	}
 	return NodeOf(key), nil // 56 letters of base 32 are exactly 35 bytes, so a key has one spelling
 }
@@ -144,7 +144,7 @@ var checksums = [16]uint16{
 func ParseID(s string) (ID, error) {
 	head, tail, ok := strings.Cut(s, "@")
 	if !ok {
-		return ID{}, parley.Refuse(parley.InvalidArgument, "%.120q is not an ID: want ULID@NODE", s)
+		return ID{}, fault.Refuse(fault.InvalidArgument, "%.120q is not an ID: want ULID@NODE", s)
 	}
 	u, err := parseULID(head)
 	if err != nil {
@@ -166,7 +166,7 @@ func ParseLocalID(s string, node NodeID) (ID, error) {
 func parseULID(s string) (ulid.ULID, error) {
 	u, err := ulid.ParseStrict(s)
 	if err != nil || u.String() != s {
-		return ulid.ULID{}, parley.Refuse(parley.InvalidArgument, "%.80q is not a ULID", s)
+		return ulid.ULID{}, fault.Refuse(fault.InvalidArgument, "%.80q is not a ULID", s)
 	}
 	return u, nil
 }

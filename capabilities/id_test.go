@@ -12,7 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
 
-	"parley"
+	"parley/fault"
 )
 
 // The texts of a node and of a ULID.
@@ -31,9 +31,9 @@ func testNode() NodeID {
 
 func testID(n byte) ID { return ID{ULID: ulid.ULID{15: n}, Node: testNode()} }
 
-func wantCode(t testing.TB, err error, code parley.Code, what string) {
+func wantCode(t testing.TB, err error, code fault.Code, what string) {
 	t.Helper()
-	if parley.CodeOf(err) != code {
+	if fault.CodeOf(err) != code {
 		t.Errorf("%.200s: got %v, want %s", what, err, code)
 	}
 }
@@ -108,8 +108,8 @@ func TestMalformedIDsAreRefused(t *testing.T) {
 		"a megabyte":             strings.Repeat("0", 1<<20) + "@" + nodeText,
 	} {
 		_, err := ParseID(s)
-		wantCode(t, err, parley.InvalidArgument, what)
-		if e := parley.AsError(err); len(e.Message) > 600 {
+		wantCode(t, err, fault.InvalidArgument, what)
+		if e := fault.AsError(err); len(e.Message) > 600 {
 			t.Errorf("%s: a message of %d bytes", what, len(e.Message))
 		}
 	}
@@ -153,7 +153,7 @@ func FuzzParseID(f *testing.F) {
 		if err == nil && id.String() != s {
 			t.Fatalf("%q is parsed as %s", s, id)
 		}
-		if e, ok := errors.AsType[*parley.Error](err); err != nil && (!ok || e.Code != parley.InvalidArgument) {
+		if e, ok := errors.AsType[*fault.Error](err); err != nil && (!ok || e.Code != fault.InvalidArgument) {
 			t.Fatalf("%q: %v", s, err)
 		}
 	})

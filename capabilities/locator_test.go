@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"parley/fault"
 )
 
 const locatorText = "parley://" + nodeText + "/" + ulidText
@@ -71,7 +71,7 @@ func TestMalformedLocatorsAreRefused(t *testing.T) {
 		"invalid UTF-8":         "parley://\xff\xfe/" + ulidText,
 	} {
 		_, err := ParseLocator(s)
-		wantCode(t, err, parley.InvalidArgument, what)
+		wantCode(t, err, fault.InvalidArgument, what)
 	}
 }
 
@@ -84,7 +84,7 @@ func FuzzParseLocator(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		l, err := ParseLocator(s)
 		if err != nil {
-			wantCode(t, err, parley.InvalidArgument, s)
+			wantCode(t, err, fault.InvalidArgument, s)
 			return
 		}
 		text := l.String()

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"parley"
+	"parley/fault"
 )
 
 // The special names. No agent can bind them.
@@ -54,7 +54,7 @@ func CheckName(s string) error {
 	default:
 		return nil
 	}
-	return parley.Refuse(parley.InvalidName, "%.80q cannot be a name: %s", s, why)
+	return fault.Refuse(fault.InvalidName, "%.80q cannot be a name: %s", s, why)
 }
 
 // Special returns the special name that s spells, or "".
@@ -75,7 +75,7 @@ func Special(s string) string {
 func ParsePath(s string) (Path, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) > maxPathParts {
-		return nil, parley.Refuse(parley.InvalidName, "a path of %d names is too long", len(parts))
+		return nil, fault.Refuse(fault.InvalidName, "a path of %d names is too long", len(parts))
 	}
 	if sp := Special(parts[0]); sp != "" {
 		parts[0] = sp
@@ -84,7 +84,7 @@ func ParsePath(s string) (Path, error) {
 	}
 	for _, p := range parts[1:] {
 		if p == "" || p == "." || p == ".." || utf8.RuneCountInString(p) > maxName || !utf8.ValidString(p) || strings.ContainsRune(p, 0) {
-			return nil, parley.Refuse(parley.InvalidName, "%.80q cannot be part of a path", p)
+			return nil, fault.Refuse(fault.InvalidName, "%.80q cannot be part of a path", p)
 		}
 	}
 	return Path(parts), nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"parley/fault"
 )
 
 func TestNamesFollowTheRules(t *testing.T) {
@@ -22,8 +22,8 @@ func TestNamesFollowTheRules(t *testing.T) {
 		"\xff", "a\xc3", strings.Repeat("é", 256), strings.Repeat("a", 1<<20),
 	} {
 		err := CheckName(bad)
-		wantCode(t, err, parley.InvalidName, bad)
-		if err != nil && len(parley.AsError(err).Message) > 600 {
+		wantCode(t, err, fault.InvalidName, bad)
+		if err != nil && len(fault.AsError(err).Message) > 600 {
 			t.Errorf("%.20q: a message of %d bytes", bad, len(err.Error()))
 		}
 	}
@@ -52,6 +52,6 @@ func TestPathsFollowTheRules(t *testing.T) {
 		"a/" + strings.Repeat("é", 256), "a" + strings.Repeat("/b", 16),
 	} {
 		_, err := ParsePath(bad)
-		wantCode(t, err, parley.InvalidName, bad)
+		wantCode(t, err, fault.InvalidName, bad)
 	}
 }

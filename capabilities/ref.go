@@ -9,7 +9,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
-	"parley"
+	"parley/fault"
 	"parley/internal/pack"
 )
 
@@ -68,7 +68,7 @@ func ParseTarget(s string) (ID, error) {
 // ParseLocator parses a locator of at most 4 KiB and 8 hints. It refuses with INVALID_ARGUMENT.
 func ParseLocator(s string) (Locator, error) {
 	bad := func(why string) (Locator, error) {
-		return Locator{}, parley.Refuse(parley.InvalidArgument, "not a locator: %s", why).
+		return Locator{}, fault.Refuse(fault.InvalidArgument, "not a locator: %s", why).
 			WithHint("a locator looks like parley://NODE/ULID?type=agent")
 	}
 	if len(s) > maxLocatorSize {

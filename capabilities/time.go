@@ -7,7 +7,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
-	"parley"
+	"parley/fault"
 	"parley/internal/pack"
 )
 
@@ -61,7 +61,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	}
 	std, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil {
-		return parley.Refuse(parley.InvalidArgument, "%.40q is not a time: want RFC 3339, as in 2026-01-31T12:00:00Z", text)
+		return fault.Refuse(fault.InvalidArgument, "%.40q is not a time: want RFC 3339, as in 2026-01-31T12:00:00Z", text)
 	}
 	*t = At(std)
 	return nil

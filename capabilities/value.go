@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"parley"
+	"parley/fault"
 )
 
 // Bounds of a Value.
@@ -68,7 +68,7 @@ func Strings(ss ...string) Value {
 }
 
 func tooDeep() error {
-	return parley.Refuse(parley.TooLarge, "values may be nested %d deep at most", MaxValueDepth)
+	return fault.Refuse(fault.TooLarge, "values may be nested %d deep at most", MaxValueDepth)
 }
 
 // Check refuses with INVALID_ARGUMENT or TOO_LARGE a value that is not well formed, too deep or too large.
@@ -77,7 +77,7 @@ func (v Value) Check() error {
 		return err
 	}
 	if n := v.size(); n > MaxValueSize {
-		return parley.Refuse(parley.TooLarge, "a value of %d bytes is over the limit of %d", n, MaxValueSize)
+		return fault.Refuse(fault.TooLarge, "a value of %d bytes is over the limit of %d", n, MaxValueSize)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (v Value) check(depth int) error {
 		return checkText(x)
 	case float64:
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return parley.Refuse(parley.InvalidArgument, "%v is no passable number", x)
+			return fault.Refuse(fault.InvalidArgument, "%v is no passable number", x)
 		}
 	case list:
 		for _, e := range x {
@@ -114,7 +114,7 @@ func (v Value) check(depth int) error {
 
 func checkText(s string) error {
 	if !utf8.ValidString(s) {
-		return parley.Refuse(parley.InvalidArgument, "text is not valid UTF-8")
+		return fault.Refuse(fault.InvalidArgument, "text is not valid UTF-8")
 	}
 	return nil
 }

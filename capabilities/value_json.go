@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley"
+	"parley/fault"
 )
 
 // Nesting returns the depth of the objects and lists in a JSON text: 1 for {} and 0 for a scalar. It does not parse the
@@ -162,14 +162,14 @@ func ParseShown(b []byte) (Value, error) { return parseValue(b, true) }
 
 func parseValue(b []byte, shown bool) (Value, error) {
 	if len(b) > 2*MaxValueSize {
-		return Value{}, parley.Refuse(parley.TooLarge, "%d bytes of JSON are over the limit of %d", len(b), 2*MaxValueSize)
+		return Value{}, fault.Refuse(fault.TooLarge, "%d bytes of JSON are over the limit of %d", len(b), 2*MaxValueSize)
 	}
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && isPlain(b[1:n-1]) { // the common case
 		v := String(string(b[1 : n-1]))
 		return v, v.Check()
 	}
 	if !utf8.Valid(b) {
-		return Value{}, parley.Refuse(parley.InvalidArgument, "text is not valid UTF-8")
+		return Value{}, fault.Refuse(fault.InvalidArgument, "text is not valid UTF-8")
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
@@ -178,16 +178,16 @@ func parseValue(b []byte, shown bool) (Value, error) {
 		return Value{}, notJSON(err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return Value{}, parley.Refuse(parley.InvalidArgument, "more than one JSON document")
+		return Value{}, fault.Refuse(fault.InvalidArgument, "more than one JSON document")
 	}
 	return v, v.Check()
 }
 
 func notJSON(err error) error {
-	if parley.CodeOf(err) != parley.Internal {
+	if fault.CodeOf(err) != fault.Internal {
 		return err
 	}
-	return parley.Refuse(parley.InvalidArgument, "not JSON: %v", err)
+	return fault.Refuse(fault.InvalidArgument, "not JSON: %v", err)
 }
 
 // jsonReader decodes values from JSON. With shown it accepts sealed values.
@@ -239,7 +239,7 @@ func (r jsonReader) record(depth int) (Value, error) {
 		}
 		k, _ := tok.(string) // the decoder returns nothing else here
 		if _, twice := all[k]; twice {
-			return Value{}, parley.Refuse(parley.InvalidArgument, "key %.80q stands twice", k)
+			return Value{}, fault.Refuse(fault.InvalidArgument, "key %.80q stands twice", k)
 		}
 		if all[k], err = r.value(depth + 1); err != nil {
 			return Value{}, err
@@ -263,11 +263,11 @@ func (r record) special() (Value, error) {
 		s, ok := r[jsonBytes].AsString()
 		b, err := base64.StdEncoding.DecodeString(s)
 		if !ok || err != nil {
-			return Value{}, parley.Refuse(parley.InvalidArgument, "%s is not base64", jsonBytes)
+			return Value{}, fault.Refuse(fault.InvalidArgument, "%s is not base64", jsonBytes)
 		}
 		return Bytes(b), nil
 	case r[jsonSealed].v != nil:
-		return Value{}, parley.Refuse(parley.InvalidArgument, "a sealed value cannot be given")
+		return Value{}, fault.Refuse(fault.InvalidArgument, "a sealed value cannot be given")
 	}
 	return Value{r}, nil
 }
@@ -281,10 +281,10 @@ func (r record) reference() (Value, error) {
 	dec := json.NewDecoder(bytes.NewReader(plain))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&ref); err != nil || ref.Cap.IsZero() {
-		return Value{}, parley.Refuse(parley.InvalidArgument, "not a reference: want {%q:ID,\"kind\":KIND}", jsonRef)
+		return Value{}, fault.Refuse(fault.InvalidArgument, "not a reference: want {%q:ID,\"kind\":KIND}", jsonRef)
 	}
 	if !KnownKind(ref.Kind) {
-		return Value{}, parley.Refuse(parley.InvalidArgument, "unknown kind of reference %.40q", ref.Kind)
+		return Value{}, fault.Refuse(fault.InvalidArgument, "unknown kind of reference %.40q", ref.Kind)
 	}
 	if err := ref.Facet.Check(); err != nil {
 		return Value{}, err
@@ -299,7 +299,7 @@ func number(n json.Number) (Value, error) {
 	}
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil {
-		return Value{}, parley.Refuse(parley.InvalidArgument, "%.40q is no passable number", string(n))
+		return Value{}, fault.Refuse(fault.InvalidArgument, "%.40q is no passable number", string(n))
 	}
 	return Float(f), nil
 }

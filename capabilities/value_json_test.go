@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"parley/fault"
 )
 
 func TestValueJSONRoundTrip(t *testing.T) {
@@ -63,14 +63,14 @@ func TestSealedValuesAreHiddenAndRefused(t *testing.T) {
 	}
 	for _, given := range []string{string(doc), `{"$sealed":true}`, `{"$sealed":"Y2lwaGVy"}`, `[{"$sealed":false,"more":1}]`} {
 		_, err := ParseJSON([]byte(given))
-		wantCode(t, err, parley.InvalidArgument, given)
+		wantCode(t, err, fault.InvalidArgument, given)
 	}
 	shown, err := ParseShown(doc)
 	if again, _ := shown.MarshalJSON(); err != nil || string(again) != string(doc) {
 		t.Errorf("read as %s, %v", again, err)
 	}
 	_, err = ParseShown([]byte(`[{"$sealed":"Y2lwaGVy"}]`))
-	wantCode(t, err, parley.InvalidArgument, "a ciphertext")
+	wantCode(t, err, fault.InvalidArgument, "a ciphertext")
 }
 
 func TestNumbersKeepTheirType(t *testing.T) {
@@ -88,46 +88,46 @@ func TestBadJSONIsRefused(t *testing.T) {
 	cap := `{"$cap":"` + testID(1).String() + `"`
 	for what, c := range map[string]struct {
 		doc  string
-		code parley.Code
+		code fault.Code
 	}{
-		"empty":                        {"", parley.InvalidArgument},
-		"white space":                  {" \n", parley.InvalidArgument},
-		"a word":                       {"hello", parley.InvalidArgument},
-		"NaN":                          {"NaN", parley.InvalidArgument},
-		"infinity":                     {"[-Infinity]", parley.InvalidArgument},
-		"a number beyond floats":       {"1e400", parley.InvalidArgument},
-		"a number with a plus":         {"+1", parley.InvalidArgument},
-		"a number with a leading zero": {"01", parley.InvalidArgument},
-		"two documents":                {"1 2", parley.InvalidArgument},
-		"a document and a bracket":     {"1]", parley.InvalidArgument},
-		"a list cut short":             {"[1,", parley.InvalidArgument},
-		"a list without end":           {"[1", parley.InvalidArgument},
-		"a list with a last comma":     {"[1,]", parley.InvalidArgument},
-		"a list without commas":        {"[1 2]", parley.InvalidArgument},
-		"a list ended as a record":     {"[1}", parley.InvalidArgument},
-		"a record ended as a list":     {`{"a":1]`, parley.InvalidArgument},
-		"a record without value":       {`{"a"}`, parley.InvalidArgument},
-		"a key that is no text":        {`{1:2}`, parley.InvalidArgument},
-		"a key twice":                  {`{"a":1,"b":2,"a":1}`, parley.InvalidArgument},
-		"a key twice, once escaped":    {`{"a":1,"\u0061":1}`, parley.InvalidArgument},
-		"a key twice, nested":          {`[{"x":{"a":1,"a":2}}]`, parley.InvalidArgument},
-		"not UTF-8":                    {"\"\xff\"", parley.InvalidArgument},
-		"a key that is not UTF-8":      {"{\"\xc3\":1}", parley.InvalidArgument},
-		"64 deep":                      {strings.Repeat("[", 64) + strings.Repeat("]", 64), parley.TooLarge},
-		"64 deep records":              {strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64), parley.TooLarge},
-		"100,000 deep, without end":    {strings.Repeat("[", 100_000), parley.TooLarge},
-		"300 KiB":                      {`"` + strings.Repeat("x", 300<<10) + `"`, parley.TooLarge},
-		"a megabyte of white space":    {strings.Repeat(" ", 1<<20) + "1", parley.TooLarge},
-		"bytes that are not base64":    {`{"$bytes":"?"}`, parley.InvalidArgument},
-		"bytes that are a number":      {`{"$bytes":5}`, parley.InvalidArgument},
-		"a reference to nothing":       {`{"$cap":"","kind":"agent"}`, parley.InvalidArgument},
-		"a reference to a word":        {`{"$cap":"fae","kind":"agent"}`, parley.InvalidArgument},
-		"a reference to a number":      {`{"$cap":5,"kind":"agent"}`, parley.InvalidArgument},
-		"a reference of no kind":       {cap + `}`, parley.InvalidArgument},
-		"a reference of unknown kind":  {cap + `,"kind":"spaceship"}`, parley.InvalidArgument},
-		"a reference with another key": {cap + `,"kind":"agent","more":1}`, parley.InvalidArgument},
-		"a reference of unknown facet": {cap + `,"kind":"agent","facet":{"mode":"everything"}}`, parley.InvalidArgument},
-		"a reference of -1 uses":       {cap + `,"kind":"agent","facet":{"uses":-1}}`, parley.InvalidArgument},
+		"empty":                        {"", fault.InvalidArgument},
+		"white space":                  {" \n", fault.InvalidArgument},
+		"a word":                       {"hello", fault.InvalidArgument},
+		"NaN":                          {"NaN", fault.InvalidArgument},
+		"infinity":                     {"[-Infinity]", fault.InvalidArgument},
+		"a number beyond floats":       {"1e400", fault.InvalidArgument},
+		"a number with a plus":         {"+1", fault.InvalidArgument},
+		"a number with a leading zero": {"01", fault.InvalidArgument},
+		"two documents":                {"1 2", fault.InvalidArgument},
+		"a document and a bracket":     {"1]", fault.InvalidArgument},
+		"a list cut short":             {"[1,", fault.InvalidArgument},
+		"a list without end":           {"[1", fault.InvalidArgument},
+		"a list with a last comma":     {"[1,]", fault.InvalidArgument},
+		"a list without commas":        {"[1 2]", fault.InvalidArgument},
+		"a list ended as a record":     {"[1}", fault.InvalidArgument},
+		"a record ended as a list":     {`{"a":1]`, fault.InvalidArgument},
+		"a record without value":       {`{"a"}`, fault.InvalidArgument},
+		"a key that is no text":        {`{1:2}`, fault.InvalidArgument},
+		"a key twice":                  {`{"a":1,"b":2,"a":1}`, fault.InvalidArgument},
+		"a key twice, once escaped":    {`{"a":1,"\u0061":1}`, fault.InvalidArgument},
+		"a key twice, nested":          {`[{"x":{"a":1,"a":2}}]`, fault.InvalidArgument},
+		"not UTF-8":                    {"\"\xff\"", fault.InvalidArgument},
+		"a key that is not UTF-8":      {"{\"\xc3\":1}", fault.InvalidArgument},
+		"64 deep":                      {strings.Repeat("[", 64) + strings.Repeat("]", 64), fault.TooLarge},
+		"64 deep records":              {strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64), fault.TooLarge},
+		"100,000 deep, without end":    {strings.Repeat("[", 100_000), fault.TooLarge},
+		"300 KiB":                      {`"` + strings.Repeat("x", 300<<10) + `"`, fault.TooLarge},
+		"a megabyte of white space":    {strings.Repeat(" ", 1<<20) + "1", fault.TooLarge},
+		"bytes that are not base64":    {`{"$bytes":"?"}`, fault.InvalidArgument},
+		"bytes that are a number":      {`{"$bytes":5}`, fault.InvalidArgument},
+		"a reference to nothing":       {`{"$cap":"","kind":"agent"}`, fault.InvalidArgument},
+		"a reference to a word":        {`{"$cap":"fae","kind":"agent"}`, fault.InvalidArgument},
+		"a reference to a number":      {`{"$cap":5,"kind":"agent"}`, fault.InvalidArgument},
+		"a reference of no kind":       {cap + `}`, fault.InvalidArgument},
+		"a reference of unknown kind":  {cap + `,"kind":"spaceship"}`, fault.InvalidArgument},
+		"a reference with another key": {cap + `,"kind":"agent","more":1}`, fault.InvalidArgument},
+		"a reference of unknown facet": {cap + `,"kind":"agent","facet":{"mode":"everything"}}`, fault.InvalidArgument},
+		"a reference of -1 uses":       {cap + `,"kind":"agent","facet":{"uses":-1}}`, fault.InvalidArgument},
 	} {
 		_, err := ParseJSON([]byte(c.doc))
 		wantCode(t, err, c.code, what)
@@ -148,7 +148,7 @@ func FuzzParseJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		v, err := ParseJSON(doc)
 		if err != nil {
-			if c := parley.CodeOf(err); c != parley.InvalidArgument && c != parley.TooLarge {
+			if c := fault.CodeOf(err); c != fault.InvalidArgument && c != fault.TooLarge {
 				t.Fatalf("%q: %v", doc, err)
 			}
 			return

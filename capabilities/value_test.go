@@ -12,7 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
 
-	"parley"
+	"parley/fault"
 )
 
 func someRef() *rapid.Generator[Ref] {
@@ -183,23 +183,23 @@ func TestValuesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		v    Value
-		code parley.Code
+		code fault.Code
 	}{
 		{"32 deep", nested(MaxValueDepth), ""},
-		{"33 deep", nested(MaxValueDepth + 1), parley.TooLarge},
-		{"64 deep", nested(64), parley.TooLarge},
-		{"300 KiB of text", String(big), parley.TooLarge},
-		{"300 KiB of bytes", Bytes([]byte(big)), parley.TooLarge},
-		{"300 KiB sealed", Sealed([]byte(big)), parley.TooLarge},
-		{"300 KiB in a key", Record(map[string]Value{big: Null()}), parley.TooLarge},
-		{"300 KiB in parts", List(String(big[:100<<10]), List(String(big[:100<<10])), String(big[:100<<10])), parley.TooLarge},
-		{"many nulls", List(many...), parley.TooLarge},
+		{"33 deep", nested(MaxValueDepth + 1), fault.TooLarge},
+		{"64 deep", nested(64), fault.TooLarge},
+		{"300 KiB of text", String(big), fault.TooLarge},
+		{"300 KiB of bytes", Bytes([]byte(big)), fault.TooLarge},
+		{"300 KiB sealed", Sealed([]byte(big)), fault.TooLarge},
+		{"300 KiB in a key", Record(map[string]Value{big: Null()}), fault.TooLarge},
+		{"300 KiB in parts", List(String(big[:100<<10]), List(String(big[:100<<10])), String(big[:100<<10])), fault.TooLarge},
+		{"many nulls", List(many...), fault.TooLarge},
 		{"200 KiB", String(big[:200<<10]), ""},
-		{"NaN", List(Float(math.NaN())), parley.InvalidArgument},
-		{"infinity", Record(map[string]Value{"a": Float(math.Inf(1))}), parley.InvalidArgument},
-		{"minus infinity", Float(math.Inf(-1)), parley.InvalidArgument},
-		{"text that is not UTF-8", List(String("a\xff")), parley.InvalidArgument},
-		{"a key that is not UTF-8", Record(map[string]Value{"\xc3": Null()}), parley.InvalidArgument},
+		{"NaN", List(Float(math.NaN())), fault.InvalidArgument},
+		{"infinity", Record(map[string]Value{"a": Float(math.Inf(1))}), fault.InvalidArgument},
+		{"minus infinity", Float(math.Inf(-1)), fault.InvalidArgument},
+		{"text that is not UTF-8", List(String("a\xff")), fault.InvalidArgument},
+		{"a key that is not UTF-8", Record(map[string]Value{"\xc3": Null()}), fault.InvalidArgument},
 	} {
 		wantCode(t, c.v.Check(), c.code, c.what)
 		if _, err := DecodeValue(encoded(t, c.v)); (err == nil) != (c.code == "") {
@@ -207,7 +207,7 @@ func TestValuesAreBounded(t *testing.T) {
 		}
 	}
 	var v Value
-	wantCode(t, msgpack.Unmarshal(encoded(t, nested(64)), &v), parley.TooLarge, "64 deep within an event")
+	wantCode(t, msgpack.Unmarshal(encoded(t, nested(64)), &v), fault.TooLarge, "64 deep within an event")
 }
 
 func TestRefsAreFoundInCanonicalOrder(t *testing.T) {
