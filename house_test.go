@@ -81,7 +81,7 @@ var imports = map[string][]string{
 	"gateway/bridge/ntfy":           {".", "gateway/bridge"},
 	"gateway/bridge/push":           {".", "gateway/bridge", "gateway/call", "internal/regular"},
 	"gateway/bridge/slack":          {".", "events", "mailbox/form", "gateway/api", "gateway/bridge"},
-	"gateway/call":                  {"actors/view", "capabilities"},
+	"gateway/call":                  {".", "capabilities"},
 	"gateway/call/calltest":         {},
 	"gateway/bridge/bridgetest":     {"gateway/call/calltest", "gateway/sanitize", "internal/eventually"},
 	"gateway/bridge/webhook":        {".", "capabilities", "gateway/bridge"},

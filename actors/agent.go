@@ -101,9 +101,9 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 	approvals, all := s.Mail.Approvals(maxShownCalls)
 	status.More = all - len(approvals)
 	for _, m := range approvals {
-		status.Pending = append(status.Pending, view.PendingPermission{
-			Form: m.ID(), Number: m.Number, Tool: m.Form.Title, Input: firstRunes(m.Form.Description, maxShownInput), Asked: m.Form.Date,
-		})
+		asks := m.Form.Permission()
+		asks.Input, asks.Reason, asks.Offers = firstRunes(asks.Input, maxShownInput), firstRunes(asks.Reason, maxShownInput), nil
+		status.Pending = append(status.Pending, view.PendingPermission{Form: m.ID(), Number: m.Number, Permission: *asks, Asked: m.Form.Date})
 	}
 	for _, m := range s.Runs.Interrupted() {
 		text := mailbox.ShowText(m.Posted.Text)

@@ -31,7 +31,7 @@ func makeShowpieces(t *testing.T, n *Node) {
 		case 3:
 			ask(t, a, Ask{})
 			ask(t, a, Ask{})
-			_, err = a.Approve(t.Context(), Approval{Tool: "Bash", Input: `{"command":"ls"}`})
+			_, err = a.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Input: `{"command":"ls"}`}})
 		case 4:
 			err = n.Host().Agents().Archive(t.Context(), a)
 		case 5:

@@ -13,9 +13,9 @@ import (
 )
 
 // approvalRight asks an approval of the host, and returns a right of the host to answer it.
-func approvalRight(t *testing.T, n *Node, asker *Agent, tool string) (view.Permission, view.AnswerRight) {
+func approvalRight(t *testing.T, n *Node, asker *Agent, tool string) (view.Permitted, view.AnswerRight) {
 	t.Helper()
-	p, err := asker.Approve(t.Context(), Approval{Tool: tool, Input: `"ls"`})
+	p, err := asker.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: tool, Input: `"ls"`}})
 	if err != nil {
 		t.Fatal(err)
 	}

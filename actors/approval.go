@@ -14,38 +14,21 @@ import (
 	"parley/mailbox"
 )
 
-// Approval asks whether a tool may be called with an input. To is as in Ask; default: the agent's host. Input is a
-// JSON document of at most 256 KiB, which is shown unchanged. An object in it names no key twice.
-type Approval struct {
-	To       string            `json:"to,omitempty"`
-	Tool     string            `json:"tool"`
-	Input    string            `json:"input"`
-	Folder   string            `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
-	Key      string            `json:"key,omitempty"`    // idempotency key
-	Deadline capabilities.Time `json:"deadline,omitzero"`
-	Attended bool              `json:"attended,omitempty"` // ask only if a follower of the recipient's mail is present
-	Origin   *events.Origin    `json:"-"`                  // of an approval asked in a dialect
-	Editable bool              `json:"editable,omitempty"` // the asker makes the call with the EditedInput of the outcome
-
-	Remind   []events.Delay       // as in Ask
-	Escalate []mailbox.Escalation // as in Ask; only with Need
-	Need     uint32               // so many principals have to agree, and the host is one of them (default 1)
-	NoVeto   bool                 // as in Ask; the host's denial always ends the approval
+// Approve asks for a permission. It returns when the question is on disk, or a standing rule's use is; AwaitApproval waits
+// for the decision.
+func (a *Agent) Approve(ctx context.Context, ask mailbox.RequestApproval) (view.Permitted, error) {
+	return askPermission(ctx, a, requestPermission{command: ask})
 }
 
-// Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
-// AwaitApproval waits for the decision.
-func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, error) {
-	asked, err := call(ctx, a, requestPermission{ask.command(), ask.Attended, nil})
+// ApproveAttended has an agent do so if a follower of the recipient's mail is present. Otherwise nothing is asked.
+func ApproveAttended(ctx context.Context, a *Agent, ask mailbox.RequestApproval) (view.Permitted, error) {
+	return askPermission(ctx, a, requestPermission{command: ask, attended: true})
+}
+
+func askPermission(ctx context.Context, a *Agent, m requestPermission) (view.Permitted, error) {
+	asked, err := call(ctx, a, m)
 	asked.result.Unreachable = anyUnreachable(a.node, ctx, asked.waits)
 	return asked.result, err
-}
-
-func (ask Approval) command() mailbox.RequestApproval {
-	return mailbox.RequestApproval{
-		To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin, Editable: ask.Editable,
-		Remind: ask.Remind, Escalate: ask.Escalate, Need: ask.Need, NoVeto: ask.NoVeto,
-	}
 }
 
 // requestPermission asks for permission, or finds an earlier request for the same call. If the approval is open, it adds the
@@ -56,10 +39,10 @@ type requestPermission struct {
 	waiting  *outcomes
 }
 
-func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], error) {
+func (m requestPermission) handle(b *mailboxActor) (pending[view.Permitted], error) {
 	known, ok, err := m.command.Form().FindExisting(b.state)
 	if err != nil {
-		return pending[view.Permission]{}, err
+		return pending[view.Permitted]{}, err
 	}
 	if !ok {
 		p, err := approve(b, m.command, m.attended)
@@ -73,23 +56,23 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], er
 		p.Unattended = m.attended && !b.node.Attends(known.Message.Form.To)
 		b.addWaiter(p.Form, m.waiting)
 	}
-	return pending[view.Permission]{result: p}, err
+	return pending[view.Permitted]{result: p}, err
 }
 
 // approve decides by a standing rule or asks a form. An attended approval asks none without a follower.
-func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending[view.Permission], error) {
+func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending[view.Permitted], error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
-		return pending[view.Permission]{}, err
+		return pending[view.Permitted]{}, err
 	}
-	p := pending[view.Permission]{}
+	p := pending[view.Permitted]{}
 	switch e := evs[0].(type) {
 	case *events.RuleUsed:
-		p.result = view.Permission{Decided: true, Allowed: b.state.Rules.Allows(e.Rule), Rule: e.Rule}
+		p.result = view.Permitted{Decided: true, Allowed: b.state.Rules.Allows(e.Rule), Rule: e.Rule}
 	case *events.FormRequested:
 		if attended && !b.node.Attends(e.To) {
-			return pending[view.Permission]{result: view.Permission{Unattended: true}}, nil
+			return pending[view.Permitted]{result: view.Permitted{Unattended: true}}, nil
 		}
 		e.Fields = b.node.schemas.share(b.node.accounts.account(b.reg.id), e.Fields) // most approvals of an agent have the same
 		p.result.Asked = view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
@@ -105,13 +88,13 @@ func (n *Node) Attends(agent capabilities.ID) bool {
 }
 
 // knownPermission returns the state of an approval that was asked before.
-func knownPermission(b *mailboxActor, c mailbox.RequestApproval, known mailbox.Existing) (view.Permission, error) {
+func knownPermission(b *mailboxActor, c mailbox.RequestApproval, known mailbox.Existing) (view.Permitted, error) {
 	asked, err := knownAsk(b, c.Form(), known, false)
 	if err != nil || known.Message == nil {
-		return view.Permission{Asked: asked}, err
+		return view.Permitted{Asked: asked}, err
 	}
 	f := known.Message.Form
-	return view.Permission{Asked: asked, Allowed: b.state.ApprovalResult(f, mailbox.DigestCall(c.Tool, c.Input, c.Folder)).Allowed}, nil
+	return view.Permitted{Asked: asked, Allowed: b.state.ApprovalResult(f, c.Call()).Allowed}, nil
 }
 
 // AwaitApproval blocks until an approval is decided or has ended, and reports whether the call may be made. It may not if

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"strings"
 	"testing"
 
 	"parley"
@@ -15,7 +16,7 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	const harmless, harmful = `{"command":"ls"}`, `{"command":"rm -rf /"}`
-	own := Approval{To: "@self", Tool: "shell", Input: harmless, Key: "own"}
+	own := mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: harmless}, To: "@self", Key: "own"}
 	p, err := fae.Approve(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
@@ -34,14 +35,14 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 		t.Fatalf("its own answer passes for the host's: %+v, %v", again, err)
 	}
 
-	asked := Approval{Tool: "shell", Input: harmless, Key: "k"}
+	asked := mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: harmless}, Key: "k"}
 	if p, err = fae.Approve(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmful, ""), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: strings.Repeat("0", 64), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Fatalf("a call that was not shown is decided: %v", err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmless, ""), Values: text("decision", mailbox.Once)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: digestOf(t, fae, p.Form), Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
 	}
 	if allowed, _, err := fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form)); err != nil || !allowed {
@@ -50,8 +51,10 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 	if again, err := fae.Approve(t.Context(), asked); err != nil || !again.Allowed || again.Form != p.Form {
 		t.Fatalf("the same again: %+v, %v", again, err)
 	}
-	for _, other := range []Approval{
-		{Tool: "shell", Input: harmful, Key: "k"}, {Tool: "terminal", Input: harmless, Key: "k"}, {To: "@self", Tool: "shell", Input: harmless, Key: "k"},
+	for _, other := range []mailbox.RequestApproval{
+		{Permission: parley.Permission{Tool: "shell", Input: harmful}, Key: "k"}, {Permission: parley.Permission{Tool: "terminal", Input: harmless}, Key: "k"},
+		{Permission: parley.Permission{Tool: "shell", Input: harmless}, To: "@self", Key: "k"}, {Permission: parley.Permission{Tool: "shell", Input: harmless, Reason: "why"}, Key: "k"},
+		{Permission: parley.Permission{Tool: "shell", Input: harmless, Part: "one"}, Key: "k"},
 	} {
 		if again, err := fae.Approve(t.Context(), other); parley.CodeOf(err) != parley.InvalidArgument || again.Allowed {
 			t.Errorf("%+v: %+v, %v", other, again, err)

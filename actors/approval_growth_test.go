@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"parley"
 	"parley/internal/eventually"
 	"parley/mailbox"
 )
@@ -26,11 +27,11 @@ func TestGrowthOfOpenApprovals(t *testing.T) {
 		t.Helper()
 		for len(open) < until {
 			input := fmt.Sprintf(`{"command":"echo %d; sleep 1; git push origin branch-%d"}`, len(open), len(open))
-			p, err := fae.Approve(t.Context(), Approval{Tool: "Bash", Input: input, Folder: "/home/fae/shop"})
+			p, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Input: input, Folder: "/home/fae/shop"}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			open = append(open, Decision{Form: p.Form, Digest: mailbox.DigestCall("Bash", input, "/home/fae/shop"), Decision: mailbox.Deny})
+			open = append(open, Decision{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Deny})
 		}
 	}
 	size := func() (bytes uint64) {

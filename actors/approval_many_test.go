@@ -12,6 +12,16 @@ import (
 	"parley/mailbox"
 )
 
+// digestOf returns the digest of an approval that an agent has asked.
+func digestOf(t testing.TB, asker *Agent, form capabilities.ID) string {
+	t.Helper()
+	m, err := asker.Message(t.Context(), capabilities.FormID(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Digest
+}
+
 // TestDecideSeveral decides on approvals of two agents, among them some that cannot be decided. Each of the others is
 // decided, those of one agent in one commit. The call again, with its key, has the same results.
 func TestDecideSeveral(t *testing.T) {
@@ -19,11 +29,11 @@ func TestDecideSeveral(t *testing.T) {
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
 	asking := func(a *Agent, input string) Decision {
 		t.Helper()
-		p, err := a.Approve(t.Context(), Approval{Tool: "shell", Input: input})
+		p, err := a.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Decision{Form: p.Form, Digest: mailbox.DigestCall("shell", input, ""), Decision: mailbox.Once}
+		return Decision{Form: p.Form, Digest: digestOf(t, a, p.Form), Decision: mailbox.Once}
 	}
 	plain, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
 	if err != nil {
@@ -64,7 +74,7 @@ func TestDecideSeveral(t *testing.T) {
 	if again := n.Host().Decide(t.Context(), "another", several[:1]); parley.CodeOf(again[0].Err) != parley.AlreadyAnswered {
 		t.Errorf("with another key: %+v", again[0])
 	}
-	if p, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: `"always"`}); err != nil || !p.Allowed {
+	if p, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `"always"`}}); err != nil || !p.Allowed {
 		t.Errorf("the rule is not made: %+v %v", p, err)
 	}
 	if open, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(open.Messages) != 3 {
@@ -79,11 +89,11 @@ func TestDecideSeveralTooLargeForOneCommit(t *testing.T) {
 	var several []Decision
 	for i := range 4 {
 		input := fmt.Sprint(i)
-		p, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: input})
+		p, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		several = append(several, Decision{Form: p.Form, Digest: mailbox.DigestCall("shell", input, ""), Decision: mailbox.Deny, Reason: strings.Repeat("x", 200<<10)})
+		several = append(several, Decision{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Deny, Reason: strings.Repeat("x", 200<<10)})
 	}
 	for i, d := range n.Host().Decide(t.Context(), "", several) {
 		if d.Err != nil || d.Outcome.Status != view.StatusAnswered {

@@ -17,9 +17,9 @@ import (
 func TestAttendedApprovalRequiresFollower(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	approve := func(input string) view.Permission {
+	approve := func(input string) view.Permitted {
 		t.Helper()
-		p, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: input, Key: input, Attended: true})
+		p, err := ApproveAttended(t.Context(), fae, mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input}, Key: input})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestAttendedApprovalRequiresFollower(t *testing.T) {
 	if p := approve(`"ls"`); p.Unattended || !p.Allowed || p.Form != asked.Form {
 		t.Fatalf("answered before: %+v", p)
 	}
-	again, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: `"ls"`, Attended: true})
+	again, err := ApproveAttended(t.Context(), fae, mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `"ls"`}})
 	if err != nil || !again.Decided || !again.Allowed || again.Unattended {
 		t.Fatalf("a rule decides: %+v, %v", again, err)
 	}
@@ -81,18 +81,18 @@ func TestLargestApprovalGoesToAnotherNode(t *testing.T) {
 		return `{"content":"` + strings.Repeat(`\"`, (size-len(around))/2) + strings.Repeat("x", size%2) + `"}`
 	}
 	largest := callOf(256 << 10)
-	asked, err := a.Host().Approve(t.Context(), Approval{To: "b", Tool: "Write", Input: largest})
+	asked, err := a.Host().Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Write", Input: largest}, To: "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Host().Approve(t.Context(), Approval{To: "b", Tool: "Write", Input: callOf(256<<10 + 1)}); parley.CodeOf(err) != parley.TooLarge {
+	if _, err := a.Host().Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Write", Input: callOf(256<<10 + 1)}, To: "b"}); parley.CodeOf(err) != parley.TooLarge {
 		t.Errorf("one byte more: %v", err)
 	}
 	shown := awaitMessage(t, b.Host(), asked.Form)
-	if shown.Description != largest || shown.Digest != mailbox.DigestCall("Write", largest, "") {
+	if shown.Description != largest || shown.Digest != digestOf(t, a.Host(), asked.Form) {
 		t.Fatalf("shown are %d bytes, digest %s", len(shown.Description), shown.Digest)
 	}
-	answer := Answer{Form: capabilities.FormID(asked.Form), Digest: mailbox.DigestCall("Write", callOf(1<<10), ""), Values: text("decision", mailbox.Deny)}
+	answer := Answer{Form: capabilities.FormID(asked.Form), Digest: strings.Repeat("0", 64), Values: text("decision", mailbox.Deny)}
 	if _, err := b.Host().Answer(t.Context(), answer); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Errorf("another call is decided: %v", err)
 	}

@@ -46,7 +46,7 @@ func TestArchivedAgentsGetNoMail(t *testing.T) {
 		},
 		"send": func() error { _, err := host.Send(t.Context(), "old", "t"); return err },
 		"approve": func() error {
-			_, err := host.Approve(t.Context(), Approval{To: "old", Tool: "t", Input: "{}"})
+			_, err := host.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "t", Input: "{}"}, To: "old"})
 			return err
 		},
 		"forward": func() error { return host.Forward(t.Context(), capabilities.FormID(asked.Form), "old") },

@@ -6,6 +6,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -23,7 +24,7 @@ func TestNoteHasTheStatus(t *testing.T) {
 		{ID: id(2), Node: node, Kind: "guest", Status: "closed", Labels: map[string]string{"a": "b", "c": ""}, Pending: none, Host: host, Maker: host, Title: "t", Version: 7, Created: 5, Updated: 9},
 		{ID: id(3), Node: node, Kind: "guest", Status: "idle", Labels: map[string]string{}, Pending: none, Host: id(2), Maker: id(2), Created: 5, Updated: 4},
 		{ID: id(4), Node: node, Kind: "guest", Status: "strange", Error: "it broke", Labels: map[string]string{"x": "y"}, Host: far, Maker: far, Asks: 3,
-			Pending: []view.PendingPermission{{Form: id(8), Number: 4, Tool: "Bash", Input: "{}", Asked: 7}},
+			Pending: []view.PendingPermission{{Form: id(8), Number: 4, Permission: parley.Permission{Tool: "Bash", Input: "{}", Reason: "why", Part: "one"}, Asked: 7}},
 			Cut:     []view.CutMessage{{Message: id(7), Number: 1, Text: "text", At: 3}},
 			Queued:  2, Runtime: "exec", User: "fae", Wrap: []string{"nice"}, Policy: "never", Title: "ü"},
 		{ID: id(6), Node: node, Kind: "guest", Status: "idle", Labels: map[string]string{}, Pending: none, Host: host, AwayFrom: 5, AwayUntil: 1 << 41},

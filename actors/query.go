@@ -475,7 +475,10 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 }
 
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
-	e.Title, e.Description, e.Folder, e.Fields = f.Title, f.Description, f.Folder(), f.Fields
+	e.Title, e.Description, e.Fields, e.Permission = f.Title, f.Description, f.Fields, f.Permission()
+	if e.Permission != nil {
+		e.Folder, e.Digest = e.Permission.Folder, e.Permission.Digest()
+	}
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
 	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
@@ -486,7 +489,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	if f.Draft != nil {
 		e.DraftAt = f.Draft.Date
 	}
-	e.Answering, e.Refused, e.Digest = f.Queued().Answer != nil, f.Queued().Refused, f.Digest()
+	e.Answering, e.Refused = f.Queued().Answer != nil, f.Queued().Refused
 	if a := f.Amended(); a != nil {
 		e.Revision = a.Revision
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
@@ -523,7 +526,9 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	o.Values = a.Values
 	if f.Kind == events.Approval {
 		if o.EditedInput = mailbox.EditedInput(a.Values); o.EditedInput != "" {
-			o.EditedDigest = mailbox.DigestCall(f.Title, o.EditedInput, f.Folder())
+			edited := f.Permission()
+			edited.Input = o.EditedInput
+			o.EditedDigest = edited.Digest()
 		}
 	}
 	for _, field := range f.Fields {
@@ -538,7 +543,13 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 }
 
 // sizeOf returns the bytes of text in a message, which is less than its JSON has.
-func sizeOf(m *view.Message) int { return len(m.Text) + len(m.Title) + len(m.Description) }
+func sizeOf(m *view.Message) int {
+	n := len(m.Text) + len(m.Title) + len(m.Description)
+	if m.Permission != nil {
+		n += len(m.Permission.Input)
+	}
+	return n
+}
 
 // Mail lists and follows an agent's messages and forms.
 type Mail struct{ agent *Agent }

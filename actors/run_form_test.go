@@ -174,7 +174,7 @@ func TestEndedRunCannotActForItsAgent(t *testing.T) {
 		before := len(eventsOf[events.Event](t, a))
 		calls := map[string]error{"a message": d.Send(t.Context(), "HOST", "late")}
 		_, calls["a question"] = d.Ask(t.Context(), runtime.Question{ID: "late", Description: "late?", Fields: textField("a")})
-		_, calls["a call"] = d.Approve(t.Context(), runtime.Call{Tool: "shell", Input: "{}"})
+		_, calls["a call"] = d.Approve(t.Context(), runtime.Call{Permission: parley.Permission{Tool: "shell", Input: "{}"}})
 		if write {
 			calls["output"] = d.Write(t.Context(), runtime.Output, "late")
 		}

@@ -147,13 +147,14 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 	if err != nil {
 		return runtime.Decision{}, err
 	}
-	return d.decided(p.digest, allowed && outcome.Digest == p.digest, outcome), nil
+	return d.decided(p.call, allowed && outcome.Digest == p.digest, outcome), nil
 }
 
 // runPermission is a permission for a call of a run.
 type runPermission struct {
-	view.Permission
-	digest string // of the call, in the folder of the program
+	view.Permitted
+	call   string // as Permission.Call has it, in the folder of the program
+	digest string // of what was asked
 	lasts  bool   // a rule covers later calls too
 	denied bool   // it was denied in this run
 	why    string
@@ -169,26 +170,33 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	d := m.host
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	folder := folderOf(b.state.Runs.Program())
-	p := runPermission{digest: mailbox.DigestCall(m.call.Tool, m.call.Input, folder)}
-	if p.why, p.denied = d.denied[p.digest]; p.denied {
+	asks := m.call.Permission
+	asks.Folder = folderOf(b.state.Runs.Program())
+	p := runPermission{call: asks.Call()}
+	if p.why, p.denied = d.denied[p.call]; p.denied {
 		return p, nil
 	}
-	call := p.digest
+	question := asks.Digest() // which tells apart what is said of equal calls
 	if m.call.DenyOnly {
-		call += ":deny"
+		question += ":deny"
 	}
-	key, err := b.state.CallKey(call, func(key string) bool { return d.taken[key] })
+	key, err := b.state.CallKey(question, func(key string) bool { return d.taken[key] })
 	if err != nil {
 		return p, err
 	}
-	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key, DenyOnly: m.call.DenyOnly}
+	command := mailbox.RequestApproval{Permission: asks, Key: key, DenyOnly: m.call.DenyOnly}
 	asked, err := requestPermission{command: command}.handle(b)
-	p.Permission, p.lasts = asked.result, b.state.Rules.Lasts(asked.result.Rule)
-	if err == nil && !p.Decided {
-		d.taken[key], d.asked[p.Form] = true, true
+	p.Permitted, p.lasts = asked.result, b.state.Rules.Lasts(asked.result.Rule)
+	if err != nil || p.Decided {
+		return p, err
 	}
-	return p, err
+	d.taken[key], d.asked[p.Form] = true, true
+	form, err := b.state.Mail.FindFormID(p.Form)
+	if err != nil {
+		return p, err
+	}
+	p.digest = form.Form.Digest()
+	return p, nil
 }
 
 // folderOf returns the folder in which a program runs: its own, or the node's if it has none. It returns "" if the folder is

@@ -132,7 +132,7 @@ func TestApprovalNeedsHostAndAnother(t *testing.T) {
 	a, b, _ := openThreeNodes(t)
 	fae := guest(t, a.Node, "fae")
 	input := `{"command":"ls"}`
-	p, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: input, Need: 2})
+	p, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input}, Need: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,9 +142,9 @@ func TestApprovalNeedsHostAndAnother(t *testing.T) {
 	}
 	awaitMessage(t, b.Host(), p.Form)
 	decide := func(h *Agent) Decided {
-		return h.Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", input, ""), Decision: mailbox.Once}})[0]
+		return h.Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Once}})[0]
 	}
-	if d := b.Host().Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", `{}`, ""), Decision: mailbox.Once}})[0]; parley.CodeOf(d.Err) != parley.InvalidArgument {
+	if d := b.Host().Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: strings.Repeat("0", 64), Decision: mailbox.Once}})[0]; parley.CodeOf(d.Err) != parley.InvalidArgument {
 		t.Fatalf("another call than the one that was shown: %+v", d)
 	}
 	if d := decide(b.Host()); d.Err != nil || d.Outcome.Status != view.StatusVoted {
@@ -156,7 +156,7 @@ func TestApprovalNeedsHostAndAnother(t *testing.T) {
 	if d := decide(a.Host()); d.Err != nil || d.Outcome.Status != view.StatusAnswered {
 		t.Fatalf("the host's decision: %+v", d)
 	}
-	if allowed, o, err := fae.AwaitApproval(t.Context(), ref); err != nil || !allowed || o.Digest != mailbox.DigestCall("shell", input, "") {
+	if allowed, o, err := fae.AwaitApproval(t.Context(), ref); err != nil || !allowed || o.Digest != digestOf(t, fae, p.Form) {
 		t.Fatalf("the call: %t, %+v, %v", allowed, o, err)
 	}
 }

@@ -231,9 +231,9 @@ func (as Async) request(ask mailbox.RequestForm, asked func(view.Asked, error), 
 
 // Approve is Agent.Approve, and Agent.Await for the approval that it asks, as Ask is of Agent.Ask. It calls ended for none
 // that is decided.
-func (as Async) Approve(ask Approval, asked func(view.Permission, error), ended func(view.Outcome, error)) (forget func()) {
+func (as Async) Approve(ask mailbox.RequestApproval, attended bool, asked func(view.Permitted, error), ended func(view.Outcome, error)) (forget func()) {
 	w, forget := beginWait(as.agent, ended)
-	beginAsk(as.agent, requestPermission{ask.command(), ask.Attended, w.waiting()}, w, func(v *view.Permission) *view.Asked { return &v.Asked }, asked)
+	beginAsk(as.agent, requestPermission{ask, attended, w.waiting()}, w, func(v *view.Permitted) *view.Asked { return &v.Asked }, asked)
 	return forget
 }
 

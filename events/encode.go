@@ -110,8 +110,28 @@ func appendCall(b []byte, c *Call) []byte {
 	if c == nil {
 		return pack.AppendNil(b)
 	}
-	return appendIDs(appendTexts(pack.AppendArray(b, 2), c.Folder), &c.Decider)
+	b = appendIDs(appendTexts(pack.AppendArray(b, 5), c.Folder), &c.Decider)
+	return appendList(appendTexts(b, c.Reason, c.Part), c.Offers, appendOffer)
 }
+
+func appendOffer(b []byte, o *Offer) []byte {
+	b = appendCoverage(appendTexts(pack.AppendArray(b, 3), o.ID), &o.Rule)
+	return appendTexts(b, o.Words)
+}
+
+func appendCoverage(b []byte, c *Coverage) []byte {
+	b = appendTexts(pack.AppendArray(b, 6), string(c.Kind), c.Folder, c.Input)
+	b = appendList(b, c.Commands, appendPattern)
+	return appendTexts(b, c.File, c.Glob)
+}
+
+func appendPattern(b []byte, p *CommandPattern) []byte {
+	b = appendList(pack.AppendArray(b, 3), p.Words, appendText)
+	b = appendList(b, p.Options, appendText)
+	return appendTexts(b, p.Operands)
+}
+
+func appendText(b []byte, text *string) []byte { return appendTexts(b, *text) }
 
 func appendSteps(b []byte, s *CopySteps) []byte {
 	if s == nil {

@@ -48,7 +48,6 @@ const (
 	kindRuleUsed          Kind = 27
 	kindProgramSet        Kind = 28
 	kindPolicySet         Kind = 29
-	kindRulesOffered      Kind = 30
 	kindTokenRenewed      Kind = 31
 	kindQuotaSet          Kind = 40
 	kindNodeDropped       Kind = 41
@@ -127,8 +126,6 @@ func (*RuleUsed) kind() Kind { return kindRuleUsed }
 func (*ProgramSet) kind() Kind { return kindProgramSet }
 
 func (*PolicySet) kind() Kind { return kindPolicySet }
-
-func (*RulesOffered) kind() Kind { return kindRulesOffered }
 
 func (*QuotaSet) kind() Kind { return kindQuotaSet }
 
@@ -210,7 +207,6 @@ var schemas = map[Kind]schema{
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
 	kindProgramSet:        {name: "ProgramSet", version: 2, make: func() Event { return new(ProgramSet) }, upcast: map[uint8]upcast{1: programUnconfined}},
 	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
-	kindRulesOffered:      {name: "RulesOffered", version: 1, make: func() Event { return new(RulesOffered) }},
 	kindTokenRenewed:      {name: "TokenRenewed", version: 1, make: func() Event { return new(TokenRenewed) }},
 	kindQuotaSet:          {name: "QuotaSet", version: 1, make: func() Event { return new(QuotaSet) }},
 	kindNodeDropped:       {name: "NodeDropped", version: 1, make: func() Event { return new(NodeDropped) }},

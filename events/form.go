@@ -106,14 +106,9 @@ type FormRequested struct {
 type Call struct {
 	Folder  string          `json:"folder,omitempty"` // where the call is made, absolute; "" if that is not known
 	Decider capabilities.ID `json:"decider"`          // the asker's host, the only one who can allow the call
-}
-
-// Folder returns where the call of an approval is made; "" if that is not known.
-func (e *FormRequested) Folder() string {
-	if e.Call == nil {
-		return ""
-	}
-	return e.Call.Folder
+	Reason  string          `json:"reason,omitempty"` // why the call is made, in the asker's own words
+	Part    string          `json:"part,omitempty"`   // the part of the asker that makes it, as it names that
+	Offers  []Offer         `json:"offers,omitempty"` // that for the very call first; none unless the asker's host was asked
 }
 
 // Narrowed returns the Facet of a form: nil if it permits every use.

@@ -86,7 +86,10 @@ func goldenCopy() *FormRequested {
 
 func goldenCall() *FormRequested {
 	f := goldenCopy()
-	f.Kind, f.Call = Approval, &Call{Folder: "/srv/shop", Decider: testID(9)}
+	f.Kind, f.Call = Approval, &Call{
+		Folder: "/srv/shop", Decider: testID(9), Reason: "to ship it", Part: "reviewer",
+		Offers: []Offer{{ID: "commands", Rule: *goldenCoverage(), Words: "git log"}, {ID: "call", Rule: Coverage{Kind: CoversCall}, Words: "exactly this call"}},
+	}
 	return f
 }
 
@@ -161,8 +164,7 @@ func samples() map[string]Event {
 		"RuleAdded.v2": &RuleAdded{
 			Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1), Covers: goldenCoverage(),
 		},
-		"RulesOffered.v1": &RulesOffered{Form: testID(1), Wider: []Coverage{*goldenCoverage()}},
-		"RuleRemoved.v1":  &RuleRemoved{Rule: testID(11)},
+		"RuleRemoved.v1": &RuleRemoved{Rule: testID(11)},
 	}
 }
 

@@ -66,11 +66,12 @@ type CommandPattern struct {
 	Operands string `json:"operands,omitempty"`
 }
 
-// RulesOffered lists the standing rules that an approval offers, beside the one for that very call. It follows the
-// form, at the approval's home alone.
-type RulesOffered struct {
-	Form  capabilities.ID `json:"form"`
-	Wider []Coverage      `json:"wider,omitempty"`
+// Offer is a standing rule that an approval offers. An answer names it by its ID, which no other offer of the approval has.
+// Words are for people: two offers may have the same. The Rule for the very call leaves out the input, which the approval has.
+type Offer struct {
+	ID    string   `json:"id"`
+	Rule  Coverage `json:"rule"`
+	Words string   `json:"words"`
 }
 
 // RuleUsed records a call that was decided by a standing rule, or by the agent's policy if Rule is zero.

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // These tests check each guarantee for agents over WebSocket.
@@ -448,7 +450,7 @@ func TestPendingCallsAreShownToControllers(t *testing.T) {
 	if err := bob.Adopt(t.Context(), capabilities.FormNumber(0), "fae", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"secret"}`}); err != nil {
+	if _, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"secret"}`}}); err != nil {
 		t.Fatal(err)
 	}
 	for who, sees := range map[string]bool{"bob": false, "host": true, "fae": true} {

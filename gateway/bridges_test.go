@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
@@ -28,6 +29,7 @@ import (
 	"parley/gateway/bridge/bridgetest"
 	"parley/gateway/bridge/webhook"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // place is a server that takes tellings in a receiver's own protocol.
@@ -134,7 +136,7 @@ func (b *bridged) Approve(input string) string { return b.ApproveIn("", "Bash", 
 
 func (b *bridged) ApproveIn(folder, tool, input string) string {
 	b.t.Helper()
-	p, err := b.agent().Approve(b.t.Context(), actors.Approval{Tool: tool, Input: input, Folder: folder})
+	p, err := b.agent().Approve(b.t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: tool, Input: input, Folder: folder}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // holdTest is a node whose agent fae asks for approvals, which processes hold.
@@ -27,7 +29,7 @@ type holdTest struct {
 // ask asks for an approval.
 func (h *holdTest) ask(tool string) capabilities.ID {
 	h.t.Helper()
-	asked, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: `{}`})
+	asked, err := h.fae.Approve(h.t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: tool, Input: `{}`}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -6,23 +6,25 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
+	"parley/mailbox"
 )
 
 // approve requests permission to call a tool from the guest.
-func (h *pageServer) approve(tool, input string) view.Permission {
+func (h *pageServer) approve(tool, input string) view.Permitted {
 	h.t.Helper()
 	return h.approveIn("", tool, input)
 }
 
 // approveIn requests permission for a call in a folder from fae.
-func (h *pageServer) approveIn(folder, tool, input string) view.Permission {
+func (h *pageServer) approveIn(folder, tool, input string) view.Permitted {
 	h.t.Helper()
-	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: input, Folder: folder})
+	p, err := h.fae.Approve(h.t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: tool, Input: input, Folder: folder}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -30,7 +32,7 @@ func (h *pageServer) approveIn(folder, tool, input string) view.Permission {
 }
 
 // decide answers an approval as the host.
-func (h *pageServer) decide(p view.Permission, decision string) {
+func (h *pageServer) decide(p view.Permitted, decision string) {
 	h.t.Helper()
 	texts := []events.FieldText{{Name: "decision", Text: decision}}
 	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: capabilities.FormID(p.Form), Texts: texts}); err != nil {

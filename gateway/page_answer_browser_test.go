@@ -7,10 +7,12 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // everyType returns a field of each type.
@@ -212,7 +214,7 @@ func TestHeldEnterSendsNothing(t *testing.T) {
 func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	permission, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"rm -r <b>"}`})
+	permission, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"rm -r <b>"}`}})
 	if err != nil {
 		t.Fatal(err)
 	}

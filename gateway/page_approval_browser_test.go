@@ -9,14 +9,16 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // permitted reports whether an approval was allowed.
-func (h *pageServer) permitted(p view.Permission) bool {
+func (h *pageServer) permitted(p view.Permitted) bool {
 	h.t.Helper()
 	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), capabilities.FormID(p.Form))
 	if err != nil {
@@ -26,7 +28,7 @@ func (h *pageServer) permitted(p view.Permission) bool {
 }
 
 // asking returns the selector of an approval's message.
-func asking(p view.Permission) string {
+func asking(p view.Permitted) string {
 	return fmt.Sprintf("li.message[data-id=%q]", p.Form.String())
 }
 
@@ -78,7 +80,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 	first := h.approveIn(shop, "shell", `{"command":"git push origin main"}`)
 	b.reads(asking(first)+" button[value=always]", "exactly this call, in /srv/shop")
 	b.click(asking(first) + " .rules summary")
-	b.choose(asking(first)+" select", "commands")
+	b.choose(asking(first)+" select", h.asked(first).Permission.Offers[1].ID)
 	b.reads(asking(first)+" button[value=always]", wider)
 	b.reads(asking(first)+" button[value=never]", wider)
 	b.click(asking(first) + " button[value=always]")
@@ -107,19 +109,20 @@ func TestRuleIsChosenWithoutScript(t *testing.T) {
 	h := openPageServer(t)
 	p := h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"a","new_string":"b"}`)
 	_, _, body := h.get("/forms/"+p.Form.String(), "text/html")
-	for _, want := range []string{
-		`<option value="call">exactly this call, in /srv/shop<`, `<option value="file">any input for the file src/a.go, in /srv/shop<`, `<option value="files">any input for files src/**/*.go that are not hidden, in /srv/shop<`,
-	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("there is no %s in\n%s", want, body)
+	const files = "any input for files src/**/*.go that are not hidden, in /srv/shop"
+	offers := h.asked(p).Permission.Offers
+	for i, want := range []string{"exactly this call, in /srv/shop", "any input for the file src/a.go, in /srv/shop", files} {
+		if option := fmt.Sprintf(`<option value="%s">%s<`, offers[i].ID, want); !strings.Contains(body, option) {
+			t.Errorf("there is no %s in\n%s", option, body)
 		}
 	}
-	const files = "any input for files src/**/*.go that are not hidden, in /srv/shop"
-	status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {files + " or not"}})
-	if status != http.StatusUnprocessableEntity || !strings.Contains(body, "not one of the options") || !strings.Contains(body, "the rule chosen below") {
-		t.Errorf("a rule that is not offered: %d\n%s", status, body)
+	for _, wrong := range []string{"files", files, h.asked(h.approveIn("/srv/other", "Edit", `{"file_path":"/srv/other/src/a.go"}`)).Permission.Offers[2].ID} {
+		status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {wrong}})
+		if status != http.StatusUnprocessableEntity || !strings.Contains(body, "not one of the options") || !strings.Contains(body, "the rule chosen below") {
+			t.Errorf("the rule %s, which is not offered: %d\n%s", wrong, status, body)
+		}
 	}
-	if status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {files}}); status != http.StatusSeeOther {
+	if status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {offers[2].ID}}); status != http.StatusSeeOther {
 		t.Fatalf("%d\n%s", status, body)
 	}
 	if _, _, body := h.get("/forms/"+p.Form.String(), "text/html"); !strings.Contains(body, "Always: "+files) {
@@ -246,8 +249,8 @@ func TestNewApprovalIsToldByToast(t *testing.T) {
 func TestRuleButtonsAreHiddenWhereSeveralDecide(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	approve := func(command string, need uint32) view.Permission {
-		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: fmt.Sprintf(`{"command":%q}`, command), Folder: "/srv/shop", Editable: true, Need: need})
+	approve := func(command string, need uint32) view.Permitted {
+		p, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: fmt.Sprintf(`{"command":%q}`, command), Folder: "/srv/shop"}, Editable: true, Need: need})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +263,7 @@ func TestRuleButtonsAreHiddenWhereSeveralDecide(t *testing.T) {
 	b.reads(asking(several)+" .heading", "fae wants to run git push origin next")
 	one := approve("git push origin main", 1)
 	for _, c := range []struct {
-		approval        view.Permission
+		approval        view.Permitted
 		buttons, others string
 		commands        string
 	}{

@@ -15,7 +15,7 @@ import (
 )
 
 // approveCalls asks fae's host about an edit of 60 lines and about a risky command line.
-func (h *pageServer) approveCalls() (edit, command view.Permission) {
+func (h *pageServer) approveCalls() (edit, command view.Permitted) {
 	h.t.Helper()
 	var added strings.Builder
 	for i := range 60 {

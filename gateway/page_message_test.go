@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
@@ -46,7 +47,7 @@ func TestPagesShowPermission(t *testing.T) {
 	names := map[string]string{"bob": "@mail/0/bob", "@self": "@self"}
 	no := "Not allowed: only the agent’s host can"
 	for to, want := range map[string]string{"@self": no, "bob": no, "": "Allowed once"} {
-		p, err := fae.Approve(t.Context(), actors.Approval{To: names[to], Tool: "shell", Input: `{"command":"ls"}`})
+		p, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"ls"}`}, To: names[to]})
 		if err != nil {
 			t.Fatal(err)
 		}

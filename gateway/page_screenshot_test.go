@@ -13,9 +13,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"parley"
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 var screenshots = flag.String("screenshots", "", "folder to write pictures of the page to: go test ./gateway -run Screenshots -screenshots DIR")
@@ -53,7 +55,7 @@ func TestScreenshots(t *testing.T) {
 	b.prefer("light")
 	b.open("/")
 	b.live()
-	if _, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command": "rm -rf build", "cwd": "site"}`}); err != nil {
+	if _, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command": "rm -rf build", "cwd": "site"}`}}); err != nil {
 		t.Fatal(err)
 	}
 	b.reads(".toast", "rm -rf build")
@@ -153,7 +155,7 @@ func (h *pageServer) fillScene() {
 	must(err)
 	h.ask(actors.Ask{Title: "Deploy to production?", Description: "Version 1.4.2 has passed all checks on staging.\nThe database migration takes about two minutes, during which the site is read-only.",
 		Deadline: capabilities.At(time.Now().Add(40 * time.Minute)), Fields: []events.Field{{Name: "go", Label: "How shall I go on?", Type: events.Buttons, Options: []events.Option{{Value: "now", Label: "Deploy now"}, {Value: "tonight", Label: "Tonight at 22:00"}, {Value: "stop", Label: "Not yet"}}}}})
-	_, err = h.fae.Approve(ctx, actors.Approval{Tool: "shell", Input: `{"command": "git push --force origin main", "cwd": "site"}`})
+	_, err = h.fae.Approve(ctx, mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command": "git push --force origin main", "cwd": "site"}`}})
 	must(err)
 	must(h.fae.Names().Store(ctx, "branch", `"release-1.4"`))
 	h.ask(actors.Ask{Title: "Set up the project", Description: "A few things I cannot know myself.", Fields: everyType()})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -109,12 +110,12 @@ func TestSecondVoteOnACallIsAnActOfItsOwn(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	ops := h.second()
-	p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"make"}`, Need: 2})
+	p, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"make"}`}, Need: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.passOn(ops, p.Form)
-	if d := ops.Decide(t.Context(), "", []actors.Decision{{Form: p.Form, Digest: mailbox.DigestCall("shell", `{"command":"make"}`, ""), Decision: mailbox.Once}})[0]; d.Err != nil {
+	if d := ops.Decide(t.Context(), "", []actors.Decision{{Form: p.Form, Digest: h.digest(p), Decision: mailbox.Once}})[0]; d.Err != nil {
 		t.Fatal(d.Err)
 	}
 	b := h.openBrowser()
@@ -125,13 +126,13 @@ func TestSecondVoteOnACallIsAnActOfItsOwn(t *testing.T) {
 		t.Error("the vote of another person is told as the reader's")
 	}
 
-	again, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"make test"}`, Need: 2})
+	again, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"make test"}`}, Need: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.passOn(ops, again.Form)
 	acting := actors.ActingFor(h.node.Host().ID(), ops)
-	if d := acting.Decide(t.Context(), "", []actors.Decision{{Form: again.Form, Digest: mailbox.DigestCall("shell", `{"command":"make test"}`, ""), Decision: mailbox.Once}})[0]; d.Err != nil {
+	if d := acting.Decide(t.Context(), "", []actors.Decision{{Form: again.Form, Digest: h.digest(again), Decision: mailbox.Once}})[0]; d.Err != nil {
 		t.Fatal(d.Err)
 	}
 	eventually.Holds(t, "the host's copy has the vote", func() bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -26,14 +27,27 @@ func (h *pageServer) waitingCalls() int {
 }
 
 // approveEditable asks about a call of an agent that makes it with the input that is allowed.
-func (h *pageServer) approveEditable(input string) view.Permission {
+func (h *pageServer) approveEditable(input string) view.Permitted {
 	h.t.Helper()
-	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: "shell", Input: input, Folder: "/srv/shop", Editable: true})
+	p, err := h.fae.Approve(h.t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input, Folder: "/srv/shop"}, Editable: true})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return p
 }
+
+// asked returns an approval of fae as its asker sees it.
+func (h *pageServer) asked(p view.Permitted) view.Message {
+	h.t.Helper()
+	m, err := h.fae.Message(h.t.Context(), capabilities.FormID(p.Form))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return m
+}
+
+// digest returns the digest of such an approval.
+func (h *pageServer) digest(p view.Permitted) string { return h.asked(p).Digest }
 
 // TestInputIsEditedOnPage allows a call with another input, of which the page shows the digest before.
 func TestInputIsEditedOnPage(t *testing.T) {
@@ -41,22 +55,25 @@ func TestInputIsEditedOnPage(t *testing.T) {
 	h := openPageServer(t)
 	const shown, allowed = `{"command":"git push"}`, `{"command":"git push --dry-run"}`
 	p := h.approveEditable(shown)
+	asked := *h.asked(p).Permission
+	asked.Input = allowed
+	edited := asked.Digest()
 	b := h.openBrowser()
 	b.open("/questions")
 	b.until(`document.activeElement.matches("li.message[data-keys]")`)
 	b.press("e")
 	b.until(`document.activeElement.matches(".edit textarea") && document.activeElement.value`)
-	b.reads(".digests", mailbox.DigestCall("shell", shown, "/srv/shop"))
+	b.reads(".digests", h.digest(p))
 	b.fill(".edit textarea", allowed)
-	b.reads(".digests", mailbox.DigestCall("shell", allowed, "/srv/shop"))
+	b.reads(".digests", edited)
 	b.click(asking(p) + " button[value=always]") // no rule follows from it
 	b.reads(asking(p)+" .edit .wrong", "Only a call that is allowed once may have another input")
 	b.click(asking(p) + " .edit button[value=once]")
 	b.reads(asking(p)+" .state", "✓ Allowed once, with another input")
 	b.reads(asking(p)+" .outcome", allowed)
-	b.reads(asking(p)+" .outcome", mailbox.DigestCall("shell", allowed, "/srv/shop"))
+	b.reads(asking(p)+" .outcome", edited)
 	ok, o, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form))
-	if err != nil || !ok || o.EditedInput != allowed || o.EditedDigest != mailbox.DigestCall("shell", allowed, "/srv/shop") || o.Digest != mailbox.DigestCall("shell", shown, "/srv/shop") {
+	if err != nil || !ok || o.EditedInput != allowed || o.EditedDigest != edited || o.Digest != h.digest(p) {
 		t.Errorf("%v %+v %v", ok, o, err)
 	}
 	plain := h.approve("shell", shown)
@@ -110,7 +127,7 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 	h := openPageServer(t)
 	const same = `{"command":"make"}`
 	h.approve("shell", `{"command":"make install"}`)
-	var shown []view.Permission
+	var shown []view.Permitted
 	for range 2 {
 		shown = append(shown, h.approve("shell", same))
 	}
@@ -182,6 +199,50 @@ func TestPickedMessagesMoveInOneCall(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// TestEqualCallsWithOtherReasonsAreOne decides three equal calls as one, by the digest of each. What the agent says of each is
+// on the page, and a call that is no equal one is not decided with them.
+func TestEqualCallsWithOtherReasonsAreOne(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	ask := func(input, reason, part string) view.Permitted {
+		t.Helper()
+		p, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input, Folder: "/srv/shop", Reason: reason, Part: part}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	const input = `{"command":"make"}`
+	calls := []view.Permitted{ask(input, "to ship <it>", ""), ask(input, "to try it", "worker 1"), ask(input, "", "worker 2")}
+	other := ask(`{"command":"make clean"}`, "to ship <it>", "")
+	path := "/forms/" + calls[0].Form.String()
+	_, _, body := h.get(path, "text/html")
+	for _, want := range []string{"says why: “to ship &lt;it&gt;”", "calls its part “worker 1”, says why: “to try it”", "calls its part “worker 2”", `<details class="same" open>`, "×3"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %s in\n%s", want, body)
+		}
+	}
+	of := func(asked ...view.Permitted) (names []string) {
+		for _, p := range asked {
+			names = append(names, p.Form.String()+" "+h.digest(p))
+		}
+		return names
+	}
+	if status, _, body := h.postForm(path, url.Values{"f0": {"once"}, "of": of(calls[0], other)}); status != http.StatusBadRequest {
+		t.Errorf("another call: %d\n%s", status, body)
+	}
+	swapped := []string{of(calls[0])[0], calls[1].Form.String() + " " + h.digest(calls[0])}
+	if status, _, body := h.postForm(path, url.Values{"f0": {"deny"}, "of": swapped}); status != http.StatusBadRequest || !strings.Contains(body, "1 of 2 calls were not decided") {
+		t.Errorf("the digest of another: %d\n%s", status, body)
+	}
+	if status, _, body := h.postForm("/forms/"+calls[1].Form.String(), url.Values{"f0": {"once"}, "of": of(calls[1], calls[2])}); status != http.StatusSeeOther {
+		t.Errorf("%d\n%s", status, body)
+	}
+	if !h.permitted(calls[1]) || !h.permitted(calls[2]) {
+		t.Error("an equal call is not allowed")
+	}
+}
+
 // TestTogetherWithoutScript sends plain HTML forms.
 func TestTogetherWithoutScript(t *testing.T) {
 	t.Parallel()
@@ -189,7 +250,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	const input = `{"command":"make"}`
 	first, second := h.approveEditable(input), h.approveEditable(input)
 	_, _, body := h.get("/forms/"+first.Form.String(), "text/html")
-	digest := mailbox.DigestCall("shell", input, "/srv/shop")
+	digest := h.digest(first)
 	for _, want := range []string{"<strong>Identical asks</strong>", fmt.Sprintf(`name="of" value="%s %s"`, second.Form, digest), "Edit the input"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)
@@ -202,7 +263,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	if h.permitted(first) {
 		t.Error("the other one stopped it")
 	}
-	same := []view.Permission{h.approveEditable(input), h.approveEditable(input)}
+	same := []view.Permitted{h.approveEditable(input), h.approveEditable(input)}
 	of := []string{same[0].Form.String() + " " + digest, same[1].Form.String() + " " + digest}
 	if status, _, body := h.postForm("/forms/"+same[0].Form.String(), url.Values{"f0": {"always"}, "f2": {"call"}, "f4": {input}, "of": of}); status != http.StatusSeeOther {
 		t.Errorf("%d\n%s", status, body)
@@ -217,7 +278,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	}
 	picked := h.approveEditable(`{"command":"make clean"}`)
 	_, _, body = h.get("/questions", "text/html")
-	pick := url.Values{"id": {picked.Form.String()}, "of": {picked.Form.String() + " " + mailbox.DigestCall("shell", `{"command":"make clean"}`, "/srv/shop")}}.Encode()
+	pick := url.Values{"id": {picked.Form.String()}, "of": {picked.Form.String() + " " + h.digest(picked)}}.Encode()
 	if !strings.Contains(html.UnescapeString(body), `name="pick" value="`+pick+`"`) {
 		t.Errorf("there is no %s in\n%s", pick, body)
 	}

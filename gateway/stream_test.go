@@ -19,6 +19,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // Events of a stream, as a page decodes them.
@@ -252,8 +253,8 @@ func TestBlockedReaderDelaysNoOther(t *testing.T) {
 func TestOpenPageCountsAsAttending(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	attended := func() view.Permission {
-		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `"ls"`, Key: "one", Attended: true})
+	attended := func() view.Permitted {
+		p, err := actors.ApproveAttended(t.Context(), h.fae, mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `"ls"`}, Key: "one"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,6 @@ const maxRevision = 33
 // Question is what a form asks: now, and before its amendments.
 type Question struct {
 	*events.FormRequested
-	Offered *events.RulesOffered // of an approval at its home: the rules to choose from
-
 	amended rare[amended]
 	comment *events.Origin // the origin, if it is in a comment: see originInComment
 }

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -167,7 +168,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if err := m.checkShown(r.Revision); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	if err := f.refuseEdit(r); err != nil {
+	if err := cmp.Or(f.refuseEdit(r), f.refuseWords(r)); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
 	schema, err := f.answerSchema(r.Schema)

@@ -19,7 +19,7 @@ func askedApproval(t *testing.T, c mailbox.GrantAnswer) (*mailboxtest.Harness, m
 	v.Add("host")
 	v.Add("fae")
 	v.NameAgents()
-	v.Must("fae", mailbox.RequestApproval{Tool: "Bash", Input: `{"command":"ls"}`})
+	v.Must("fae", mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Input: `{"command":"ls"}`}})
 	v.Deliver(false)
 	return v, grantAnswer(t, v, c)
 }

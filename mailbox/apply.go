@@ -70,8 +70,6 @@ func (s *State) Apply(r events.Recorded) error {
 		f.revoked(e.Grant, e.Date)
 	case *events.AnswerGranted:
 		s.Grants.Answers.Set(e)
-	case *events.RulesOffered:
-		return f.rulesOffered(e)
 	case *events.RuleAdded:
 		s.Rules.add(e, r.At)
 	case *events.RuleUsed:
@@ -287,16 +285,6 @@ func (f fold) forwardQueued(e *events.ForwardQueued) error {
 	queued := m.Form.queued.edit()
 	queued.Forwards = append(queued.Forwards, *e)
 	f.Outbox.enqueue(events.OutboxForward, e.Via, m.Form.From)
-	return nil
-}
-
-func (f fold) rulesOffered(e *events.RulesOffered) error {
-	m, err := f.Mail.openForm(e.Form)
-	if err != nil {
-		return err
-	}
-	m.Form.Offered = e
-	f.Mail.Index.entries.Note(m.Number, f.Version)
 	return nil
 }
 

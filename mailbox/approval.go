@@ -1,8 +1,6 @@
 package mailbox
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +32,7 @@ const (
 // maxInput bounds the input of a call in an approval, in bytes. All of it is shown.
 const maxInput = 256 << 10
 
-// approvalFields returns the fields of every approval. The form shows the tool as its title and the input as its
+// approvalFields returns the fields of every approval. Its form has the tool as its title and the input as its
 // description. A form never changes, so the decision is about the call that was shown. It takes the first so many
 // decisions.
 func approvalFields(decisions int) []events.Field {
@@ -72,14 +70,12 @@ func MayEnd(fields []events.Field) bool {
 	return slices.ContainsFunc(fields, func(f events.Field) bool { return f.Name == untilField })
 }
 
-// RequestApproval asks whether a tool may be called with an input, a JSON document. If standing rules cover the call,
+// RequestApproval asks for a permission, whose offers follow from the call. If standing rules cover the call,
 // their use follows at once and no form is sent. The host may allow an Editable call with another input. That input is
 // then the one that the asker has to use.
 type RequestApproval struct {
+	parley.Permission
 	To       string // default: the agent's host
-	Tool     string
-	Input    string
-	Folder   string // of the call: absolute, or "" if it is not known
 	Deadline capabilities.Time
 	Origin   *events.Origin // of an approval asked in a dialect; nil for none
 	Key      string
@@ -125,7 +121,8 @@ func (c RequestApproval) Form() RequestForm {
 	}
 	return RequestForm{
 		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(c.decisions()),
-		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: !c.several(), folder: c.Folder, editable: c.Editable && c.decisions() == anyDecision,
+		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: !c.several(), editable: c.Editable && c.decisions() == anyDecision,
+		call:   &events.Call{Folder: c.Folder, Reason: c.Reason, Part: c.Part},
 		Remind: c.Remind, Escalate: c.Escalate, Need: c.Need, NoVeto: c.NoVeto,
 	}
 }
@@ -134,13 +131,13 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
-	if err := CheckInput(c.Tool, c.Input); err != nil {
+	if len(c.Offers) > 0 {
+		return nil, parley.Refuse(parley.InvalidArgument, "who asks for a permission does not say which rules it offers")
+	}
+	if err := checkPermission(&c.Permission); err != nil {
 		return nil, err
 	}
-	if err := rule.CheckFolder(c.Folder); err != nil {
-		return nil, err
-	}
-	read := rule.Read(rule.Call{Tool: c.Tool, Input: c.Input, Folder: c.Folder})
+	read := rule.Read(&c.Permission)
 	made := s.Rules.ruling(c.Tool, read, now)
 	if len(made.by) > 0 && !(c.decisions() < anyDecision && s.Rules.Allows(made.by[0])) { // what one has always allowed is not agreed on
 		return made.events(c), nil
@@ -179,6 +176,36 @@ func CheckInput(tool, input string) error {
 	return rule.CheckInput(input)
 }
 
+// Bounds of what the asker says of its call, in bytes.
+const (
+	maxWhy  = 4 << 10
+	maxPart = 200
+)
+
+// checkPermission refuses a permission that no approval can ask for.
+func checkPermission(p *parley.Permission) error {
+	if err := CheckInput(p.Tool, p.Input); err != nil {
+		return err
+	}
+	if err := rule.CheckFolder(p.Folder); err != nil {
+		return err
+	}
+	if err := checkText("the reason of a call", p.Reason, maxWhy); err != nil {
+		return err
+	}
+	return checkText("the name of a part of an agent", p.Part, maxPart)
+}
+
+// checkCall refuses an approval that its asker's mailbox cannot have made. Offers are those of the agent's host alone, which
+// is on its node: one from elsewhere has none.
+func checkCall(e *events.FormRequested, here bool) error {
+	p := (&Question{FormRequested: e}).Permission()
+	if !here && len(p.Offers) > 0 {
+		return parley.Refuse(parley.InvalidForm, "an approval of another node offers no rules")
+	}
+	return checkPermission(p)
+}
+
 // ApprovalResult is the decision about a call that needed permission.
 type ApprovalResult struct {
 	Decision string // "" if there is none
@@ -187,11 +214,11 @@ type ApprovalResult struct {
 	Input    string // what is allowed instead of the input that was shown; "" for that
 }
 
-// ApprovalResult returns the decision about a call that the agent asked about in a form. Only the agent's host allows a
-// call, and only the call that was shown. The answer of any other agent allows nothing, unless the host agreed to it by its
+// ApprovalResult returns the decision about a call that the agent asked about in a form, by Permission.Call. Only the agent's
+// host allows a call, and only the call that was shown. The answer of any other agent allows nothing, unless the host agreed to it by its
 // vote.
 func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
-	if f.Kind != events.Approval || f.From != s.ID || f.Answered == nil || f.Digest() != call {
+	if f.Kind != events.Approval || f.From != s.ID || f.Answered == nil || f.Permission().Call() != call {
 		return ApprovalResult{}
 	}
 	v := ApprovalResult{Allowed: s.Allows(f), Input: EditedInput(f.Answered.Values)}
@@ -227,23 +254,24 @@ func (f *Form) isAgreed(host, by capabilities.ID, o events.VoteOutcome) bool {
 	return by == host || v != nil && v.Outcome == o && v.Digest == f.questionDigest()
 }
 
-// Digest returns the digest of the call that an approval shows; "" if the form is no approval.
+// Digest returns the digest of all that an approval shows of its call; "" if the form is no approval.
 func (q *Question) Digest() string {
 	if q.Kind != events.Approval {
 		return ""
 	}
-	return DigestCall(q.Title, q.Description, q.Folder())
+	return q.Permission().Digest()
 }
 
-// DigestCall returns the digest of a call in a folder, which is "" if it is not known. A NUL separates the parts, which
-// have none: an input is JSON.
-func DigestCall(tool, input, folder string) string {
-	sum := callDigest(tool, input, folder)
-	return hex.EncodeToString(sum[:])
-}
-
-func callDigest(tool, input, folder string) events.Hash {
-	return sha256.Sum256([]byte(tool + "\x00" + input + "\x00" + folder))
+// Permission returns what an approval asks for; nil for another form.
+func (q *Question) Permission() *parley.Permission {
+	if q.Kind != events.Approval {
+		return nil
+	}
+	p := parley.Permission{Tool: q.Title, Input: q.Description}
+	if c := q.Call; c != nil {
+		p.Folder, p.Reason, p.Part, p.Offers = c.Folder, c.Reason, c.Part, c.Offers
+	}
+	return &p
 }
 
 // checkApproval checks the parts of an answer to an approval that depend on each other. It replaces the duration after
@@ -285,6 +313,24 @@ func (q *Question) refuseEdit(r Reply) error {
 	_, edits := r.Values[inputField]
 	if edits || slices.ContainsFunc(r.Texts, func(t events.FieldText) bool { return t.Name == inputField }) {
 		return wrongField(inputField, "the agent cannot take another input: it makes the call as it was asked")
+	}
+	return nil
+}
+
+// refuseWords refuses an answer that names a rule by its words, as other choices may be named. Two offers may have the same.
+func (q *Question) refuseWords(r Reply) error {
+	p := q.Permission()
+	if p == nil {
+		return nil
+	}
+	var ids []string
+	for _, o := range OffersOf(p) {
+		ids = append(ids, o.ID)
+	}
+	for _, t := range r.Texts {
+		if t.Name == ruleField && t.Text != "" && !slices.Contains(ids, t.Text) {
+			return wrongField(ruleField, "not one of the options: %s", strings.Join(ids, ", "))
+		}
 	}
 	return nil
 }

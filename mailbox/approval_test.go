@@ -3,6 +3,7 @@ package mailbox_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/oklog/ulid/v2"
@@ -30,7 +31,7 @@ func TestEachOfSeveralEqualsOne(t *testing.T) {
 			v.Add("host")
 			v.Add("fae")
 			for i := range n {
-				v.Must("fae", mailbox.RequestApproval{Tool: "shell", Input: fmt.Sprint(i % 3), Folder: "/srv"})
+				v.Must("fae", mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: fmt.Sprint(i % 3), Folder: "/srv"}})
 			}
 			v.Deliver(false)
 			for _, i := range which {
@@ -85,7 +86,7 @@ func TestEditedCallMakesNoRule(t *testing.T) {
 		v := mailboxtest.New(t)
 		v.Add("host")
 		v.Add("fae")
-		ask := mailbox.RequestApproval{Tool: "shell", Input: `{"command":"ls"}`, Editable: rapid.Bool().Draw(t, "editable")}
+		ask := mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"ls"}`}, Editable: rapid.Bool().Draw(t, "editable")}
 		if rapid.Bool().Draw(t, "folder") {
 			ask.Folder = "/srv"
 		}
@@ -116,7 +117,7 @@ func TestEditedCallMakesNoRule(t *testing.T) {
 		if edited != "" && (!ask.Editable || edited == ask.Input || edited != input || texts[0].Text != mailbox.Once) {
 			t.Fatalf("%+v allows the input %q", texts, edited)
 		}
-		result := v.States["fae"].ApprovalResult(v.Messages("fae")[0].Form, mailbox.DigestCall(ask.Tool, ask.Input, ""))
+		result := v.States["fae"].ApprovalResult(v.Messages("fae")[0].Form, ask.Call())
 		if result.Allowed && result.Input != edited {
 			t.Fatalf("allowed is %q, answered %q", result.Input, edited)
 		}
@@ -134,15 +135,15 @@ func TestDecisionIsOfTheShownCall(t *testing.T) {
 			Outcome:  mailbox.Outcome{Answered: &events.FormAnswered{By: by, Values: capabilities.Record(map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)})}},
 		}
 	}
-	if !s.ApprovalResult(answered(host), mailbox.DigestCall("shell", `{"command":"ls"}`, "")).Allowed {
+	if !s.ApprovalResult(answered(host), (&parley.Permission{Tool: "shell", Input: `{"command":"ls"}`}).Call()).Allowed {
 		t.Error("the call that was shown is not allowed")
 	}
 	for _, other := range [][2]string{{"shell", `{"command":"ls -l"}`}, {"terminal", `{"command":"ls"}`}, {"", ""}} {
-		if s.ApprovalResult(answered(host), mailbox.DigestCall(other[0], other[1], "")).Allowed {
+		if s.ApprovalResult(answered(host), (&parley.Permission{Tool: other[0], Input: other[1]}).Call()).Allowed {
 			t.Errorf("%q is allowed, and was not shown", other)
 		}
 	}
-	if s.ApprovalResult(answered(host), "").Allowed || s.ApprovalResult(answered(agent), mailbox.DigestCall("shell", `{"command":"ls"}`, "")).Allowed {
+	if s.ApprovalResult(answered(host), "").Allowed || s.ApprovalResult(answered(agent), (&parley.Permission{Tool: "shell", Input: `{"command":"ls"}`}).Call()).Allowed {
 		t.Error("no call, or one that the agent decided itself, is allowed")
 	}
 }
@@ -156,11 +157,11 @@ func TestFolderIsOfTheCall(t *testing.T) {
 		v.Add("fae")
 		digests := map[string]string{}
 		for i, folder := range []string{"/", "/tmp/scratch", ""} {
-			v.Must("fae", mailbox.RequestApproval{Tool: "shell", Input: `{"command":"rm -rf ."}`, Folder: folder, Need: need})
+			v.Must("fae", mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"rm -rf ."}`, Folder: folder}, Need: need})
 			v.Deliver(false)
 			f := v.Messages("host")[i].Form
-			if f.Folder() != folder || digests[f.Digest()] != "" {
-				t.Errorf("need %d: the call in %q has the folder %q and the digest of %q", need, folder, f.Folder(), digests[f.Digest()])
+			if f.Permission().Folder != folder || digests[f.Digest()] != "" {
+				t.Errorf("need %d: the call in %q has the folder %q and the digest of %q", need, folder, f.Permission().Folder, digests[f.Digest()])
 			}
 			digests[f.Digest()] = folder + "."
 		}
@@ -180,7 +181,7 @@ func TestCallThatCannotBeAllowed(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
-	call := mailbox.RequestApproval{Tool: "shell", Input: `{"command":"ls"}`, Folder: "/srv"}
+	call := mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"ls"}`, Folder: "/srv"}}
 	settle := func(form uint64, decision string) error {
 		c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(form), Texts: []events.FieldText{{Name: "decision", Text: decision}}}, v.Now, v.IDsOf("host"))
 		if err == nil {
@@ -207,7 +208,7 @@ func TestCallThatCannotBeAllowed(t *testing.T) {
 	if err := settle(1, mailbox.Deny); err != nil {
 		t.Error(err)
 	}
-	if f := v.Messages("fae")[1].Form; v.States["fae"].ApprovalResult(f, f.Digest()).Decision != mailbox.Deny || f.Fields[0].Help == "" {
+	if f := v.Messages("fae")[1].Form; v.States["fae"].ApprovalResult(f, f.Permission().Call()).Decision != mailbox.Deny || f.Fields[0].Help == "" {
 		t.Errorf("the form is %+v", f)
 	}
 }
@@ -222,7 +223,9 @@ func TestOpenApprovalsAreBounded(t *testing.T) {
 	const most = 40
 	l := &quota.Limits{Quotas: quota.Agent()}
 	l.Quotas[quota.Forms], l.Quotas[quota.Approvals] = 1, most
-	ask := func() error { return v.DecideWithin("fae", l, mailbox.RequestApproval{Tool: "shell", Input: `"x"`}) }
+	ask := func() error {
+		return v.DecideWithin("fae", l, mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `"x"`}})
+	}
 	for range most {
 		if err := ask(); err != nil {
 			t.Fatal(err)
@@ -246,5 +249,52 @@ func TestOpenApprovalsAreBounded(t *testing.T) {
 	}
 	if newest, _ := s.Mail.Approvals(3); newest[1].Number != most-1 || newest[0].Number != most-3 {
 		t.Errorf("the newest are %v", newest)
+	}
+}
+
+// TestDecisionIsOfWhatWasSaid asks about one call with several reasons and parts. It is one call, and each approval has the
+// digest of its own: none is decided by that of another.
+func TestDecisionIsOfWhatWasSaid(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	digests := map[string]bool{}
+	for i, said := range []parley.Permission{{}, {Reason: "to ship it"}, {Reason: "to try it"}, {Part: "to ship it"}} {
+		said.Tool, said.Input, said.Folder = "shell", `{"command":"make"}`, "/srv/shop"
+		v.Must("fae", mailbox.RequestApproval{Permission: said})
+		v.Deliver(false)
+		asked, shown := v.Messages("fae")[i].Form, v.Messages("host")[i].Form.Permission()
+		if shown.Reason != said.Reason || shown.Part != said.Part || shown.Call() != said.Call() || asked.Digest() != shown.Digest() || digests[shown.Digest()] {
+			t.Errorf("%+v is shown as %+v, by the digest %s of %v", said, shown, shown.Digest(), digests)
+		}
+		digests[shown.Digest()] = true
+	}
+	answer := func(n uint64, digest string) error {
+		_, _, err := v.States["host"].DraftAnswer(mailbox.Reply{
+			Form: capabilities.FormNumber(n), Digest: digest, Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}},
+		}, v.Now, v.IDsOf("host"))
+		return err
+	}
+	if err := answer(1, v.Messages("host")[2].Form.Digest()); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("a call is decided by what is said of another: %v", err)
+	}
+	if err := answer(1, v.Messages("host")[1].Form.Digest()); err != nil {
+		t.Error(err)
+	}
+	call := parley.Permission{Tool: "shell", Input: "1"}
+	for name, wrong := range map[string]struct {
+		ask  func(*parley.Permission)
+		code parley.Code
+	}{
+		"a long reason":  {func(p *parley.Permission) { p.Reason = strings.Repeat("x", 5<<10) }, parley.TooLarge},
+		"a long part":    {func(p *parley.Permission) { p.Part = strings.Repeat("x", 300) }, parley.TooLarge},
+		"no UTF-8":       {func(p *parley.Permission) { p.Reason = "\xff" }, parley.InvalidArgument},
+		"offers as well": {func(p *parley.Permission) { p.Offers = []parley.Offer{{ID: "call"}} }, parley.InvalidArgument},
+	} {
+		asks := call
+		wrong.ask(&asks)
+		if _, err := v.Decide("fae", mailbox.RequestApproval{Permission: asks}); parley.CodeOf(err) != wrong.code {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

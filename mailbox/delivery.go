@@ -10,7 +10,6 @@ import (
 	"parley/events"
 	"parley/mailbox/form"
 	"parley/mailbox/quota"
-	"parley/mailbox/rule"
 	"parley/mailbox/text"
 )
 
@@ -183,10 +182,7 @@ func checkForm(s *State, e *events.FormRequested, here bool) error {
 		return err
 	}
 	if e.Kind == events.Approval {
-		if err := CheckInput(e.Title, e.Description); err != nil {
-			return err
-		}
-		if err := rule.CheckFolder(e.Folder()); err != nil {
+		if err := checkCall(e, here); err != nil {
 			return err
 		}
 	} else if e.Call != nil {

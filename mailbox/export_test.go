@@ -91,6 +91,6 @@ func Recount(s *State, messages []*Message) (own quota.Amounts, senders map[capa
 func SnapshotLayouts() []any {
 	return []any{
 		snapshot{}, inboxSnapshot{}, amendedSnapshot{}, routedSnapshot{}, votedSnapshot{}, rightsSnapshot{}, draftedSnapshot{},
-		headSnapshot{}, keyedHead{}, wholeHead{},
+		headSnapshot{},
 	}
 }

@@ -252,7 +252,11 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	note(description, a.Description == e.Description)
 	asked := Question{FormRequested: e, comment: f.comment}
 	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
-	note("folder", e.Folder() == a.folder)
+	if now, then := a.call, e.Call; now != nil && then != nil {
+		note("folder", now.Folder == then.Folder)
+		note("reason", now.Reason == then.Reason)
+		note("part", now.Part == then.Part)
+	}
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
 	note("decisions", a.Kind != events.Approval || len(a.Fields) == 0 || len(a.Fields[0].Options) == len(f.Fields[0].Options))
 	note("noForward", a.NoForward == f.NoForward)
@@ -334,8 +338,8 @@ type RequestForm struct {
 
 	Schema *form.Schema // of Fields, if they were compiled before
 
-	folder   string // of an approval: where its call is made
-	editable bool   // of an approval: it may be allowed with another input
+	call     *events.Call // of an approval: what it has beside the tool and its input
+	editable bool         // of an approval: it may be allowed with another input
 }
 
 func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -370,7 +374,8 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route,
 	}
 	if a.Kind == events.Approval {
-		e.Call = &events.Call{Folder: a.folder, Decider: s.Profile.Host}
+		e.Call = a.call
+		e.Call.Decider = s.Profile.Host
 	}
 	return []events.Event{e}, nil
 }

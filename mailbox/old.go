@@ -112,8 +112,6 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
 	}
 	switch e := e.(type) {
-	case *events.RulesOffered:
-		m.Form.Offered = e
 	case *events.FormAnswered:
 		m.Form.Answered = e
 	case *events.FormCancelled:
@@ -266,42 +264,14 @@ type headSnapshot struct {
 	Posted []byte
 }
 
-// keyedHead is a headSnapshot of the format wholeKeys, whose state has all idempotency keys.
-type keyedHead struct {
-	Format int
-	State  []byte
-	Index  index.Head
-	Agents []byte
-	ByULID []byte
-}
-
-// wholeHead is a headSnapshot of the format wholeNames, whose state has all names too.
-type wholeHead struct {
-	Format int
-	State  []byte
-	Index  index.Head
-}
-
 // decodeHead decodes a head. It returns nil for a whole snapshot.
 func decodeHead(encoded []byte) (*headSnapshot, error) {
 	format, err := formatOf(encoded)
-	if err != nil {
+	if err != nil || format != headFormat {
 		return nil, err
 	}
-	switch format {
-	case headFormat:
-		head := new(headSnapshot)
-		return head, decode(encoded, head)
-	case wholeKeys:
-		var h keyedHead
-		err = decode(encoded, &h)
-		return &headSnapshot{State: h.State, Index: h.Index, Agents: h.Agents, ByULID: h.ByULID}, err
-	case wholeNames:
-		var h wholeHead
-		err = decode(encoded, &h)
-		return &headSnapshot{State: h.State, Index: h.Index}, err
-	}
-	return nil, nil
+	head := new(headSnapshot)
+	return head, decode(encoded, head)
 }
 
 // restore fills the index and the tables of a new state.

@@ -36,7 +36,9 @@ func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
 		hint    string
 	}{
 		{quota.Forms, 3, func(int) mailbox.Command { return someForm("") }, "parley cancel"},
-		{quota.Approvals, 3, func(int) mailbox.Command { return mailbox.RequestApproval{Tool: "t", Input: "{}"} }, "parley cancel"},
+		{quota.Approvals, 3, func(int) mailbox.Command {
+			return mailbox.RequestApproval{Permission: parley.Permission{Tool: "t", Input: "{}"}}
+		}, "parley cancel"},
 		{quota.Names, 3, func(i int) mailbox.Command { return mailbox.BindName{Name: fmt.Sprint("n", i), Value: "1"} }, "parley name remove"},
 		{quota.Agents, 3, func(i int) mailbox.Command {
 			return mailbox.CreateAgent{Agent: mailboxtest.NthID(uint16(1000 + i)), Kind: events.Guest, Name: fmt.Sprint("n", i)}

@@ -192,7 +192,6 @@ func (mi *messageSnapshot) restore(s *State) error {
 	if e := mi.Requested; e != nil {
 		m.Refused = ""
 		m.Form = newForm(e)
-		m.Form.Offered = mi.Offered
 		m.Form.Holders = mi.Holders
 		if mi.Forwarded != nil {
 			m.Form.passed.edit().Forwarded = mi.Forwarded

@@ -469,7 +469,7 @@ func (f *Form) settles(v events.VoteCast, host capabilities.ID) bool {
 // questionDigest returns the digest of the question as it is now, or of the call that an approval shows.
 func (q *Question) questionDigest() events.Hash {
 	if q.Kind == events.Approval {
-		return callDigest(q.Title, q.Description, q.Folder())
+		return q.Permission().Hash()
 	}
 	e := events.FormAmended{Title: q.Title, Description: q.Description, Fields: q.Fields}
 	return e.QuestionDigest()

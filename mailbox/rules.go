@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"parley"
 	"parley/capabilities"
@@ -161,15 +160,14 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 		asked.Fields[0].Help = "The agent offers no way to allow this one call. It can only be denied."
 		return evs, nil
 	}
-	offered := &events.RulesOffered{Form: asked.ID, Wider: call.Offers()}
 	fields := approvalFields(anyDecision)
 	if stale != nil {
 		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
 			parley.Quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
 	}
-	if c.Folder != "" || len(offered.Wider) > 0 {
-		fields = append(fields, offeredField(c.Folder, offered), untilQuestion())
-		evs = append(evs, offered)
+	asked.Call.Offers = offersOf(c.Folder, call)
+	if c.Folder != "" || len(asked.Call.Offers) > 1 {
+		fields = append(fields, offeredField(asked.Call.Offers), untilQuestion())
 	}
 	if c.Editable {
 		fields = append(fields, inputQuestion())
@@ -185,33 +183,23 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 // maxShownRule bounds how much of a rule's words is shown within other text, in characters.
 const maxShownRule = 200
 
-// offeredField returns the field in which a rule is chosen. Each option is an offer: its value is the offer's ID, and its
-// label the rule in words. The first is for that very call, and the default.
-func offeredField(folder string, o *events.RulesOffered) events.Field {
-	f := events.Field{Name: ruleField, Label: "Always and Never are for", Type: events.Select, Options: []events.Option{veryCall(folder)}}
-	for i, id := range offerIDs(o.Wider) {
-		f.Options = append(f.Options, events.Option{Value: id, Label: rule.Words(&o.Wider[i])})
+// offeredField returns the field in which a rule is chosen, by the ID of its offer.
+func offeredField(offers []events.Offer) events.Field {
+	f := events.Field{Name: ruleField, Label: "Always and Never are for", Type: events.Select}
+	for _, o := range offers {
+		f.Options = append(f.Options, events.Option{Value: o.ID, Label: o.Words})
 	}
 	return f
 }
 
-// veryCall returns the offer of the rule for the very call.
-func veryCall(folder string) events.Option {
-	return events.Option{Value: string(events.CoversCall), Label: rule.VeryCall(folder)}
-}
-
-// offerIDs returns the IDs of the wider rules that an approval offers: the kind of each, and behind that its number if
-// there are several of a kind.
-func offerIDs(wider []events.Coverage) []string {
-	seen := map[events.CoverageKind]int{}
-	ids := make([]string, len(wider))
-	for i, c := range wider {
-		seen[c.Kind]++
-		if ids[i] = string(c.Kind); seen[c.Kind] > 1 {
-			ids[i] += "-" + strconv.Itoa(seen[c.Kind])
-		}
+// offersOf returns the rules that an approval of a call in a folder offers, that for the very call first. The ID of a wider rule is its
+// kind and the digest of what it covers: an answer that names one of another approval does not make another rule here.
+func offersOf(folder string, call *rule.Reading) []parley.Offer {
+	offers := OffersOf(&parley.Permission{Folder: folder})
+	for _, c := range call.Offers() {
+		offers = append(offers, events.Offer{ID: rule.ID(&c), Rule: c, Words: rule.Words(&c)})
 	}
-	return ids
+	return offers
 }
 
 // isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
@@ -294,41 +282,38 @@ func outlasts(r, other *events.RuleAdded) bool {
 
 // offered returns the rule of the offer with an ID. Without one it is the rule for that very call.
 func (q *Question) offered(chosen string) (events.Coverage, error) {
+	p := q.Permission()
 	if chosen == "" || chosen == string(events.CoversCall) {
-		return rule.Read(rule.Call{Tool: q.Title, Input: q.Description, Folder: q.Folder()}).Exact(), nil
+		return rule.Read(p).Exact(), nil
 	}
-	if q.Offered != nil {
-		if i := slices.Index(offerIDs(q.Offered.Wider), chosen); i >= 0 {
-			return q.Offered.Wider[i], nil
-		}
+	if i := slices.IndexFunc(p.Offers, func(o parley.Offer) bool { return o.ID == chosen }); i >= 0 {
+		return p.Offers[i].Rule, nil
 	}
 	return events.Coverage{}, parley.Refuse(parley.InvalidAnswer, "the approval does not offer the rule %s", parley.Quoted(chosen, maxShownRule)).
 		WithHint("choose one of those that it offers")
 }
 
-// RuleWords returns the rule that an answer to an approval with these fields makes, in words; "" if it makes none.
-func RuleWords(fields []events.Field, answer capabilities.Value) string {
+// RuleWords returns the rule that an answer to an approval makes, in words; "" if it makes none.
+func RuleWords(p *parley.Permission, answer capabilities.Value) string {
 	values, _ := answer.AsRecord()
 	if decision, _ := values[decisionField].AsString(); decision != Always && decision != Never {
 		return ""
 	}
-	offers := OffersOf(fields)
+	offers := OffersOf(p)
 	chosen, _ := values[ruleField].AsString()
-	if i := slices.IndexFunc(offers, func(o events.Option) bool { return o.Value == chosen }); i >= 0 {
-		return cmp.Or(offers[i].Label, offers[i].Value)
+	if i := slices.IndexFunc(offers, func(o parley.Offer) bool { return o.ID == chosen }); i >= 0 {
+		return offers[i].Words
 	}
-	return offers[0].Label
+	return offers[0].Words
 }
 
-// OffersOf returns the rules that an approval with these fields offers: the ID of each, by which an answer names it, and
-// the rule in words as its label. The first is for the very call.
-func OffersOf(fields []events.Field) []events.Option {
-	for _, f := range fields {
-		if f.Name == ruleField && len(f.Options) > 0 {
-			return f.Options
-		}
+// OffersOf returns the rules that a permission offers. Where it has none of them, that is the one for the very call.
+func OffersOf(p *parley.Permission) []parley.Offer {
+	if len(p.Offers) > 0 {
+		return p.Offers
 	}
-	return []events.Option{veryCall("")}
+	exact := events.Coverage{Kind: events.CoversCall, Folder: p.Folder}
+	return []parley.Offer{{ID: string(exact.Kind), Rule: exact, Words: rule.VeryCall(p.Folder)}}
 }
 
 // LimitRule sets the end of a standing rule. By has to be the agent's host.

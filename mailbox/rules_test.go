@@ -20,7 +20,7 @@ const pushRule = "git push to origin, any branches or tags, without options, in 
 
 // pushCall returns a call for which a wider rule is offered.
 func pushCall() mailbox.RequestApproval {
-	return mailbox.RequestApproval{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
+	return mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}}
 }
 
 // TestOffersFromAnotherNodeAreRefused sends approvals with offered rules or a remark. They are accepted from an agent of the
@@ -96,10 +96,10 @@ func TestSnapshotHasOfferedRules(t *testing.T) {
 		values := map[string]capabilities.Value{mailbox.DecisionField: capabilities.String(mailbox.Always), mailbox.RuleField: capabilities.String(offer)}
 		return fae.Decide(mailbox.RemoteAnswer{SettleForm: mailbox.SettleForm{Form: m.Form.ID, By: v.States["host"].ID, Values: values, Answer: v.NewID()}}, v.Now, v.NewID)
 	}
-	if evs, err := answer("commands-2"); parley.CodeOf(err) != parley.InvalidAnswer {
+	if evs, err := answer("commands-0123456789abcdef"); parley.CodeOf(err) != parley.InvalidAnswer {
 		t.Errorf("a rule that is not offered: %v %v", evs, err)
 	}
-	evs, err := answer("commands")
+	evs, err := answer(m.Form.Permission().Offers[1].ID)
 	if err != nil || len(evs) != 2 {
 		t.Fatal(evs, err)
 	}
@@ -149,7 +149,7 @@ func TestRuleOfOldLogAsksAgain(t *testing.T) {
 		t.Fatalf("rules %+v", rules)
 	}
 	evs, err := fae.Decide(pushCall(), v.Now, v.NewID)
-	if err != nil || len(evs) != 2 {
+	if err != nil || len(evs) != 1 {
 		t.Fatal(evs, err)
 	}
 	const want = `The rule "command: git push …" of 14 November 2023 does not decide this any more: it covers more than was shown`
@@ -165,7 +165,7 @@ func TestLargestInputIsAccepted(t *testing.T) {
 	v.Add("fae")
 	call := func(size int) mailbox.RequestApproval {
 		const around = `{"content":""}`
-		return mailbox.RequestApproval{Tool: "Write", Input: `{"content":"` + strings.Repeat("x", size-len(around)) + `"}`}
+		return mailbox.RequestApproval{Permission: parley.Permission{Tool: "Write", Input: `{"content":"` + strings.Repeat("x", size-len(around)) + `"}`}}
 	}
 	refused := func(what string, err error) {
 		t.Helper()
@@ -198,5 +198,70 @@ func TestLargestInputIsAccepted(t *testing.T) {
 	asked.Description = asked.Description[1:]
 	if err := deliver(); err != nil {
 		t.Errorf("a form with a description of %d bytes: %v", len(asked.Description), err)
+	}
+}
+
+// TestRuleIsOfTheNamedOffer answers an approval by the offers of it and of another. Two of its offers have the same words, and
+// the ID tells them apart. That of another approval's offer is refused.
+func TestRuleIsOfTheNamedOffer(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	offered := func(command string, change func(*events.FormRequested)) *mailbox.Form {
+		evs, err := v.States["fae"].Decide(mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: command, Folder: "/srv/shop"}}, v.Now, v.NewID)
+		if err != nil || len(evs) != 1 {
+			t.Fatal(evs, err)
+		}
+		change(evs[0].(*events.FormRequested))
+		if err := v.States["fae"].Apply(events.Recorded{At: v.Now, Event: evs[0]}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := v.States["fae"].Mail.FindFormID(evs[0].(*events.FormRequested).ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Form
+	}
+	push := offered(`{"command":"git push origin main"}`, func(*events.FormRequested) {}).Permission().Offers[1]
+	log := offered(`{"command":"git log"}`, func(e *events.FormRequested) {
+		twin := e.Call.Offers[1]
+		twin.ID, twin.Rule.Folder = "twin", "/srv"
+		e.Call.Offers = append(e.Call.Offers, twin)
+		e.Fields[2].Options = append(e.Fields[2].Options, events.Option{Value: twin.ID, Label: twin.Words})
+	})
+	answer := func(offer string) ([]events.Event, error) {
+		values := map[string]capabilities.Value{mailbox.DecisionField: capabilities.String(mailbox.Always), mailbox.RuleField: capabilities.String(offer)}
+		return v.States["fae"].Decide(mailbox.RemoteAnswer{SettleForm: mailbox.SettleForm{Form: log.ID, By: v.States["host"].ID, Values: values, Answer: v.NewID()}}, v.Now, v.NewID)
+	}
+	if evs, err := answer(push.ID); parley.CodeOf(err) != parley.InvalidAnswer {
+		t.Errorf("the offer of another approval is taken: %v %v", evs, err)
+	}
+	if evs, err := answer(log.Permission().Offers[1].Words); parley.CodeOf(err) != parley.InvalidAnswer {
+		t.Errorf("an offer is taken by its words: %v %v", evs, err)
+	}
+	for _, o := range log.Permission().Offers[1:] {
+		evs, err := answer(o.ID)
+		if err != nil || len(evs) != 2 {
+			t.Fatal(evs, err)
+		}
+		if made := evs[1].(*events.RuleAdded); made.Covers.Folder != o.Rule.Folder {
+			t.Errorf("the offer %s makes a rule in %s", o.ID, made.Covers.Folder)
+		}
+	}
+}
+
+// TestForeignApprovalOffersNoRules has an approval of another node offer a rule.
+func TestForeignApprovalOffersNoRules(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	evs := v.Must("fae", mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: "1"}})
+	e := *evs[0].(*events.FormRequested)
+	e.ID, e.Promise, e.Resolver, e.Fields = v.NewID(), v.NewID(), v.NewID(), mailbox.ApprovalFields()
+	if len(e.Call.Offers) == 0 {
+		t.Fatal("it offers none")
+	}
+	if _, err := v.States["host"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Form: &e}}, v.Now, v.NewID); parley.CodeOf(err) != parley.InvalidForm {
+		t.Errorf("it is accepted: %v", err)
 	}
 }

@@ -255,8 +255,8 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 }
 
 // CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
-// if its answer was not read and it is not taken. An answer that a run has read was for one call. The call is given by its
-// digest. It fails with Absent.
+// if its answer was not read and it is not taken. An answer that a run has read was for one call. The call is given by the
+// digest of what it asks. It fails with Absent.
 func (s *State) CallKey(call string, taken func(key string) bool) (string, error) {
 	for n := 0; ; n++ {
 		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))

@@ -17,7 +17,7 @@ import (
 )
 
 // snapshotFormat is the version of the layout of snapshot. The others are those of inboxSnapshot, amendedSnapshot and
-// so on. Of other versions, only wholeKeys and wholeNames are read. For the rest, the mailbox is replayed from its log.
+// so on. From other versions the mailbox is replayed from its log.
 const (
 	snapshotFormat = 10
 	inboxFormat    = 12
@@ -27,8 +27,6 @@ const (
 	rightsFormat   = 18
 	draftedFormat  = 19
 	votedFormat    = 20
-	wholeKeys      = 13 // the last format of a head with all idempotency keys
-	wholeNames     = 11 // the last format of a head with all names
 )
 
 // snapshot is the encoded form of a State: the messages that are in memory, and the indexes of all. It leaves out
@@ -118,8 +116,6 @@ type messageSnapshot struct {
 	QueuedAnswer   *events.AnswerQueued
 	QueuedForwards []events.ForwardQueued
 	Refused        string
-
-	Offered *events.RulesOffered
 }
 
 type nameSnapshot struct {
@@ -181,7 +177,6 @@ func encodeState(s *State, x indexSnapshot, head bool) ([]byte, error) {
 			mi.Requested, mi.Holders, mi.Forwarded, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Forwarded(), f.Answered, f.Ended
 			queued := f.Queued()
 			mi.QueuedAnswer, mi.QueuedForwards, mi.Refused, mi.Settled = queued.Answer, queued.Forwards, queued.Refused, f.Settled
-			mi.Offered = f.Offered
 		}
 		img.Messages = append(img.Messages, mi)
 	}

@@ -60,65 +60,6 @@ func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
 	}
 }
 
-// TestHeadOfFormat11IsReadForEver restores a head that has all names.
-func TestHeadOfFormat11IsReadForEver(t *testing.T) {
-	v := newThreeAgents(t, capabilities.Facet{})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "open", Fields: text, Deadline: 50})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "cancelled", Fields: text})
-	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(2)})
-	v.Must("fae", mailbox.BindName{Name: "n", Value: "7"})
-	v.Must("fae", mailbox.CreateAgent{Agent: v.NewID(), Kind: events.Guest, Name: "made"})
-	v.Must("fae", mailbox.CopyName{From: "made", To: "again"})
-	encoded, err := os.ReadFile("testdata/snapshot-11")
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored, err := mailbox.Restore(v.States["fae"].ID, encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := restored.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != v.Snapshot("fae") {
-		t.Error("the restored state is another than the one that was written")
-	}
-}
-
-// TestHeadOfFormat13IsReadForEver restores a head that has all idempotency keys.
-func TestHeadOfFormat13IsReadForEver(t *testing.T) {
-	v := newThreeAgents(t, capabilities.Facet{})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "open", Fields: text, Key: "asked"})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "cancelled", Fields: text, Key: "again"})
-	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(2)})
-	v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello", Key: "posted"})
-	v.Must("fae", mailbox.CreateAgent{Agent: v.NewID(), Kind: events.Guest, Name: "made"})
-	encoded, err := os.ReadFile("testdata/snapshot-13")
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored, err := mailbox.Restore(v.States["fae"].ID, encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := restored.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != v.Snapshot("fae") {
-		t.Error("the restored state is another than the one that was written")
-	}
-	for key, want := range map[string]bool{"asked": true, "again": true, "posted": false, "": false} {
-		if asked, err := restored.Mail.Keys.HasAsked(key); err != nil || asked != want {
-			t.Errorf("%q was asked: %t, %v", key, asked, err)
-		}
-		if posted, err := restored.Mail.Keys.HasPosted(key); err != nil || posted != (key == "posted") {
-			t.Errorf("%q was posted: %t, %v", key, posted, err)
-		}
-	}
-}
-
 // TestSnapshotOfFormat10IsReadForEver restores a file of the format. The checkpoints of archives have such states, and
 // the events that they stand for may be elsewhere. The file is written once, and never again.
 func TestSnapshotOfFormat10IsReadForEver(t *testing.T) {

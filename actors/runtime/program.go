@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley"
 	"parley/events"
 )
 
@@ -69,10 +70,9 @@ type Answer struct {
 	Note   string
 }
 
-// Call is a tool call that needs permission. Input is a JSON document.
+// Call is a tool call that needs permission. Folder and Offers are the node's to fill in.
 type Call struct {
-	Tool     string
-	Input    string
+	parley.Permission
 	DenyOnly bool // the program cannot be told that the call is allowed
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"parley"
 	"parley/capabilities"
 )
 
@@ -60,7 +61,7 @@ func (s AgentStatus) For(reader capabilities.ID, name string) AgentStatus {
 	}
 	s.Error, s.Cut, s.User, s.Wrap, s.Pending = "", nil, "", nil, slices.Clone(s.Pending)
 	for i := range s.Pending {
-		s.Pending[i].Tool, s.Pending[i].Input = "", ""
+		s.Pending[i].Permission = parley.Permission{}
 	}
 	return s
 }
@@ -70,11 +71,10 @@ func (s *AgentStatus) Calls() int { return len(s.Pending) + s.More }
 
 // PendingPermission is a call that an agent waits for permission to make.
 type PendingPermission struct {
-	Form   capabilities.ID   `json:"form"`
-	Number uint64            `json:"number"` // in the agent's mailbox
-	Tool   string            `json:"tool"`
-	Input  string            `json:"input"` // a JSON document; cut short in a list
-	Asked  capabilities.Time `json:"askedAt"`
+	Form              capabilities.ID   `json:"form"`
+	Number            uint64            `json:"number"` // in the agent's mailbox
+	parley.Permission                   // without its offers; input and reason are cut short in a list
+	Asked             capabilities.Time `json:"askedAt"`
 }
 
 // CutMessage is a message for which an agent's program ran when its node ended. The run ended too, and is not repeated.

@@ -19,9 +19,9 @@ type Asked struct {
 	Unreachable bool `json:"unreachable,omitempty"`
 }
 
-// Permission is the result of asking for an approval: either a standing rule has decided it at once, or there is a form,
+// Permitted is the result of asking for a permission: either a standing rule has decided it at once, or there is a form,
 // whose outcome has the decision.
-type Permission struct {
+type Permitted struct {
 	Asked
 	Decided bool            `json:"decided"`       // by a standing rule, or the agent's policy
 	Allowed bool            `json:"allowed"`       // if it was decided: by rule, by policy or by the agent's host

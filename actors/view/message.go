@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -38,30 +39,31 @@ type Message struct {
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
 
 	// of a form, request or approval
-	Title        string            `json:"title,omitempty"`
-	Description  string            `json:"description,omitempty"`
-	Folder       string            `json:"folder,omitempty"` // of an approval: where its call is made; "" if that is not known
-	Fields       []events.Field    `json:"fields,omitempty"`
-	PromiseID    capabilities.ID   `json:"promiseId,omitzero"`
-	ResolverID   capabilities.ID   `json:"resolverId,omitzero"`
-	Deadline     capabilities.Time `json:"deadline,omitzero"`
-	NoForward    bool              `json:"noForward,omitempty"`
-	Forwarder    capabilities.ID   `json:"forwarder,omitzero"` // who forwarded it to the agent
-	ForwardName  string            `json:"forwarderName,omitempty"`
-	Chain        []Party           `json:"chain,omitempty"` // who had it before the agent, first the one asked
-	Steps        []ForwardStep     `json:"steps,omitempty"` // how it came to the agent, in order; none if it was put to it
-	ForwardedTo  []Forwarded       `json:"forwardedTo,omitempty"`
-	Outcome      *Outcome          `json:"outcome,omitempty"`   // nil while it is open
-	DraftAt      capabilities.Time `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
-	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
-	Answering    bool              `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
-	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
-	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
-	Revision     uint64            `json:"revision,omitempty"`  // of the question, if it was amended: see AnswerRevision
-	Amendment    *Amendment        `json:"amendment,omitempty"` // the last one, if the question was amended
-	Route        *Route            `json:"route,omitempty"`     // of a form that is reminded of or escalated
-	Votes        *Votes            `json:"votes,omitempty"`     // of a form that needs several answers
-	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
+	Title        string             `json:"title,omitempty"`
+	Description  string             `json:"description,omitempty"`
+	Permission   *parley.Permission `json:"permission,omitempty"` // of an approval: what it asks for
+	Folder       string             `json:"folder,omitempty"`     // of an approval: that of its Permission
+	Fields       []events.Field     `json:"fields,omitempty"`
+	PromiseID    capabilities.ID    `json:"promiseId,omitzero"`
+	ResolverID   capabilities.ID    `json:"resolverId,omitzero"`
+	Deadline     capabilities.Time  `json:"deadline,omitzero"`
+	NoForward    bool               `json:"noForward,omitempty"`
+	Forwarder    capabilities.ID    `json:"forwarder,omitzero"` // who forwarded it to the agent
+	ForwardName  string             `json:"forwarderName,omitempty"`
+	Chain        []Party            `json:"chain,omitempty"` // who had it before the agent, first the one asked
+	Steps        []ForwardStep      `json:"steps,omitempty"` // how it came to the agent, in order; none if it was put to it
+	ForwardedTo  []Forwarded        `json:"forwardedTo,omitempty"`
+	Outcome      *Outcome           `json:"outcome,omitempty"`   // nil while it is open
+	DraftAt      capabilities.Time  `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
+	AnswerNeeded bool               `json:"answerNeeded"`        // it is open and this agent may answer it
+	Answering    bool               `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
+	Refused      string             `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
+	Digest       string             `json:"digest,omitempty"`    // of all of the Permission
+	Revision     uint64             `json:"revision,omitempty"`  // of the question, if it was amended: see AnswerRevision
+	Amendment    *Amendment         `json:"amendment,omitempty"` // the last one, if the question was amended
+	Route        *Route             `json:"route,omitempty"`     // of a form that is reminded of or escalated
+	Votes        *Votes             `json:"votes,omitempty"`     // of a form that needs several answers
+	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
 }
@@ -205,6 +207,9 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	for edge, v := range shown.Edges {
 		m.Edges[edge] = v.Value
 	}
+	if m.Type == string(events.Approval) && m.Permission == nil {
+		return parley.Refuse(parley.Internal, "an approval came without what it asks for")
+	}
 	for _, f := range shown.Fields {
 		f.Field.Default, f.Field.Example = f.Default.Value, f.Example.Value
 		m.Fields = append(m.Fields, f.Field)
@@ -219,10 +224,18 @@ func (m *Message) Takes(decision string) bool {
 	})
 }
 
+// CallKey returns the key of the call that an approval asks about, as Permission.Call has it; "" if it is none.
+func (m *Message) CallKey() string {
+	if m.Permission == nil {
+		return ""
+	}
+	return m.Permission.Call()
+}
+
 // AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent has to ask
-// one recipient in both. They may be decided as one.
+// one recipient in both. They may be decided as one, whatever the agent says of each.
 func (m *Message) AsksSame(o *Message) bool {
-	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.Digest != "" && m.Digest == o.Digest && m.From == o.From && m.To == o.To &&
+	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.CallKey() != "" && m.CallKey() == o.CallKey() && m.From == o.From && m.To == o.To &&
 		slices.EqualFunc(m.Fields, o.Fields, func(a, b events.Field) bool { return a.Name == b.Name && slices.Equal(a.Options, b.Options) })
 }
 
@@ -238,8 +251,8 @@ func Together(all []Message) [][]int {
 	for i := range all {
 		m := &all[i]
 		at := -1
-		call := m.Digest + m.From.String()
-		if m.AnswerNeeded && m.Digest != "" {
+		call := m.CallKey() + m.From.String()
+		if m.AnswerNeeded && m.Permission != nil {
 			for _, g := range byCall[call] {
 				if m.AsksSame(&all[groups[g][0]]) {
 					at = g

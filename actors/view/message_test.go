@@ -2,9 +2,11 @@ package view_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -35,8 +37,11 @@ func TestMaskedMessageJSONRoundTrip(t *testing.T) {
 
 func TestSameAsksAreOneGroup(t *testing.T) {
 	fae, bob := capabilities.ID{ULID: [16]byte{1}}, capabilities.ID{ULID: [16]byte{2}}
-	open := func(from capabilities.ID, digest, folder string) view.Message {
-		return view.Message{From: from, Digest: digest, AnswerNeeded: true, Fields: []events.Field{{Name: "rule", Options: []events.Option{{Value: folder}}}}}
+	asked := 0
+	open := func(from capabilities.ID, input, folder string) view.Message {
+		asked++ // what is said of a call, and its digest with that, are no part of the call
+		asks := parley.Permission{Tool: "shell", Input: input, Folder: folder, Reason: fmt.Sprint("reason ", asked), Part: fmt.Sprint("part ", asked)}
+		return view.Message{From: from, Permission: &asks, Digest: asks.Digest(), AnswerNeeded: true, Fields: []events.Field{{Name: "rule", Options: []events.Option{{Value: "call"}}}}}
 	}
 	settled := open(fae, "a", "/srv")
 	settled.AnswerNeeded = false

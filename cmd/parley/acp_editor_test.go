@@ -209,8 +209,15 @@ func TestEditorDecidesCalls(t *testing.T) {
 	e.hears(`"status":"completed"`)
 
 	p = ask(`{"command":"git status"}`)
-	a = e.next("session/request_permission", `"optionId":"always commands"`)
-	a.reply <- chosen("always commands")
+	wider := ""
+	for m, err := range host.List(t.Context(), client.View{Pending: true}) {
+		if err != nil || m.Permission == nil || len(m.Permission.Offers) != 2 {
+			t.Fatal(m, err)
+		}
+		wider = "always " + m.Permission.Offers[1].ID
+	}
+	a = e.next("session/request_permission", `"optionId":"`+wider+`"`)
+	a.reply <- chosen(wider)
 	if d := decided(p); !d.Allowed {
 		t.Errorf("allowed always is %+v", d)
 	}

@@ -11,7 +11,6 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/client"
-	"parley/mailbox"
 )
 
 // largestInput is the size of the largest input of a call, in bytes.
@@ -43,8 +42,9 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decideLargest(t, state, mailbox.DigestCall("Write", input, ""), input, decision)
-		if d, err := asked.Await(t.Context()); err != nil || d.Allowed != (decision == "allow") || d.Outcome.Digest != mailbox.DigestCall("Write", input, "") {
+		digest := digestAbout(t, c, fmt.Sprintf("/srv/%d", i))
+		decideLargest(t, state, digest, input, decision)
+		if d, err := asked.Await(t.Context()); err != nil || d.Allowed != (decision == "allow") || d.Outcome.Digest != digest {
 			t.Errorf("%s: %+v %v", decision, d, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 	}
 	hook := startHookOn(t, state, request(input))
 	awaitCall(t, state, "/srv/hook")
-	decideLargest(t, state, mailbox.DigestCall("Write", input, "/home/fae/app"), input, "allow")
+	decideLargest(t, state, digestAbout(t, c, "/srv/hook"), input, "allow")
 	if err := hook.command.Wait(); err != nil || !strings.Contains(hook.out.String(), `"behavior":"allow"`) {
 		t.Errorf("the hook: %v, %.1000s", err, hook.out.String())
 	}
@@ -71,6 +71,21 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 	if exit != 0 || strings.Count(out, `"digest"`) != 3 || strings.Contains(out, "/srv/over") {
 		t.Errorf("%d calls, %d, %s", strings.Count(out, `"digest"`), exit, errs)
 	}
+}
+
+// digestAbout returns the digest of the approval that waits for the client's agent and names a file.
+func digestAbout(t *testing.T, c *client.Client, file string) string {
+	t.Helper()
+	for m, err := range c.List(t.Context(), client.View{Pending: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(m.Description, `"`+file+`"`) {
+			return m.Digest
+		}
+	}
+	t.Fatalf("no approval names %s", file)
+	return ""
 }
 
 // decideLargest checks that permit show has the whole of a call that waits, and decides it by its digest.

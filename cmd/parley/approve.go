@@ -32,7 +32,7 @@ type decided struct {
 func approveCommand(env *environment) *cobra.Command {
 	var (
 		key      string
-		folder   string
+		asks     parley.Permission
 		deadline moment
 		timeout  duration
 		noWait   bool
@@ -58,7 +58,9 @@ host's, and the one after which too few are left.`,
 	}
 	f := c.Flags()
 	f.StringVar(&key, "key", "", "idempotency `key`: asking again with it gives the same form")
-	f.StringVar(&folder, "folder", "", "the `folder` that the call is made in (default: this one)")
+	f.StringVar(&asks.Folder, "folder", "", "the `folder` that the call is made in (default: this one)")
+	f.StringVar(&asks.Reason, "reason", "", "why the call is made, in `words` that are shown as the agent's own")
+	f.StringVar(&asks.Part, "part", "", "the `name` of the part of the agent that makes it, such as a subagent")
 	f.Var(&deadline, "deadline", "it expires then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
 	f.Var(&timeout, "timeout", "wait so `long` at most; the question stays")
 	f.BoolVar(&editable, "editable", false, "make the call with the input that is allowed, which may be another one")
@@ -73,13 +75,13 @@ host's, and the one after which too few are left.`,
 		if err != nil {
 			return err
 		}
-		var asked view.Permission
-		where, err := callFolder(folder)
+		var asked view.Permitted
+		where, err := callFolder(asks.Folder)
 		if err != nil {
 			return err
 		}
 		err = askWithin(c.Context(), env, timeout, "approve", api.ApproveRequest{
-			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at), Editable: editable,
+			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Reason: asks.Reason, Part: asks.Part, Key: key, Deadline: capabilities.At(deadline.at), Editable: editable,
 			Remind: reminders, Escalate: steps, Need: votes.need, Veto: votes.veto(),
 		}, &asked)
 		switch {
@@ -107,7 +109,7 @@ func callFolder(folder string) (string, error) {
 }
 
 // awaitDecision blocks until an approval is decided, and prints the decision.
-func awaitDecision(ctx context.Context, env *environment, asked view.Permission, timeout time.Duration) error {
+func awaitDecision(ctx context.Context, env *environment, asked view.Permitted, timeout time.Duration) error {
 	o, err := waitForForm(ctx, env, asked.Form.String(), timeout, true)
 	if err != nil {
 		return err

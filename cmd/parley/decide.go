@@ -328,6 +328,9 @@ func (w permission) text() string {
 	if w.Folder != "" {
 		text += "   folder: " + terminal.Visible(w.Folder) + "\n"
 	}
+	for _, l := range show.Said(w.Message) {
+		text += "   " + l.Text + "\n"
+	}
 	return text + "   input: " + terminal.Visible(w.Description)
 }
 
@@ -348,7 +351,7 @@ func (d decision) decisionFor(which permission) (api.Decision, error) {
 		return api.Decision{}, which.refuse()
 	}
 	chosen, err := which.offer(d.rule)
-	r := api.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen.Value}
+	r := api.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen.ID}
 	if d.until.text != "" && mailbox.MayEnd(which.Fields) {
 		r.Until = capabilities.At(d.until.at).String()
 	}

@@ -11,10 +11,12 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // person answers the elicitations of a client.
@@ -182,13 +184,13 @@ func TestElicitationShowsOnlyOwnForms(t *testing.T) {
 		if got := m.use("ask_user", dateForm(arguments{"recipient": "@host", "timeoutSeconds": 0.1})); got.Status != "pending" {
 			t.Error(got.raw)
 		}
-		approval, err := fae.Approve(t.Context(), actors.Approval{To: "@self", Tool: "shell", Input: `{"command":"rm"}`})
+		approval, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"rm"}`}, To: "@self"})
 		if err == nil {
 			if got := m.use("await_answer", arguments{"handle": approval.Form.String(), "timeoutSeconds": 0.1}); got.Status != "pending" {
 				t.Error(got.raw)
 			}
 		}
-		approval, err = fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"rm"}`})
+		approval, err = fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"rm"}`}})
 		if err != nil {
 			t.Fatal(err)
 		}

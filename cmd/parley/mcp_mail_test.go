@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/mailbox"
 )
 
 func TestInboxIsReadAndAnswered(t *testing.T) {
@@ -158,7 +160,7 @@ func TestAgentsAreListedAndWaitedFor(t *testing.T) {
 		if got := m.use("wait_for_agent", arguments{"agent": "nobody", "timeoutSeconds": 0}); got.Error == nil || got.Error.Code != "AGENT_NOT_FOUND" {
 			t.Error(got.raw)
 		}
-		if _, err := last.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"ls"}`}); err != nil {
+		if _, err := last.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"ls"}`}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := m.use("wait_for_agent", arguments{"agent": "three"}); got.Status != "permission" {

@@ -68,7 +68,11 @@ func permitListCommand(env *environment) *cobra.Command {
 			}
 			var lines []string
 			for _, g := range grouped(all, screen) {
-				lines = append(lines, waiting[g[0]].listed(len(g), screen))
+				var same []view.Message
+				for _, i := range g {
+					same = append(same, all[i])
+				}
+				lines = append(lines, waiting[g[0]].listed(same, screen))
 			}
 			return strings.Join(lines, "\n")
 		})
@@ -101,15 +105,19 @@ func permitShowCommand(env *environment) *cobra.Command {
 // previewLines bounds the lines of a call in a list.
 const previewLines = 8
 
-// listed returns an approval that is asked so many times as an item of a list. A terminal is shown the beginning of the
+// listed returns an approval as an item of a list, with those that ask the same. A terminal is shown the beginning of the
 // call below it.
-func (w permission) listed(times int, s terminal.Screen) string {
+func (w permission) listed(same []view.Message, s terminal.Screen) string {
+	times := len(same)
 	text := show.Repeated(w.Message, times, s)
 	if w.Outcome != nil {
 		return text
 	}
 	if s.Width > 0 {
 		text += "\n" + show.Preview(show.CallLines(w.Message), s, previewLines, fmt.Sprintf("parley permit show %d", w.Number))
+	}
+	for _, l := range show.Others(w.Message, same) {
+		text += "\n   " + l.Paint(s)
 	}
 	if times > 1 {
 		text += fmt.Sprintf("\n   all %d: parley allow --same %d | parley deny --same %d", times, w.Number, w.Number)
@@ -166,13 +174,16 @@ type pendingCall struct {
 	Editable bool              `json:"editable,omitempty"` // it may be allowed with another input
 	AskedAt  capabilities.Time `json:"askedAt"`
 	Folder   string            `json:"folder,omitempty"`  // in which the call is made
+	Reason   string            `json:"reason,omitempty"`  // why, in the agent's own words
+	Part     string            `json:"part,omitempty"`    // of the agent, as it calls it
+	Rules    []parley.Offer    `json:"rules"`             // the offers as data: an answer may name the ID of one
 	Outcome  *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
 }
 
 func (w permission) call() pendingCall {
 	c := pendingCall{
 		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Folder: w.Folder, Digest: w.Digest, AskedAt: w.Date,
-		Offers: w.offers(), Note: w.note(), Editable: mailbox.IsEditable(w.Fields), Outcome: w.Outcome,
+		Offers: w.offers(), Rules: w.rules(), Reason: w.Permission.Reason, Part: w.Permission.Part, Note: w.note(), Editable: mailbox.IsEditable(w.Fields), Outcome: w.Outcome,
 	}
 	if !json.Valid(c.Input) { // an input of another client may be no JSON
 		c.Input, _ = json.Marshal(w.Description) // a string, which can always be
@@ -295,7 +306,7 @@ is taken only if that is one call.`,
 		ValidArgsFunction: completeWaiting(env, anApproval),
 	}
 	c.Flags().BoolVar(&how.always, "always", false, "and from now on, by a standing rule: for that very call if no --rule is given; the rule is printed")
-	c.Flags().StringVar(&how.rule, "rule", "", "with --always: make this rule, by its `number` or words in parley permit ls")
+	c.Flags().StringVar(&how.rule, "rule", "", "with --always: make this rule, by its `number` in parley permit ls, its ID or its words")
 	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	if strings.Contains(use, "AGENT") {
 		c.ValidArgsFunction = completeDecision(env)
@@ -395,13 +406,19 @@ func (env *environment) editInput(ctx context.Context, input string) ([]byte, er
 	return terminal.Read(f, "the input", maxEdited)
 }
 
-// offers returns the rules that an approval offers, in words. The first covers exactly this call.
+// rules returns the rules that an approval offers. The first covers exactly this call.
+func (w permission) rules() []parley.Offer {
+	if !w.Takes(mailbox.Always) {
+		return []parley.Offer{}
+	}
+	return mailbox.OffersOf(w.Permission)
+}
+
+// offers returns the rules that an approval offers, in words.
 func (w permission) offers() []string {
 	words := []string{}
-	if w.Takes(mailbox.Always) {
-		for _, o := range mailbox.OffersOf(w.Fields) {
-			words = append(words, o.Label)
-		}
+	for _, o := range w.rules() {
+		words = append(words, o.Words)
 	}
 	return words
 }
@@ -416,19 +433,30 @@ func (w permission) note() string {
 	return ""
 }
 
-// offer returns the offered rule with a number, from 1, or with these words. It returns none for no choice. So it does for
+// offer returns the offered rule with a number, from 1, with an ID or with words that no other has. It returns none for no choice. So it does for
 // the rule of the very call, for which an approval may have no field.
-func (w permission) offer(chosen string) (offer events.Option, err error) {
+func (w permission) offer(chosen string) (offer parley.Offer, err error) {
 	if chosen == "" {
 		return offer, nil
 	}
-	for i, o := range mailbox.OffersOf(w.Fields) {
-		if chosen == o.Label || chosen == strconv.Itoa(i+1) {
-			if i == 0 {
-				return offer, nil
-			}
-			return o, nil
+	var found []parley.Offer
+	for i, o := range mailbox.OffersOf(w.Permission) {
+		if chosen == o.ID || chosen == strconv.Itoa(i+1) {
+			found = []parley.Offer{o}
+			break
 		}
+		if chosen == o.Words {
+			found = append(found, o)
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return offer, parley.Refuse(parley.Ambiguous, "approval %d offers several rules with the words %q", w.Number, chosen).
+			WithHint("choose one by its number or its ID: %s", strings.Join(numbered(w.offers()), " | "))
+	case len(found) == 1 && found[0].Rule.Kind == events.CoversCall:
+		return offer, nil
+	case len(found) == 1:
+		return found[0], nil
 	}
 	return offer, parley.Refuse(parley.InvalidArgument, "approval %d does not offer the rule %q", w.Number, chosen).
 		WithHint("choose one by its number or its words: %s", strings.Join(numbered(w.offers()), " | "))
@@ -476,8 +504,8 @@ func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 		return "", err
 	case !how.always:
 		return text, nil
-	case chosen.Value == "":
-		chosen = mailbox.OffersOf(w.Fields)[0]
+	case chosen.ID == "":
+		chosen = mailbox.OffersOf(w.Permission)[0]
 	}
-	return text + "\n   rule:  " + terminal.Visible(chosen.Label) + untilText(capabilities.At(how.until.at), s), nil
+	return text + "\n   rule:  " + terminal.Visible(chosen.Words) + untilText(capabilities.At(how.until.at), s), nil
 }

@@ -16,6 +16,8 @@ type ApproveRequest struct {
 	Tool      string            `json:"tool"`
 	Input     json.RawMessage   `json:"input"`
 	Folder    string            `json:"folder,omitempty"` // the working folder of the call, an absolute path; wider rules need it
+	Reason    string            `json:"reason,omitempty"` // why the call is made, in the agent's own words
+	Part      string            `json:"part,omitempty"`   // the part of the agent that makes it, such as a subagent, as the agent names it
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
 	Attended  bool              `json:"attended,omitempty"` // ask only if a client follows the mail of the recipient

@@ -216,7 +216,7 @@ type Dialects interface {
 	// Ask asks a form of an origin of the agent's host. One that was asked with the same key is taken up.
 	Ask(ctx context.Context, o events.Origin, r FormRequest) (view.Asked, error)
 	// Approve asks the agent's host to approve a call. A standing rule may decide it at once.
-	Approve(ctx context.Context, o events.Origin, r ApproveRequest) (view.Permission, error)
+	Approve(ctx context.Context, o events.Origin, r ApproveRequest) (view.Permitted, error)
 	// Answer answers a form that was put to the agent.
 	Answer(ctx context.Context, ref capabilities.FormRef, values map[string]capabilities.Value) (view.Outcome, error)
 	// Cancel cancels a form that the agent sent.

@@ -82,7 +82,7 @@ func Operations() []Operation {
 
 		of[FormRequest, view.Asked]("form", ScopeAsk, 0),
 		of[CapabilityRequest, view.Asked]("request", ScopeAsk, 0),
-		of[ApproveRequest, view.Permission]("approve", ScopeAsk, 0),
+		of[ApproveRequest, view.Permitted]("approve", ScopeAsk, 0),
 		of[ListRulesRequest, ListRulesResponse]("list_rules", ScopeRead, lists),
 		of[RemoveRuleRequest, Done]("remove_rule", ScopeAdmin, 0),
 		of[LimitRuleRequest, Done]("limit_rule", ScopeAdmin, 0),

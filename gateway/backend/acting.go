@@ -70,7 +70,7 @@ func (a agent) Ask(ctx context.Context, o events.Origin, r api.FormRequest) (vie
 }
 
 // Approve implements api.Dialects.
-func (a agent) Approve(ctx context.Context, o events.Origin, r api.ApproveRequest) (view.Permission, error) {
+func (a agent) Approve(ctx context.Context, o events.Origin, r api.ApproveRequest) (view.Permitted, error) {
 	ask := approvalOf(r)
 	ask.Origin = &o
 	return a.Agent.Approve(ctx, ask)

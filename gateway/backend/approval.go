@@ -7,11 +7,15 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/mailbox"
 )
 
-func approve(ctx context.Context, a *actors.Agent, r api.ApproveRequest) (view.Permission, error) {
+func approve(ctx context.Context, a *actors.Agent, r api.ApproveRequest) (view.Permitted, error) {
 	if err := checkApproval(r); err != nil {
-		return view.Permission{}, err
+		return view.Permitted{}, err
+	}
+	if r.Attended {
+		return actors.ApproveAttended(ctx, a, approvalOf(r))
 	}
 	return a.Approve(ctx, approvalOf(r))
 }
@@ -23,9 +27,10 @@ func checkApproval(r api.ApproveRequest) error {
 	return nil
 }
 
-func approvalOf(r api.ApproveRequest) actors.Approval {
-	return actors.Approval{
-		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Key: r.Key, Deadline: r.Deadline, Attended: r.Attended, Editable: r.Editable,
+func approvalOf(r api.ApproveRequest) mailbox.RequestApproval {
+	return mailbox.RequestApproval{
+		Permission: parley.Permission{Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Reason: r.Reason, Part: r.Part},
+		To:         r.Recipient, Key: r.Key, Deadline: r.Deadline, Editable: r.Editable,
 		Remind: r.Remind, Escalate: stepsOf(r.Escalate), Need: r.Need, NoVeto: r.Veto != nil && !*r.Veto,
 	}
 }

@@ -106,7 +106,7 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation strin
 			err = checkApproval(req)
 		}
 		if err == nil {
-			return a.Async().Approve(approvalOf(req), func(v view.Permission, err error) {
+			return a.Async().Approve(approvalOf(req), req.Attended, func(v view.Permitted, err error) {
 				asked(v, !v.Decided && v.Outcome == nil && !v.Form.IsZero(), err)
 			}, ended)
 		}

@@ -62,7 +62,7 @@ func asked(m *view.Message) (p LinkPage, whole bool) {
 		p.Rows, whole = rowsWithin(call.RowsOf(m.Description))
 		return p, whole
 	}
-	reading := call.Read(call.Of(m))
+	reading := call.Read(m.Permission)
 	p.Title, p.Tool = sanitize.Line(from+" wants to "+reading.Verb+" "+reading.Object), sanitize.Line(m.Title)
 	p.Rows, whole = rowsWithin(reading.Rows())
 	return p, whole

@@ -45,6 +45,8 @@ type Notice struct {
 	Whole    bool   // Title and Text are all of it: else nobody may allow what they do not see
 	MayAllow bool   // of an approval: it takes that
 	Folder   string // of an approval, in which the call is made; "" if it is not known
+	Reason   string // of an approval, why the call is made, in the agent's own words; also in Text
+	Part     string // of an approval, the part of the agent that makes it, as it calls that; also in Text
 	From     string
 	At       capabilities.Time
 	Deadline capabilities.Time
@@ -72,10 +74,12 @@ const AnswerPath = "/answer/"
 // noticeOf returns what is told of a form as it is now.
 func noticeOf(m *view.Message, base string) Notice {
 	n := Notice{
-		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(call.Spelled(sanitize.Line(m.Title)), maxTitle), Folder: Cut(call.Spelled(sanitize.Line(m.Folder)), maxText),
+		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(call.Spelled(sanitize.Line(m.Title)), maxTitle),
 		From: nameOf(m.FromName, m.From), At: m.Date, Deadline: m.Deadline, Status: string(view.StatusOpen),
 	}
 	if m.Type == string(events.Approval) {
+		p := m.Permission
+		n.Folder, n.Reason, n.Part = Cut(call.Spelled(sanitize.Line(p.Folder)), maxText), Cut(call.Spelled(p.Reason), maxText), Cut(call.Spelled(sanitize.Line(p.Part)), maxTitle)
 		n.Text, n.Whole = readingOf(m)
 		n.MayAllow = m.Takes("once")
 	} else {
@@ -95,10 +99,13 @@ func noticeOf(m *view.Message, base string) Notice {
 // readingOf returns the call of an approval as text, and whether that is all of it. Characters that hide, or
 // look like others, are shown spelled out. A text with such is not taken for the whole.
 func readingOf(m *view.Message) (text string, whole bool) {
-	reading := call.Read(call.Of(m))
+	reading := call.Read(m.Permission)
 	rows := reading.Rows()
 	lines := make([]string, len(rows))
-	plain := !reading.Spelled && call.Spelled(m.Folder) == m.Folder
+	plain := !reading.Spelled
+	for _, text := range []string{m.Permission.Folder, m.Permission.Part, m.Permission.Reason} {
+		plain = plain && call.Spelled(text) == text
+	}
 	for i, r := range rows {
 		row := strings.ReplaceAll(r.Text, "\t", "    ")
 		lines[i] = sanitize.Line(row)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"parley"
 )
 
 // Bounds of what is read and shown.
@@ -15,13 +17,6 @@ const (
 	maxPhrase  = 120 // characters
 )
 
-// Call is a call of a tool.
-type Call struct {
-	Tool   string
-	Input  string // a JSON document; one of another client may be any text
-	Folder string // absolute; "" if it is not known
-}
-
 // Reading is a call as it is shown.
 type Reading struct {
 	Verb    string // run, edit, write, read or use: behind "wants to"
@@ -32,7 +27,7 @@ type Reading struct {
 	LeftOut int  // lines and values that the blocks do not show
 	Spelled bool // some of it is spelled out, as Spelled does
 
-	call Call
+	call *parley.Permission
 }
 
 // Kind is the kind of a block.
@@ -105,8 +100,8 @@ func (b Block) Size() int {
 	return n
 }
 
-// Read reads a call.
-func Read(c Call) Reading {
+// Read reads the call of a permission. An input of another client may be any text.
+func Read(c *parley.Permission) Reading {
 	r := &reader{call: c, left: maxLines}
 	r.risks.folder = c.Folder
 	switch members, ok := membersOf(c.Input); {
@@ -120,7 +115,7 @@ func Read(c Call) Reading {
 
 // reader collects the blocks of a call.
 type reader struct {
-	call    Call
+	call    *parley.Permission
 	blocks  []Block
 	risks   risks
 	left    int // lines that may still be shown

@@ -3,8 +3,11 @@ package call
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"parley"
 )
 
 // drawn returns the blocks of a reading as text. Changed words stand in brackets.
@@ -56,7 +59,7 @@ func TestCallsAreRead(t *testing.T) {
 		{"Bash", `{"command":"ls","command":"rm"}`, "use Bash", "", "values  \n = {\"command\":\"ls\",\"command\":\"rm\"}"},
 		{"Bash", `{"command":5}`, "use Bash", "Use Bash command: 5", "values  \ncommand = 5"},
 	} {
-		r := Read(Call{Tool: c.tool, Input: c.input, Folder: "/srv/shop"})
+		r := Read(&parley.Permission{Tool: c.tool, Input: c.input, Folder: "/srv/shop"})
 		if got := r.Verb + " " + r.Object; got != c.says {
 			t.Errorf("%s: it wants to %q, want %q", c.input, got, c.says)
 		}
@@ -92,7 +95,7 @@ func TestRisksAreNoted(t *testing.T) {
 		`{"content":[{"type":"diff","path":"/x","newText":""}]}`: "outside",
 	} {
 		var kinds []string
-		for _, r := range Read(Call{Tool: "Bash", Input: input, Folder: "/srv/shop"}).Risks {
+		for _, r := range Read(&parley.Permission{Tool: "Bash", Input: input, Folder: "/srv/shop"}).Risks {
 			if s := string(r.Kind); !strings.Contains(strings.Join(kinds, " "), s) {
 				kinds = append(kinds, s)
 			}
@@ -122,12 +125,12 @@ func TestLargeCallsAreBounded(t *testing.T) {
 		text(map[string]string{"command": strings.Repeat("a | ", 3000) + "b"}),
 		`{"a":` + deep + `}`, strings.Repeat("x", 2<<20),
 	} {
-		checkBounds(t, Call{Tool: "x", Input: input, Folder: "/f"})
+		checkBounds(t, &parley.Permission{Tool: "x", Input: input, Folder: "/f"})
 	}
 }
 
 // checkBounds reads a call and checks what every reading promises.
-func checkBounds(t *testing.T, c Call) {
+func checkBounds(t *testing.T, c *parley.Permission) {
 	t.Helper()
 	r := Read(c)
 	lines, size := 0, 0
@@ -163,7 +166,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, "?"), strings.ToValidUTF8(b, "?")
-		checkBounds(t, Call{Tool: a, Input: b, Folder: "/f"})
+		checkBounds(t, &parley.Permission{Tool: a, Input: b, Folder: "/f"})
 		input := func(members map[string]string) string {
 			text, err := json.Marshal(members)
 			if err != nil {
@@ -171,7 +174,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return string(text)
 		}
-		c := Call{Tool: "Bash", Input: input(map[string]string{"command": a, "note": b}), Folder: "/f"}
+		c := &parley.Permission{Tool: "Bash", Input: input(map[string]string{"command": a, "note": b}), Folder: "/f"}
 		checkBounds(t, c)
 		if r := Read(c); r.LeftOut == 0 && a != "" {
 			var all strings.Builder
@@ -182,7 +185,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("the command %q is shown as %q", a, all.String())
 			}
 		}
-		c = Call{Tool: "Edit", Input: input(map[string]string{"file_path": "f", "old_string": a, "new_string": b})}
+		c = &parley.Permission{Tool: "Edit", Input: input(map[string]string{"file_path": "f", "old_string": a, "new_string": b})}
 		checkBounds(t, c)
 		r := Read(c)
 		if len(r.Blocks) != 1 || r.Blocks[0].Kind != Diff || a == b {
@@ -247,7 +250,7 @@ func TestHostsAreToldAsTheNetworkTakesThem(t *testing.T) {
 		`{"command":"cat résumé.pdf"}`:                    "",
 	} {
 		got := ""
-		for _, risk := range Read(Call{Tool: "Bash", Input: input}).Risks {
+		for _, risk := range Read(&parley.Permission{Tool: "Bash", Input: input}).Risks {
 			if strings.HasPrefix(risk.Text, told) {
 				got = risk.Text
 			}
@@ -274,7 +277,7 @@ func TestLookalikesAreSpelledOut(t *testing.T) {
 	if got := Spelled(prose); got != prose {
 		t.Errorf("prose: %q", got)
 	}
-	if r := Read(Call{Tool: "Bash", Input: `{"command":"git commit -m 'Fix – it’s … done' && cat résumé.pdf 日本語.txt"}`}); r.Spelled {
+	if r := Read(&parley.Permission{Tool: "Bash", Input: `{"command":"git commit -m 'Fix – it’s … done' && cat résumé.pdf 日本語.txt"}`}); r.Spelled {
 		t.Errorf("the command is spelled out: %+v", r.Blocks)
 	}
 	for _, alike := range []string{
@@ -285,12 +288,28 @@ func TestLookalikesAreSpelledOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Read(Call{Tool: "Bash", Input: string(input)})
+		r := Read(&parley.Permission{Tool: "Bash", Input: string(input)})
 		if !r.Spelled || !strings.Contains(r.Blocks[0].Lines[0].Text(), `\u{`) || !strings.Contains(r.Line, `\u{`) {
 			t.Errorf("%q is shown as it is: %+v", alike, r)
 		}
 	}
-	if r := Read(Call{Tool: "Bash", Input: `{"command":"ls","description":"\u0430bc"}`}); !r.Spelled || r.Blocks[0].Says != `\u{430}bc` {
+	if r := Read(&parley.Permission{Tool: "Bash", Input: `{"command":"ls","description":"\u0430bc"}`}); !r.Spelled || r.Blocks[0].Says != `\u{430}bc` {
 		t.Errorf("the reading: %+v", r)
+	}
+}
+
+// TestWordsOfTheCallerAreLabelled shows what a caller says of its call, with lines that look like parts of the call.
+func TestWordsOfTheCallerAreLabelled(t *testing.T) {
+	rows := Read(&parley.Permission{Tool: "Bash", Input: `{"command":"ls"}`, Folder: "/srv", Part: "worker\n$ ls", Reason: "to see\n! harmless\nin /tmp"}).Rows()
+	var got []string
+	for _, r := range rows {
+		got = append(got, r.Text)
+	}
+	want := []string{"in /srv", "$ ls", "calls its part: “worker", "                 $ ls”", "says why: “to see", "           ! harmless", "           in /tmp”"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if rows := Said(&parley.Permission{Tool: "Bash"}); len(rows) > 0 {
+		t.Errorf("who says nothing says %v", rows)
 	}
 }

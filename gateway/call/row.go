@@ -6,13 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/actors/view"
+	"parley"
 )
-
-// Of returns the call that an approval asks about.
-func Of(m *view.Message) Call {
-	return Call{Tool: m.Title, Input: m.Description, Folder: m.Folder}
-}
 
 // RowKind is the part that a row has in a call or another message.
 type RowKind int
@@ -22,7 +17,7 @@ const (
 	TextRow    RowKind = iota
 	PathRow            // of a file, above its lines
 	KeyRow             // of an input, above or before its value
-	SaysRow            // what the caller says of a command
+	SaysRow            // what the caller says of the call, in its own words
 	CommandRow         // that a shell runs
 	NoteRow            // about the call, or the rows above
 	AddedRow           // by an edit
@@ -65,7 +60,7 @@ func (r Reading) Rows() []Row {
 			rows = append(rows, rowOf(b.Kind, k, l))
 		}
 		if b.Says != "" {
-			rows = append(rows, says(b.Says)...)
+			rows = append(rows, says("says", b.Says)...)
 		}
 		for _, v := range b.Values {
 			rows = append(rows, v.rows()...)
@@ -74,6 +69,18 @@ func (r Reading) Rows() []Row {
 	if r.LeftOut > 0 {
 		add(NoteRow, fmt.Sprintf("… %d more lines, which the whole input has:", r.LeftOut))
 		rows = append(rows, rowsOf(TextRow, "  ", condensed(Spelled(r.call.Input)))...)
+	}
+	return append(rows, Said(r.call)...)
+}
+
+// Said returns what the caller says of a call besides the call itself, as lines of text. Each is labelled as its own words.
+// There are none if it says nothing.
+func Said(p *parley.Permission) (rows []Row) {
+	if p.Part != "" {
+		rows = append(rows, says("calls its part", condensed(Spelled(p.Part)))...)
+	}
+	if p.Reason != "" {
+		rows = append(rows, says("says why", condensed(Spelled(p.Reason)))...)
 	}
 	return rows
 }
@@ -109,10 +116,10 @@ func (v Value) rows() []Row {
 }
 
 // says returns what the caller says of a call as a quotation, with an indent before each further line.
-func says(text string) []Row {
-	const label = "says: "
+func says(label, text string) []Row {
+	label += ": "
 	rows := rowsOf(SaysRow, strings.Repeat(" ", len(label)+1), text)
-	rows[0].Text = label + "“" + strings.TrimLeft(rows[0].Text, " ")
+	rows[0].Text = label + "“" + rows[0].Text[len(label)+1:]
 	rows[len(rows)-1].Text += "”"
 	return rows
 }

@@ -64,14 +64,13 @@ type CutMessage struct {
 	At      time.Time `json:"at"`     // when it was sent
 }
 
-// PendingPermission is a call that an agent waits for permission to make. Tool and Input are empty for a reader that is neither
+// PendingPermission is a call that an agent waits for permission to make. The Permission is empty for a reader that is neither
 // the agent nor its host nor its maker.
 type PendingPermission struct {
-	Form    ID        `json:"form"`
-	Number  uint64    `json:"number"` // in the agent's mailbox
-	Tool    string    `json:"tool"`
-	Input   string    `json:"input"` // a JSON document, perhaps cut short
-	AskedAt time.Time `json:"askedAt"`
+	Form              ID        `json:"form"`
+	Number            uint64    `json:"number"` // in the agent's mailbox
+	parley.Permission           // without its offers; input and reason are perhaps cut short
+	AskedAt           time.Time `json:"askedAt"`
 }
 
 // AgentFilter selects agents: those that have all of its Labels and any of its Statuses. The zero AgentFilter selects all

@@ -16,6 +16,8 @@ type Approval struct {
 	Tool     string          `json:"tool"`
 	Input    json.RawMessage `json:"input"`
 	Folder   string          `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
+	Reason   string          `json:"reason,omitempty"` // why the call is made: whoever decides is shown it as the agent's own words
+	Part     string          `json:"part,omitempty"`   // the part of the agent that makes it, such as a subagent
 	Key      string          `json:"key,omitempty"`
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Attended bool            `json:"attended,omitempty"` // do not ask if nobody follows the mail of the recipient

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -40,25 +41,26 @@ type Message struct {
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
 
 	// of a form, request or approval
-	Title        string      `json:"title,omitempty"`
-	Description  string      `json:"description,omitempty"`
-	Folder       string      `json:"folder,omitempty"` // of an approval: where its call is made
-	Fields       []Field     `json:"fields,omitempty"`
-	PromiseID    ID          `json:"promiseId,omitempty"`
-	ResolverID   ID          `json:"resolverId,omitempty"`
-	Deadline     time.Time   `json:"deadline,omitzero"`
-	NoForward    bool        `json:"noForward,omitempty"`
-	Forwarder    ID          `json:"forwarder,omitempty"` // who forwarded it to the agent
-	ForwardName  string      `json:"forwarderName,omitempty"`
-	Chain        []Party     `json:"chain,omitempty"` // who had it before the agent, first the one asked
-	ForwardedTo  []Forwarded `json:"forwardedTo,omitempty"`
-	Outcome      *Outcome    `json:"outcome,omitempty"`   // nil while it is open
-	DraftAt      time.Time   `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
-	AnswerNeeded bool        `json:"answerNeeded"`        // it is open and this agent may answer it
-	Answering    bool        `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
-	Refused      string      `json:"refused,omitempty"`   // why the home refused the agent's answer
-	Digest       string      `json:"digest,omitempty"`    // of the call that an approval shows
-	Revision     uint64      `json:"revision,omitempty"`  // of the question, if it was amended; the form as it was asked is 1
+	Title        string             `json:"title,omitempty"`
+	Description  string             `json:"description,omitempty"`
+	Permission   *parley.Permission `json:"permission,omitempty"` // of an approval: what it asks for
+	Folder       string             `json:"folder,omitempty"`     // of an approval: that of its Permission
+	Fields       []Field            `json:"fields,omitempty"`
+	PromiseID    ID                 `json:"promiseId,omitempty"`
+	ResolverID   ID                 `json:"resolverId,omitempty"`
+	Deadline     time.Time          `json:"deadline,omitzero"`
+	NoForward    bool               `json:"noForward,omitempty"`
+	Forwarder    ID                 `json:"forwarder,omitempty"` // who forwarded it to the agent
+	ForwardName  string             `json:"forwarderName,omitempty"`
+	Chain        []Party            `json:"chain,omitempty"` // who had it before the agent, first the one asked
+	ForwardedTo  []Forwarded        `json:"forwardedTo,omitempty"`
+	Outcome      *Outcome           `json:"outcome,omitempty"`   // nil while it is open
+	DraftAt      time.Time          `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
+	AnswerNeeded bool               `json:"answerNeeded"`        // it is open and this agent may answer it
+	Answering    bool               `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
+	Refused      string             `json:"refused,omitempty"`   // why the home refused the agent's answer
+	Digest       string             `json:"digest,omitempty"`    // of all of the Permission
+	Revision     uint64             `json:"revision,omitempty"`  // of the question, if it was amended; the form as it was asked is 1
 
 	Amendment *Amended      `json:"amendment,omitempty"` // the last one, if the question was amended
 	Steps     []ForwardStep `json:"steps,omitempty"`     // how it came to the agent, in order; none if it was put to it

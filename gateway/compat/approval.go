@@ -26,8 +26,11 @@ type ApprovalFrame struct {
 
 // ApprovalPayload describes the call.
 type ApprovalPayload struct {
-	Tool  string          `json:"tool"`
-	Input json.RawMessage `json:"input"`
+	Tool   string          `json:"tool"`
+	Input  json.RawMessage `json:"input"`
+	Folder string          `json:"folder,omitempty"`
+	Reason string          `json:"reason,omitempty"` // why, in the agent's own words
+	Part   string          `json:"part,omitempty"`   // of the agent, as it calls it
 }
 
 // ApprovedFrame has the decision. It goes from the answerer to the asker. Form is as in AskedFrame.
@@ -55,8 +58,10 @@ func approvalFrame(r *Relay, _ *Head, text []byte) error {
 	if err := checkID("the id", f.ID); err != nil {
 		return err
 	}
-	input := cmp.Or(string(f.Payload.Input), "null")
-	return r.approve(events.Origin{Dialect: approvalDialect, ID: f.ID}, f.Payload.Tool, input)
+	if len(f.Payload.Input) == 0 {
+		f.Payload.Input = json.RawMessage("null")
+	}
+	return r.approve(events.Origin{Dialect: approvalDialect, ID: f.ID}, f.Payload)
 }
 
 // approvedFrame settles an approval with a decision.
@@ -107,9 +112,11 @@ func (p ApprovedPayload) decision() string {
 }
 
 func approvalPosed(m events.Origin, e view.Message) any {
-	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Payload: ApprovalPayload{Tool: e.Title, Input: json.RawMessage(e.Description)}, Origin: originOf(e)}
+	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Origin: originOf(e)}
+	p := e.Permission
+	f.Payload = ApprovalPayload{Tool: p.Tool, Input: json.RawMessage(p.Input), Folder: p.Folder, Reason: p.Reason, Part: p.Part}
 	if !json.Valid(f.Payload.Input) { // an input of another client may be no JSON
-		f.Payload.Input, _ = json.Marshal(e.Description) // a string, which can always be
+		f.Payload.Input, _ = json.Marshal(p.Input) // a string, which can always be
 	}
 	return f
 }
@@ -140,7 +147,7 @@ func approvalEnded(m events.Origin, form string, o view.Outcome, approved bool) 
 }
 
 // ruled returns the frame with the decision of a standing rule.
-func ruled(m events.Origin, p view.Permission) any {
+func ruled(m events.Origin, p view.Permitted) any {
 	return ApprovedFrame{
 		Type: "approval_response", ID: m.ID, Payload: ApprovedPayload{RequestID: m.ID, Approved: p.Allowed, Always: true}, Rule: p.Rule,
 	}

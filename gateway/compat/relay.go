@@ -3,7 +3,6 @@ package compat
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -157,10 +156,12 @@ func (r *Relay) ask(o events.Origin, ask api.FormRequest) error {
 }
 
 // approve asks the host to approve a call. A standing rule may decide it at once.
-func (r *Relay) approve(o events.Origin, tool, input string) error {
+func (r *Relay) approve(o events.Origin, asks ApprovalPayload) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.agent.Approve(r.ctx, o, api.ApproveRequest{Tool: tool, Input: json.RawMessage(input), Key: keyOf(o)})
+	p, err := r.agent.Approve(r.ctx, o, api.ApproveRequest{
+		Tool: asks.Tool, Input: asks.Input, Folder: asks.Folder, Reason: asks.Reason, Part: asks.Part, Key: keyOf(o),
+	})
 	switch {
 	case err != nil:
 		return err

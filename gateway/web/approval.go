@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -28,15 +29,15 @@ const (
 // approval is the call of an approval as a page draws it.
 type approval struct {
 	call.Reading
-	Tool, Input, Folder string
-	Blocks              []call.Block // those of the reading, or the beginning of them in a list
-	More                int          // lines that only the approval's own page shows
-	Alone               bool         // it is the approval's own page
+	parley.Permission
+	Blocks []call.Block // those of the reading, or the beginning of them in a list
+	More   int          // lines that only the approval's own page shows
+	Alone  bool         // it is the approval's own page
 
-	Decision, Reason, Rule *widget // of an approval that waits; Rule is nil if it offers none
-	Until                  *widget // the end of a rule; nil if it takes none
-	Edit                   *widget // another input; nil if the agent takes none
-	Digest                 string
+	Decision, Why, Rule *widget // of an approval that waits; Rule is nil if it offers none
+	Until               *widget // the end of a rule; nil if it takes none
+	Edit                *widget // another input; nil if the agent takes none
+	Digest              string  // of the permission
 
 	Key, Agent  string      // of the card, and the name of the agent that asks
 	Same, Whole []shownCall // the open calls that are identical, and all of the agent, with this one
@@ -44,9 +45,10 @@ type approval struct {
 
 // shownCall is a call that a page shows as open, by which it can be decided together with others.
 type shownCall struct {
-	ID, Digest string
-	Date       capabilities.Time
-	Own        bool // it is the call of the card
+	ID, Digest   string
+	Date         capabilities.Time
+	Part, Reason string // what the agent says of it
+	Own          bool   // it is the call of the card
 }
 
 // Many returns the number of identical calls that a decision settles; 0 if it is one.
@@ -57,6 +59,17 @@ func (a *approval) Many() int {
 	return len(a.Same)
 }
 
+// SaysOther reports whether the agent says something else of one of the identical calls.
+func (a *approval) SaysOther() bool {
+	return slices.ContainsFunc(a.Same, func(c shownCall) bool { return c.Part != a.Part || c.Reason != a.Reason })
+}
+
+// Before returns what the digest covers before the input.
+func (a *approval) Before() string { before, _ := a.Around(); return before }
+
+// After returns what the digest covers after the input.
+func (a *approval) After() string { _, after := a.Around(); return after }
+
 // together names the open calls that may be decided together with one: the identical ones, and those of its agent. Of
 // many it names the oldest.
 func (a *approval) together(e view.Message, waiting []view.Message) {
@@ -65,7 +78,7 @@ func (a *approval) together(e view.Message, waiting []view.Message) {
 		if o.From != e.From || o.Type != string(events.Approval) || !o.AnswerNeeded {
 			continue
 		}
-		shown := shownCall{o.MessageID.String(), o.Digest, o.Date, o.MessageID == e.MessageID}
+		shown := shownCall{o.MessageID.String(), o.Digest, o.Date, o.Permission.Part, o.Permission.Reason, o.MessageID == e.MessageID}
 		if a.Whole = append(a.Whole, shown); e.AsksSame(o) {
 			a.Same = append(a.Same, shown)
 		}
@@ -79,11 +92,11 @@ func (a *approval) together(e view.Message, waiting []view.Message) {
 
 // newApproval reads the call of an approval.
 func newApproval(e view.Message) *approval {
-	a := &approval{Tool: e.Title, Input: e.Description, Folder: e.Folder, Digest: e.Digest, Agent: e.FromName}
+	a := &approval{Permission: *e.Permission, Digest: e.Digest, Agent: e.FromName}
 	if a.Agent == "" {
 		a.Agent = view.ShortID(e.From)
 	}
-	a.Reading = call.Read(call.Of(&e))
+	a.Reading = call.Read(e.Permission)
 	a.draw()
 	return a
 }
@@ -169,7 +182,7 @@ func (a *approval) decisions(drawn []widget) {
 			w.Sure = true
 			a.Rule = w
 		case "reason":
-			a.Reason = w
+			a.Why = w
 		case "until":
 			w.Kind, w.Shown = form.Menu, "It ends"
 			w.Choices = endings(w.Text())
@@ -182,7 +195,7 @@ func (a *approval) decisions(drawn []widget) {
 			a.Edit = w
 		}
 	}
-	if a.Decision == nil || a.Reason == nil {
+	if a.Decision == nil || a.Why == nil {
 		a.Decision = nil // another node's, which is drawn as any form
 		return
 	}
@@ -191,7 +204,7 @@ func (a *approval) decisions(drawn []widget) {
 		if c.Value != mailbox.Always && c.Value != mailbox.Never {
 			continue
 		}
-		c.Description = mailbox.OffersOf(nil)[0].Label
+		c.Description = mailbox.OffersOf(&a.Permission)[0].Words
 		if a.Rule != nil {
 			if c.Description, c.Says = "the rule chosen below", a.Rule.Control; len(a.Rule.Options) == 1 {
 				c.Description = a.Rule.Options[0].Label
@@ -272,11 +285,11 @@ func decisionOf(e view.Message) decision {
 		}
 		return d
 	case mailbox.Always:
-		return decision{Sign: "✓", Words: "Always: " + mailbox.RuleWords(e.Fields, e.Outcome.Values), Reason: reason, Until: mailbox.EndOfRule(e.Outcome.Values)}
+		return decision{Sign: "✓", Words: "Always: " + mailbox.RuleWords(e.Permission, e.Outcome.Values), Reason: reason, Until: mailbox.EndOfRule(e.Outcome.Values)}
 	case mailbox.Deny:
 		return decision{Sign: "✕", Words: "Denied", Reason: reason, Denied: true}
 	case mailbox.Never:
-		return decision{Sign: "✕", Words: "Never: " + mailbox.RuleWords(e.Fields, e.Outcome.Values), Reason: reason, Denied: true, Until: mailbox.EndOfRule(e.Outcome.Values)}
+		return decision{Sign: "✕", Words: "Never: " + mailbox.RuleWords(e.Permission, e.Outcome.Values), Reason: reason, Denied: true, Until: mailbox.EndOfRule(e.Outcome.Values)}
 	}
 	return decision{}
 }

@@ -139,8 +139,10 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 		name, request = "amend_form", amendmentOf(e, api.Acting{As: p.as}, api.RefTo(ref.String()), sent)
 	}
 	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && len(several.Decisions) > 1 {
-		if slices.ContainsFunc(several.Decisions, func(d api.Decision) bool { return d.Digest != e.Digest }) {
-			return errNotShown
+		for _, d := range several.Decisions {
+			if o, err := p.agent.Message(p.ctx(), capabilities.FormID(d.Form)); err != nil || o.CallKey() != e.CallKey() {
+				return errNotShown
+			}
 		}
 		name, request = "decide_many", several
 	}

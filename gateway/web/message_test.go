@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -30,7 +31,7 @@ func fragment(t *testing.T, c card) string {
 }
 
 func TestApprovalsShowNoMarkdown(t *testing.T) {
-	m := view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}
+	m := view.Message{Type: string(events.Approval), Number: 1, Permission: &parley.Permission{Tool: "bash", Input: "echo *a*\n\n**b**"}, Date: capabilities.At(time.Now())}
 	c := newCard("", "", m, nil, nil)
 	if html := fragment(t, c); !strings.Contains(html, "<p class=\"context input\">echo *a*\n\n**b**</p>") || strings.Contains(html, "<em>") || strings.Contains(html, "<strong>") {
 		t.Error(html)
@@ -72,13 +73,14 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	}
 	request, approval := waiting, waiting
 	request.Type, approval.Type = "request", string(events.Approval)
+	approval.Permission = &parley.Permission{Tool: evil, Input: evil, Folder: evil, Reason: evil, Part: evil}
 	input := func(members map[string]any) view.Message {
 		text, err := json.Marshal(members)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := view.Message{
-			Type: string(events.Approval), Number: 1, Date: m.Date, Title: evil, Description: string(text), AnswerNeeded: true,
+			Type: string(events.Approval), Number: 1, Date: m.Date, Permission: &parley.Permission{Tool: evil, Input: string(text), Reason: evil, Part: evil}, AnswerNeeded: true,
 			Fields: []events.Field{{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}}}, {Name: "reason", Type: events.Textarea}},
 		}
 		m.Fields = append(m.Fields, events.Field{Name: "rule", Type: events.Select, Options: []events.Option{{Value: "call", Label: "exactly this call, in /" + evil}, {Value: evil}}})
@@ -157,7 +159,7 @@ func TestHostileCallsAreShownOnPage(t *testing.T) {
 	t.Parallel()
 	raw := regexp.MustCompile(`(?s)<details class="raw">.*?</details>|<dl class="digests">.*?</dl>|<textarea.*?</textarea>`)
 	for _, c := range calltest.Hostile() {
-		m := view.Message{Type: string(events.Approval), Number: 1, Date: capabilities.At(time.Now()), Title: c.Tool, Description: c.Input, Folder: "/srv/shop", AnswerNeeded: true, Fields: []events.Field{
+		m := view.Message{Type: string(events.Approval), Number: 1, Date: capabilities.At(time.Now()), Permission: &parley.Permission{Tool: c.Tool, Input: c.Input, Folder: "/srv/shop"}, AnswerNeeded: true, Fields: []events.Field{
 			{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}}}, {Name: "reason", Type: events.Textarea},
 		}}
 		page := raw.ReplaceAllString(fragment(t, newCard("", "", m, nil, nil)), "")

@@ -116,10 +116,10 @@ func (r row) Many() int {
 
 // Ask returns what identical open asks share; "" for a row that is never one with another.
 func (r row) Ask() string {
-	if !r.AnswerNeeded || r.Digest == "" {
+	if !r.AnswerNeeded || r.Permission == nil {
 		return ""
 	}
-	return r.Digest + " " + r.From.String()
+	return r.CallKey() + " " + r.From.String()
 }
 
 // Keys returns the keys of the cards of identical asks.

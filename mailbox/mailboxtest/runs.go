@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -126,8 +127,10 @@ func (v *Harness) askAgain(as string, a mailbox.RequestForm, c mailbox.Command) 
 		return v.refusal(err)
 	} else if ok {
 		f := known.Message.Form
-		if result := v.States[as].ApprovalResult(f, f.Digest()); result.Decision != "" {
-			return fmt.Sprintf("#%d, existing: %s\n", known.Message.Number, result.Decision)
+		if asked := f.Permission(); asked != nil {
+			if result := v.States[as].ApprovalResult(f, asked.Call()); result.Decision != "" {
+				return fmt.Sprintf("#%d, existing: %s\n", known.Message.Number, result.Decision)
+			}
 		}
 		if f.Answered != nil {
 			return fmt.Sprintf("#%d, existing: %s\n", known.Message.Number, f.Answered.Values.Text())
@@ -144,7 +147,7 @@ func (v *Harness) askCall(as, tool, input string) string {
 	if err != nil {
 		v.TB.Fatal(err)
 	}
-	c := mailbox.RequestApproval{Tool: tool, Input: input, Key: key}
+	c := mailbox.RequestApproval{Permission: parley.Permission{Tool: tool, Input: input}, Key: key}
 	out := v.askAgain(as, c.Form(), c)
 	if _, asked, err := c.Form().FindExisting(s); asked && err == nil {
 		taken[c.Key] = true

@@ -150,8 +150,8 @@ func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {
 		return v.refusal(err)
 	}
 	text := ""
-	for _, o := range mailbox.OffersOf(m.Form.Fields) {
-		text += o.Value + ": " + o.Label + "\n"
+	for _, o := range mailbox.OffersOf(m.Form.Permission()) {
+		text += o.ID + ": " + o.Words + "\n"
 	}
 	if help := m.Form.Fields[0].Help; help != "" {
 		text += help + "\n"

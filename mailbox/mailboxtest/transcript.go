@@ -227,10 +227,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 	case "approve":
 		var r mailbox.RequestForm
 		v.route(&r, arg)
-		return mailbox.RequestApproval{
-			To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key"), Editable: arg("editable") == "yes",
-			Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, NoVeto: r.NoVeto,
-		}
+		return mailbox.RequestApproval{Permission: parley.Permission{Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder")}, To: arg("to"), Key: arg("key"), Editable: arg("editable") == "yes", Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, NoVeto: r.NoVeto}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return mailbox.RemoveRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, By: v.States[cmp.Or(arg("by"), "host")].ID}
@@ -329,8 +326,10 @@ func (v *Harness) approvalResult(as string, ref capabilities.FormRef) string {
 	if err != nil {
 		return v.refusal(err)
 	}
-	result := s.ApprovalResult(m.Form, m.Form.Digest())
-	if other := s.ApprovalResult(m.Form, mailbox.DigestCall(m.Form.Title, m.Form.Description+" ", m.Form.Folder())); other.Allowed {
+	asked, other := m.Form.Permission(), m.Form.Permission()
+	other.Input += " "
+	result := s.ApprovalResult(m.Form, asked.Call())
+	if s.ApprovalResult(m.Form, other.Call()).Allowed {
 		v.TB.Fatal("another call is allowed by the same answer")
 	}
 	switch {

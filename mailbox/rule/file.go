@@ -9,6 +9,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"parley"
 	"parley/events"
 )
 
@@ -38,7 +39,7 @@ const EditTool = "edit"
 const ReadTool = "read"
 
 // filesOf returns the files that a call is about, as absolute paths. It returns none if the call may be about more.
-func filesOf(c Call) []string {
+func filesOf(c *parley.Permission) []string {
 	var input map[string]json.RawMessage
 	if json.Unmarshal([]byte(c.Input), &input) != nil {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"parley"
 )
 
 // FuzzLines makes all rules of one command line and applies them to another. The rules cover the first line. If they cover
@@ -101,7 +103,7 @@ func FuzzInputs(f *testing.F) {
 		if CheckInput(input) != nil || CheckFolder(folder) != nil {
 			return
 		}
-		c := Call{Tool: tool, Input: input, Folder: folder}
+		c := &parley.Permission{Tool: tool, Input: input, Folder: folder}
 		for _, s := range allOf(c) {
 			if !allows([]Standing{s}, c) {
 				t.Fatalf("%+v is offered %q, which does not cover it", c, Words(s.Covers))

@@ -98,7 +98,7 @@ const maxEssence = 32 << 10
 const digestMark = "sha256:"
 
 // essence returns what identifies the call for rules: the identifying part of its input, or the digest of a long one.
-func essence(c Call) string {
+func essence(c *parley.Permission) string {
 	part := identifying(c)
 	if len(part) <= maxEssence {
 		return part
@@ -109,7 +109,7 @@ func essence(c Call) string {
 
 // identifying returns the part of an input that identifies the call: all of it, but for the description of a command
 // line.
-func identifying(c Call) string {
+func identifying(c *parley.Permission) string {
 	fields, ok := fieldsOf(c)
 	if !ok {
 		return c.Input
@@ -125,7 +125,7 @@ func identifying(c Call) string {
 }
 
 // fieldsOf returns the fields of a call that runs a command line. It refuses text that programs may decode differently.
-func fieldsOf(c Call) (map[string]json.RawMessage, bool) {
+func fieldsOf(c *parley.Permission) (map[string]json.RawMessage, bool) {
 	if !runsLines(c.Tool) {
 		return nil, false
 	}

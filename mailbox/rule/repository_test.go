@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley"
 )
 
 // bareRepository is a repository of git in plain files. Its config has git run a program.
@@ -19,9 +21,9 @@ func bareRepository(marker string) map[string]string {
 	}
 }
 
-func writeCall(folder, file string) Call {
+func writeCall(folder, file string) *parley.Permission {
 	input, _ := json.Marshal(map[string]string{"file_path": filepath.Join(folder, file), "content": "x"})
-	return Call{Tool: "Write", Input: string(input), Folder: folder}
+	return &parley.Permission{Tool: "Write", Input: string(input), Folder: folder}
 }
 
 // TestFileRulesMakeNoRepository has an agent make a repository in its folder by the widest rule for files, and run git by a
@@ -31,15 +33,15 @@ func TestFileRulesMakeNoRepository(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git: ", err)
 	}
-	for name, mayWrite := range map[string]func(rules []Standing, c Call) bool{
-		"every file":           func([]Standing, Call) bool { return true },
+	for name, mayWrite := range map[string]func(rules []Standing, c *parley.Permission) bool{
+		"every file":           func([]Standing, *parley.Permission) bool { return true },
 		"what the rules allow": allows,
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "shop")
 			marker := filepath.Join(t.TempDir(), "ran")
 			rules := allOf(writeCall(folder, "notes/today.txt"))
-			status := Call{Tool: "Bash", Input: `{"command":"git status"}`, Folder: folder}
+			status := &parley.Permission{Tool: "Bash", Input: `{"command":"git status"}`, Folder: folder}
 			rules = append(rules, allOf(status)...)
 			if !allows(rules, writeCall(folder, "any/other.md")) || !allows(rules, status) {
 				t.Fatal("the rules allow neither")
@@ -97,9 +99,9 @@ func TestRepositoryFilesAreNotOffered(t *testing.T) {
 			t.Errorf("%q is not allowed by a rule for all files", file)
 		}
 	}
-	read := func(file string) Call {
+	read := func(file string) *parley.Permission {
 		input, _ := json.Marshal(map[string]string{"file_path": filepath.Join(testFolder, file)})
-		return Call{Tool: "Read", Input: string(input), Folder: testFolder}
+		return &parley.Permission{Tool: "Read", Input: string(input), Folder: testFolder}
 	}
 	if !allows(allOf(read("main.go")), read("config")) {
 		t.Error("config may not be read by a rule for all files")

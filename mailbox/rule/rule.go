@@ -1,22 +1,18 @@
 package rule
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 
+	"parley"
 	"parley/events"
 )
 
-// Call is a call of a tool that needs permission.
-type Call struct {
-	Tool   string
-	Input  string // a JSON document
-	Folder string // absolute; "" if it is not known
-}
-
 // Reading is a parsed call, ready to be matched with rules.
 type Reading struct {
-	call     Call
+	call     *parley.Permission
 	essence  string
 	commands [][]string // of its command line, if that is understood
 	plain    bool       // its tool runs command lines and its input has nothing else: rules for commands may cover it
@@ -24,8 +20,8 @@ type Reading struct {
 	files    []string   // that the call is about, absolute
 }
 
-// Read parses a call. A call that it does not understand is covered by rules for that very call alone.
-func Read(c Call) *Reading {
+// Read parses the call of a permission. A call that it does not understand is covered by rules for that very call alone.
+func Read(c *parley.Permission) *Reading {
 	r := &Reading{call: c, essence: essence(c), files: filesOf(c)}
 	r.readLine()
 	return r
@@ -64,6 +60,16 @@ func (r *Reading) readLine() {
 // Exact returns the coverage of the very call.
 func (r *Reading) Exact() events.Coverage {
 	return events.Coverage{Kind: events.CoversCall, Folder: r.call.Folder, Input: r.essence}
+}
+
+// ID returns a short name of a coverage: its kind, and digits of the digest of what it covers.
+func ID(c *events.Coverage) string {
+	text, err := json.Marshal(c)
+	if err != nil { // a structure of texts always has a JSON form
+		panic(err)
+	}
+	sum := sha256.Sum256(text)
+	return string(c.Kind) + "-" + hex.EncodeToString(sum[:8])
 }
 
 // maxWords bounds the words of an offer, in bytes. A rule with more words is not offered.

@@ -6,25 +6,26 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/events"
 )
 
 const testFolder = "/home/fae/shop"
 
 // commandCall returns the call of a command line in testFolder.
-func commandCall(line string) Call {
+func commandCall(line string) *parley.Permission {
 	input, _ := json.Marshal(map[string]string{"command": line})
-	return Call{Tool: "Bash", Input: string(input), Folder: testFolder}
+	return &parley.Permission{Tool: "Bash", Input: string(input), Folder: testFolder}
 }
 
 // editCall returns the edit of a file in testFolder.
-func editCall(file string) Call {
+func editCall(file string) *parley.Permission {
 	input, _ := json.Marshal(map[string]string{"file_path": file, "old_string": "a", "new_string": "b"})
-	return Call{Tool: "Edit", Input: string(input), Folder: testFolder}
+	return &parley.Permission{Tool: "Edit", Input: string(input), Folder: testFolder}
 }
 
 // allOf returns every rule that can be made of a call.
-func allOf(c Call) []Standing {
+func allOf(c *parley.Permission) []Standing {
 	r := Read(c)
 	exact := r.Exact()
 	rules := []Standing{{Covers: &exact, Allow: true}}
@@ -34,7 +35,7 @@ func allOf(c Call) []Standing {
 	return rules
 }
 
-func allows(rules []Standing, c Call) bool {
+func allows(rules []Standing, c *parley.Permission) bool {
 	d := Read(c).Decide(rules)
 	return d.Allow && len(d.Rules) > 0
 }
@@ -227,12 +228,12 @@ func TestExactRule(t *testing.T) {
 		{"create", `{"path":"x"}`, `{"path":"y"}`, false},
 		{"create", `"x"`, `"x"`, true},
 	} {
-		exact := Read(Call{Tool: test.tool, Input: test.a, Folder: testFolder}).Exact()
+		exact := Read(&parley.Permission{Tool: test.tool, Input: test.a, Folder: testFolder}).Exact()
 		rules := []Standing{{Covers: &exact, Allow: true}}
-		if got := allows(rules, Call{Tool: test.tool, Input: test.b, Folder: testFolder}); got != test.same {
+		if got := allows(rules, &parley.Permission{Tool: test.tool, Input: test.b, Folder: testFolder}); got != test.same {
 			t.Errorf("%s: %s and %s are the same call: %t", test.tool, test.a, test.b, got)
 		}
-		if allows(rules, Call{Tool: test.tool, Input: test.a, Folder: "/elsewhere"}) {
+		if allows(rules, &parley.Permission{Tool: test.tool, Input: test.a, Folder: "/elsewhere"}) {
 			t.Errorf("%s is the same call in another folder", test.a)
 		}
 	}
@@ -240,7 +241,7 @@ func TestExactRule(t *testing.T) {
 
 func TestWiderRulesRequireSameFolderAndOptions(t *testing.T) {
 	rules := allOf(commandCall("git log"))
-	for _, c := range []Call{
+	for _, c := range []*parley.Permission{
 		{Tool: "Bash", Input: `{"command":"git log -5"}`, Folder: "/home/fae"},
 		{Tool: "Bash", Input: `{"command":"git log -5"}`},
 		{Tool: "Bash", Input: `{"command":"git log -5","workdir":"/tmp"}`, Folder: testFolder},
@@ -254,13 +255,13 @@ func TestWiderRulesRequireSameFolderAndOptions(t *testing.T) {
 			t.Errorf("a rule covers %+v", c)
 		}
 	}
-	if !allows(rules, Call{Tool: "Bash", Input: `{"command":"git log -5","timeout":5000,"description":"x"}`, Folder: testFolder}) {
+	if !allows(rules, &parley.Permission{Tool: "Bash", Input: `{"command":"git log -5","timeout":5000,"description":"x"}`, Folder: testFolder}) {
 		t.Error("a timeout and a description change the decision")
 	}
-	if len(Read(Call{Tool: "db", Input: `{"command":"git log"}`, Folder: testFolder}).Offers()) > 0 {
+	if len(Read(&parley.Permission{Tool: "db", Input: `{"command":"git log"}`, Folder: testFolder}).Offers()) > 0 {
 		t.Error("a wider rule is offered for an unknown tool")
 	}
-	if len(Read(Call{Tool: "Bash", Input: `{"command":"cat x"}`}).Offers()) > 0 {
+	if len(Read(&parley.Permission{Tool: "Bash", Input: `{"command":"cat x"}`}).Offers()) > 0 {
 		t.Error("a rule about files is offered without a folder")
 	}
 }
@@ -350,17 +351,19 @@ func TestRulesForFiles(t *testing.T) {
 	for _, input := range []string{
 		`{"file_path":"a.go","command":"x"}`, `{"path":"a.go"}`, `{"file_path":["a.go"]}`, `{"notebook_path":"a.go"}`, `"a.go"`,
 	} {
-		if allows(rules, Call{Tool: "Edit", Input: input, Folder: testFolder}) {
+		if allows(rules, &parley.Permission{Tool: "Edit", Input: input, Folder: testFolder}) {
 			t.Errorf("a rule for a file covers %s", input)
 		}
 	}
-	if allows(rules, Call{Tool: "Edit", Input: `{"file_path":"a.go"}`, Folder: "/elsewhere"}) {
+	if allows(rules, &parley.Permission{Tool: "Edit", Input: `{"file_path":"a.go"}`, Folder: "/elsewhere"}) {
 		t.Error("a rule for a file covers one in another folder")
 	}
 }
 
 func TestEditsOfTheAgentClientProtocol(t *testing.T) {
-	call := func(input string) Call { return Call{Tool: EditTool, Input: input, Folder: testFolder} }
+	call := func(input string) *parley.Permission {
+		return &parley.Permission{Tool: EditTool, Input: input, Folder: testFolder}
+	}
 	const diff = `{"title":"Edit a","content":[{"type":"diff","path":"/home/fae/shop/a.go","newText":"x"}]`
 	o := Read(call(diff + "}")).Offers()
 	if len(o) == 0 || Words(&o[0]) != "any input for the file a.go, in /home/fae/shop" {
@@ -384,7 +387,9 @@ func TestEditsOfTheAgentClientProtocol(t *testing.T) {
 }
 
 func TestReadingsOfTheAgentClientProtocol(t *testing.T) {
-	call := func(input string) Call { return Call{Tool: ReadTool, Input: input, Folder: testFolder} }
+	call := func(input string) *parley.Permission {
+		return &parley.Permission{Tool: ReadTool, Input: input, Folder: testFolder}
+	}
 	const reading = `{"title":"Read a","rawInput":{"file_path":"/home/fae/shop/a.go","offset":1}}`
 	o := Read(call(reading)).Offers()
 	if len(o) == 0 || Words(&o[0]) != "any input for the file a.go, in /home/fae/shop" {
@@ -411,7 +416,7 @@ func TestReadingsOfTheAgentClientProtocol(t *testing.T) {
 			t.Errorf("%s is allowed: %t", input, got)
 		}
 	}
-	if allows(rules, Call{Tool: "edit", Input: `{"path":"a.go"}`, Folder: testFolder}) {
+	if allows(rules, &parley.Permission{Tool: "edit", Input: `{"path":"a.go"}`, Folder: testFolder}) {
 		t.Error("a rule for reading covers an edit")
 	}
 }
@@ -420,15 +425,15 @@ func TestReadingsOfTheAgentClientProtocol(t *testing.T) {
 func TestShapesOfOldLogs(t *testing.T) {
 	for _, test := range []struct {
 		shape  string
-		call   Call
+		call   *parley.Permission
 		allows bool
 		stale  bool
 	}{
 		{"command: make all", commandCall("make all"), true, false},
 		{"command: make all", commandCall("make  all"), true, false},
-		{"command: make all", Call{Tool: "make", Input: `{"command":"make all"}`}, true, false},
-		{"command: make all", Call{Tool: "make", Input: `{"command":"make all","description":"x"}`}, false, false},
-		{"command: make all", Call{Tool: "Bash", Input: `{"command":"make all","description":"x"}`}, true, false},
+		{"command: make all", &parley.Permission{Tool: "make", Input: `{"command":"make all"}`}, true, false},
+		{"command: make all", &parley.Permission{Tool: "make", Input: `{"command":"make all","description":"x"}`}, false, false},
+		{"command: make all", &parley.Permission{Tool: "Bash", Input: `{"command":"make all","description":"x"}`}, true, false},
 		{"command: make all", commandCall("make 'all'"), true, false},
 		{"command: make a b", commandCall("make 'a b'"), false, false},
 		{"command: make all", commandCall("make all; x"), false, false},
@@ -437,8 +442,8 @@ func TestShapesOfOldLogs(t *testing.T) {
 		{"command: git push …", commandCall("git push --force"), false, true},
 		{"command: git push …", commandCall("git pull"), false, false},
 		{"command: git push …", commandCall("git push; rm x"), false, false},
-		{`exactly: {"path":"x"}`, Call{Tool: "Bash", Input: `{"path":"x"}`, Folder: testFolder}, true, false},
-		{`exactly: {"path":"x"}`, Call{Tool: "Bash", Input: `{"path": "x"}`}, false, false},
+		{`exactly: {"path":"x"}`, &parley.Permission{Tool: "Bash", Input: `{"path":"x"}`, Folder: testFolder}, true, false},
+		{`exactly: {"path":"x"}`, &parley.Permission{Tool: "Bash", Input: `{"path": "x"}`}, false, false},
 	} {
 		d := Read(test.call).Decide([]Standing{{Shape: test.shape, Allow: true}})
 		if d.Allow != test.allows || (d.Stale == 0) != test.stale {
@@ -475,13 +480,13 @@ func TestWordsOfUnusualRules(t *testing.T) {
 	if got := VeryCall("/a\u202eb"); got != `exactly this call, in "/a\u202eb"` {
 		t.Error(got)
 	}
-	if len(Read(Call{Tool: "Bash", Input: `{"command":"ls"}`, Folder: "/a\u202eb"}).Offers()) > 0 {
+	if len(Read(&parley.Permission{Tool: "Bash", Input: `{"command":"ls"}`, Folder: "/a\u202eb"}).Offers()) > 0 {
 		t.Error("a rule is offered for a folder with invisible characters")
 	}
 	if got := Words(&events.Coverage{Kind: "later"}); !strings.Contains(got, "does not know") {
 		t.Error(got)
 	}
-	if allows([]Standing{{Covers: &events.Coverage{Kind: "later"}, Allow: true}}, Call{Tool: "x", Input: "1"}) {
+	if allows([]Standing{{Covers: &events.Coverage{Kind: "later"}, Allow: true}}, &parley.Permission{Tool: "x", Input: "1"}) {
 		t.Error("a rule of an unknown kind covers a call")
 	}
 }

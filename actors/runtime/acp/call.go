@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"parley"
 	"parley/actors/runtime"
 	"parley/mailbox/rule"
 )
@@ -43,8 +44,8 @@ const (
 // callOf returns the call that is shown: its tool and its input. The tool is the kind of the call, so that standing
 // rules can match it: titles differ from call to call. A call of no kind has its title as its tool.
 func callOf(c toolCall, by agentInfo) runtime.Call {
-	if command, ok := commandOf(c, by); ok {
-		return runtime.Call{Tool: executeTool, Input: string(plainJSON(command))}
+	if command, why, ok := commandOf(c, by); ok {
+		return runtime.Call{Permission: parley.Permission{Tool: executeTool, Input: string(plainJSON(command)), Reason: why}}
 	}
 	if edit, ok := editOf(c, by); ok {
 		return edit
@@ -70,11 +71,11 @@ func callOf(c toolCall, by agentInfo) runtime.Call {
 	}
 	if isGiven(c.RawInput) {
 		if len(input) == 0 {
-			return runtime.Call{Tool: tool, Input: compact(c.RawInput)}
+			return runtime.Call{Permission: parley.Permission{Tool: tool, Input: compact(c.RawInput)}}
 		}
 		input["rawInput"] = c.RawInput
 	}
-	return runtime.Call{Tool: tool, Input: string(plainJSON(input))}
+	return runtime.Call{Permission: parley.Permission{Tool: tool, Input: string(plainJSON(input))}}
 }
 
 // executeTool is the tool of a command line.
@@ -90,24 +91,24 @@ func isKind(kind string) bool {
 	return false
 }
 
-// commandOf returns the input of a call that runs a command line. A rule is about the command. The title and the
-// description are shown beside it.
-func commandOf(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
-	input, ok := commandInput(c)
+// commandOf returns the input of a call that runs a command line, and why the agent wants to run it. A rule is about the
+// command. A title is shown beside it.
+func commandOf(c toolCall, by agentInfo) (input map[string]json.RawMessage, why string, ok bool) {
+	input, ok = commandInput(c)
 	if !ok && by.name == codexName {
-		input, ok = codexCommand(c, by)
+		input, why, ok = codexCommand(c, by)
 	}
 	if !ok && by.name == geminiName {
-		input, ok = geminiCommand(c, by)
+		input, why, ok = geminiCommand(c, by)
 	}
 	if !ok {
-		return nil, false
+		return nil, "", false
 	}
 	line, _ := textOf(input["command"])
 	if _, taken := input["title"]; !taken && c.Title != "" && c.Title != line {
 		input["title"] = plainJSON(c.Title)
 	}
-	return input, true
+	return input, why, true
 }
 
 // commandInput returns the raw input of a call if it has a command line. Content is left out if it has no more than the
@@ -130,11 +131,11 @@ func commandInput(c toolCall) (map[string]json.RawMessage, bool) {
 
 // codexCommand returns the input of a command that Codex wants to run outside of its sandbox. Its raw input is an event,
 // of which IDs and proposals are left out: they differ from call to call and do not change what runs.
-func codexCommand(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
+func codexCommand(c toolCall, by agentInfo) (input map[string]json.RawMessage, why string, ok bool) {
 	var event map[string]json.RawMessage
 	var words []string
 	if json.Unmarshal(c.RawInput, &event) != nil || json.Unmarshal(event["command"], &words) != nil || rule.CheckInput(string(c.RawInput)) != nil {
-		return nil, false
+		return nil, "", false
 	}
 	for key, value := range event {
 		switch key {
@@ -142,46 +143,57 @@ func codexCommand(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
 			"proposed_execpolicy_amendment", "proposed_network_policy_amendments":
 		default:
 			if isGiven(value) { // more is allowed than the command
-				return nil, false
+				return nil, "", false
 			}
 		}
 	}
 	if len(words) != 3 || words[1] != "-lc" && words[1] != "-c" || !slices.Contains([]string{"bash", "sh", "zsh"}, path.Base(words[0])) {
-		return nil, false
+		return nil, "", false
 	}
-	input := map[string]json.RawMessage{"command": plainJSON(words[2])}
+	input = map[string]json.RawMessage{"command": plainJSON(words[2])}
 	if folder, ok := textOf(event["cwd"]); !ok || !slices.Contains(by.folders, folder) {
 		input["cwd"] = json.RawMessage(cmp.Or(string(event["cwd"]), "null")) // only a rule for the very call covers it
 	}
-	if isGiven(event["reason"]) {
-		input["description"] = event["reason"]
+	return input, reasonIn(event["reason"], input), true
+}
+
+// maxReason bounds the reason of a call, in bytes. The node takes no longer one.
+const maxReason = 4 << 10
+
+// reasonIn returns why an agent makes a call. One that is no text, or too long, is part of the input instead.
+func reasonIn(given json.RawMessage, input map[string]json.RawMessage) string {
+	why, ok := textOf(given)
+	if ok && len(why) <= maxReason {
+		return why
 	}
-	return input, true
+	if isGiven(given) {
+		input["description"] = given
+	}
+	return ""
 }
 
 // geminiCommand returns the input of a command that Gemini wants to run. It sends no input: the title is the command.
 // The content is the folder, a description in brackets, and a mark if it runs in the background.
-func geminiCommand(c toolCall, by agentInfo) (map[string]json.RawMessage, bool) {
+func geminiCommand(c toolCall, by agentInfo) (input map[string]json.RawMessage, why string, ok bool) {
 	said, only := onlyText(c.Content)
 	if c.Kind != executeTool || isGiven(c.RawInput) || c.Title == "" || !only {
-		return nil, false
+		return nil, "", false
 	}
-	input := map[string]json.RawMessage{"command": plainJSON(c.Title)}
+	input = map[string]json.RawMessage{"command": plainJSON(c.Title)}
 	for _, folder := range by.folders {
 		description, ok := strings.CutPrefix(said, "[current working directory "+folder+"]")
 		if !ok {
 			continue
 		}
 		if description == "" {
-			return input, true
+			return input, "", true
 		}
 		if text, ok := strings.CutPrefix(description, " ("); ok && strings.HasSuffix(text, ")") {
-			input["description"] = plainJSON(strings.TrimSuffix(text, ")"))
-			return input, true
+			return input, reasonIn(plainJSON(strings.TrimSuffix(text, ")")), input), true
 		}
 	}
 	input["content"] = c.Content // another folder, or the background: only a rule for the very call covers it
-	return input, true
+	return input, "", true
 }
 
 // onlyText returns the text of a content that has one block of text alone.
@@ -213,14 +225,13 @@ func editOf(c toolCall, by agentInfo) (runtime.Call, bool) {
 	if c.Title != "" {
 		input["title"] = plainJSON(c.Title)
 	}
+	why := ""
 	if reason, ok := codexPatch(c.RawInput, files); ok && by.name == codexName {
-		if isGiven(reason) {
-			input["description"] = reason
-		}
+		why = reasonIn(reason, input)
 	} else if isGiven(c.RawInput) {
 		input["rawInput"] = c.RawInput
 	}
-	return runtime.Call{Tool: rule.EditTool, Input: string(plainJSON(input))}, true
+	return runtime.Call{Permission: parley.Permission{Tool: rule.EditTool, Input: string(plainJSON(input)), Reason: why}}, true
 }
 
 // codexPatch returns the reason of a patch of Codex, whose raw input is an event. It reports false if the event has more

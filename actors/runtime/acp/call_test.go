@@ -4,10 +4,12 @@ package acp
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors/runtime"
 	"parley/actors/runtime/runtimetest"
 )
@@ -26,63 +28,63 @@ func TestToolOfCall(t *testing.T) {
 		agent, call string
 		want        runtime.Call
 	}{
-		{"", `{"kind":"execute","title":"Push it","rawInput":{"command":"git push"}}`, runtime.Call{Tool: "execute", Input: `{"command":"git push","title":"Push it"}`}},
-		{"", `{"kind":"execute","title":"<b>","rawInput":{"command":"a && b > c"}}`, runtime.Call{Tool: "execute", Input: `{"command":"a && b > c","title":"<b>"}`}},
-		{"", `{"kind":"execute","title":"Push it","rawInput":{"command":"git push","title":"x"}}`, runtime.Call{Tool: "execute", Input: `{"command":"git push","title":"x"}`}},
-		{"", `{"kind":"execute","rawInput":{"command":"ls","cwd":"/"}}`, runtime.Call{Tool: "execute", Input: `{"command":"ls","cwd":"/"}`}},
-		{"", `{"kind":"execute","title":"Push it","rawInput":{"command":["git","push"]}}`, runtime.Call{Tool: "execute", Input: `{"rawInput":{"command":["git","push"]},"title":"Push it"}`}},
-		{"", `{"kind":"execute","title":"Push it"}`, runtime.Call{Tool: "execute", Input: `{"title":"Push it"}`}},
+		{"", `{"kind":"execute","title":"Push it","rawInput":{"command":"git push"}}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"git push","title":"Push it"}`}}},
+		{"", `{"kind":"execute","title":"<b>","rawInput":{"command":"a && b > c"}}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"a && b > c","title":"<b>"}`}}},
+		{"", `{"kind":"execute","title":"Push it","rawInput":{"command":"git push","title":"x"}}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"git push","title":"x"}`}}},
+		{"", `{"kind":"execute","rawInput":{"command":"ls","cwd":"/"}}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"ls","cwd":"/"}`}}},
+		{"", `{"kind":"execute","title":"Push it","rawInput":{"command":["git","push"]}}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"rawInput":{"command":["git","push"]},"title":"Push it"}`}}},
+		{"", `{"kind":"execute","title":"Push it"}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"title":"Push it"}`}}},
 		{"", `{"kind":"execute","title":"ls",` + explained + `[current working directory /w]"}}]}`,
-			runtime.Call{Tool: "execute", Input: `{` + explained + `[current working directory /w]"}}],"title":"ls"}`}}, // not Gemini
-		{"", `{"kind":"edit","title":"Edit a.go","rawInput":{"path":"a.go"}}`, runtime.Call{Tool: "edit", Input: `{"rawInput":{"path":"a.go"},"title":"Edit a.go"}`}},
-		{"", `{"kind":"execute","title":"x","rawInput":{"command":"ls","command":"rm"}}`, runtime.Call{Tool: "execute", Input: `{"rawInput":{"command":"ls","command":"rm"},"title":"x"}`}},
-		{"", `{"kind":"edit","title":"Edit a","content":[{"type":"diff","path":"/a"}]}`, runtime.Call{Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a"}],"title":"Edit a"}`}},
-		{"", `{"kind":"edit","content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`, runtime.Call{Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`}},
-		{"", `{"kind":"edit","title":"Edit a","content":[{"type":"content"}]}`, runtime.Call{Tool: "edit", Input: `{"content":[{"type":"content"}],"title":"Edit a"}`}},
-		{"", `{"kind":"other","title":"Use it","rawInput":{"a":1}}`, runtime.Call{Tool: "Use it", Input: `{"a":1}`}},
-		{"", `{"kind":"read","title":"Read a","locations":[{"path":"/a","line":3}]}`, runtime.Call{Tool: "read", Input: `{"locations":[{"path":"/a"}],"title":"Read a"}`}},
-		{"", `{"kind":"read","title":"Read a","rawInput":{"path":"/a"},"locations":[{"path":"/a"}]}`, runtime.Call{Tool: "read", Input: `{"rawInput":{"path":"/a"},"title":"Read a"}`}},
-		{"", `{"kind":"think"}`, runtime.Call{Tool: "think", Input: `{}`}},
-		{"", `{}`, runtime.Call{Tool: "tool", Input: `{}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{` + explained + `[current working directory /w]"}}],"title":"ls"}`}}}, // not Gemini
+		{"", `{"kind":"edit","title":"Edit a.go","rawInput":{"path":"a.go"}}`, runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{"rawInput":{"path":"a.go"},"title":"Edit a.go"}`}}},
+		{"", `{"kind":"execute","title":"x","rawInput":{"command":"ls","command":"rm"}}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"rawInput":{"command":"ls","command":"rm"},"title":"x"}`}}},
+		{"", `{"kind":"edit","title":"Edit a","content":[{"type":"diff","path":"/a"}]}`, runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a"}],"title":"Edit a"}`}}},
+		{"", `{"kind":"edit","content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`, runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`}}},
+		{"", `{"kind":"edit","title":"Edit a","content":[{"type":"content"}]}`, runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{"content":[{"type":"content"}],"title":"Edit a"}`}}},
+		{"", `{"kind":"other","title":"Use it","rawInput":{"a":1}}`, runtime.Call{Permission: parley.Permission{Tool: "Use it", Input: `{"a":1}`}}},
+		{"", `{"kind":"read","title":"Read a","locations":[{"path":"/a","line":3}]}`, runtime.Call{Permission: parley.Permission{Tool: "read", Input: `{"locations":[{"path":"/a"}],"title":"Read a"}`}}},
+		{"", `{"kind":"read","title":"Read a","rawInput":{"path":"/a"},"locations":[{"path":"/a"}]}`, runtime.Call{Permission: parley.Permission{Tool: "read", Input: `{"rawInput":{"path":"/a"},"title":"Read a"}`}}},
+		{"", `{"kind":"think"}`, runtime.Call{Permission: parley.Permission{Tool: "think", Input: `{}`}}},
+		{"", `{}`, runtime.Call{Permission: parley.Permission{Tool: "tool", Input: `{}`}}},
 
 		// Codex has the changes of a patch in its event too.
 		{codexName, patch(`{"/w/a":{"type":"update","unified_diff":"@@","move_path":null},"/w/b":{"type":"add","content":"x"}}`, `,"reason":"to fix","grant_root":null`),
-			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"description":"to fix","title":"Edit /w/a, /w/b"}`}},
-		{codexName, patch(`{"/w/a":{"type":"update","unified_diff":"@@"}}`, ``), runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"update","unified_diff":"@@"}}},"title":"Edit /w/a, /w/b"}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{` + diffs + `,"title":"Edit /w/a, /w/b"}`, Reason: "to fix"}}},
+		{codexName, patch(`{"/w/a":{"type":"update","unified_diff":"@@"}}`, ``), runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"update","unified_diff":"@@"}}},"title":"Edit /w/a, /w/b"}`}}},
 		{codexName, patch(`{"/w/a":{"type":"update","unified_diff":"@@","move_path":"/w/b"},"/w/b":{"type":"delete","content":""}}`, ``),
-			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"update","unified_diff":"@@","move_path":"/w/b"},"/w/b":{"type":"delete","content":""}}},"title":"Edit /w/a, /w/b"}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"update","unified_diff":"@@","move_path":"/w/b"},"/w/b":{"type":"delete","content":""}}},"title":"Edit /w/a, /w/b"}`}}},
 		{codexName, patch(`{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}}`, `,"grant_root":"/w"`),
-			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}},"grant_root":"/w"},"title":"Edit /w/a, /w/b"}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}},"grant_root":"/w"},"title":"Edit /w/a, /w/b"}`}}},
 		{"", patch(`{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}}`, ``),
-			runtime.Call{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}}},"title":"Edit /w/a, /w/b"}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "edit", Input: `{` + diffs + `,"rawInput":{"call_id":"1","changes":{"/w/a":{"type":"add","content":""},"/w/b":{"type":"delete","content":""}}},"title":"Edit /w/a, /w/b"}`}}},
 
 		// Claude Code repeats the description of a command as content.
 		{"", `{"kind":"execute","title":"git status","rawInput":{"command":"git status","description":"Look"},` + explained + `Look"}}]}`,
-			runtime.Call{Tool: "execute", Input: `{"command":"git status","description":"Look"}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"git status","description":"Look"}`}}},
 		{"", `{"kind":"execute","rawInput":{"command":"git status","description":"Look"},` + explained + `More"}}]}`,
-			runtime.Call{Tool: "execute", Input: `{` + explained + `More"}}],"rawInput":{"command":"git status","description":"Look"}}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{` + explained + `More"}}],"rawInput":{"command":"git status","description":"Look"}}`}}},
 
 		// Gemini has the command in its title alone.
-		{geminiName, `{"kind":"execute","title":"git status",` + explained + `[current working directory /w]"}}]}`, runtime.Call{Tool: "execute", Input: `{"command":"git status"}`}},
+		{geminiName, `{"kind":"execute","title":"git status",` + explained + `[current working directory /w]"}}]}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"git status"}`}}},
 		{geminiName, `{"kind":"execute","title":"git status",` + explained + `[current working directory /w] (Looks (twice))"}}]}`,
-			runtime.Call{Tool: "execute", Input: `{"command":"git status","description":"Looks (twice)"}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"git status"}`, Reason: "Looks (twice)"}}},
 		{geminiName, `{"kind":"execute","title":"git status",` + explained + `[in src] (Looks)"}}]}`,
-			runtime.Call{Tool: "execute", Input: `{"command":"git status",` + explained + `[in src] (Looks)"}}]}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"git status",` + explained + `[in src] (Looks)"}}]}`}}},
 		{geminiName, `{"kind":"execute","title":"git status",` + explained + `[current working directory /w] (Looks) [background]"}}]}`,
-			runtime.Call{Tool: "execute", Input: `{"command":"git status",` + explained + `[current working directory /w] (Looks) [background]"}}]}`}},
-		{geminiName, `{"kind":"execute","title":"git status (Looks)","content":[]}`, runtime.Call{Tool: "execute", Input: `{"content":[],"title":"git status (Looks)"}`}},
-		{geminiName, `{"kind":"other","title":"db",` + explained + `{}"}}]}`, runtime.Call{Tool: "db", Input: `{` + explained + `{}"}}]}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"git status",` + explained + `[current working directory /w] (Looks) [background]"}}]}`}}},
+		{geminiName, `{"kind":"execute","title":"git status (Looks)","content":[]}`, runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"content":[],"title":"git status (Looks)"}`}}},
+		{geminiName, `{"kind":"other","title":"db",` + explained + `{}"}}]}`, runtime.Call{Permission: parley.Permission{Tool: "db", Input: `{` + explained + `{}"}}]}`}}},
 
 		// Codex sends an event whose IDs differ from call to call.
-		{codexName, codex(`,"command":["/bin/bash","-lc","ls -l"],"reason":"to see"`), runtime.Call{Tool: "execute", Input: `{"command":"ls -l","description":"to see","title":"List /w"}`}},
+		{codexName, codex(`,"command":["/bin/bash","-lc","ls -l"],"reason":"to see"`), runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"ls -l","title":"List /w"}`, Reason: "to see"}}},
 		{codexName, codex(`,"command":["bash","-lc","ls"],"additional_permissions":null,"proposed_execpolicy_amendment":["ls"]`),
-			runtime.Call{Tool: "execute", Input: `{"command":"ls","title":"List /w"}`}},
+			runtime.Call{Permission: parley.Permission{Tool: "execute", Input: `{"command":"ls","title":"List /w"}`}}},
 	} {
 		var call toolCall
 		if err := json.Unmarshal([]byte(c.call), &call); err != nil {
 			t.Fatal(err)
 		}
-		if got := callOf(call, agentInfo{c.agent, []string{"/w"}}); got != c.want {
+		if got := callOf(call, agentInfo{c.agent, []string{"/w"}}); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: is %+v, want %+v", c.call, got, c.want)
 		}
 	}

@@ -147,7 +147,7 @@ func (c toolCall) describe(by agentInfo) string {
 
 // subject returns the command of a call, its files, or its title.
 func (c toolCall) subject(by agentInfo) string {
-	if command, ok := commandOf(c, by); ok {
+	if command, _, ok := commandOf(c, by); ok {
 		line, _ := textOf(command["command"])
 		return plainName(line)
 	}

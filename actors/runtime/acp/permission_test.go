@@ -4,6 +4,7 @@ package acp
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +70,7 @@ func TestPermissionIsDecidedAsShown(t *testing.T) {
 
 func TestCallIsShownInFull(t *testing.T) {
 	long := strings.Repeat("long ", 100)
-	for call, want := range map[string]runtime.Call{
+	for call, want := range map[string]parley.Permission{
 		`{"toolCallId":"c","kind":"edit","content":[{"type":"diff","path":"/a","newText":"x"}]}`: {Tool: "edit", Input: `{"content":[{"type":"diff","path":"/a","newText":"x"}]}`},
 		`{"toolCallId":"c","title":"t","rawInput":1,"content":[]}`:                               {Tool: "t", Input: `{"content":[],"rawInput":1}`},
 		`{"toolCallId":"c"}`:                        {Tool: "tool", Input: `{}`},
@@ -82,7 +83,7 @@ func TestCallIsShownInFull(t *testing.T) {
 			`update {"sessionUpdate":"tool_call_update","toolCallId":"known","rawInput":{"command":"rm"}}`,
 			`call session/request_permission {"sessionId":"SESSION","toolCall":`+call+`,"options":`+permissionOptions+`}`))
 		shown := run.NextCall()
-		if shown.Call != want {
+		if !reflect.DeepEqual(shown.Permission, want) {
 			t.Errorf("%s is shown as %+v", call, shown.Call)
 		}
 		shown.Decide <- runtime.Decision{}

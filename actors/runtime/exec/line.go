@@ -29,6 +29,8 @@ type line struct {
 	Fields    []events.Field  `json:"fields"`    // ask_user
 	Tool      string          `json:"tool"`      // approval
 	Input     json.RawMessage `json:"input"`     // approval
+	Reason    string          `json:"reason"`    // approval
+	Part      string          `json:"part"`      // approval
 	Message   string          `json:"message"`   // error
 	Error     string          `json:"error"`     // done
 	Run       string          `json:"run"`       // done: the run that is over; empty is the present one
@@ -153,14 +155,15 @@ func (l *line) question() (runtime.Question, error) {
 
 // call returns the call of an approval.
 func (l *line) call() runtime.Call {
-	if len(l.Input) == 0 {
-		return runtime.Call{Tool: l.Tool, Input: "null"}
+	asks := parley.Permission{Tool: l.Tool, Input: "null", Reason: l.Reason, Part: l.Part}
+	if len(l.Input) > 0 {
+		asks.Input = string(l.Input)
+		var b bytes.Buffer
+		if json.Compact(&b, l.Input) == nil {
+			asks.Input = b.String()
+		}
 	}
-	var b bytes.Buffer
-	if err := json.Compact(&b, l.Input); err != nil {
-		return runtime.Call{Tool: l.Tool, Input: string(l.Input)}
-	}
-	return runtime.Call{Tool: l.Tool, Input: b.String()}
+	return runtime.Call{Permission: asks}
 }
 
 // The lines that a program gets on its input.

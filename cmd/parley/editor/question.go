@@ -149,7 +149,7 @@ func (s *server) request(ctx context.Context, p permission) (string, error) {
 
 // askPermission asks about the call of an approval. Each standing rule that it offers is an option.
 func (s *server) askPermission(ctx context.Context, session acp.SessionId, e view.Message) error {
-	offers := mailbox.OffersOf(e.Fields)
+	offers := mailbox.OffersOf(e.Permission)
 	var options []acp.PermissionOption
 	if e.Takes(mailbox.Once) {
 		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow once", OptionId: mailbox.Once})
@@ -159,12 +159,12 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 	}
 	for _, o := range offers {
 		options = append(options, acp.PermissionOption{
-			Kind: acp.PermissionOptionKindAllowAlways, Name: "Always: " + terminal.Visible(o.Label), OptionId: acp.PermissionOptionId(mailbox.Always + " " + o.Value),
+			Kind: acp.PermissionOptionKindAllowAlways, Name: "Always: " + terminal.Visible(o.Words), OptionId: acp.PermissionOptionId(mailbox.Always + " " + o.ID),
 		})
 	}
 	options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindRejectOnce, Name: "Deny", OptionId: mailbox.Deny})
 	if len(offers) > 0 {
-		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindRejectAlways, Name: "Never: " + terminal.Visible(offers[0].Label), OptionId: mailbox.Never})
+		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindRejectAlways, Name: "Never: " + terminal.Visible(offers[0].Words), OptionId: mailbox.Never})
 	}
 	chosen, err := s.request(ctx, permission{session, toolCall(e), options})
 	if err != nil || chosen == "" {
@@ -173,7 +173,7 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 	answer := map[string]capabilities.Value{}
 	if id, isRule := strings.CutPrefix(chosen, mailbox.Always+" "); isRule {
 		chosen = mailbox.Always
-		if id != offers[0].Value { // which needs no field
+		if id != offers[0].ID { // which needs no field
 			answer["rule"] = capabilities.String(id)
 		}
 	}

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"strings"
 
 	"parley"
 	"parley/gateway/api"
@@ -31,7 +32,8 @@ type toolCall struct {
 	input   json.RawMessage // as it was sent
 	folder  string          // in which the agent works at the moment
 	mode    string          // the agent's permission mode
-	part    string          // the subagent that makes it; "" for the agent itself
+	part    string          // the ID of the subagent that makes it; "" for the agent itself
+	kind    string          // of that subagent, as its user calls it
 
 	wanted wanted // on Elicitation, in place of a tool
 }
@@ -56,12 +58,13 @@ func readCall(text []byte) (toolCall, error) {
 		Folder  string          `json:"cwd"`
 		Mode    string          `json:"permission_mode"`
 		Part    string          `json:"agent_id"`
+		Kind    string          `json:"agent_type"`
 		wanted
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
-	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, wanted: in.wanted}
+	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, wanted: in.wanted}
 	switch in.Event {
 	case SubagentStop, Stop, SessionEnd:
 		return call, nil
@@ -87,6 +90,18 @@ func (c toolCall) key(agent Agent) string {
 		return ""
 	}
 	return "hook-" + digest(agent.Name, c.session, c.id, c.tool, string(c.input))
+}
+
+// maxPart bounds the name of a part, in bytes. The node refuses a longer one.
+const maxPart = 200
+
+// partName returns the subagent that makes the call, as it is shown; "" for the agent itself.
+func (c toolCall) partName() string {
+	if c.part == "" {
+		return ""
+	}
+	name := strings.TrimSpace(c.kind + " " + c.part)
+	return strings.ToValidUTF8(name[:min(len(name), maxPart)], "")
 }
 
 // ends reports whether the event says that calls are decided or given up.

@@ -188,3 +188,15 @@ func TestUnreadableRequestsFail(t *testing.T) {
 		}
 	}
 }
+
+func TestPartIsTheSubagent(t *testing.T) {
+	for _, c := range [][2]string{
+		{`"agent_id":"a1","agent_type":"worker"`, "worker a1"}, {`"agent_id":"a1"`, "a1"}, {`"agent_type":"worker"`, ""}, {`"agent_id":""`, ""},
+		{`"agent_id":"a1","agent_type":"` + strings.Repeat("ä", 200) + `"`, strings.Repeat("ä", maxPart/2)},
+	} {
+		call, err := readCall([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{},` + c[0] + `}`))
+		if err != nil || call.partName() != c[1] {
+			t.Errorf("%s is %q, %v", c[0], call.partName(), err)
+		}
+	}
+}

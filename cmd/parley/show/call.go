@@ -34,16 +34,44 @@ type Line struct {
 
 // Wants returns what the call of an approval does, behind "wants to".
 func Wants(e view.Message) string {
-	r := call.Read(call.Of(&e))
+	r := call.Read(e.Permission)
 	return terminal.Visible(r.Verb + " " + r.Object)
 }
 
 // CallLines returns the whole call of an approval.
 func CallLines(e view.Message) []Line {
-	rows := call.Read(call.Of(&e)).Rows()
+	return linesOf(call.Read(e.Permission).Rows())
+}
+
+// Said returns what the asker of a call says of it besides the call.
+func Said(e view.Message) []Line { return linesOf(call.Said(e.Permission)) }
+
+func linesOf(rows []call.Row) []Line {
 	lines := make([]Line, len(rows))
 	for i, r := range rows {
 		lines[i] = Line{r.Kind, spread(r.Text)}
+	}
+	return lines
+}
+
+// Others returns what is said of calls that are shown as one with e, each behind its number. It leaves out those of which
+// the same is said as of e.
+func Others(e view.Message, same []view.Message) (lines []Line) {
+	for _, o := range same {
+		if o.MessageID == e.MessageID || o.Permission.Part == e.Permission.Part && o.Permission.Reason == e.Permission.Reason {
+			continue
+		}
+		rows := call.Said(o.Permission)
+		if len(rows) == 0 {
+			rows = []call.Row{{Kind: Says, Text: "says nothing of it"}}
+		}
+		for i, r := range rows {
+			prefix := fmt.Sprintf("%d ", o.Number)
+			if i > 0 {
+				prefix = strings.Repeat(" ", len(prefix))
+			}
+			lines = append(lines, Line{r.Kind, prefix + spread(r.Text)})
+		}
 	}
 	return lines
 }

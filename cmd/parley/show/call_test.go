@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/actors/view"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/call/calltest"
@@ -24,7 +25,7 @@ func TestCallsAreShown(t *testing.T) {
 		{"x", "{\"text\":\"ls \u202e\\u001b[2J\"}", `text: ls \u{202e}\u{1b}[2J`},
 		{"Write", `{"file_path":"/etc/x","content":"a"}`, "!|/etc/x|+a"},
 	} {
-		e := view.Message{Type: "approval", Title: c.tool, Description: c.input, Folder: "/srv"}
+		e := view.Message{Type: "approval", Permission: &parley.Permission{Tool: c.tool, Input: c.input, Folder: "/srv"}}
 		var got []string
 		for _, l := range CallLines(e) {
 			if l.Kind == Risk {
@@ -41,7 +42,7 @@ func TestCallsAreShown(t *testing.T) {
 // TestLongCallEndsWithItsInput shows an edit whose lines are too many. What it adds is in the input alone.
 func TestLongCallEndsWithItsInput(t *testing.T) {
 	input := `{"file_path":"a","old_string":"` + strings.Repeat(`a\n`, 20_000) + `","new_string":"` + strings.Repeat(`b\n`, 20_000) + `"}`
-	lines := CallLines(view.Message{Type: "approval", Title: "Edit", Description: input})
+	lines := CallLines(view.Message{Type: "approval", Permission: &parley.Permission{Tool: "Edit", Input: input}})
 	note, last := lines[len(lines)-2], lines[len(lines)-1]
 	if len(lines) > 11_000 || last.Text != "  "+input || note.Kind != Note || !strings.HasSuffix(note.Text, " more lines, which the whole input has:") {
 		t.Errorf("%d lines, the last %.100q after %q", len(lines), last.Text, note.Text)
@@ -51,7 +52,7 @@ func TestLongCallEndsWithItsInput(t *testing.T) {
 // TestHostileCallsAreShown shows calls that hide what they do.
 func TestHostileCallsAreShown(t *testing.T) {
 	for _, c := range calltest.Hostile() {
-		lines := CallLines(view.Message{Type: "approval", Title: c.Tool, Description: c.Input, Folder: "/srv/shop"})
+		lines := CallLines(view.Message{Type: "approval", Permission: &parley.Permission{Tool: c.Tool, Input: c.Input, Folder: "/srv/shop"}})
 		var all strings.Builder
 		blank := 0
 		for _, l := range lines {
@@ -76,7 +77,7 @@ func TestHostileCallsAreShown(t *testing.T) {
 
 // TestBrokenLinesBeginWithNoWordsOfTheCaller shows a description that is as wide as the screen before it looks like a command.
 func TestBrokenLinesBeginWithNoWordsOfTheCaller(t *testing.T) {
-	e := view.Message{Type: "approval", Title: "Bash", Description: `{"command":"rm -rf ~","description":"` + strings.Repeat("x", 33) + strings.Repeat("$ harmless"+strings.Repeat("y", 24), 3) + `"}`}
+	e := view.Message{Type: "approval", Permission: &parley.Permission{Tool: "Bash", Input: `{"command":"rm -rf ~","description":"` + strings.Repeat("x", 33) + strings.Repeat("$ harmless"+strings.Repeat("y", 24), 3) + `"}`}}
 	for _, text := range []string{
 		Preview(CallLines(e), terminal.Screen{Width: 43}, 0, ""),
 		Preview(CallLines(e), terminal.Screen{Width: 40}, 0, ""),

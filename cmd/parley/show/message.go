@@ -228,8 +228,14 @@ func verb(e view.Message, with string) string {
 		words = []string{"requested", terminal.Quoted(e.Description), with}
 	case string(events.Approval):
 		words = []string{"asked to call", terminal.Quoted(e.Title), with, "(input: " + terminal.Visible(e.Description) + ")"}
-		if e.Folder != "" {
-			words = append(words, "in "+terminal.Visible(e.Folder))
+		if p := e.Permission; p.Folder != "" {
+			words = append(words, "in "+terminal.Visible(p.Folder))
+		}
+		if p := e.Permission; p.Part != "" {
+			words = append(words, "by what it calls "+terminal.Quoted(p.Part))
+		}
+		if p := e.Permission; p.Reason != "" {
+			words = append(words, "saying why: "+terminal.Quoted(p.Reason))
 		}
 	default:
 		words = []string{"sent", terminal.Quoted(e.Text), with}

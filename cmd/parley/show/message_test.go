@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
@@ -59,7 +60,7 @@ func testField(name string) events.Field { return events.Field{Name: name} }
 // decided returns an approval with a decision.
 func decided(decision, reason string) view.Message {
 	return view.Message{
-		Number: 7, Type: "approval", FromName: "fae", Title: "Bash", Description: `{"command":"git push"}`, Date: 1772013600000,
+		Number: 7, Type: "approval", FromName: "fae", Title: "Bash", Description: `{"command":"git push"}`, Permission: &parley.Permission{Tool: "Bash", Input: `{"command":"git push"}`}, Date: 1772013600000,
 		Outcome: &view.Outcome{Status: view.StatusAnswered, Allowed: decision == mailbox.Once || decision == mailbox.Always, At: 1772013600000, Values: capabilities.Record(map[string]capabilities.Value{
 			"decision": capabilities.String(decision), "reason": capabilities.String(reason),
 		})},

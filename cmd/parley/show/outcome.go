@@ -66,11 +66,11 @@ func Decision(e view.Message, s terminal.Screen) (sign, words string) {
 			words += ", with another input"
 		}
 	case mailbox.Always:
-		sign, words = allowedSign, "Always: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)+until(e, s)
+		sign, words = allowedSign, "Always: "+mailbox.RuleWords(e.Permission, e.Outcome.Values)+until(e, s)
 	case mailbox.Deny:
 		sign, words = "✕", "Denied"
 	case mailbox.Never:
-		sign, words = "✕", "Never: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)+until(e, s)
+		sign, words = "✕", "Never: "+mailbox.RuleWords(e.Permission, e.Outcome.Values)+until(e, s)
 	default:
 		return "", ""
 	}

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/show"
@@ -28,7 +29,7 @@ type prompt struct {
 	label   string
 	text    string
 	secret  bool
-	choices []events.Option // rules; nil for free text
+	choices []parley.Offer // rules; nil for free text
 	next    func(text string) tea.Cmd
 }
 
@@ -236,7 +237,7 @@ func (m *model) callsOf(row uint64) (all []view.Message) {
 	return all
 }
 
-// callOf returns what identical calls share.
+// callOf returns the key of what is shown of a call.
 func callOf(e view.Message) string { return cmp.Or(e.Digest, e.MessageID.String()) }
 
 // unseen returns the first of some calls whose end was not on the screen yet; nil if that of all was.
@@ -251,7 +252,7 @@ func (m *model) unseen(calls []view.Message) *view.Message {
 
 // showMore shows the next lines of a call in place of allowing it. No key allows what has just come into view.
 func (m *model) showMore(e *view.Message) tea.Cmd {
-	if now := m.selected(); now == nil || callOf(*now) != callOf(*e) {
+	if now := m.selected(); now == nil || m.rowOf(now.Number) != m.rowOf(e.Number) {
 		m.choose(m.rowOf(e.Number))
 		return m.hold()
 	}
@@ -311,7 +312,7 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 			m.state = "a rule is for one call: take the marks away with space"
 			return nil
 		}
-		return m.ask(prompt{about: targets[0], label: "Always allow which? Give the number", choices: mailbox.OffersOf(targets[0].Fields), next: func(text string) tea.Cmd {
+		return m.ask(prompt{about: targets[0], label: "Always allow which? Give the number", choices: mailbox.OffersOf(targets[0].Permission), next: func(text string) tea.Cmd {
 			return m.always(targets, text)
 		}})
 	case "d":
@@ -329,7 +330,7 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 
 // always allows identical calls, and those to come by the rule with a number.
 func (m *model) always(targets []view.Message, number string) tea.Cmd {
-	offers := mailbox.OffersOf(targets[0].Fields)
+	offers := mailbox.OffersOf(targets[0].Permission)
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > len(offers) {
 		m.state = "nothing was decided: that is no number of a rule"
@@ -337,9 +338,9 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 	}
 	d := api.Decision{Decision: mailbox.Always}
 	if n > 1 {
-		d.Rule = offers[n-1].Value
+		d.Rule = offers[n-1].ID
 	}
-	return m.settleAll(targets, "✓ Always: "+terminal.Visible(offers[n-1].Label), d)
+	return m.settleAll(targets, "✓ Always: "+terminal.Visible(offers[n-1].Words), d)
 }
 
 // settleAll decides in one request on the calls that were shown, each by its digest. Of identical ones, the first alone

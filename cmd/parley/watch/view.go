@@ -154,6 +154,9 @@ func (m *model) item() []string {
 		lines = append(slices.Clone(lines[:height-1]), m.screen.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: page down, enter", m.below)))
 	} else if e := m.selected(); e != nil {
 		m.seen[callOf(*e)] = true
+		for _, same := range messagesOf(m.items, m.same[e.Number]) { // what is said of them is shown too
+			m.seen[callOf(same)] = true
+		}
 	}
 	for len(lines) < height {
 		lines = append(lines, "")
@@ -179,6 +182,9 @@ func (m *model) wrapped(e view.Message) []string {
 		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. %s wants to %s (%s)", e.Number, from, show.Wants(e), terminal.Visible(e.Title))})
 		if same := m.same[e.Number]; len(same) > 1 {
 			add(show.Line{Kind: show.Note, Text: fmt.Sprintf("%d the same: %s", len(same), strings.Trim(fmt.Sprint(same), "[]"))})
+			for _, l := range show.Others(e, messagesOf(m.items, same)) {
+				add(l)
+			}
 		}
 		lines = append(lines, m.callLines(e)...)
 	}
@@ -189,6 +195,15 @@ func (m *model) wrapped(e view.Message) []string {
 		lines = append(lines, "", m.screen.Fit(show.Settled(e, m.screen)))
 	}
 	return lines
+}
+
+// messagesOf returns the messages with some numbers.
+func messagesOf(items map[uint64]*view.Message, numbers []uint64) []view.Message {
+	all := make([]view.Message, len(numbers))
+	for i, n := range numbers {
+		all[i] = *items[n]
+	}
+	return all
 }
 
 // broken returns a line in as many as the screen's width needs.
@@ -218,7 +233,7 @@ func (m *model) footer() []string {
 	if p := m.prompt; p != nil {
 		var lines []string
 		for i, c := range p.choices {
-			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s", i+1, terminal.Visible(c.Label)), m.screen.Width)...)
+			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s", i+1, terminal.Visible(c.Words)), m.screen.Width)...)
 		}
 		text := terminal.Visible(p.text)
 		if p.secret {

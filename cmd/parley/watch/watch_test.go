@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -23,9 +24,10 @@ func newModel() *model {
 
 // approval returns a call that waits.
 func approval(number uint64, command string) view.Message {
+	asks := parley.Permission{Tool: "Bash", Input: fmt.Sprintf(`{"command":%q}`, command)}
 	return view.Message{
-		Number: number, MessageID: capabilities.ID{ULID: [16]byte{byte(number + 1)}}, Type: string(events.Approval), Title: "Bash", AnswerNeeded: true,
-		Description: fmt.Sprintf(`{"command":%q}`, command), Digest: fmt.Sprint("digest of ", command),
+		Permission: &asks, Number: number, MessageID: capabilities.ID{ULID: [16]byte{byte(number + 1)}}, Type: string(events.Approval), Title: "Bash", AnswerNeeded: true,
+		Description: fmt.Sprintf(`{"command":%q}`, command), Digest: asks.Digest(),
 		Fields: []events.Field{{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}, {Value: "always"}, {Value: "never"}}}},
 	}
 }
@@ -312,5 +314,25 @@ func TestMarkedCallsAreNamed(t *testing.T) {
 	settled.AnswerNeeded = false
 	if m.Update(arrived{settled}); m.marked[3] {
 		t.Error("a call that was settled is still marked")
+	}
+}
+
+// TestEqualCallsAreShownWithAllThatIsSaid allows two equal calls as one, of which the agent says other things. Both are shown.
+func TestEqualCallsAreShownWithAllThatIsSaid(t *testing.T) {
+	saying := func(number uint64, reason string) view.Message {
+		e := approval(number, "make")
+		e.Permission.Reason = reason
+		e.Digest = e.Permission.Digest()
+		return e
+	}
+	m := newModel()
+	m.Update(arrived{saying(1, "to ship it"), saying(2, "to try it")})
+	m.rest()
+	screen := screenOf(m)
+	if len(m.order) != 1 || !strings.Contains(screen, "to ship it") || !strings.Contains(screen, "2 says why: “to try it”") {
+		t.Fatalf("%d rows, and shown is\n%s", len(m.order), screen)
+	}
+	if unseen := m.unseen([]view.Message{saying(1, "to ship it"), saying(2, "to try it")}); unseen != nil {
+		t.Errorf("%+v counts as not shown", unseen)
 	}
 }

@@ -55,6 +55,8 @@ export interface ApproveRequest {
   input: unknown;
   key?: string;
   need?: number;
+  part?: string;
+  reason?: string;
   recipient?: string;
   remind?: Array<string>;
   tool: string;
@@ -916,6 +918,7 @@ export interface Envelope {
   noForward?: boolean;
   number: number;
   outcome?: Outcome;
+  permission?: Permission;
   /** An ID: {ULID}@{node}. */
   promiseId?: string;
   queued?: boolean;
@@ -1128,14 +1131,18 @@ export interface PeerUse {
 export interface PendingPermission {
   /** A time in UTC, with milliseconds. */
   askedAt: string;
+  folder?: string;
   /** An ID: {ULID}@{node}. */
   form: string;
   input: string;
   number: number;
+  offers?: Array<Offer>;
+  part?: string;
+  reason?: string;
   tool: string;
 }
 
-export interface Permission {
+export interface Permitted {
   allowed: boolean;
   decided: boolean;
   /** An ID: {ULID}@{node}. */
@@ -1320,6 +1327,12 @@ export interface Field {
   type?: string;
 }
 
+export interface Offer {
+  id: string;
+  rule: Coverage;
+  words: string;
+}
+
 export interface Option {
   description?: string;
   label?: string;
@@ -1333,13 +1346,22 @@ export interface Refusal {
   message: string;
 }
 
+export interface Permission {
+  folder?: string;
+  input: string;
+  offers?: Array<Offer>;
+  part?: string;
+  reason?: string;
+  tool: string;
+}
+
 /** What is sent to each operation, and what it answers. */
 export interface Operations {
   accept: { request: AcceptRequest; response: Accepted };
   adopt: { request: AdoptRequest; response: Done };
   amend_form: { request: AmendFormRequest; response: Envelope };
   answer_with: { request: AnswerWithRequest; response: Outcome };
-  approve: { request: ApproveRequest; response: Permission };
+  approve: { request: ApproveRequest; response: Permitted };
   archive_agent: { request: AgentRequest; response: AgentResponse };
   archive_journal: { request: ArchiveJournalRequest; response: Archive };
   await: { request: AwaitRequest; response: Outcome };

@@ -67,6 +67,8 @@ class ApproveRequest(_ApproveRequest, total=False):
     folder: str
     key: str
     need: int
+    part: str
+    reason: str
     recipient: str
     remind: List[str]
     veto: bool
@@ -1009,6 +1011,7 @@ class Envelope(_Envelope, total=False):
     interrupted: bool
     noForward: bool
     outcome: Outcome
+    permission: Permission
     promiseId: str  # An ID: {ULID}@{node}.
     queued: bool
     refused: str
@@ -1216,7 +1219,7 @@ class PeerUse(_PeerUse, total=False):
     quota: str
 
 
-class PendingPermission(TypedDict):
+class _PendingPermission(TypedDict):
     askedAt: str  # A time in UTC, with milliseconds.
     form: str  # An ID: {ULID}@{node}.
     input: str
@@ -1224,13 +1227,20 @@ class PendingPermission(TypedDict):
     tool: str
 
 
-class _Permission(TypedDict):
+class PendingPermission(_PendingPermission, total=False):
+    folder: str
+    offers: List[Offer]
+    part: str
+    reason: str
+
+
+class _Permitted(TypedDict):
     allowed: bool
     decided: bool
     number: int
 
 
-class Permission(_Permission, total=False):
+class Permitted(_Permitted, total=False):
     form: str  # An ID: {ULID}@{node}.
     outcome: Outcome
     promise: str  # An ID: {ULID}@{node}.
@@ -1415,6 +1425,12 @@ class Field(_Field, total=False):
     type: str
 
 
+class Offer(TypedDict):
+    id: str
+    rule: Coverage
+    words: str
+
+
 class _Option(TypedDict):
     value: str
 
@@ -1434,13 +1450,25 @@ class Refusal(_Refusal, total=False):
     hint: str
 
 
+class _Permission(TypedDict):
+    input: str
+    tool: str
+
+
+class Permission(_Permission, total=False):
+    folder: str
+    offers: List[Offer]
+    part: str
+    reason: str
+
+
 # What is sent to each operation, and what it answers.
 OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "accept": (AcceptRequest, Accepted),
     "adopt": (AdoptRequest, Done),
     "amend_form": (AmendFormRequest, Envelope),
     "answer_with": (AnswerWithRequest, Outcome),
-    "approve": (ApproveRequest, Permission),
+    "approve": (ApproveRequest, Permitted),
     "archive_agent": (AgentRequest, AgentResponse),
     "archive_journal": (ArchiveJournalRequest, Archive),
     "await": (AwaitRequest, Outcome),

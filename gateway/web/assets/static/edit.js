@@ -2,10 +2,11 @@
 
 const hex = (bytes) => [...new Uint8Array(bytes)].map((b) => b.toString(16).padStart(2, '0')).join('');
 
-/** Returns the digest of a call, as the node has it; '' where the browser has no digests. */
-async function digestOf(tool, input, folder) {
+/** Returns the digest of a permission with an input, as the node has it: see Permission.Around. '' where the browser has no digests. */
+async function digestOf(before, input, after) {
   if (!globalThis.crypto?.subtle) return ''; // the page is from another machine, without TLS
-  return hex(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(`${tool}\0${input}\0${folder}`)));
+  const encode = (text) => new TextEncoder().encode(text);
+  return hex(await crypto.subtle.digest('SHA-256', encode(`${before}${encode(input).length}:${input}${after}`)));
 }
 
 /** Keeps the digest of a form's edited input up to date. */
@@ -15,7 +16,7 @@ export function showDigest(form) {
   if (!control) return;
   const update = async () => {
     const input = control.value;
-    const digest = input && input !== control.defaultValue ? await digestOf(code.dataset.tool, input, code.dataset.folder) : '';
+    const digest = input && input !== control.defaultValue ? await digestOf(code.dataset.before, input, code.dataset.after) : '';
     if (input !== control.value) return; // another one came meanwhile
     code.textContent = digest;
     code.closest('div').hidden = !digest;
