@@ -178,19 +178,6 @@ func appendCancelled(b []byte, e *FormCancelled) []byte {
 	return e.Answer.AppendMsgpack(e.Date.AppendMsgpack(b))
 }
 
-func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 10), e.Number)
-	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
-	b = appendFacet(b, e.Facet)
-	b = appendList(b, e.Text, appendSpan)
-	b = e.Date.AppendMsgpack(e.ReplyTo.AppendMsgpack(b))
-	return appendTexts(b, e.Key)
-}
-
-func appendSpan(b []byte, s *Span) []byte {
-	return s.Value.AppendMsgpack(appendTexts(pack.AppendArray(b, 3), s.Words, s.Edge))
-}
-
 func appendDelivered(b []byte, e *MessageDelivered) []byte {
 	b = appendList(pack.AppendArray(b, 2), e.Items, func(b []byte, n *uint64) []byte { return pack.AppendUint(b, *n) })
 	return appendTexts(b, e.Refused)

@@ -7,6 +7,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
+	"parley/internal/pack"
 )
 
 // MessagePosted adds a message to a mailbox, with the mailbox's own Number. Only the sender's mailbox has Via, Facet
@@ -39,6 +40,19 @@ type Span struct {
 	Words string             `json:"words,omitempty"`
 	Edge  string             `json:"edge,omitempty"`
 	Value capabilities.Value `json:"value,omitzero"`
+}
+
+func appendPosted(b []byte, e *MessagePosted) []byte {
+	b = pack.AppendUint(pack.AppendArray(b, 10), e.Number)
+	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
+	b = appendFacet(b, e.Facet)
+	b = appendList(b, e.Text, appendSpan)
+	b = e.Date.AppendMsgpack(e.ReplyTo.AppendMsgpack(b))
+	return appendTexts(b, e.Key)
+}
+
+func appendSpan(b []byte, s *Span) []byte {
+	return s.Value.AppendMsgpack(appendTexts(pack.AppendArray(b, 3), s.Words, s.Edge))
 }
 
 // MessageDismissed hides a message. It stays in the log.
