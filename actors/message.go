@@ -20,15 +20,16 @@ import (
 // Send sends a message in which @name and @edge:name carry what the agent has under those names. Package mailbox/text says
 // where they do. To is as in Ask.
 func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
-	return post(a, ctx, mailbox.PostMessage{To: to, Text: text})
+	return Post(ctx, a, mailbox.PostMessage{To: to, Text: text})
 }
 
 // Reply sends a message to the other party of one that the agent got or sent.
 func (a *Agent) Reply(ctx context.Context, ref capabilities.FormRef, text string) (view.Sent, error) {
-	return post(a, ctx, mailbox.PostMessage{Reply: ref, Text: text})
+	return Post(ctx, a, mailbox.PostMessage{Reply: ref, Text: text})
 }
 
-func post(a *Agent, ctx context.Context, p mailbox.PostMessage) (view.Sent, error) {
+// Post has an agent send a message or a reply.
+func Post(ctx context.Context, a *Agent, p mailbox.PostMessage) (view.Sent, error) {
 	sent, err := call(ctx, a, postMessage{p})
 	sent.result.Unreachable = anyUnreachable(a.node, ctx, sent.waits)
 	return sent.result, err

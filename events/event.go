@@ -183,7 +183,7 @@ var schemas = map[Kind]schema{
 	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
 	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindFormForwarded:     {name: "FormForwarded", version: 3, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia, 2: lengthened(forwardedFields - 1)}},
-	kindMessagePosted:     {name: "MessagePosted", version: 2, make: func() Event { return new(MessagePosted) }, upcast: map[uint8]upcast{1: postedUnkeyed}},
+	kindMessagePosted:     {name: "MessagePosted", version: 1, make: func() Event { return new(MessagePosted) }},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
 	kindMessageDelivered:  {name: "MessageDelivered", version: 2, make: func() Event { return new(MessageDelivered) }, upcast: map[uint8]upcast{1: deliveredOne}},
 	kindNameBound:         {name: "NameBound", version: 1, make: func() Event { return new(NameBound) }},

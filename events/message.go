@@ -1,10 +1,7 @@
 package events
 
 import (
-	"bytes"
-
 	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
 	"parley/internal/pack"
@@ -23,16 +20,29 @@ type MessagePosted struct {
 	ReplyTo capabilities.ID    `json:"replyTo,omitzero"`
 	Date    capabilities.Time  `json:"date"`
 	Key     string             `json:"key,omitempty"` // idempotency key
+
+	Priority Priority `json:"priority,omitempty"`
 }
 
-// postedUnkeyed upcasts version 1, which had no Key. It appends an empty one.
-func postedUnkeyed(payload []byte) ([]byte, error) {
-	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|9 {
-		return nil, errMalformed
+// Priority is how soon a message should be seen, as its sender says; "" is Normal. It gives no right to anything.
+type Priority string
+
+// The priorities.
+const (
+	Urgent Priority = "urgent"
+	Normal Priority = "normal"
+	Low    Priority = "low"
+)
+
+// Rank returns the place of messages of a priority in a list: the lower comes first.
+func (p Priority) Rank() int {
+	switch p {
+	case Urgent:
+		return -1
+	case Low:
+		return 1
 	}
-	lifted := append(bytes.Clone(payload), msgpcode.FixedStrLow)
-	lifted[0]++
-	return lifted, nil
+	return 0
 }
 
 // Span is a part of a message: words, or a value under an edge name.
@@ -43,12 +53,12 @@ type Span struct {
 }
 
 func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 10), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 11), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
 	b = appendFacet(b, e.Facet)
 	b = appendList(b, e.Text, appendSpan)
 	b = e.Date.AppendMsgpack(e.ReplyTo.AppendMsgpack(b))
-	return appendTexts(b, e.Key)
+	return appendTexts(b, e.Key, string(e.Priority))
 }
 
 func appendSpan(b []byte, s *Span) []byte {

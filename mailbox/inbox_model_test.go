@@ -251,3 +251,27 @@ func TestOldestUnfinishedMessageGoes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPriorityTravels sends a message of each priority, and one of none that there is: here, and as another node would.
+func TestPriorityTravels(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	for i, p := range []parley.Priority{"", events.Urgent, events.Normal, events.Low} {
+		v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello", Priority: p, Key: "key " + string(p)})
+		v.Deliver(false)
+		if got := v.Messages("host")[i].Posted.Priority; got != p && (got != "" || p != events.Normal) {
+			t.Errorf("%q has come as %q", p, got)
+		}
+	}
+	for _, wrong := range []mailbox.PostMessage{{To: "HOST", Text: "hello", Priority: "high"}, {To: "HOST", Text: "hello", Priority: events.Low, Key: "key urgent"}} {
+		if _, err := v.Decide("fae", wrong); parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+	foreign := *v.Messages("host")[1].Posted
+	foreign.Message, foreign.Priority = v.NewID(), "above all"
+	if _, err := v.States["host"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Posted: &foreign}}, v.Now, v.NewID); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("a priority that is none comes from another node: %v", err)
+	}
+}

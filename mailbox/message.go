@@ -104,6 +104,8 @@ type PostMessage struct {
 	Text  string
 	Plain bool   // an @ in Text is a plain one
 	Key   string // idempotency key
+
+	Priority parley.Priority
 }
 
 func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -119,6 +121,12 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err := checkText("a message", c.Text, maxText); err != nil {
 		return nil, err
 	}
+	if err := checkPriority(c.Priority); err != nil {
+		return nil, err
+	}
+	if c.Priority == events.Normal {
+		c.Priority = "" // which it is called where it is not said
+	}
 	to, replyTo, err := c.recipient(s, now)
 	if err != nil {
 		return nil, err
@@ -131,7 +139,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	}
 	evs := []events.Event{&events.MessagePosted{
 		Number: s.Mail.Index.Len(), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
-		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
+		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key, Priority: c.Priority,
 	}}
 	return append(evs, grantEvents(d.grants)...), nil
 }
@@ -275,6 +283,15 @@ func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 	return []events.Event{&events.MessageDismissed{Number: n}}, nil
 }
 
+// checkPriority refuses a priority that is none.
+func checkPriority(p parley.Priority) error {
+	switch p {
+	case "", events.Urgent, events.Normal, events.Low:
+		return nil
+	}
+	return parley.Refuse(parley.InvalidArgument, "unknown priority %s", parley.Quoted(string(p), 40)).WithHint("a message is urgent, normal or low")
+}
+
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is
 // used again for another message.
 func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
@@ -295,6 +312,9 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	}
 	if !same {
 		differs = append(differs, "text")
+	}
+	if c.Priority.Rank() != m.Posted.Priority.Rank() {
+		differs = append(differs, "priority")
 	}
 	return m, true, keyConflict(m, "key", c.Key, differs)
 }

@@ -32,8 +32,9 @@ type Message struct {
 	ReplyNumber  *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
 	// of a message
-	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
-	Edges map[string]capabilities.Value `json:"edges,omitempty"`
+	Text     string                        `json:"text,omitempty"` // with @edge where it carries a value
+	Edges    map[string]capabilities.Value `json:"edges,omitempty"`
+	Priority parley.Priority               `json:"priority,omitempty"` // as its sender says; "" is normal
 
 	Queued      bool `json:"queued,omitempty"`      // it waits for the agent's program to run for it
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
@@ -267,6 +268,11 @@ func Together(all []Message) [][]int {
 		groups = append(groups, []int{i})
 	}
 	return groups
+}
+
+// ByPriority orders what is shown together: what is urgent comes first, what is low last, and all else stays in its order.
+func ByPriority[T any](all []T, of func(T) *Message) {
+	slices.SortStableFunc(all, func(a, b T) int { return of(a).Priority.Rank() - of(b).Priority.Rank() })
 }
 
 // Party is another agent, with the viewer's name for it if there is one.

@@ -22,8 +22,15 @@ import (
 	"parley/gateway/client"
 )
 
+// priorityFlag adds the option for the priority of a message.
+func priorityFlag(c *cobra.Command, p *string) *cobra.Command {
+	c.Flags().StringVar(p, "priority", "", "how soon it should be seen: `urgent`, normal or low (default: normal)")
+	return c
+}
+
 func sendCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var priority string
+	return priorityFlag(&cobra.Command{
 		Use:   "send RECIPIENT TEXT",
 		Short: "Send a message",
 		Long: `Sends a message. @name at the beginning of a word carries what the agent holds under that name, @edge:name the same under
@@ -35,7 +42,7 @@ holds, inside a word, in code (backticks) and in quotes, and \@. What was handed
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
-			err := env.call(c.Context(), "send", api.SendRequest{Acting: env.acting(), Recipient: args[0], Text: args[1]}, &sent)
+			err := env.call(c.Context(), "send", api.SendRequest{Acting: env.acting(), Recipient: args[0], Text: args[1], Priority: parley.Priority(priority)}, &sent)
 			if err != nil {
 				return err
 			}
@@ -43,7 +50,7 @@ holds, inside a word, in code (backticks) and in quotes, and \@. What was handed
 			env.noteGiven(sent)
 			return env.print(sent, sent.Message.String)
 		},
-	}
+	}, &priority)
 }
 
 // noteGiven tells a person what a message has handed over, and what in it was taken as text.
@@ -54,7 +61,8 @@ func (env *environment) noteGiven(sent view.Sent) {
 }
 
 func replyCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var priority string
+	return priorityFlag(&cobra.Command{
 		Use:               "reply NUMBER TEXT",
 		Short:             "Reply to a message",
 		Long:              "Replies to whoever sent a message, also where the agent has no name for them. The text is as with send.",
@@ -64,7 +72,7 @@ func replyCommand(env *environment) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
 			err := env.call(c.Context(), "reply", api.ReplyRequest{
-				Acting: env.acting(), FormRef: api.RefTo(args[0]), Text: args[1],
+				Acting: env.acting(), FormRef: api.RefTo(args[0]), Text: args[1], Priority: parley.Priority(priority),
 			}, &sent)
 			if err != nil {
 				return err
@@ -73,7 +81,7 @@ func replyCommand(env *environment) *cobra.Command {
 			env.noteGiven(sent)
 			return env.print(sent, sent.Message.String)
 		},
-	}
+	}, &priority)
 }
 
 func adoptCommand(env *environment) *cobra.Command {
@@ -336,15 +344,16 @@ func printMessages(env *environment, messages []json.RawMessage, none string) er
 	return err
 }
 
-// grouped returns the indexes of messages as a list shows them. On a terminal, open calls that are identical are one row.
+// grouped returns the indexes of messages as a list shows them, the urgent ones first. On a terminal, open calls that are identical are one row.
 func grouped(all []view.Message, s terminal.Screen) [][]int {
-	if s.Width > 0 {
-		return view.Together(all)
-	}
 	rows := make([][]int, len(all))
 	for i := range all {
 		rows[i] = []int{i}
 	}
+	if s.Width > 0 {
+		rows = view.Together(all)
+	}
+	view.ByPriority(rows, func(row []int) *view.Message { return &all[row[0]] })
 	return rows
 }
 

@@ -9,15 +9,17 @@ import (
 // SendRequest sends words, with references as @edge:name or @name.
 type SendRequest struct {
 	Acting
-	Recipient string `json:"recipient"`
-	Text      string `json:"text"`
+	Recipient string          `json:"recipient"`
+	Text      string          `json:"text"`
+	Priority  parley.Priority `json:"priority,omitempty"` // urgent, normal (default) or low
 }
 
 // ReplyRequest answers a message with words.
 type ReplyRequest struct {
 	Acting
 	FormRef
-	Text string `json:"text"`
+	Text     string          `json:"text"`
+	Priority parley.Priority `json:"priority,omitempty"` // as in send
 }
 
 // AdoptRequest stores the value that a message carries under Edge as Name, or under the edge's own name.

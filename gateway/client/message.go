@@ -34,9 +34,10 @@ type Message struct {
 	ReplyNumber  *uint64   `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
 	// of a message
-	Text   string                     `json:"text,omitempty"` // with @edge where it carries a value
-	Edges  map[string]json.RawMessage `json:"edges,omitempty"`
-	Queued bool                       `json:"queued,omitempty"` // it waits for the agent's program to run for it
+	Text     string                     `json:"text,omitempty"` // with @edge where it carries a value
+	Edges    map[string]json.RawMessage `json:"edges,omitempty"`
+	Priority parley.Priority            `json:"priority,omitempty"` // urgent or low, as its sender says; "" is normal
+	Queued   bool                       `json:"queued,omitempty"`   // it waits for the agent's program to run for it
 
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
 
@@ -231,14 +232,22 @@ type Sent struct {
 	Plain []string `json:"plain,omitempty"` // what looks like a reference and was taken as text
 }
 
-// Send sends a message, with references as @edge:name or @name.
-func (c *Client) Send(ctx context.Context, to, text string) (Sent, error) {
-	return get[Sent](ctx, c, "send", api.SendRequest{Recipient: to, Text: text})
+// Send sends a message, with references as @edge:name or @name. Its priority is normal unless one is given.
+func (c *Client) Send(ctx context.Context, to, text string, p ...parley.Priority) (Sent, error) {
+	return get[Sent](ctx, c, "send", api.SendRequest{Recipient: to, Text: text, Priority: first(p)})
+}
+
+// first returns the given priority, if there is one.
+func first(p []parley.Priority) parley.Priority {
+	if len(p) == 0 {
+		return ""
+	}
+	return p[0]
 }
 
 // Reply sends a message to the other party of one.
-func (c *Client) Reply(ctx context.Context, to ID, text string) (Sent, error) {
-	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Text: text})
+func (c *Client) Reply(ctx context.Context, to ID, text string, p ...parley.Priority) (Sent, error) {
+	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Text: text, Priority: first(p)})
 }
 
 // Adopt binds a name to the value that a message carries under an edge. An empty name is the edge's.

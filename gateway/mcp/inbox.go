@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +36,9 @@ type entry struct {
 	Came         []string          `json:"came,omitempty"` // how a form came to the agent, in order, if it was forwarded or escalated
 	Title        string            `json:"title,omitempty"`
 	Text         string            `json:"text,omitempty"`
-	Carries      values            `json:"carries,omitempty"` // references, by the @edge in the text
-	Fields       []events.Field    `json:"fields,omitempty"`  // of an open form
+	Priority     parley.Priority   `json:"priority,omitempty"` // as its sender says
+	Carries      values            `json:"carries,omitempty"`  // references, by the @edge in the text
+	Fields       []events.Field    `json:"fields,omitempty"`   // of an open form
 	Revision     uint64            `json:"revision,omitempty"`
 	Amended      string            `json:"amended,omitempty"` // what the last amendment changed
 	Deadline     capabilities.Time `json:"deadline,omitzero"`
@@ -121,6 +123,7 @@ func pageOf(messages []view.Message, next uint64) (inbox, error) {
 		}
 		page.Messages = append(page.Messages, e)
 	}
+	slices.SortStableFunc(page.Messages, func(a, b entry) int { return a.Priority.Rank() - b.Priority.Rank() })
 	if next > 0 {
 		page.Cursor = strconv.FormatUint(next, 10)
 	}
@@ -131,7 +134,7 @@ func pageOf(messages []view.Message, next uint64) (inbox, error) {
 func entryOf(m *view.Message) entry {
 	e := entry{
 		Number: m.Number, Type: m.Type, Handle: m.MessageID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
-		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
+		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Priority: m.Priority, Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)

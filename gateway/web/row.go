@@ -266,6 +266,7 @@ func (p *page) drawRows(all []question, in string) []row {
 		}
 		rows = append(rows, r)
 	}
+	view.ByPriority(rows, func(r row) *view.Message { return &r.Message })
 	return rows
 }
 

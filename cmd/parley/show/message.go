@@ -238,9 +238,12 @@ func verb(e view.Message, with string) string {
 			words = append(words, "saying why: "+terminal.Quoted(p.Reason))
 		}
 	default:
-		words = []string{"sent", terminal.Quoted(e.Text), with}
+		words = []string{string(e.Priority), "sent", terminal.Quoted(e.Text), with}
+		if e.Priority != "" {
+			words[0] = "(" + terminal.Visible(words[0]) + ")"
+		}
 		if !e.ReplyTo.IsZero() {
-			words[0] = "replied"
+			words[1] = "replied"
 			words = append(words, "in reply to "+repliedTo(e))
 		}
 	}

@@ -54,7 +54,7 @@ type model struct {
 	height int
 
 	items  map[uint64]*view.Message
-	order  []uint64 // what waits first, and of that the newest
+	order  []uint64 // what waits first, of that what is urgent, and of that the newest
 	chosen uint64   // the number of the selected message
 	begun  bool     // one was selected
 	scroll int      // lines of it that are above the screen
@@ -164,7 +164,7 @@ func (m *model) add(messages []view.Message) (held tea.Cmd) {
 			}
 			return 1
 		}
-		return cmp.Compare(b, a)
+		return cmp.Or(m.items[a].Priority.Rank()-m.items[b].Priority.Rank(), cmp.Compare(b, a))
 	})
 	m.group()
 	for row := range m.marked {

@@ -563,6 +563,7 @@ export interface ReplyRequest {
   as?: string;
   id?: Ref;
   number?: Ref;
+  priority?: string;
   text: string;
 }
 
@@ -642,6 +643,7 @@ export interface SendAgentMessageResponse {
 
 export interface SendRequest {
   as?: string;
+  priority?: string;
   recipient: string;
   text: string;
 }
@@ -919,6 +921,7 @@ export interface Envelope {
   number: number;
   outcome?: Outcome;
   permission?: Permission;
+  priority?: string;
   /** An ID: {ULID}@{node}. */
   promiseId?: string;
   queued?: boolean;

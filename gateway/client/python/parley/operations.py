@@ -625,6 +625,7 @@ class _ReplyRequest(TypedDict):
 class ReplyRequest(_ReplyRequest, total=False):
     id: Ref
     number: Ref
+    priority: str
 
 
 class _ResolveRequest(TypedDict):
@@ -703,9 +704,13 @@ class SendAgentMessageResponse(_SendAgentMessageResponse, total=False):
     queued: bool
 
 
-class SendRequest(TypedDict):
+class _SendRequest(TypedDict):
     recipient: str
     text: str
+
+
+class SendRequest(_SendRequest, total=False):
+    priority: str
 
 
 _SetAwayRequestOptional = TypedDict(
@@ -1012,6 +1017,7 @@ class Envelope(_Envelope, total=False):
     noForward: bool
     outcome: Outcome
     permission: Permission
+    priority: str
     promiseId: str  # An ID: {ULID}@{node}.
     queued: bool
     refused: str
