@@ -67,6 +67,11 @@ func (p *Permission) Call() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// IsSameCall reports whether two permissions are for the same call: whether they have the same key as Call returns it.
+func (p *Permission) IsSameCall(o *Permission) bool {
+	return p.Tool == o.Tool && p.Folder == o.Folder && p.Input == o.Input
+}
+
 // appendParts writes texts so that no two lists of them are written alike.
 func appendParts(w io.Writer, parts ...string) {
 	for _, part := range parts {

@@ -62,6 +62,9 @@ func TestDigestCoversAllThatIsShown(t *testing.T) {
 		if (a.Call() == b.Call()) != (a.Tool == b.Tool && a.Input == b.Input && a.Folder == b.Folder) {
 			t.Fatalf("%+v and %+v: the calls are %s and %s", a, b, a.Call(), b.Call())
 		}
+		if a.IsSameCall(&b) != (a.Call() == b.Call()) {
+			t.Fatalf("%+v and %+v: the same call, %t", a, b, a.IsSameCall(&b))
+		}
 		before, after := a.Around()
 		sum := sha256.Sum256([]byte(before + fmt.Sprintf("%d:%s", len(a.Input), a.Input) + after))
 		if hex.EncodeToString(sum[:]) != a.Digest() {

@@ -225,18 +225,10 @@ func (m *Message) Takes(decision string) bool {
 	})
 }
 
-// CallKey returns the key of the call that an approval asks about, as Permission.Call has it; "" if it is none.
-func (m *Message) CallKey() string {
-	if m.Permission == nil {
-		return ""
-	}
-	return m.Permission.Call()
-}
-
 // AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent has to ask
 // one recipient in both. They may be decided as one, whatever the agent says of each.
 func (m *Message) AsksSame(o *Message) bool {
-	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.CallKey() != "" && m.CallKey() == o.CallKey() && m.From == o.From && m.To == o.To &&
+	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.Permission != nil && o.Permission != nil && m.Permission.IsSameCall(o.Permission) && m.From == o.From && m.To == o.To &&
 		slices.EqualFunc(m.Fields, o.Fields, func(a, b events.Field) bool { return a.Name == b.Name && slices.Equal(a.Options, b.Options) })
 }
 
@@ -248,13 +240,16 @@ func (m *Message) IsSecondVote() bool {
 // Together returns the indexes of messages in groups: those that ask the same are one group, at the place of the first.
 func Together(all []Message) [][]int {
 	var groups [][]int
-	byCall := map[string][]int{} // the groups of a call and its asker
+	type call struct {
+		from                capabilities.ID
+		tool, input, folder string
+	}
+	byCall := map[call][]int{} // the groups of a call and its asker
 	for i := range all {
 		m := &all[i]
 		at := -1
-		call := m.CallKey() + m.From.String()
 		if m.AnswerNeeded && m.Permission != nil {
-			for _, g := range byCall[call] {
+			for _, g := range byCall[call{m.From, m.Permission.Tool, m.Permission.Input, m.Permission.Folder}] {
 				if m.AsksSame(&all[groups[g][0]]) {
 					at = g
 				}
@@ -264,7 +259,10 @@ func Together(all []Message) [][]int {
 			groups[at] = append(groups[at], i)
 			continue
 		}
-		byCall[call] = append(byCall[call], len(groups))
+		if p := m.Permission; p != nil {
+			c := call{m.From, p.Tool, p.Input, p.Folder}
+			byCall[c] = append(byCall[c], len(groups))
+		}
 		groups = append(groups, []int{i})
 	}
 	return groups

@@ -140,7 +140,7 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 	}
 	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && len(several.Decisions) > 1 {
 		for _, d := range several.Decisions {
-			if o, err := p.agent.Message(p.ctx(), capabilities.FormID(d.Form)); err != nil || o.CallKey() != e.CallKey() {
+			if o, err := p.agent.Message(p.ctx(), capabilities.FormID(d.Form)); err != nil || o.Permission == nil || !o.Permission.IsSameCall(e.Permission) {
 				return errNotShown
 			}
 		}

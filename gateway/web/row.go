@@ -119,7 +119,7 @@ func (r row) Ask() string {
 	if !r.AnswerNeeded || r.Permission == nil {
 		return ""
 	}
-	return r.CallKey() + " " + r.From.String()
+	return r.Permission.Call() + " " + r.From.String()
 }
 
 // Keys returns the keys of the cards of identical asks.
