@@ -1,6 +1,6 @@
 package parley
 
-import "parley/fault"
+import "parley/internal/fault"
 
 // Error is a refusal or a failure that its reader can act on: see fault.Error.
 type Error = fault.Error

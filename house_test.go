@@ -17,11 +17,11 @@ import (
 
 // imports lists what each package may import of the module. Imports run one way. A package that is not listed fails.
 var imports = map[string][]string{
-	"fault":                 {},
-	".":                     {"capabilities", "events", "fault"},
+	"internal/fault":        {},
+	".":                     {"capabilities", "events", "internal/fault"},
 	"internal/regular":      {},
 	"internal/pack":         {},
-	"capabilities":          {"fault", "internal/pack"},
+	"capabilities":          {"internal/fault", "internal/pack"},
 	"events":                {"capabilities", "internal/pack"},
 	"mailbox":               {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/origin", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "mailbox/vote"},
 	"mailbox/text":          {"events"},

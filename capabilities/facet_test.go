@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 func someFacet() *rapid.Generator[Facet] {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 // FormRef identifies a form or other message of a mailbox: by its number there, by its ID, or by the ID of its promise

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 func TestParseFormRef(t *testing.T) {

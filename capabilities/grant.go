@@ -3,7 +3,7 @@ package capabilities
 import (
 	"slices"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 // Mode limits the ways in which a holder may use the target of a reference.

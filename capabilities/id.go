@@ -15,7 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5"
 
-	"parley/fault"
+	"parley/internal/fault"
 	"parley/internal/pack"
 )
 

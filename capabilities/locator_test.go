@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 const locatorText = "parley://" + nodeText + "/" + ulidText

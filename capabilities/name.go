@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 // The special names. No agent can bind them.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 func TestNamesFollowTheRules(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
-	"parley/fault"
+	"parley/internal/fault"
 	"parley/internal/pack"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 // Bounds of a Value.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 // Nesting returns the depth of the objects and lists in a JSON text: 1 for {} and 0 for a scalar. It does not parse the

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 func TestValueJSONRoundTrip(t *testing.T) {

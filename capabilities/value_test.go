@@ -12,7 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
 
-	"parley/fault"
+	"parley/internal/fault"
 )
 
 func someRef() *rapid.Generator[Ref] {
