@@ -3,6 +3,7 @@ package gateway
 import (
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
+	"parley/mailbox"
 )
 
 // Bounds of the pages, the same as in package web.
@@ -304,4 +306,32 @@ func (h *pageServer) firstPaint() uint64 {
 		fewest = min(fewest, after.Mallocs-before.Mallocs)
 	}
 	return fewest
+}
+
+// TestPagesShowPriorities draws messages of each priority in the lists and alone. Urgent ones come first.
+func TestPagesShowPriorities(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	fae := h.guest("bob")
+	for _, p := range []events.Priority{events.Urgent, "", events.Low} {
+		if _, err := actors.Post(t.Context(), fae, mailbox.PostMessage{To: "@host", Text: "it is " + string(p), Priority: p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"/", "/forms/0", "/forms/1", "/forms/2"} {
+		status, _, body := h.get(path, "text/html")
+		if status != 200 {
+			t.Fatalf("%s: %d %s", path, status, body)
+		}
+		for n, priority := range []string{"urgent", "", "low"} {
+			mark := `<b class="priority">` + priority + `</b>`
+			if wanted := path == "/" || path == fmt.Sprintf("/forms/%d", n); wanted && priority != "" && !strings.Contains(body, mark) {
+				t.Errorf("%s lacks %s", path, mark)
+			}
+		}
+	}
+	_, _, body := h.get("/", "text/html")
+	if first := strings.Index(body, `class="entry`); first < 0 || !strings.Contains(body[first:first+2000], "it is urgent") {
+		t.Error("the first row is not the urgent one")
+	}
 }
