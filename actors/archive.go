@@ -39,8 +39,8 @@ var errArchiving = parley.Refuse(parley.AlreadyRunning, "the journal is being ar
 func (n *Node) Archive() *Archive { return n.archive }
 
 // MoveBefore moves the commits before a time from the journal to the archive. It records the archive in the host's mailbox
-// before anything leaves the journal. Mail goes on meanwhile. It archives whole files of the journal, so some older
-// commits may stay.
+// before anything leaves the journal. Mail goes on meanwhile. What is not worth an archive
+// stays, and so do the newest commits.
 func (a *Archive) MoveBefore(ctx context.Context, before capabilities.Time) (view.Archive, error) {
 	if !a.one.TryLock() {
 		return view.Archive{}, errArchiving

@@ -58,7 +58,7 @@ func TestKilledWhileItArchives(t *testing.T) {
 	steps := []string{"after " + persistence.StepManifest, "after " + persistence.StepRecorded, "after " + persistence.StepCut}
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		steps = append(steps, "before "+persistence.StepSegment, "after "+persistence.StepSegment, "after "+persistence.StepCheckpoint,
-			"before "+persistence.StepRecorded, "after "+persistence.StepRemoveBlock, "before "+persistence.StepSweep)
+			"before "+persistence.StepRecorded, "before "+persistence.StepCut, "before "+persistence.StepSweep)
 	}
 	for _, step := range steps {
 		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"parley"
 	"parley/capabilities"
@@ -72,8 +73,14 @@ func newArchived(o *Options, discarded *atomic.Int64) *archived {
 }
 
 // open reads the manifest and opens the checkpoint. A damaged checkpoint is reported in the log only: the segments have
-// the same events. A manifest that is lost or damaged is made again. It changes no file.
-func (a *archived) open(ctx context.Context) error {
+// the same events. A manifest that is lost or damaged is made again. It changes no file, but that it brings what an
+// external server has.
+func (a *archived) open(ctx context.Context, l *link, state jetstream.StreamState) error {
+	if l.server == nil {
+		if err := a.fetchKept(ctx, l); err != nil {
+			return err
+		}
+	}
 	m, err := archive.ReadManifest(a.folder)
 	if errors.Is(err, archive.ErrFormat) {
 		return newer("the archive's manifest", err)
@@ -82,7 +89,7 @@ func (a *archived) open(ctx context.Context) error {
 		return readOnly("the archive cannot be read", err)
 	}
 	if m == nil {
-		if m, err = a.rebuild(ctx, err); err != nil {
+		if m, err = a.rebuild(ctx, l, state, err); err != nil {
 			return err
 		}
 	}
@@ -93,36 +100,115 @@ func (a *archived) open(ctx context.Context) error {
 		return parley.Refuse(parley.CorruptLog, "the archive is of node %s", m.Node)
 	}
 	a.use(m)
-	a.o.archived = m.End.Number
-	if !m.Recorded {
+	if !m.Recorded || state.LastSeq <= m.End.Number {
 		return nil
 	}
-	c := a.chainFrom(m.End.Number + 1)
-	return readFrames(a.o, m.End.Number+1, m.End.Number+1, func(number uint64, bytes []byte) error {
-		a.follows = true
-		_, err := c.followHead(number, bytes)
-		return err
-	})
+	bytes, err := l.fetch(ctx, m.End.Number+1)
+	if errors.Is(err, errNotThere) {
+		return nil // whoever reads the journal says so
+	}
+	if err == nil {
+		_, err = a.chainFrom(m.End.Number+1).followHead(m.End.Number+1, bytes)
+	}
+	a.follows = err == nil
+	return err
+}
+
+// left returns the last commit that readers do not look for in the stream: all up to it is archived for good. A purge that
+// was interrupted may have left some of them there.
+func (a *archived) left() uint64 {
+	if m := a.current(); m != nil && m.Recorded {
+		return m.End.Number
+	}
+	return 0
+}
+
+// The names of the objects with the manifest and the checkpoint of a journal on an external server. Another process that
+// takes over finds them there, on another machine too. The segments are where they were made.
+const (
+	keptManifest   = "archive"
+	keptCheckpoint = "archive.checkpoint"
+)
+
+// keep stores the manifest and the checkpoint of a journal on an external server there. What has left the journal is read
+// with them.
+func (a *archived) keep(ctx context.Context, l *link, m *archive.Manifest) error {
+	if l.server != nil {
+		return nil
+	}
+	checkpoint, err := ReadRegular(a.path(archive.CheckpointName(m.End.Number)))
+	if err == nil {
+		err = l.putObject(ctx, jetstream.ObjectMeta{Name: keptCheckpoint}, checkpoint)
+	}
+	if err == nil {
+		err = l.putObject(ctx, jetstream.ObjectMeta{Name: keptManifest}, m.Encode())
+	}
+	if err != nil {
+		return readOnly("the archive's manifest cannot be stored", err)
+	}
+	return nil
+}
+
+// fetchKept writes the manifest and the checkpoint that an external server has to the folder. It does so if they are newer
+// than those there.
+func (a *archived) fetchKept(ctx context.Context, l *link) error {
+	_, err := l.js.ObjectStore(ctx, a.o.bucketName())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil
+	}
+	var text []byte
+	if err == nil {
+		text, err = l.getObject(ctx, keptManifest)
+	}
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil
+	}
+	if err != nil {
+		return unreachable(err)
+	}
+	m, err := archive.DecodeManifest(text)
+	if err != nil {
+		a.log.Warn("the manifest that the server has is damaged", "error", err)
+		return nil
+	}
+	here, err := archive.ReadManifest(a.folder)
+	if err == nil && here != nil && (here.End.Number > m.End.Number || here.End == m.End && (here.Recorded || !m.Recorded)) {
+		return nil
+	}
+	checkpoint, err := l.getObject(ctx, keptCheckpoint)
+	if err != nil {
+		return unreachable(err)
+	}
+	if err = MakeFolder(a.folder); err == nil {
+		err = archive.WriteWhole(a.path(archive.CheckpointName(m.End.Number)), checkpoint)
+	}
+	if err == nil {
+		err = archive.WriteManifest(a.folder, m)
+	}
+	if err != nil {
+		return readOnly("the archive cannot be written", err)
+	}
+	return nil
 }
 
 // rebuild makes a lost or damaged manifest again, from the records in the journal and in segments, and from segments. It
 // returns nil if nothing has left the journal.
-func (a *archived) rebuild(ctx context.Context, damage error) (*archive.Manifest, error) {
-	in, err := inspect(blockFolder(a.o))
-	if err != nil || len(in.blocks) == 0 || damage == nil && in.blocks[0].first <= 1 {
-		return nil, err
+func (a *archived) rebuild(ctx context.Context, l *link, state jetstream.StreamState, damage error) (*archive.Manifest, error) {
+	begin := state.FirstSeq
+	if state.LastSeq == 0 || damage == nil && begin <= 1 {
+		return nil, nil
 	}
-	begin := in.blocks[0].first
-	if begin == 1 {
+	if begin <= 1 {
 		a.log.Warn("the archive's manifest is damaged, and nothing has left the journal", "error", damage)
 		return nil, nil
 	}
 	r := records{folder: a.folder, by: map[Mark]*events.JournalArchived{}}
-	if err := readFrames(a.o, begin, math.MaxUint64, r.read); err != nil {
+	if err := l.each(ctx, begin, state.LastSeq, r.read); err != nil {
 		return nil, err
 	}
 	var m *archive.Manifest
-	if _, err = os.Stat(a.folder); err == nil {
+	_, err := os.Stat(a.folder)
+	if err == nil {
 		m, err = r.manifest(ctx, a.o.Node, begin)
 	}
 	if err != nil {

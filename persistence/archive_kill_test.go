@@ -23,7 +23,7 @@ const (
 
 // archiveAsChild archives a journal. At its step it prints a line and waits to be killed.
 func archiveAsChild(folder, stop string) {
-	j, err := Open(context.Background(), Options{Folder: folder, Node: testNode(1), maxBytes: smallJournal, Failpoint: func(step string) error {
+	j, err := Open(context.Background(), Options{Folder: folder, Node: testNode(1), maxBytes: smallJournal, archiveLeast: smallArchive, Failpoint: func(step string) error {
 		if step == stop {
 			fmt.Println(step)
 			select {}
@@ -61,7 +61,7 @@ func TestKilledArchiverLeavesAWholeLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []string{"after " + StepSegment, "before " + StepManifest, "before " + StepRecorded, "after " + StepRemoveBlock} {
+	for _, step := range []string{"after " + StepSegment, "before " + StepManifest, "before " + StepRecorded, "before " + StepCut, "after " + StepCut} {
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), childArchiver+"="+o.Folder, childStep+"="+step)
 		cmd.Stderr = os.Stderr
@@ -84,6 +84,10 @@ func TestKilledArchiverLeavesAWholeLog(t *testing.T) {
 			w[recorder] = m.Version
 		}
 		w.checkArchived(t, j)
+		if step == "before "+StepCut { // this start has cut it
+			w.fillBlock(t, j)
+			w.padded(t, j, 1)
+		}
 		closeJournal(t, j)
 	}
 	j = open(t, o)

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
@@ -33,6 +32,7 @@ type archiver struct {
 	reader    *reader
 	directory *directory
 
+	line    func() *link
 	err     func() error                                // why the journal has failed
 	damaged func(error)                                 // fails the journal
 	cut     func(ctx context.Context, end uint64) error // removes the commits up to one from the stream
@@ -46,11 +46,10 @@ func (a *archiver) Archive() Archive { return archiveOf(a.archived.current()) }
 // foldAtOnce is the number of events of a batch of a Checkpointer, if there are so many.
 const foldAtOnce = 4096
 
-// PrepareArchive writes the segments and the checkpoint of the commits before a time. It archives whole files of the
-// journal, some at a time, and never the newest. Nothing leaves the journal yet: the caller records the result in the
-// journal, calls FinishArchive, and then calls PrepareArchive again. It returns the zero Archive if there is nothing more to
-// archive. After an error, or if the process ends, the journal is as it was. It refuses with NOT_PERMITTED on an external
-// server.
+// PrepareArchive writes the segments and the checkpoint of the commits before a time: some at a time, and never the newest.
+// Nothing leaves the journal yet: the caller records the result in the journal, calls FinishArchive, and then calls
+// PrepareArchive again. It returns the zero Archive if there is nothing more to archive. After an error, or if the process
+// ends, the journal is as it was.
 func (a *archiver) PrepareArchive(ctx context.Context, before capabilities.Time, state Checkpointer) (Archive, error) {
 	a.archiving.Lock()
 	defer a.archiving.Unlock()
@@ -89,49 +88,37 @@ func (a *archiver) Archivable(ctx context.Context, before capabilities.Time) (in
 	return bytes, err
 }
 
-// archivable returns the last commit before a time that ends a file of the journal, 0 if there is none. It also returns
-// the bytes of the files up to it. It stops after the file that reaches most bytes.
+// archivable returns the last commit before a time that can be archived, 0 if there is none. It also returns about how many
+// bytes the journal has up to it, and returns no commit behind most bytes. The newest commits stay, and less than
+// archiveLeast is not worth an archive.
 func (a *archiver) archivable(ctx context.Context, before capabilities.Time, most int64) (end uint64, bytes int64, err error) {
-	if a.o.URL != "" {
-		return 0, 0, parley.Refuse(parley.NotPermitted, "a journal on a NATS server cannot be archived").
-			WithHint("only a node with its own journal can: one without --nats")
-	}
 	if err := a.err(); err != nil {
 		return 0, 0, err
 	}
-	in, err := inspect(blockFolder(a.o))
-	if err != nil {
-		return 0, 0, err
-	}
-	last := a.directory.lastCommit().Number
-	blocks := in.blocks
-	for len(blocks) > 0 && (blocks[len(blocks)-1].first == 0 || blocks[len(blocks)-1].first > last) {
-		blocks = blocks[:len(blocks)-1]
-	}
-	if len(blocks) < 2 {
+	begin, last := a.reader.begin(), a.directory.lastCommit().Number
+	if last < begin {
 		return 0, 0, nil
 	}
-	older := sort.Search(len(blocks)-1, func(i int) bool { // of the blocks that can go, the first with a newer commit
+	s, err := a.line().js.Stream(ctx, a.o.streamName())
+	if err != nil {
+		return 0, 0, unreachable(err)
+	}
+	state := s.CachedInfo().State
+	each := max(1, int64(state.Bytes/max(1, state.Msgs))) // of a commit
+	least, newest := int(a.o.archiveLeast/each)+1, int(a.o.archiveLeast/8/each)+1
+	older := sort.Search(max(0, int(last-begin)+1-newest), func(i int) bool { // of the commits that can go, the first that is newer
 		if err != nil {
 			return true
 		}
 		var c *events.Commit
-		c, _, err = a.reader.commit(ctx, blocks[i+1].first-1)
+		c, _, err = a.reader.commit(ctx, begin+uint64(i))
 		return err == nil && c.At >= before
 	})
-	if err != nil || older == 0 {
+	if err != nil || older < least {
 		return 0, 0, err
 	}
-	for i, b := range blocks[:older] {
-		if info, err := os.Stat(b.path); err == nil {
-			bytes += info.Size()
-		}
-		if bytes >= most {
-			older = i + 1
-			break
-		}
-	}
-	return blocks[older].first - 1, bytes, nil
+	older = int(min(int64(older), max(most/each, int64(least))))
+	return begin + uint64(older) - 1, int64(older) * each, nil
 }
 
 // writeArchive writes the files of an archive that continues another one, up to a commit. m is nil if it is the first.
@@ -401,7 +388,7 @@ func (a *archiver) sweep(isOld func(name string) bool) {
 }
 
 // FinishArchive removes the archived commits from the journal, after the record of the archive is durable. Appends and
-// reads wait meanwhile. After an error it may be called again.
+// reads go on meanwhile. After an error it may be called again.
 func (a *archiver) FinishArchive(ctx context.Context, done Archive) error {
 	a.archiving.Lock()
 	defer a.archiving.Unlock()
@@ -426,36 +413,4 @@ func (a *archiver) FinishArchive(ctx context.Context, done Archive) error {
 		a.sweep(func(name string) bool { return archive.IsCheckpoint(name) && name != present })
 		return nil
 	})
-}
-
-// removeBlocks removes the blocks of a stopped server with commits up to one, the oldest first. It stops at a block with
-// later commits, and leaves the newest. It reports whether it removed any.
-func removeBlocks(o *Options, end uint64) error {
-	folder := blockFolder(o)
-	in, err := inspect(folder)
-	if err != nil {
-		return err
-	}
-	removed := false
-	for i := 0; i+1 < len(in.blocks) && in.blocks[i+1].first > 0 && in.blocks[i+1].first <= end+1; i++ {
-		if !removed { // the server's index lists the blocks
-			err := os.Remove(filepath.Join(journalFolder(o.Folder), stoppedWell))
-			if err == nil || errors.Is(err, fs.ErrNotExist) {
-				err = SyncFolder(journalFolder(o.Folder))
-			}
-			if err != nil {
-				return readOnly("the journal's folder cannot be written", err)
-			}
-		}
-		if err := o.step(StepRemoveBlock, func() error { return os.Remove(in.blocks[i].path) }); err != nil {
-			return readOnly("an archived part of the journal cannot be removed", err)
-		}
-		removed = true
-	}
-	if removed {
-		if err := SyncFolder(folder); err != nil {
-			return readOnly("the journal's folder cannot be flushed", err)
-		}
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -112,8 +113,9 @@ const (
 )
 
 const (
-	commitTimeout = 15 * time.Second       // for an answer that may still come
-	remoteTimeout = 5 * time.Second        // the same of an external server, which may have died
+	commitTimeout = 250 * time.Millisecond // for the answer to a commit, until the embedded server is asked for another one
+	remoteTimeout = 5 * time.Second        // for that of an external server, which may have died
+	probeSeldom   = 10 * time.Second       // between two of these
 	settleTimeout = 500 * time.Millisecond // to find out whether a commit is stored
 )
 
@@ -144,45 +146,64 @@ func (j *Journal) store(ctx context.Context, f *frame) error {
 	return j.keep(f)
 }
 
-// publish sends a commit, waits for the server's acknowledgement, and flushes the commit to disk.
+// publish sends a commit and waits for the server's acknowledgement: then the commit is on disk.
+//
+// The embedded server acknowledges nothing that it could not write, and says nothing either. It takes messages one after
+// another. So a while later a message follows that it can only refuse: if that is answered first, the commit has failed.
+// While a slow disk has the server wait, neither is answered.
 func (l *link) publish(ctx context.Context, f *frame) error {
 	l.resetInterrupt()
-	l.sent++
-	reply := l.inbox + strconv.FormatUint(l.sent, 10)
-	msg := nats.NewMsg(l.o.subject())
-	msg.Header[nats.ExpectedLastSeqHdr] = []string{strconv.FormatUint(f.Number-1, 10)}
-	msg.Reply = reply
-	msg.Data = f.bytes
-	if err := l.conn.PublishMsg(msg); err != nil {
+	reply, err := l.send(f.Number-1, f.bytes)
+	if err != nil {
 		return err
 	}
-	timer := time.NewTimer(l.o.answerWithin)
+	var probes []string
+	within := l.o.answerWithin
+	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
 		select {
 		case m := <-l.acks:
-			if m.Subject != reply {
-				continue // the answer to an earlier commit
+			if m.Subject == reply {
+				if err := readAck(m, l.o.streamName(), f.Number); err != nil {
+					return err
+				}
+				return l.flush()
 			}
-			if err := readAck(m, l.o.streamName(), f.Number); err != nil {
-				return err
+			if slices.Contains(probes, m.Subject) { // else it is the answer to an earlier commit
+				return l.writeError()
 			}
-			l.o.slow.taken.Store(true)
-			return l.flush()
 		case <-l.interrupts:
 			return l.err()
 		case <-timer.C:
-			if !l.isBusy(ctx) {
+			if l.server == nil {
 				return errors.New("the server does not answer")
 			}
-			timer.Reset(l.o.answerWithin)
+			probe, err := l.send(math.MaxInt64, nil)
+			if err != nil {
+				return err
+			}
+			probes = append(probes, probe)
+			within = min(2*within, probeSeldom)
+			timer.Reset(within)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// flush flushes the writes that the embedded server has acknowledged.
+// send sends a message that follows another one. It returns the subject of the answer.
+func (l *link) send(after uint64, data []byte) (reply string, err error) {
+	l.sent++
+	reply = l.inbox + strconv.FormatUint(l.sent, 10)
+	msg := nats.NewMsg(l.o.subject())
+	msg.Header[nats.ExpectedLastSeqHdr] = []string{strconv.FormatUint(after, 10)}
+	msg.Reply = reply
+	msg.Data = data
+	return reply, l.conn.PublishMsg(msg)
+}
+
+// flush flushes the names of the files with the commits that the embedded server has acknowledged.
 func (l *link) flush() error {
 	if l.blocks == nil {
 		return nil
@@ -194,32 +215,14 @@ func (l *link) flush() error {
 	return err
 }
 
-// isBusy reports whether the embedded server is blocked by a write to a slow disk. If it is not, an answer that has not
-// come will never come. A question that was not answered yet is not asked again: each would hold one of the server's few
-// goroutines.
-func (l *link) isBusy(ctx context.Context) bool {
-	if l.server == nil {
-		return false
+// writeError returns the error of a commit that the embedded server could not write. The reason is what its log says last.
+func (l *link) writeError() error {
+	err := errors.New("the server could not write it")
+	if last := l.serverLog.last.Load(); last != nil {
+		err = cause(*last)
 	}
-	if l.asked == nil {
-		asked := make(chan struct{})
-		l.asked = asked
-		go func() {
-			defer close(asked)
-			patient, cancel := context.WithTimeout(ctx, never)
-			defer cancel()
-			_, _ = l.js.Stream(patient, l.o.streamName()) // an error is an answer too
-		}()
-	}
-	select {
-	case <-l.asked:
-		l.asked = nil
-		return false
-	case <-time.After(settleTimeout):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	l.interrupt(err) // what can be read may not be on disk
+	return err
 }
 
 type ack struct {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley"
@@ -19,8 +20,11 @@ import (
 // therefore first opened as a copy. Only if the log is whole there, a server opens the files themselves. Nothing ever takes
 // their place. Whenever this process is killed, the log is where it was.
 //
-// The newest blocks are copied, since the server writes to them. Older ones are linked, where the disk can: they are known
-// to be whole before a server that would read them is started. All other files are small, and are copied.
+// The newest blocks are copied, since the server writes to them. Older ones are linked, where the disk can and where the
+// server will find nothing to cut. All other files are small, and are copied.
+//
+// What the copy has taught need not be read again, since the files are the same bytes: the start goes on with its index
+// of the log, and the server with its own.
 const (
 	serverFolder = "jetstream"
 	copyFolder   = "copy-" // a number follows
@@ -28,29 +32,62 @@ const (
 	maxStrays    = 8 // names in a line of the log
 )
 
-// lookFirst opens a copy of the files of an embedded server that was not stopped in order. It fails as Open does.
-func lookFirst(ctx context.Context, o Options) error {
+// known is what a look at a copy has found of the journal.
+type known struct {
+	index     *index
+	at        head
+	unchecked uint64   // as replay returns it
+	newest    *grouped // what it has in memory
+}
+
+// lookFirst opens a copy of the files of an embedded server that was not stopped in order. It returns what it has found,
+// and nil if the server was. It fails as Open does.
+func lookFirst(ctx context.Context, o Options) (*known, error) {
 	if o.URL != "" || o.original != "" {
-		return nil
+		return nil, nil
 	}
 	folder := journalFolder(o.Folder)
 	strays, err := sweepCopies(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(strays) > 0 {
 		o.Log.Warn("there are files in the journal's folder that are none of the journal's: they are not used, and left as they are", "folder", folder, "files", strays[:min(len(strays), maxStrays)], "number", len(strays))
 	}
 	_, err = os.Lstat(filepath.Join(folder, serverFolder))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && stoppedInOrder(&o) {
-		return nil
+		return nil, nil
 	}
+	log := o.Log
 	o.Log, o.Failpoint = nil, nil
 	j, remove, err := OpenCopy(ctx, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(j.Close(ctx), remove())
+	found := &known{index: j.directory.index, at: j.directory.head, unchecked: j.unchecked, newest: j.grouped.newest()}
+	if err = j.Close(ctx); err == nil {
+		err = handOver(&o, &j.o)
+	}
+	if err = errors.Join(err, remove()); err != nil {
+		return nil, err
+	}
+	log.Debug("the journal is whole; its server was not stopped in order", "commits", found.at.Number)
+	return found, nil
+}
+
+// handOver gives the server the index of the journal that it has made of a copy. It removes those of other streams: what
+// they hold is derived, and the server checks it when it reads it.
+func handOver(o, copied *Options) error {
+	err := os.Rename(filepath.Join(blockFolder(copied), serverState), filepath.Join(blockFolder(o), serverState))
+	for _, stream := range []string{streamOf(o.bucketName()), o.outputName()} {
+		if err == nil || errors.Is(err, fs.ErrNotExist) { // the log may be empty
+			err = os.Remove(filepath.Join(blockFolderOf(o, stream), serverState))
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return readOnly("the journal's folder cannot be written", err)
+	}
+	return nil
 }
 
 // sweepCopies removes what processes that were killed have left of copies. It returns the names of other files in the
@@ -115,6 +152,7 @@ func removeCopy(path string) error {
 // server does to what it opens. The caller ensures that no other process has the journal open, reads, and closes the
 // journal; then it calls remove. OpenCopy fails as Open does.
 func OpenCopy(ctx context.Context, o Options) (j *Journal, remove func() error, err error) {
+	from := o
 	o.original = o.Folder
 	folder := journalFolder(o.Folder)
 	if o.Folder, err = filepath.EvalSymlinks(folder); errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +168,7 @@ func OpenCopy(ctx context.Context, o Options) (j *Journal, remove func() error, 
 		return nil, nil, readOnly("the journal cannot be copied to read it", err)
 	}
 	remove = func() error { return removeCopy(o.Folder) }
-	if err = copyJournalFiles(o.original, o.Folder); err != nil {
+	if err = copyJournalFiles(&from, &o); err != nil {
 		return nil, nil, errors.Join(readOnly("the journal cannot be copied to read it", err), remove())
 	}
 	if j, err = Open(ctx, o); err != nil {
@@ -140,21 +178,17 @@ func OpenCopy(ctx context.Context, o Options) (j *Journal, remove func() error, 
 }
 
 // copyJournalFiles copies what a journal is made of, but for its archive, which nobody changes.
-func copyJournalFiles(from, to string) error {
-	if err := os.MkdirAll(journalFolder(to), 0o700); err != nil {
-		return err
-	}
-	err := copyTree(filepath.Join(journalFolder(from), serverFolder), filepath.Join(journalFolder(to), serverFolder))
+func copyJournalFiles(from, to *Options) error {
+	err := copyStream(from, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // the journal says what it lacks
 	}
 	for name, copy := range map[string]func(from, to string) error{
-		filepath.Join("journal", stoppedWell): copyFile,
-		highWaterFile:                         copyFile,
-		indexFile:                             linkFile, // it is replaced, and never written to
+		highWaterFile: copyFile,
+		indexFile:     linkFile, // it is replaced, and never written to
 	} {
 		if err == nil {
-			if err = copy(filepath.Join(from, name), filepath.Join(to, name)); errors.Is(err, fs.ErrNotExist) {
+			if err = copy(filepath.Join(from.Folder, name), filepath.Join(to.Folder, name)); errors.Is(err, fs.ErrNotExist) {
 				err = nil
 			}
 		}
@@ -162,26 +196,29 @@ func copyJournalFiles(from, to string) error {
 	return err
 }
 
-// copyTree copies the files below a folder to one that does not exist. It links the blocks that the server only reads.
-func copyTree(from, to string) error {
-	var reads map[string]bool // the older blocks of the folder at hand
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, strings.TrimPrefix(path, from))
+// copyStream copies the files of the journal's stream. It links the blocks that the server only reads. The server's index
+// is not copied if the server was not stopped in order.
+func copyStream(from, to *Options) error {
+	inOrder := stoppedInOrder(from)
+	blocks, err := blocksIn(blockFolder(from))
+	if err != nil {
+		return err
+	}
+	older := blocks[:max(0, len(blocks)-newestBlocks)]
+	root, target := filepath.Dir(blockFolder(from)), filepath.Dir(blockFolder(to))
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		target := filepath.Join(target, strings.TrimPrefix(path, root))
 		switch {
+		case err != nil:
+			return err
 		case d.IsDir():
-			blocks, err := blocksIn(path)
-			if err != nil {
-				return err
-			}
-			reads = map[string]bool{}
-			for _, b := range blocks[:max(0, len(blocks)-newestBlocks)] {
-				reads[b] = true
-			}
 			return os.Mkdir(target, 0o700)
-		case reads[path]:
+		case d.Name() == serverState && !inOrder:
+			return nil
+		case slices.Contains(older, path) && (inOrder || isWhole(from.streamName(), path)):
 			return linkFile(path, target)
 		}
 		return copyFile(path, target)

@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -11,106 +10,54 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley"
 	"parley/persistence/archive"
 )
 
-// newestBlocks is the number of a stream's blocks that can hold the last write.
-const newestBlocks = 2
-
-// flushNewest flushes the newest blocks. A process may have ended between the write and the flush of a commit. That
-// commit would be read after the start although it is not on disk.
-func flushNewest(o *Options) error {
-	return eachNewest(o, func(f *os.File) error { return f.Sync() })
-}
-
-// rewriteNewest writes the ends of the newest blocks again, unchanged, and flushes them. After a failed flush the
-// kernel may treat pages as written that are not on disk.
-func rewriteNewest(o *Options) error {
-	const tail = 16 << 20
-	return eachNewest(o, func(f *os.File) error {
-		end, err := f.Seek(0, io.SeekEnd)
-		if err != nil {
-			return err
-		}
-		buf := make([]byte, min(end, tail))
-		if _, err := f.ReadAt(buf, end-int64(len(buf))); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if _, err := f.WriteAt(buf, end-int64(len(buf))); err != nil {
-			return err
-		}
-		return f.Sync()
-	})
-}
-
-// eachNewest calls do with each of the newest blocks.
-func eachNewest(o *Options, do func(f *os.File) error) error {
-	names, err := blocksIn(blockFolder(o))
-	if err != nil {
-		return err
-	}
-	for _, name := range names[max(0, len(names)-newestBlocks):] {
-		if err := onFile(name, do); err != nil {
-			return parley.Refuse(parley.ReadOnly, "the journal's files cannot be flushed: %v", err)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	if err := SyncFolder(blockFolder(o)); err != nil {
-		return parley.Refuse(parley.ReadOnly, "the journal's folder cannot be flushed: %v", err)
-	}
-	return nil
-}
-
 // The server keeps an index of each stream beside its blocks, and writes it at other times than the blocks. After a
-// crash it may list records that the blocks do not have, and the server would trust it. So the index is used only after
-// a regular stop, which a file in the journal's folder records. After any other end it is derived from the blocks. For
-// the store of snapshots that takes seconds once much was replaced there: the server removes each replaced record again.
+// crash it may list records that the blocks do not have. So the index is used only after a regular stop, which a file in
+// the journal's folder records. After any other end a server makes it of a copy. For that it reads all blocks, and checks
+// each record.
 const (
 	stoppedWell = "stopped"
 	serverState = "index.db"
 )
 
-// distrustState replaces the streams' indexes if the server was not stopped regularly. If none can be derived for the
-// journal, the server reads all blocks, and cuts those that are not whole: distrustState fails with CORRUPT_LOG if an older
-// block is not.
-func distrustState(o *Options, blocks *inspector) error {
-	if stoppedInOrder(o) {
-		return nil
-	}
-	for folder, trusted := range map[string]bool{
-		blockFolderOf(o, streamOf(o.bucketName())): false,
-		blockFolderOf(o, o.outputName()):           true,
-	} {
-		if trusted && isSound(folder) {
-			continue
-		}
-		if err := os.Remove(filepath.Join(folder, serverState)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return readOnly("the journal's folder cannot be written", err)
+// rewriteNewest writes the ends of the files of the journal that were written last again, unchanged, and flushes them.
+// After a failed flush the kernel may treat pages as written that are not on disk.
+func rewriteNewest(o *Options) error {
+	const tail, newest = 16 << 20, 4
+	there, err := os.ReadDir(blockFolder(o))
+	var files []fs.FileInfo
+	for _, e := range there {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, info)
 		}
 	}
-	path := filepath.Join(blockFolder(o), serverState)
-	state, err := blocks.deriveState(o.streamName(), o.subject())
-	if err == nil {
-		err = os.WriteFile(path+".new", state, 0o600)
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, info := range files[:min(newest, len(files))] {
+		err = errors.Join(err, onFile(filepath.Join(blockFolder(o), info.Name()), func(f *os.File) error {
+			end, err := f.Seek(0, io.SeekEnd)
+			if err != nil {
+				return err
+			}
+			buf := make([]byte, min(end, tail))
+			if _, err := f.ReadAt(buf, end-int64(len(buf))); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			if _, err := f.WriteAt(buf, end-int64(len(buf))); err != nil {
+				return err
+			}
+			return f.Sync()
+		}))
 	}
 	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = SyncFolder(blockFolder(o))
 	}
-	if err == nil {
-		return nil
-	}
-	_ = os.Remove(path + ".new") // there may be none
-	if err := blocks.checkOlder(o.streamName()); err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return readOnly("the journal's folder cannot be written", err)
+	if err != nil {
+		return parley.Refuse(parley.ReadOnly, "the journal's files cannot be flushed: %v", err)
 	}
 	return nil
 }
@@ -160,9 +107,6 @@ func fingerprint(o *Options) ([]byte, error) {
 
 // trustState records that the server was stopped and that all its writes are on disk.
 func trustState(o *Options) error {
-	if err := flushNewest(o); err != nil {
-		return err
-	}
 	if err := o.flushBeside(); err != nil {
 		return err
 	}
@@ -188,33 +132,6 @@ func claim(l *link) error {
 	}
 	l.claimed = true
 	return nil
-}
-
-const blockSuffix = ".blk"
-
-// blocksIn returns the paths of the blocks in a folder, oldest first. A folder that does not exist has none. It fails with
-// CORRUPT_LOG for any other file that the server would take for a block: 012.blk in place of 12.blk.
-func blocksIn(folder string) ([]string, error) {
-	there, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, readOnly("the journal's folder cannot be read", err)
-	}
-	var paths []string
-	for _, e := range there {
-		if !strings.HasSuffix(e.Name(), blockSuffix) {
-			continue
-		}
-		path := filepath.Join(folder, e.Name())
-		if n, err := blockNumber(path); err != nil || n < 0 || strconv.Itoa(n)+blockSuffix != e.Name() || !e.Type().IsRegular() {
-			return nil, parley.Refuse(parley.CorruptLog, "the file %s among those of the journal is none of them", e.Name()).
-				WithHint("move it away, if something else than the node has put it there: %s", path)
-		}
-		paths = append(paths, path)
-	}
-	slices.SortFunc(paths, func(a, b string) int { // by number: 9.blk, 10.blk
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	})
-	return paths, nil
 }
 
 func onFile(name string, do func(f *os.File) error) error {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"parley"
 	"parley/capabilities"
 	"parley/events"
@@ -223,6 +225,9 @@ func (j *Journal) relink(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if _, err := lookFirst(ctx, j.o); err != nil {
+		return err
+	}
 	l, err := connect(&j.o)
 	if err != nil {
 		return err
@@ -236,6 +241,7 @@ func (j *Journal) swap(l *link) {
 	j.line.Lock()
 	defer j.line.Unlock()
 	l.first.CompareAndSwap(0, j.line.first.Load())
+	l.stored.CompareAndSwap(0, j.line.stored.Load())
 	j.line.link = l
 }
 
@@ -245,6 +251,9 @@ func (j *Journal) checkTail(ctx context.Context) error {
 	l := j.connection()
 	known := j.lastCommit()
 	state, found, err := l.findStream(ctx)
+	if err == nil && found {
+		err = l.begin(state, j.archived)
+	}
 	if err != nil {
 		return err
 	}
@@ -317,41 +326,29 @@ func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 	return false, err
 }
 
-// cut removes the files of the journal with commits up to one that is archived. The server is stopped and started again,
-// while appends and reads wait. The journal fails if the server does not start.
+// cut removes the commits up to one from the stream, which are archived for good. Appends and reads go on meanwhile: who
+// looks for one of them in the stream, and does not find it, reads the archive.
 func (j *Journal) cut(ctx context.Context, end uint64) error {
-	j.busy.Lock()
-	defer j.busy.Unlock()
-	j.gate.Lock()
-	defer j.gate.Unlock()
-	if err := j.Err(); err != nil || j.connection().first.Load() > end {
+	l := j.connection()
+	if err := j.Err(); err != nil || l.stored.Load() > end {
 		return err
 	}
-	return j.restart(ctx, end)
-}
-
-// restart stops the server, removes files, and starts it again. The caller holds busy and gate.
-func (j *Journal) restart(ctx context.Context, end uint64) error {
-	var cutErr error
-	err := j.o.step(StepCut, func() error {
-		j.connection().close()
-		j.o.archived = end
-		cutErr = removeBlocks(&j.o, end)
-		l, err := connect(&j.o)
+	ctx, cancel := context.WithTimeout(ctx, serverStart)
+	defer cancel()
+	return j.o.step(StepCut, func() error {
+		if err := j.archived.keep(ctx, l, j.archived.current()); err != nil {
+			return err
+		}
+		l.first.Store(max(l.first.Load(), end+1))
+		s, err := l.js.Stream(ctx, j.o.streamName())
+		if err == nil {
+			err = s.Purge(ctx, jetstream.WithPurgeSequence(end+1))
+		}
 		if err != nil {
-			return err
+			return readOnly("an archived part of the journal cannot be removed", err)
 		}
-		j.swap(l)
-		j.grouped.leave(l.first.Load())
-		if err := claim(l); err != nil {
-			return err
-		}
-		return j.checkTail(ctx)
+		l.stored.Store(end + 1)
+		j.grouped.leave(end + 1)
+		return nil
 	})
-	if err != nil {
-		err = readOnly("the journal cannot be opened after it was cut", err)
-		j.fail(err)
-		return err
-	}
-	return cutErr
 }

@@ -100,6 +100,27 @@ func (g *grouped) add(c *events.Commit, size int, hash events.Hash) {
 	}
 }
 
+// newest returns the commits in memory, on their own.
+func (g *grouped) newest() *grouped {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return &grouped{commits: g.commits, hashes: g.hashes, sizes: g.sizes}
+}
+
+// takeOver has the commits in memory that another one has behind a commit.
+func (g *grouped) takeOver(from *grouped, after uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := sort.Search(len(from.commits), func(i int) bool { return from.commits[i].Number > after })
+	g.commits, g.hashes, g.sizes, g.bytes = from.commits[n:], from.hashes[n:], from.sizes[n:], 0
+	for _, size := range g.sizes {
+		g.bytes += size
+	}
+	if g.bytes > g.room {
+		signal(g.full)
+	}
+}
+
 // drop removes the oldest commits from memory. Readers may still have the slice before. The lock is held.
 func (g *grouped) drop(n int) {
 	for _, size := range g.sizes[:n] {

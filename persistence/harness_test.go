@@ -59,11 +59,14 @@ func testOptions(t testing.TB) Options {
 // smallJournal is the limit of a journal with small files.
 const smallJournal = 127_000
 
+// smallArchive is what stays in it when it is archived.
+const smallArchive = 8_000
+
 // smallFiles returns options of a journal with files of 32,000 bytes in place of 8 MiB. It has room for three.
 func smallFiles(t testing.TB) Options {
 	t.Helper()
 	o := testOptions(t)
-	o.maxBytes = smallJournal
+	o.maxBytes, o.archiveLeast = smallJournal, smallArchive
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,13 +34,14 @@ type Journal struct {
 		*link
 	}
 
-	gate     sync.RWMutex // held for reading while the server is asked, for writing while it is started again
-	archived *archived    // the beginning of the log that has left the stream
-	grouped  *grouped     // the newest part of the log, by mailbox
+	archived *archived // the beginning of the log that has left the stream
+	grouped  *grouped  // the newest part of the log, by mailbox
 
 	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
 	inDoubt []*frame   // commits that were sent and may be stored; guarded by busy
 	buffer  []byte     // reused for the next frame; guarded by busy
+
+	unchecked uint64 // the last commit that the start has not checked; 0 if it has checked all
 
 	bytes atomic.Uint64 // of the stream, when the server last said, and of the commits since
 
@@ -79,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lookFirst(ctx, o); err != nil {
+	if o.known, err = lookFirst(ctx, o); err != nil {
 		return nil, errors.Join(err, high.close())
 	}
 	j := &Journal{
@@ -89,11 +91,11 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	j.order.init(&j.o)
 	j.archived = newArchived(&j.o, &j.snapshots.discarded)
 	j.grouped = newGrouped(&j.o)
-	j.outputs = outputs{hold: j.hold, log: o.Log}
-	j.reader = reader{hold: j.hold, archived: j.archived, damaged: j.fail, grouped: j.grouped}
-	j.snapshots = snapshots{o: &j.o, log: o.Log, hold: j.hold, directory: &j.directory, reader: &j.reader, archived: j.archived}
+	j.outputs = outputs{line: j.connection, log: o.Log}
+	j.reader = reader{line: j.connection, archived: j.archived, damaged: j.fail, grouped: j.grouped}
+	j.snapshots = snapshots{o: &j.o, log: o.Log, line: j.connection, directory: &j.directory, reader: &j.reader, archived: j.archived}
 	j.archiver = archiver{
-		o: &j.o, log: o.Log, archived: j.archived, reader: &j.reader, directory: &j.directory, err: j.Err, damaged: j.fail, cut: j.cut,
+		o: &j.o, log: o.Log, archived: j.archived, reader: &j.reader, directory: &j.directory, line: j.connection, err: j.Err, damaged: j.fail, cut: j.cut,
 	}
 	j.verifier = verifier{
 		o: &j.o, log: o.Log, reader: &j.reader, directory: &j.directory, archived: j.archived, archiver: &j.archiver, damaged: j.fail,
@@ -114,12 +116,9 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 }
 
 func (j *Journal) start(ctx context.Context) error {
-	if j.o.URL == "" {
-		if err := j.archived.open(ctx); err != nil {
-			return err
-		}
-		if j.o.original == "" {
-			if err := flushNewest(&j.o); err != nil {
+	if j.o.known != nil { // a killed process has not flushed all that can be read
+		for _, stream := range []string{j.o.streamName(), j.o.outputName()} {
+			if err := flushTree(filepath.Dir(blockFolderOf(&j.o, stream))); err != nil {
 				return err
 			}
 		}
@@ -129,15 +128,14 @@ func (j *Journal) start(ctx context.Context) error {
 		return err
 	}
 	j.line.link = l
-	unchecked, err := j.replayAndFence(ctx)
-	if err != nil {
+	if err := j.replayAndFence(ctx); err != nil {
 		return err
 	}
 	j.outputs.index.open(j.o.Folder)
 	if err := j.outputs.fill(ctx); err != nil {
 		j.log.Warn("the store of output cannot be looked at", "error", err)
 	}
-	if j.o.URL == "" && j.o.original == "" {
+	if j.o.original == "" {
 		if err := j.o.flushBeside(); err != nil {
 			return err
 		}
@@ -154,7 +152,7 @@ func (j *Journal) start(ctx context.Context) error {
 	j.tasks.Go(func() { j.outputs.save(background) })
 	j.tasks.Go(func() { j.indexes.indexer(background) })
 	j.tasks.Go(func() { j.grouped.grouper(background) })
-	j.tasks.Go(func() { j.scrub(background, unchecked) })
+	j.tasks.Go(func() { j.scrub(background, j.unchecked) })
 	return nil
 }
 
@@ -175,24 +173,24 @@ func prepareToWrite(ctx context.Context, j *Journal) error {
 
 // replayAndFence replays the log. On an external server it then stores an empty commit, which fences an earlier writer. If that
 // writer has stored a commit meanwhile, replayAndFence replays again. It also retries while the servers elect a leader.
-func (j *Journal) replayAndFence(ctx context.Context) (unchecked uint64, err error) {
+func (j *Journal) replayAndFence(ctx context.Context) error {
 	for end := time.Now().Add(serverStart); ; {
-		unchecked, err = j.replay(ctx)
+		err := j.replay(ctx)
 		if j.o.URL == "" {
-			return unchecked, err
+			return err
 		}
 		if err == nil {
 			j.inDoubt = nil // of an earlier attempt: the replay has read the stored ones
 			_, err = j.probe(ctx)
 		}
 		if parley.CodeOf(err) != parley.ReadOnly || time.Now().After(end) {
-			return unchecked, err
+			return err
 		}
 		j.log.Warn("the journal does not open yet", "error", err)
 		select {
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -202,13 +200,6 @@ func (j *Journal) connection() *link {
 	j.line.RLock()
 	defer j.line.RUnlock()
 	return j.line.link
-}
-
-// hold returns the present link, which is not replaced by an archiving until release is called. Nothing that waits for
-// a commit may run meanwhile.
-func (j *Journal) hold() (l *link, release func()) {
-	j.gate.RLock()
-	return j.connection(), j.gate.RUnlock
 }
 
 // signal wakes the receiver of a channel with room for one value.
@@ -292,11 +283,9 @@ func (j *Journal) Stats() Stats {
 	if s.Flushing = j.Flushing(); s.Flushing > 0 {
 		return s // the server would answer after the disk
 	}
-	l, release := j.hold()
-	defer release()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if st, err := l.js.Stream(ctx, j.o.streamName()); err == nil {
+	if st, err := j.connection().js.Stream(ctx, j.o.streamName()); err == nil {
 		s.Bytes = st.CachedInfo().State.Bytes
 		j.bytes.Store(s.Bytes)
 	}

@@ -105,6 +105,7 @@ func (f *filler) fill(b testing.TB, o Options, commits, per int) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	full.unsynced = true
 	l, err := connect(&full) // without flushes, which would take minutes
 	if err != nil {
 		b.Fatal(err)

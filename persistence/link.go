@@ -42,15 +42,15 @@ type link struct {
 	inbox string         // prefix of the subjects of answers to commits
 	acks  chan *nats.Msg // answers to commits
 	sent  uint64
-	asked chan struct{} // by isBusy; closed when the server has answered
 
-	blocks, outputs *flusher // of the journal and of the output, if the server is embedded
+	blocks, outputs *names // of the journal and of the output, if the server is embedded
 
 	leaderUntil atomic.Int64 // until when commits are read from the leader, in Unix nanoseconds
 
 	claimed bool          // it may have written; guarded by its owner
 	old     *inspector    // of older blocks; nil if the server is external
-	first   atomic.Uint64 // the first commit in the stream; 0 before findStream
+	stored  atomic.Uint64 // the first commit in the stream; 0 before begin
+	first   atomic.Uint64 // the first commit that is read from the stream
 
 	failureMu  sync.Mutex
 	failure    error         // the reason why an answer may not come
@@ -75,18 +75,9 @@ func connect(o *Options) (*link, error) {
 		}),
 	}
 	if o.URL == "" {
-		logger := &serverLog{log: o.Log, stream: o.streamName()}
-		interrupt := l.interrupt
-		logger.onFailure.Store(&interrupt)
+		logger := &serverLog{log: o.Log}
 		var err error
 		if l.old, err = inspect(blockFolder(o)); err != nil {
-			return nil, err
-		}
-		l.old.begin = o.archived + 1
-		if err = l.old.checkNewest(); err != nil {
-			return nil, err
-		}
-		if err = distrustState(o, l.old); err != nil {
 			return nil, err
 		}
 		server, err := startServer(o, logger)
@@ -94,8 +85,8 @@ func connect(o *Options) (*link, error) {
 			return nil, err
 		}
 		l.server, l.serverLog = server, logger
-		l.blocks = &flusher{folder: blockFolder(o)}
-		l.outputs = &flusher{folder: blockFolderOf(o, o.outputName())}
+		l.blocks = &names{folder: blockFolder(o)}
+		l.outputs = &names{folder: blockFolderOf(o, o.outputName())}
 		opts = append(opts,
 			nats.InProcessServer(server),
 			nats.PingInterval(never), // a disk that hangs stops the answers, and the server cannot be gone
@@ -176,14 +167,11 @@ func (l *link) close() {
 		}
 		if l.server != nil {
 			stopServer(l.server)
-			l.serverLog.onFailure.Store(nil) // a timer keeps the server for two minutes, and would keep the node
 			if l.claimed {
 				if err := trustState(l.o); err != nil {
 					l.o.Log.Warn("the next start reads the whole journal", "error", err)
 				}
 			}
-			l.blocks.close()
-			l.outputs.close()
 		}
 	})
 }
@@ -208,7 +196,6 @@ func streamConfig(o *Options) jetstream.StreamConfig {
 		Replicas:    o.Replicas,
 		Duplicates:  100 * time.Millisecond, // the default makes recovery slow
 		DenyDelete:  true,
-		DenyPurge:   true,
 		AllowDirect: true,
 	}
 }
@@ -252,7 +239,7 @@ func (l *link) awaitStream(ctx context.Context, mark Mark) (state jetstream.Stre
 	}
 }
 
-// findStream looks for the stream. It refuses a stream that cannot be a whole journal.
+// findStream looks for the stream. It refuses a stream that is set up as no journal is.
 func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, found bool, err error) {
 	if l.server == nil {
 		var cancel context.CancelFunc
@@ -275,8 +262,15 @@ func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, fou
 			in = with
 		}
 	}
-	l.first.Store(max(in.State.FirstSeq, 1))
-	return in.State, true, checkState(in.State, l.o.archived)
+	return in.State, true, nil
+}
+
+// begin notes the first commit in the stream, and the first that is read from there. It refuses a stream that cannot have
+// all that is not archived.
+func (l *link) begin(s jetstream.StreamState, a *archived) error {
+	l.stored.Store(max(s.FirstSeq, 1))
+	l.first.Store(max(s.FirstSeq, 1, a.left()+1))
+	return checkState(s, a.end().Number)
 }
 
 // prepare prepares to create a stream where the embedded server may have left an unfinished one. The server keeps a
@@ -357,7 +351,8 @@ func checkConfig(o *Options, c *jetstream.StreamConfig) error {
 	return nil
 }
 
-// checkState refuses a stream with losses that the server reports itself. The commits up to archived may be elsewhere.
+// checkState refuses a stream with losses that the server reports itself. The commits up to archived may be elsewhere, some
+// or all of them.
 func checkState(s jetstream.StreamState, archived uint64) error {
 	switch {
 	case s.LastSeq == 0:
@@ -369,7 +364,11 @@ func checkState(s jetstream.StreamState, archived uint64) error {
 		}
 		return e
 	case len(s.Deleted) > 0:
-		return lost(s.Deleted[0], "is missing, one of %d that are", len(s.Deleted))
+		for i, number := range s.Deleted {
+			if number > archived {
+				return lost(number, "is missing, one of %d that are", len(s.Deleted)-i)
+			}
+		}
 	case s.Msgs != s.LastSeq-s.FirstSeq+1:
 		return lost(s.LastSeq, "or one before it is missing: there are %d", s.Msgs)
 	}
@@ -421,7 +420,8 @@ func blockFolderOf(o *Options, stream string) string {
 	return filepath.Join(journalFolder(o.Folder), "jetstream", "$G", "streams", stream, "msgs")
 }
 
-// startServer starts a server in this process, without a listener. Acknowledged messages are written but not flushed.
+// startServer starts a server in this process, without a listener. Acknowledged messages of the journal and of output are
+// on disk.
 func startServer(o *Options, logger *serverLog) (*natsserver.Server, error) {
 	srv, err := natsserver.NewServer(&natsserver.Options{
 		ServerName:             "parley-" + o.Node.String(),
@@ -433,7 +433,8 @@ func startServer(o *Options, logger *serverLog) (*natsserver.Server, error) {
 		StoreDir:               journalFolder(o.Folder),
 		JetStreamMaxStore:      1 << 50, // the disk is the limit
 		JetStreamMaxMemory:     256 << 20,
-		SyncInterval:           never, // see flusher
+		SyncAlways:             !o.unsynced,
+		SyncInterval:           never, // snapshots are derived, and need no flush
 		PingInterval:           never,
 		MaxPayload:             embeddedPayload,
 	})
@@ -442,11 +443,11 @@ func startServer(o *Options, logger *serverLog) (*natsserver.Server, error) {
 	}
 	srv.SetLoggerV2(logger, false, false, false)
 	srv.Start()
-	if last := logger.last.Load(); last != nil || !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
+	if !srv.JetStreamEnabled() || !srv.ReadyForConnections(serverStart) {
 		stopServer(srv)
 		e := parley.Refuse(parley.ReadOnly, "the journal's server does not start").
 			WithHint("see the log; the disk may be full or the folder not writable")
-		if last != nil {
+		if last := logger.last.Load(); last != nil {
 			e.Message += ": " + cause(*last).Error()
 		}
 		return nil, e
@@ -459,13 +460,10 @@ func stopServer(srv *natsserver.Server) {
 	srv.WaitForShutdown()
 }
 
-// serverLog is the log of the embedded server. The server sends no answer to a failed write, and only logs it.
-// serverLog calls onFailure then.
+// serverLog is the log of the embedded server. What it says of a failure is for a person, and decides nothing.
 type serverLog struct {
-	log       *slog.Logger
-	stream    string
-	onFailure atomic.Pointer[func(error)]
-	last      atomic.Pointer[string] // its last failure during the start
+	log  *slog.Logger
+	last atomic.Pointer[string] // its last failure
 }
 
 func (e *serverLog) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
@@ -481,11 +479,8 @@ func (e *serverLog) Fatalf(format string, v ...any) {
 
 func (e *serverLog) Errorf(format string, v ...any) {
 	line := e.line(format, v)
+	e.last.Store(&line)
 	e.log.Warn(line)
-	onFailure := e.onFailure.Load()
-	if onFailure != nil && strings.Contains(line, "failed to store") && strings.Contains(line, e.stream) {
-		(*onFailure)(cause(line))
-	}
 }
 
 // cause returns a short reason for a failed write. The full line has paths, and is only for the log.

@@ -30,8 +30,11 @@ type Options struct {
 
 	original      string        // the folder of the journal that this one is a copy of, which is only read; "" if it is none
 	answerWithin  time.Duration // for the answer to a commit that may still come
+	known         *known        // what a look at a copy of the journal has found; nil without one
 	archiveAtOnce int64         // bytes of the journal that one archiving moves, so that it takes no more on disk beside
-	archived      uint64        // the last commit that need not be in the stream
+	archiveLeast  int64         // bytes of the journal that are worth an archive; an eighth of them stays in the stream
+	archived      uint64        // the last commit of the archive that is restored
+	unsynced      bool          // the embedded server does not flush what it writes
 	maxBytes      int64         // limit of the stream; 0 is none. A low one makes its files small, in tests
 	listWithin    time.Duration // for listing the snapshots
 	freshCommits  uint64        // the newest commits, which are checked before the journal opens
@@ -50,19 +53,19 @@ const (
 	StepReopen   = "reopen"         // connecting to the server again
 	StepLoad     = "load"           // reading the events of a mailbox
 
-	StepSegment     = "archive segment"      // writing a segment
-	StepCheckpoint  = "archive checkpoint"   // writing a checkpoint
-	StepManifest    = "archive manifest"     // writing the manifest
-	StepRecorded    = "archive recorded"     // noting in the manifest that the record is durable
-	StepCut         = "archive cut"          // stopping the server and starting it again without what is archived
-	StepRemoveBlock = "archive remove block" // removing a file of the journal
-	StepSweep       = "archive sweep"        // removing an older checkpoint
+	StepSegment    = "archive segment"    // writing a segment
+	StepCheckpoint = "archive checkpoint" // writing a checkpoint
+	StepManifest   = "archive manifest"   // writing the manifest
+	StepRecorded   = "archive recorded"   // noting in the manifest that the record is durable
+	StepCut        = "archive cut"        // removing what is archived from the stream
+	StepSweep      = "archive sweep"      // removing an older checkpoint
 )
 
 const (
 	defaultLinger   = time.Millisecond
 	defaultMaxFrame = 768 << 10
 	defaultArchived = 256 << 20
+	defaultLeast    = 4 << 20
 	embeddedPayload = 8 << 20 // the largest message of the embedded server
 	frameOverhead   = 4 << 10 // header of the message, frame around the sections
 )
@@ -103,6 +106,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.archiveAtOnce == 0 {
 		o.archiveAtOnce = defaultArchived
+	}
+	if o.archiveLeast == 0 {
+		o.archiveLeast = defaultLeast
 	}
 	if o.listWithin == 0 {
 		o.listWithin = listing

@@ -47,7 +47,7 @@ func (o *Options) outputSubject(agent capabilities.ID) string {
 // outputs is the store of output: a stream of its own beside the journal, which drops old pieces. Backups do not
 // contain it. It is safe for concurrent use.
 type outputs struct {
-	hold  func() (*link, func())
+	line  func() *link
 	log   *slog.Logger
 	index outputIndex
 }
@@ -57,8 +57,7 @@ func (u *outputs) AppendOutput(ctx context.Context, agent capabilities.ID, body 
 	if len(body) > MaxOutputPiece {
 		return 0, parley.Refuse(parley.TooLarge, "a piece of output has %d bytes at most", MaxOutputPiece)
 	}
-	l, release := u.hold()
-	defer release()
+	l := u.line()
 	cursor, err := u.index.publish(ctx, l, agent, body)
 	if err == nil && l.outputs != nil {
 		err = l.outputs.flush()
@@ -66,7 +65,6 @@ func (u *outputs) AppendOutput(ctx context.Context, agent capabilities.ID, body 
 	if err != nil {
 		return 0, readOnly("output cannot be stored", err)
 	}
-	u.index.flushedTo(cursor)
 	return cursor, nil
 }
 
@@ -101,8 +99,7 @@ func (l *link) makeOutput(ctx context.Context, after uint64) error {
 
 // Output returns at most limit pieces of an agent after a cursor, oldest first. All of them are on disk.
 func (u *outputs) Output(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]OutputPiece, error) {
-	l, release := u.hold()
-	defer release()
+	l := u.line()
 	t, err := u.of(ctx, l, agent)
 	if t == nil || err != nil {
 		return nil, err
@@ -113,30 +110,27 @@ func (u *outputs) Output(ctx context.Context, agent capabilities.ID, after uint6
 // LatestOutput returns the newest pieces of an agent that are on disk, oldest first and at most limit. It also returns
 // the cursor of the last one: 0 if the agent never had output. With limit 0 it reads no pieces.
 func (u *outputs) LatestOutput(ctx context.Context, agent capabilities.ID, limit int) ([]OutputPiece, uint64, error) {
-	l, release := u.hold()
-	defer release()
+	l := u.line()
 	t, err := u.of(ctx, l, agent)
 	if t == nil || err != nil {
 		return nil, 0, err
 	}
-	end := min(t.newest.cursor, t.flushed)
-	if end == 0 {
+	if t.newest.cursor == 0 {
 		return nil, 0, nil
 	}
-	pieces, err := t.before(ctx, end, limit)
-	return pieces, end, err
+	pieces, err := t.before(ctx, t.newest.cursor, limit)
+	return pieces, t.newest.cursor, err
 }
 
 // OutputBefore returns the last pieces of an agent before a cursor, oldest first and at most limit. All of them are on disk.
 func (u *outputs) OutputBefore(ctx context.Context, agent capabilities.ID, cursor uint64, limit int) ([]OutputPiece, error) {
-	l, release := u.hold()
-	defer release()
+	l := u.line()
 	t, err := u.of(ctx, l, agent)
 	if t == nil || err != nil || cursor == 0 {
 		return nil, err
 	}
-	t.flushed = min(t.flushed, cursor-1)
-	return t.before(ctx, min(t.newest.cursor, t.flushed), limit)
+	t.end = cursor - 1
+	return t.before(ctx, min(t.newest.cursor, t.end), limit)
 }
 
 // agentOutput is the part of the store that has one agent's output.
@@ -144,7 +138,7 @@ type agentOutput struct {
 	stream  jetstream.Stream
 	subject string
 	newest  piecePosition // of all pieces ever
-	flushed uint64        // the newest cursor of any agent that is on disk
+	end     uint64        // the last cursor that is read
 }
 
 // of returns an agent's part of the store. It is nil if there is no store yet.
@@ -162,11 +156,7 @@ func (u *outputs) of(ctx context.Context, l *link, agent capabilities.ID) (*agen
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	flushed, err := u.index.flushedEnd(ctx, l, s)
-	if err != nil {
-		return nil, err
-	}
-	return &agentOutput{stream: s, subject: l.o.outputSubject(agent), newest: newest, flushed: flushed}, nil
+	return &agentOutput{stream: s, subject: l.o.outputSubject(agent), newest: newest, end: math.MaxUint64}, nil
 }
 
 func (t *agentOutput) after(ctx context.Context, cursor uint64, limit int) ([]OutputPiece, error) {
@@ -174,11 +164,11 @@ func (t *agentOutput) after(ctx context.Context, cursor uint64, limit int) ([]Ou
 	last := piecePosition{cursor: cursor}
 	for len(pieces) < limit {
 		m, err := t.stream.GetMsg(ctx, last.cursor+1, jetstream.WithGetMsgSubject(t.subject))
-		if err == nil && m.Sequence > t.flushed {
+		if err == nil && m.Sequence > t.end {
 			break
 		}
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			if lost := lostAtEnd(last, t.newest); lost > 0 && t.newest.cursor <= t.flushed {
+			if lost := lostAtEnd(last, t.newest); lost > 0 && t.newest.cursor <= t.end {
 				pieces = append(pieces, OutputPiece{Cursor: t.newest.cursor, Lost: lost})
 			}
 			break
@@ -246,10 +236,9 @@ type outputIndex struct {
 	newest  map[ulid.ULID]piecePosition
 	current map[ulid.ULID]bool // agents whose entries are as new as the store
 	changed bool
-	flushed uint64 // the newest cursor that is on disk; 0 until it is looked up
 }
 
-// publish stores the next piece of an agent and returns its cursor. The piece is not flushed yet.
+// publish stores the next piece of an agent and returns its cursor.
 func (c *outputIndex) publish(ctx context.Context, l *link, agent capabilities.ID, body []byte) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,36 +287,6 @@ func (c *outputIndex) end() (end uint64) {
 		end = max(end, p.cursor)
 	}
 	return end
-}
-
-// flushedTo records that all pieces up to a cursor are on disk.
-func (c *outputIndex) flushedTo(cursor uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.flushed = max(c.flushed, cursor)
-}
-
-// flushedEnd returns the newest cursor that is on disk. An external server acknowledges only pieces on disk, so
-// there is no bound. The lock is held, so that no piece is being stored.
-func (c *outputIndex) flushedEnd(ctx context.Context, l *link, s jetstream.Stream) (uint64, error) {
-	if l.outputs == nil {
-		return math.MaxUint64, nil
-	}
-	if c.flushed > 0 {
-		return c.flushed, nil
-	}
-	in, err := s.Info(ctx)
-	if err != nil {
-		return 0, unreachable(err)
-	}
-	if in.State.LastSeq == 0 {
-		return 0, nil
-	}
-	if err := l.outputs.flush(); err != nil {
-		return 0, readOnly("output cannot be read", err)
-	}
-	c.flushed = in.State.LastSeq
-	return c.flushed, nil
 }
 
 // open reads the file. It ignores a file that cannot be read.
@@ -396,8 +355,7 @@ func (u *outputs) fill(ctx context.Context) error {
 	if end == 0 {
 		return nil
 	}
-	l, release := u.hold()
-	defer release()
+	l := u.line()
 	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // a new store begins after these cursors

@@ -115,7 +115,7 @@ func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, erro
 
 // reader reads single commits of the log, and sections of mailboxes. It is safe for concurrent use.
 type reader struct {
-	hold     func() (*link, func())
+	line     func() *link
 	archived *archived
 	damaged  func(error) // fails the journal
 	grouped  *grouped
@@ -146,20 +146,15 @@ func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, event
 	return decode(number, bytes)
 }
 
-// hash returns the hash of a commit. A commit from before the start is read from its block. That takes a tenth of the
-// time that the server needs to read the first commit of a block.
+// hash returns the hash of a commit, without its sections.
 func (r *reader) hash(ctx context.Context, number uint64) (events.Hash, error) {
 	if _, hash, ok := r.grouped.commit(number); ok {
 		return hash, nil
 	}
-	l, release := r.hold()
-	if bytes, ok := l.old.frame(l.o.streamName(), number); ok && number >= l.first.Load() {
-		release()
+	if bytes, err := r.frame(ctx, number); err == nil {
 		if _, hash, err := decodeAs(number, bytes, events.DecodeHead); err == nil {
 			return hash, nil
 		}
-	} else {
-		release()
 	}
 	_, hash, err := r.commit(ctx, number)
 	return hash, err
@@ -167,36 +162,30 @@ func (r *reader) hash(ctx context.Context, number uint64) (events.Hash, error) {
 
 // frame returns the frame of a commit, from the stream or from the archive.
 func (r *reader) frame(ctx context.Context, number uint64) ([]byte, error) {
-	l, release := r.hold()
-	defer release()
-	if number < l.first.Load() {
-		return r.archived.frame(number)
+	if l := r.line(); number >= l.first.Load() {
+		if err := l.o.slow.err(); err != nil {
+			return nil, err
+		}
+		bytes, err := l.fetch(ctx, number)
+		if errors.Is(err, errNotThere) {
+			bytes, err = l.fetchSurely(ctx, number)
+		}
+		if err == nil || number >= r.begin() { // else it has left the stream meanwhile
+			return bytes, err
+		}
 	}
-	if err := l.o.slow.refuse(); err != nil {
-		return nil, err
-	}
-	bytes, err := l.fetch(ctx, number)
-	if errors.Is(err, errNotThere) {
-		bytes, err = l.fetchSurely(ctx, number)
-	}
-	return bytes, err
+	return r.archived.frame(number)
 }
 
-// begin returns the first commit that is in the stream.
-func (r *reader) begin() uint64 {
-	l, release := r.hold()
-	defer release()
-	return l.first.Load()
-}
+// begin returns the first commit that is read from the stream.
+func (r *reader) begin() uint64 { return r.line().first.Load() }
 
-// each calls fn with the frames of commits first to last, in order, from the archive and the stream. The server may be
-// started again meanwhile. It fails as link.each does.
+// each calls fn with the frames of commits first to last, in order, from the archive and the stream. Commits may leave the
+// stream meanwhile. It fails as link.each does.
 func (r *reader) each(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
 	for next := first; next <= last; {
-		l, release := r.hold() // not while the server is started again
-		begin := l.first.Load()
-		release()
-		if next < begin {
+		l := r.line()
+		if begin := l.first.Load(); next < begin {
 			end := min(last, begin-1)
 			if err := r.archived.each(ctx, next, end, fn); err != nil {
 				return err
@@ -206,10 +195,8 @@ func (r *reader) each(ctx context.Context, first, last uint64, fn func(number ui
 		}
 		s := &subscriber{next: next, fn: fn}
 		err := l.each(ctx, next, last, s.take)
-		if s.end(); err == nil || s.failed != nil {
-			return err
-		}
-		if next = s.next; !r.isReplaced(l) {
+		s.end()
+		if next = s.next; err == nil || s.failed != nil || next >= r.begin() {
 			return err
 		}
 	}
@@ -241,13 +228,6 @@ func (s *subscriber) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-}
-
-// isReplaced reports whether the server was started again since a link was in use.
-func (r *reader) isReplaced(l *link) bool {
-	now, release := r.hold()
-	defer release()
-	return now != l
 }
 
 // stall is the time for which a reader waits for a message before it asks for it by its number.

@@ -18,55 +18,63 @@ const (
 	defaultFresh = 50_000 // commits
 )
 
-// replay builds the index and checks the newest part of the log. It returns the number of the last commit that it has
-// not checked; 0 if it has checked all.
-func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
+// replay builds the index and checks the newest part of the log.
+func (j *Journal) replay(ctx context.Context) error {
 	l := j.connection()
 	state, err := l.openStream(ctx, j.high.last)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if state, err = l.awaitEnd(ctx, state, j.high.last.Number); err != nil {
-		return 0, err
+		return err
+	}
+	if err := j.archived.open(ctx, l, state); err != nil {
+		return err
+	}
+	if err := l.begin(state, j.archived); err != nil {
+		return err
 	}
 	j.bytes.Store(state.Bytes)
 	last := state.LastSeq
 	if mark := j.high.last; mark.Number > last {
 		next := max(last, j.archived.end().Number) + 1
-		return 0, lost(next, "is missing or damaged, and so are those to %d, which were durable", mark.Number)
+		return lost(next, "is missing or damaged, and so are those to %d, which were durable", mark.Number)
 	}
 	begin := l.first.Load()
 	archiveEnd := j.archived.end()
 	if archiveEnd.Number > last {
-		return 0, lost(last+1, "is missing or damaged, and so are those to %d, which are archived", archiveEnd.Number)
+		return lost(last+1, "is missing or damaged, and so are those to %d, which are archived", archiveEnd.Number)
+	}
+	if k := j.o.known; k != nil && k.at.Number == last && (last == 0 || l.is(ctx, k.at.Mark) == nil) {
+		j.grouped.takeOver(k.newest, j.grouped.open(last))
+		j.unchecked, j.o.known = k.unchecked, nil
+		j.directory.reset(k.index, k.at)
+		j.listSnapshots(ctx)
+		return nil
 	}
 	x, seen, err := j.indexes.loadIndex(ctx, last)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	first := max(begin, min(seen+1, freshFrom(j.o.freshCommits, state.Bytes, begin, last)))
 	f := folding{
 		x: x, seen: seen, grouped: j.grouped, ungrouped: j.grouped.open(last) + 1,
 		chain: j.archived.chainFrom(first), marks: []Mark{j.high.last, archiveEnd},
 	}
-	if l.server != nil {
-		err = readFrames(&j.o, first, last, f.fold)
-	}
-	if err == nil {
-		err = l.each(ctx, f.chain.last.Number+1, last, func(number uint64, bytes []byte) error {
-			j.reader.garbage.took(len(bytes))
-			return f.fold(number, bytes)
-		})
-	}
+	err = l.each(ctx, first, last, func(number uint64, bytes []byte) error {
+		j.reader.garbage.took(len(bytes))
+		return f.fold(number, bytes)
+	})
 	if err != nil {
-		return 0, fmt.Errorf("replay the journal: %w", err)
+		return fmt.Errorf("replay the journal: %w", err)
 	}
 	if err := j.checkMark(ctx, l, first); err != nil {
-		return 0, err
+		return err
 	}
+	j.unchecked = first - 1
 	j.directory.reset(x, f.at)
 	j.listSnapshots(ctx)
-	return first - 1, nil
+	return nil
 }
 
 // folding folds the log into an index that has its beginning.

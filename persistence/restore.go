@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,10 +56,6 @@ func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 
 // restoreArchived restores a backup with an archive. A failed restore removes the archive.
 func restoreArchived(ctx context.Context, o *Options, b *backupReader, high *highWater) error {
-	if o.URL != "" {
-		return parley.Refuse(parley.NotPermitted, "a journal with an archive cannot be on a NATS server").
-			WithHint("restore it without --nats")
-	}
 	a := newArchived(o, nil)
 	o.archived = b.manifest.End.Number
 	err := b.storeArchive(ctx, a)
@@ -99,7 +96,9 @@ func notEmpty(commits uint64) error {
 
 // load stores the commits of a backup, and flushes them together at the end.
 func load(ctx context.Context, o *Options, b *backupReader) (Mark, error) {
-	l, err := connect(o)
+	fast := *o
+	fast.unsynced = true
+	l, err := connect(&fast)
 	if err != nil {
 		return Mark{}, err
 	}
@@ -118,44 +117,7 @@ func load(ctx context.Context, o *Options, b *backupReader) (Mark, error) {
 		return end, nil
 	}
 	l.close()
-	if o.archived > 0 {
-		if err := dropRemoved(o); err != nil {
-			return Mark{}, readOnly("the journal's files cannot be written", err)
-		}
-	}
 	return end, flushTree(journalFolder(o.Folder))
-}
-
-// dropRemoved rewrites the first block of a stopped server without the records that stand for removed commits. The
-// server writes one when a stream does not begin with commit 1.
-func dropRemoved(o *Options) error {
-	paths, err := blocksIn(blockFolder(o))
-	if err != nil || len(paths) == 0 {
-		return err
-	}
-	b, err := os.ReadFile(paths[0])
-	if err != nil {
-		return err
-	}
-	rest := b
-	for len(rest) >= recordHead && binary.LittleEndian.Uint64(rest[4:])&removedRecord != 0 {
-		length := int(binary.LittleEndian.Uint32(rest) & recordLength)
-		if length < recordHead+recordHash || length > len(rest) {
-			break
-		}
-		rest = rest[length:]
-	}
-	if len(rest) == len(b) {
-		return nil
-	}
-	err = os.Remove(filepath.Join(journalFolder(o.Folder), stoppedWell)) // the server's index is of the block before
-	if err == nil {
-		err = os.WriteFile(paths[0]+".new", rest, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(paths[0]+".new", paths[0])
-	}
-	return err
 }
 
 func (l *link) createUnfinished(ctx context.Context) error {
@@ -238,6 +200,11 @@ func (l *link) finish(ctx context.Context, a *archived, end Mark, high *highWate
 	if err != nil {
 		return err
 	}
+	if a != nil {
+		if err := a.keep(ctx, l, a.current()); err != nil {
+			return err
+		}
+	}
 	if err := high.write(end); err != nil {
 		return readOnly("the high-water mark cannot be written", err)
 	}
@@ -268,6 +235,9 @@ func (l *link) discard(ctx context.Context) error {
 // flushTree flushes every file and folder under root.
 func flushTree(root string) error {
 	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == root {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -209,7 +209,7 @@ func (a *archived) store(ctx context.Context, s archive.Segment, from io.Reader)
 
 // Detach removes the file of a segment whose commits have left the stream. The caller has another copy, which it has
 // checked, and names its place. A segment that is not here is no error.
-func (a *archiver) Detach(_ context.Context, s archive.Segment, place string) error {
+func (a *archiver) Detach(ctx context.Context, s archive.Segment, place string) error {
 	a.archiving.Lock()
 	defer a.archiving.Unlock()
 	if err := a.archived.listed(s); err != nil {
@@ -219,6 +219,9 @@ func (a *archiver) Detach(_ context.Context, s archive.Segment, place string) er
 		return parley.Refuse(parley.InvalidArgument, "the commits of segment %s have not left the journal yet", s.Name())
 	}
 	if err := a.archived.setPlace(s, place); err != nil {
+		return err
+	}
+	if err := a.archived.keep(ctx, a.line(), a.archived.current()); err != nil {
 		return err
 	}
 	err := os.Remove(a.archived.path(s.Name()))

@@ -19,7 +19,6 @@ type slowness struct {
 	log   *slog.Logger
 	timer *time.Timer  // calls late
 	began atomic.Int64 // start of the write, in Unix nanoseconds; 0 if there is none
-	taken atomic.Bool  // the server has written it, and only the flush is left
 	stuck atomic.Pointer[chan struct{}]
 
 	mu   sync.Mutex
@@ -42,7 +41,6 @@ func (s *slowness) reset() {
 
 // begin begins the watch of a write.
 func (s *slowness) begin() {
-	s.taken.Store(false)
 	s.began.Store(time.Now().UnixNano())
 	s.timer.Reset(stuckAfter)
 }
@@ -98,15 +96,6 @@ func (s *slowness) err() error {
 	}
 	return parley.Refuse(parley.Timeout, "%s", SlowDisk(s.since())).
 		WithHint("nothing that was stored is lost; what is written waits for the disk, and parley status says how long it has")
-}
-
-// refuse returns the error of a read that the embedded server would not answer: it holds its lock while it writes. A read
-// that waits there blocks the whole connection.
-func (s *slowness) refuse() error {
-	if s.taken.Load() {
-		return nil
-	}
-	return s.err()
 }
 
 // SlowDisk returns the words for a disk that has been at one flush for so long.

@@ -86,6 +86,15 @@ func TestOutputIsReadOnceDurable(t *testing.T) {
 		stored <- err
 	}()
 	<-held
+	var ended atomic.Bool
+	read := make(chan struct{})
+	go func() { // it waits for the disk, or shows what is on it
+		pieces, err := j.Output(t.Context(), mailboxID(1), 0, 10)
+		if texts := textsOf(t, pieces, err); !slices.Equal(texts, []string{"first"}) && !ended.Load() {
+			t.Errorf("before it is on disk, the output shows %v", texts)
+		}
+		close(read)
+	}()
 	shows := func(end uint64, want ...string) {
 		t.Helper()
 		pieces, err := j.Output(t.Context(), mailboxID(1), 0, 10)
@@ -97,8 +106,9 @@ func TestOutputIsReadOnceDurable(t *testing.T) {
 			t.Errorf("the latest output shows %v up to %d, want %v up to %d", got, cursor, want, end)
 		}
 	}
-	shows(first, "first")
+	ended.Store(true)
 	close(release)
+	<-read
 	if err := <-stored; err != nil {
 		t.Fatal(err)
 	}

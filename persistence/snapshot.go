@@ -34,21 +34,36 @@ func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 		if err := l.prepare(ctx, streamOf(l.o.bucketName())); err != nil {
 			return nil, err
 		}
-		b, err = l.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket:      l.o.bucketName(),
-			Description: "snapshots of a Parley node: derived from its journal",
+		if l.server == nil {
+			return l.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+				Bucket: l.o.bucketName(), Description: bucketDescription, Storage: jetstream.FileStorage, Replicas: l.o.Replicas,
+			})
+		}
+		_, err = l.js.CreateStream(ctx, jetstream.StreamConfig{ // as the client makes it, but that nothing is flushed
+			Name:        streamOf(l.o.bucketName()),
+			Subjects:    []string{piecesIn(l.o.bucketName()) + ">", descriptionsIn(l.o.bucketName()) + ">"},
+			Description: bucketDescription,
 			Storage:     jetstream.FileStorage,
-			Replicas:    l.o.Replicas,
+			Discard:     jetstream.DiscardNew,
+			MaxBytes:    -1,
+			AllowRollup: true,
+			AllowDirect: true,
+			PersistMode: jetstream.AsyncPersistMode,
 		})
+		if err == nil {
+			b, err = l.js.ObjectStore(ctx, l.o.bucketName())
+		}
 	}
 	return b, err
 }
+
+const bucketDescription = "snapshots of a Parley node: derived from its journal"
 
 // snapshots are the stored states of mailboxes. They are derived from the log.
 type snapshots struct {
 	o         *Options
 	log       *slog.Logger
-	hold      func() (*link, func())
+	line      func() *link
 	directory *directory
 	reader    *reader
 	archived  *archived
@@ -111,14 +126,12 @@ func partSubject(bucket string, mailbox ulid.ULID, sum [sha256.Size]byte) string
 	return piecesIn(bucket) + partName(mailbox, sum)
 }
 
-// SaveSnapshotParts stores parts of a mailbox's snapshot. All are durable when it returns without an error. The snapshot
-// that refers to them is stored later.
+// SaveSnapshotParts stores parts of a mailbox's snapshot. The snapshot that refers to them is stored
+// later.
 func (s *snapshots) SaveSnapshotParts(ctx context.Context, mailbox capabilities.ID, parts []SnapshotPart) error {
 	for some := range slices.Chunk(parts, partsAtOnce) {
 		err := s.o.step(StepSnapshot, func() error {
-			l, release := s.hold()
-			defer release()
-			return l.putParts(ctx, mailbox.ULID, some)
+			return s.line().putParts(ctx, mailbox.ULID, some)
 		})
 		if err != nil {
 			return readOnly(fmt.Sprintf("a part of the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
@@ -162,8 +175,7 @@ func (l *link) putParts(ctx context.Context, mailbox ulid.ULID, parts []Snapshot
 
 // SnapshotPart returns a part of a mailbox's snapshot. It fails if the part is missing or damaged.
 func (s *snapshots) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) ([]byte, error) {
-	l, release := s.hold()
-	defer release()
+	l := s.line()
 	part, err := l.getPart(ctx, mailbox.ULID, sum)
 	if err == nil && sha256.Sum256(part) != sum {
 		err = errors.New("it is damaged")
@@ -197,8 +209,7 @@ func (l *link) getPart(ctx context.Context, mailbox ulid.ULID, sum [sha256.Size]
 
 // RemoveSnapshotPart removes a part of a mailbox's snapshot to which no snapshot refers any more.
 func (s *snapshots) RemoveSnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) {
-	l, release := s.hold()
-	defer release()
+	l := s.line()
 	if l.server != nil {
 		l.purge(ctx, partSubject(l.o.bucketName(), mailbox.ULID, sum))
 	}
@@ -251,25 +262,19 @@ func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newes
 	return nil, 0
 }
 
-// putObject stores an object of the store of snapshots. It waits while the server is started again.
+// putObject stores an object of the store of snapshots.
 func (s *snapshots) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
 	return s.o.step(StepSnapshot, func() error {
-		l, release := s.hold()
-		defer release()
-		return l.putObject(ctx, meta, data)
+		return s.line().putObject(ctx, meta, data)
 	})
 }
 
 func (s *snapshots) getObject(ctx context.Context, name string) ([]byte, error) {
-	l, release := s.hold()
-	defer release()
-	return l.getObject(ctx, name)
+	return s.line().getObject(ctx, name)
 }
 
 func (s *snapshots) deleteObject(ctx context.Context, name string) {
-	l, release := s.hold()
-	defer release()
-	l.deleteObject(ctx, name)
+	s.line().deleteObject(ctx, name)
 }
 
 func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
@@ -383,8 +388,7 @@ func (l *link) purge(ctx context.Context, subject string) {
 // listSnapshots notes which mailboxes have snapshots, before the journal is in use. It removes a store that cannot be
 // listed, which is damaged. New snapshots are made later.
 func (s *snapshots) listSnapshots(ctx context.Context) {
-	l, release := s.hold()
-	defer release()
+	l := s.line()
 	bucket := s.o.bucketName()
 	subjects, err := l.listSubjects(ctx, bucket)
 	if s.o.URL != "" && isUnanswered(err) {
@@ -458,9 +462,8 @@ func (s *snapshots) sweepObjects(ctx context.Context) {
 		left[subject] = true
 	}
 	for _, name := range s.objects.names {
-		l, release := s.hold()
+		l := s.line()
 		_, o, err := l.describe(ctx, name)
-		release()
 		if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 			s.log.Debug("an object cannot be described", "object", name, "error", err)
 			return
@@ -470,9 +473,8 @@ func (s *snapshots) sweepObjects(ctx context.Context) {
 		}
 	}
 	for subject := range left {
-		l, release := s.hold()
+		l := s.line()
 		l.purge(ctx, subject)
-		release()
 	}
 	s.objects = nil
 }

@@ -140,27 +140,6 @@ func TestLongMailboxLoadsQuickly(t *testing.T) {
 	}
 }
 
-// TestFramesAreReadFromBlocks compares the frames in the blocks with those that the server has.
-func TestFramesAreReadFromBlocks(t *testing.T) {
-	o := testOptions(t)
-	j := open(t, o)
-	w := make(writer)
-	w.write(t, j, 1, 5)
-	closeJournal(t, j)
-	j = open(t, o)
-	w.write(t, j, 1, 1) // the inspector does not know it, and may find it
-	for number := uint64(1); number <= 5; number++ {
-		want, err := j.reader.frame(t.Context(), number)
-		got, ok := j.connection().old.frame(j.o.streamName(), number)
-		if err != nil || !ok || !bytes.Equal(got, want) {
-			t.Errorf("commit %d: %d bytes, %v; want %d: %v", number, len(got), ok, len(want), err)
-		}
-	}
-	if _, ok := j.connection().old.frame(j.o.streamName(), 7); ok {
-		t.Error("there is a commit 7")
-	}
-}
-
 // TestLeftoversInStoreAreFound stores what earlier versions and killed processes leave behind in the store of snapshots.
 // After a start, pieces without a description are gone. Parts are found, and can be removed for good.
 func TestLeftoversInStoreAreFound(t *testing.T) {

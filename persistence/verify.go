@@ -189,13 +189,10 @@ func (v *verifier) scrub(ctx context.Context, last uint64) {
 		if begin := v.reader.begin(); first < begin { // these have left the stream
 			c, first = v.archived.chainFrom(begin), begin
 		}
-		err := v.scrubBlock(c, last)
-		if err == nil && c.last.Number < first {
-			err = v.reader.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
-				_, err := c.followHead(number, bytes)
-				return err
-			})
-		}
+		err := v.reader.each(ctx, first, min(last, first+scrubChunk-1), func(number uint64, bytes []byte) error {
+			_, err := c.followHead(number, bytes)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -215,33 +212,4 @@ func (v *verifier) scrub(ctx context.Context, last uint64) {
 	if last > 0 {
 		v.log.Debug("the older part of the journal is whole", "commits", last)
 	}
-}
-
-// scrubBlock checks the next commits up to last as far as they are in one block, without the server. The server takes
-// several times as long, and the messages on their way from it are memory. It stops at a record that is not whole or not
-// the next, and leaves it to the server.
-func (v *verifier) scrubBlock(c *chain, last uint64) error {
-	l, release := v.reader.hold()
-	defer release()
-	if l.old == nil || c.last.Number+1 < l.first.Load() {
-		return nil
-	}
-	i := l.old.blockWith(c.last.Number + 1)
-	if i < 0 {
-		return nil
-	}
-	_, err := l.old.eachFrame(i, v.o.streamName(), func(r record) error {
-		switch next := c.last.Number + 1; {
-		case r.number < next:
-			return nil
-		case r.number > next || next > last:
-			return errEnd
-		}
-		_, err := c.followHead(r.number, r.frame)
-		return err
-	})
-	if isUnusable(err) {
-		return err
-	}
-	return nil
 }

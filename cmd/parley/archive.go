@@ -95,8 +95,7 @@ func archiveLogCommand(env *environment) *cobra.Command {
 		Short: "Archive the beginning of the node's log",
 		Long: `With --before it moves the beginning of the node's log to compressed segment files in the state folder, while the node
 runs. Nothing that can be seen changes: old messages are read from the segments. AGE is a time span, as 90d, or a date.
-Whole files of the log are archived, and never the newest. A log on a NATS server (parley serve --nats) cannot be
-archived. --list shows the segments.
+The newest part of the log stays, and less than 4 MiB is not archived. --list shows the segments.
 
 With --move it copies segments to PLACE, reads them back, compares them, and then removes them here. What is only in them
 is refused with ARCHIVED until --fetch brings them back, from PLACE or from where each was moved to. A segment is named by

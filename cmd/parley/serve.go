@@ -72,7 +72,7 @@ func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
 	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
 	f.StringSliceVar(&s.quotas, "quota", nil, "what each agent, or with peer. each other node, may have the node hold: `name=amount`, as in daily=64MiB,peer.inbox=none; parley agent quota shows the names")
-	f.Var(&s.retention, "retention", "archive what is older than this `age`, as 90d, where that frees enough; not with --nats (default: nothing is archived; see parley log archive)")
+	f.Var(&s.retention, "retention", "archive what is older than this `age`, as 90d, where that frees enough (default: nothing is archived; see parley log archive)")
 	f.StringSliceVar(&s.programEnv, "program-env", nil, "`names` of variables that every program gets from the node's environment too, as MODEL_KEY,CLOUD_*")
 	f.StringVar(&s.programUser, "program-user", "", "the system's `user` that programs run as (default: the node's own)")
 	f.StringVar(&s.wrap, "program-wrap", "", "`command` that programs are wrapped in, as 'bwrap --ro-bind / / --dev /dev'")
@@ -270,9 +270,6 @@ the same state folder is refused.`,
 		}
 		if _, err := bridge.ParseNetwork(s.a2aNetwork); err != nil {
 			return usage(c, "--a2a-network: %s", parley.AsError(err).Message)
-		}
-		if s.retention > 0 && s.nats != "" {
-			return usage(c, "--retention is for a journal in the state folder, and not for --nats")
 		}
 		if err := s.checkAccess(c); err != nil {
 			return err

@@ -188,15 +188,15 @@ func (m *Manifest) WithPlace(i int, place string) (*Manifest, error) {
 func WriteManifest(folder string, m *Manifest) error {
 	b := m.Encode()
 	for _, name := range manifestNames {
-		if err := writeWhole(filepath.Join(folder, name), b); err != nil {
+		if err := WriteWhole(filepath.Join(folder, name), b); err != nil {
 			return fmt.Errorf("write the manifest: %w", err)
 		}
 	}
 	return nil
 }
 
-// writeWhole stores a file that is there whole, on disk, or as it was before.
-func writeWhole(path string, b []byte) error {
+// WriteWhole stores a file that is there whole, on disk, or as it was before.
+func WriteWhole(path string, b []byte) error {
 	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

@@ -17,8 +17,9 @@ import (
 // folder is a folder. The inode has the names as they are read, stored those that are on the disk.
 type folder struct {
 	fs.Inode
-	disk   *Disk
-	stored map[string]*fs.Inode
+	disk    *Disk
+	stored  map[string]*fs.Inode
+	changed time.Time // the names; guarded by the disk's lock
 }
 
 var (
@@ -50,7 +51,7 @@ func (d *folder) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.Ent
 	if d.isFull() {
 		return nil, syscall.ENOSPC
 	}
-	sub := &folder{disk: d.disk}
+	sub := &folder{disk: d.disk, changed: time.Now()}
 	sub.attributes(&out.Attr)
 	n := d.NewPersistentInode(ctx, sub, fs.StableAttr{Mode: syscall.S_IFDIR})
 	d.link(name, n)
@@ -74,6 +75,7 @@ func (d *folder) Link(_ context.Context, target fs.InodeEmbedder, name string, o
 func (d *folder) link(name string, n *fs.Inode) {
 	d.disk.mu.Lock()
 	defer d.disk.mu.Unlock()
+	d.changed = time.Now()
 	d.disk.note(op{kind: linked, of: &d.Inode, name: name, child: n})
 }
 
@@ -87,6 +89,7 @@ func (d *folder) isFull() bool {
 func (d *folder) Unlink(_ context.Context, name string) syscall.Errno {
 	d.disk.mu.Lock()
 	defer d.disk.mu.Unlock()
+	d.changed = time.Now()
 	d.disk.note(op{kind: unlinked, of: &d.Inode, name: name})
 	return 0
 }
@@ -107,6 +110,10 @@ func (d *folder) Rename(_ context.Context, name string, to fs.InodeEmbedder, toN
 	}
 	d.disk.mu.Lock()
 	defer d.disk.mu.Unlock()
+	d.changed = time.Now()
+	if f, ok := to.(*folder); ok {
+		f.changed = d.changed
+	}
 	d.disk.note(op{kind: renamed, of: &d.Inode, name: name, child: d.GetChild(name), to: to.EmbeddedInode(), toName: toName})
 	return 0
 }
@@ -129,6 +136,8 @@ func (d *folder) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 
 // Getattr implements fs.NodeGetattrer.
 func (d *folder) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	d.disk.mu.Lock()
+	defer d.disk.mu.Unlock()
 	d.attributes(&out.Attr)
 	return 0
 }
@@ -136,6 +145,7 @@ func (d *folder) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) 
 func (d *folder) attributes(out *fuse.Attr) {
 	out.Mode, out.Nlink = syscall.S_IFDIR|0o700, 2
 	out.Uid, out.Gid = uint32(os.Getuid()), uint32(os.Getgid())
+	out.SetTimes(nil, &d.changed, &d.changed)
 }
 
 // writeTo copies the contents of the folder that are on the disk. The disk's lock is held.
