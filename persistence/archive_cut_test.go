@@ -96,7 +96,7 @@ func isRecorded(frames map[uint64][]byte, m *archive.Manifest) bool {
 	return r.by[m.End] != nil
 }
 
-// framesIn returns the frames in a stopped journal's blocks, and the number of the first that was not removed.
+// framesIn returns the frames in a stopped journal's blocks that were not removed, and the number of the first.
 func framesIn(t *testing.T, o *Options) (first uint64, frames map[uint64][]byte) {
 	t.Helper()
 	blocks, err := blocksIn(blockFolder(o))
@@ -104,24 +104,20 @@ func framesIn(t *testing.T, o *Options) (first uint64, frames map[uint64][]byte)
 		t.Fatal(err)
 	}
 	frames = map[uint64][]byte{}
-	var removed []uint64
 	for _, b := range blocks {
-		_, err := eachRecord(b, func(number uint64, r []byte) error {
-			if number&removedRecord != 0 {
-				removed = append(removed, number&^uint64(removedRecord))
+		_, err := eachRecord(b, func(r record) error {
+			if r.isRemoved() {
+				delete(frames, r.number())
 				return nil
 			}
 			at := recordHead + int(binary.LittleEndian.Uint16(r[20:]))
 			at += 4 + int(binary.LittleEndian.Uint32(r[at:])) // a commit has headers
-			frames[number] = bytes.Clone(r[at : len(r)-recordHash])
+			frames[r.number()] = bytes.Clone(r[at : len(r)-recordHash])
 			return nil
-		}, true)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, number := range removed {
-		delete(frames, number)
 	}
 	if len(frames) > 0 {
 		first = slices.Min(slices.Collect(maps.Keys(frames)))

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -26,8 +27,8 @@ import (
 //	it makes room for all numbers up to that of a record     one changed bit, and it allocates until it is killed
 //	it cuts a block that it reads at a record that is bad    a look at a damaged log loses the commits behind it
 //
-// So the lengths and numbers of an older block are read before the server reads it. Its hashes are read before a copy
-// shares the file with it. What is in the records is no business of this file: the chain of commits checks that.
+// So an older block is checked before the server reads it, and before a copy shares the file with it. What is in the
+// records is no business of this file: the chain of commits checks that.
 //
 // A record begins with its length, its number, a time, and the length of its subject. The highest bit of its length is
 // set if it has headers. It ends with a hash. A record may stand for one that was removed.
@@ -70,6 +71,8 @@ func blocksIn(folder string) ([]string, error) {
 
 // inspector checks the blocks that were there when the server was started, each before the server reads it.
 type inspector struct {
+	stream string
+
 	mu     sync.Mutex // guards done of the blocks
 	blocks []inspected
 }
@@ -80,19 +83,23 @@ type inspected struct {
 	done  bool
 }
 
-// inspect returns an inspector of the blocks in a folder.
-func inspect(folder string) (*inspector, error) {
+// inspect returns an inspector of a stream's blocks in a folder.
+func inspect(stream, folder string) (*inspector, error) {
 	paths, err := blocksIn(folder)
 	if err != nil {
 		return nil, err
 	}
-	in := &inspector{}
+	in := &inspector{stream: stream}
 	for _, path := range paths {
 		b := inspected{path: path}
-		if _, err := eachRecord(path, func(number uint64, _ []byte) error {
-			b.first = number
+		_, err := eachRecord(path, func(r record) error {
+			if r.isRemoved() {
+				return nil
+			}
+			b.first = r.number()
 			return errEnd
-		}, false); err != nil && !errors.Is(err, errEnd) {
+		})
+		if err != nil && !errors.Is(err, errEnd) {
 			return nil, err
 		}
 		in.blocks = append(in.blocks, b)
@@ -100,8 +107,7 @@ func inspect(folder string) (*inspector, error) {
 	return in, nil
 }
 
-// check checks each block with records from first to last, once. CORRUPT_LOG names the first record with a wrong
-// number.
+// check checks each block with records from first to last, once. CORRUPT_LOG names the first record that is wrong.
 func (in *inspector) check(first, last uint64) error {
 	if in == nil {
 		return nil
@@ -126,46 +132,77 @@ func (in *inspector) checkOne(b *inspected, next uint64) error {
 	if b.done {
 		return nil
 	}
-	err := checkBlock(b.path, next)
+	end, fit, err := checkBlock(in.stream, b.path)
+	switch {
+	case err != nil || next == 0: // a process may have ended while it wrote the last record of all, and the server cuts that
+	case !fit:
+		err = lost(end, "is damaged: its record is not whole")
+	case end != 0 && end != next:
+		err = lost(end, "is missing: the next block begins with %d", next)
+	}
 	b.done = err == nil
 	return err
 }
 
-// checkBlock checks that a block's records are numbered in order, up to the first record of the next block. It accepts an
-// incomplete record at the end of the last block, which the server cuts: a process ended during the write.
-func checkBlock(path string, next uint64) error {
-	first, want := uint64(0), uint64(0)
-	whole, err := eachRecord(path, func(number uint64, _ []byte) error {
-		switch {
-		case want == 0:
-			first, want = number, number+1
-		case number == want:
-			want++
-		case want == first+1 && 1 < number && number < want: // the number of the first record was too high
-			return lost(number-1, "is damaged: its record has number %d", first)
+// checkBlock checks that a block's records are whole, and numbered in order. It returns the number behind the last, and
+// whether the block ends with it.
+func checkBlock(stream, path string) (end uint64, fit bool, err error) {
+	sum := sha256.Sum256([]byte(stream + "-" + strings.TrimSuffix(filepath.Base(path), blockSuffix)))
+	h, err := highwayhash.New64(sum[:])
+	if err != nil {
+		return 0, false, err
+	}
+	first := false // the first record is damaged, and so may be its number
+	fit, err = eachRecord(path, func(r record) error {
+		switch whole, number := r.isWhole(h), r.number(); {
+		case first:
+			return lost(number-1, "is damaged: its record is not whole")
+		case !whole && end > 0:
+			return lost(end, "is damaged: its record is not whole")
+		case !whole:
+			first = true
+		case r.isRemoved():
+		case end > 0 && number != end:
+			return lost(end, "is missing: the record in its place has number %d", number)
 		default:
-			return lost(want, "is missing: the record in its place has number %d", number)
+			end = number + 1
 		}
 		return nil
-	}, false)
-	switch {
-	case err != nil:
-		return err
-	case !whole && next != 0:
-		return lost(want, "is damaged: its record is not whole")
-	case next != 0 && want != 0 && next != want:
-		return lost(want, "is missing: the next block begins with %d", next)
+	})
+	return end, fit && !first, err
+}
+
+// record is one record of a block, whose lengths fit it.
+type record []byte
+
+func (r record) number() uint64 { return binary.LittleEndian.Uint64(r[4:]) &^ removedRecord }
+
+// isRemoved reports whether a record stands for one that was removed.
+func (r record) isRemoved() bool { return binary.LittleEndian.Uint64(r[4:])&removedRecord != 0 }
+
+// isWhole checks the hash of a record, as the server does.
+func (r record) isWhole(h hash.Hash) bool {
+	end, subject := len(r)-recordHash, recordHead+int(binary.LittleEndian.Uint16(r[20:]))
+	body := subject
+	if binary.LittleEndian.Uint32(r)&^recordLength != 0 {
+		body += 4 // the length of the headers is not hashed
 	}
-	return nil
+	if body > end {
+		return false
+	}
+	h.Reset()
+	for _, part := range [][]byte{r[4:20], r[recordHead:subject], r[body:end]} {
+		_, _ = h.Write(part) // it never fails
+	}
+	return string(h.Sum(nil)) == string(r[end:])
 }
 
 // errEnd ends the reading of records.
 var errEnd = errors.New("no more is read")
 
-// eachRecord calls fn with the number of each record of a block, but for those that stand for others. With whole, fn is
-// also given the record's bytes, good until it returns. It reports whether the lengths of all records fit. A block that
-// is gone has left with what is archived.
-func eachRecord(path string, fn func(number uint64, record []byte) error, whole bool) (fit bool, err error) {
+// eachRecord calls fn with each record of a block, which is good until fn returns.
+// It reports whether the lengths of all records fit. A block that is gone has left with what is archived.
+func eachRecord(path string, fn func(r record) error) (fit bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
@@ -178,62 +215,25 @@ func eachRecord(path string, fn func(number uint64, record []byte) error, whole 
 	if err != nil {
 		return false, readOnly("the journal's files cannot be read", err)
 	}
-	r := bufio.NewReaderSize(f, 64<<10)
-	var record []byte
+	in := bufio.NewReaderSize(f, 64<<10)
+	var r record
 	for at := int64(0); at < info.Size(); {
-		head, err := r.Peek(recordHead)
+		head, err := in.Peek(recordHead)
 		if err != nil {
 			return false, nil
 		}
 		length := int64(binary.LittleEndian.Uint32(head) & recordLength)
-		number, subject := binary.LittleEndian.Uint64(head[4:]), int64(binary.LittleEndian.Uint16(head[20:]))
-		if length < recordHead+subject+recordHash || at+length > info.Size() {
+		if length < recordHead+recordHash+int64(binary.LittleEndian.Uint16(head[20:])) || at+length > info.Size() {
 			return false, nil
 		}
 		at += length
-		if whole {
-			record = slices.Grow(record[:0], int(length))[:length]
-			_, err = io.ReadFull(r, record)
-		} else {
-			_, err = r.Discard(int(length))
-		}
-		if err != nil {
+		r = slices.Grow(r[:0], int(length))[:length]
+		if _, err := io.ReadFull(in, r); err != nil {
 			return false, readOnly("the journal's files cannot be read", err)
 		}
-		if !whole && number&removedRecord != 0 {
-			continue
-		}
-		if err := fn(number, record); err != nil {
+		if err := fn(r); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-// isWhole reports whether the server would find each record of a stream's block whole, and so not cut the block.
-func isWhole(stream, path string) bool {
-	sum := sha256.Sum256([]byte(stream + "-" + strings.TrimSuffix(filepath.Base(path), blockSuffix)))
-	h, err := highwayhash.New64(sum[:])
-	if err != nil {
-		return false
-	}
-	fit, err := eachRecord(path, func(_ uint64, r []byte) error {
-		end, body := len(r)-recordHash, recordHead+int(binary.LittleEndian.Uint16(r[20:])) // behind the subject
-		headers := body
-		if binary.LittleEndian.Uint32(r)&^recordLength != 0 {
-			headers += 4 // their length is not hashed
-		}
-		if headers > end {
-			return errEnd
-		}
-		h.Reset()
-		for _, part := range [][]byte{r[4:20], r[recordHead:body], r[headers:end]} {
-			_, _ = h.Write(part) // it never fails
-		}
-		if string(h.Sum(nil)) != string(r[end:]) {
-			return errEnd
-		}
-		return nil
-	}, true)
-	return fit && err == nil
 }

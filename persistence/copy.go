@@ -218,8 +218,13 @@ func copyStream(from, to *Options) error {
 			return os.Mkdir(target, 0o700)
 		case d.Name() == serverState && !inOrder:
 			return nil
-		case slices.Contains(older, path) && (inOrder || isWhole(from.streamName(), path)):
-			return linkFile(path, target)
+		case slices.Contains(older, path):
+			if inOrder {
+				return linkFile(path, target)
+			}
+			if _, fit, err := checkBlock(from.streamName(), path); fit && err == nil {
+				return linkFile(path, target)
+			}
 		}
 		return copyFile(path, target)
 	})

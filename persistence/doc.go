@@ -7,8 +7,8 @@
 // not flush.
 //
 // JetStream is the store, and all is done through its own interface, with two exceptions for the embedded server:
-//   - blocks.go reads the lengths, numbers and hashes of records in older blocks, and nothing else of them. Without it the
-//     server would allocate without end for one changed bit of a number, and cut a damaged block that it only reads.
+//   - blocks.go checks the lengths, numbers and hashes of the records in older blocks, and reads nothing else. Without it
+//     the server would allocate without end for one changed bit of a number, and cut a damaged block that it only reads.
 //   - flush.go flushes the folder of the blocks when a block was made, which the server does not do.
 //
 // It also knows the names of the server's files, to copy and flush them whole. After a kill the server's own index of a

@@ -77,7 +77,7 @@ func connect(o *Options) (*link, error) {
 	if o.URL == "" {
 		logger := &serverLog{log: o.Log}
 		var err error
-		if l.old, err = inspect(blockFolder(o)); err != nil {
+		if l.old, err = inspect(o.streamName(), blockFolder(o)); err != nil {
 			return nil, err
 		}
 		server, err := startServer(o, logger)
