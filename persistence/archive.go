@@ -76,7 +76,7 @@ func newArchived(o *Options, discarded *atomic.Int64) *archived {
 // the same events. A manifest that is lost or damaged is made again. It changes no file, but that it brings what an
 // external server has.
 func (a *archived) open(ctx context.Context, l *link, state jetstream.StreamState) error {
-	if l.server == nil {
+	if l.server == nil && state.FirstSeq > 1 {
 		if err := a.fetchKept(ctx, l); err != nil {
 			return err
 		}
