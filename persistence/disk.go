@@ -73,7 +73,7 @@ func stoppedInOrder(o *Options) bool {
 }
 
 // fingerprint returns a text that changes with the names and sizes of the server's files. It changes with their contents
-// too, but for the older blocks.
+// too, but for older blocks. The newest freshBytes of the journal are no older ones.
 func fingerprint(o *Options) ([]byte, error) {
 	root := filepath.Join(journalFolder(o.Folder), serverFolder)
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
@@ -84,7 +84,16 @@ func fingerprint(o *Options) ([]byte, error) {
 		}
 		if d.IsDir() {
 			older, err = blocksIn(path)
-			older = older[:max(0, len(older)-newestBlocks)]
+			left := int64(0)
+			if path == blockFolder(o) {
+				left = freshBytes
+			}
+			for n := 0; len(older) > 0 && (n < newestBlocks || left > 0); n++ {
+				if info, err := os.Stat(older[len(older)-1]); err == nil {
+					left -= info.Size()
+				}
+				older = older[:len(older)-1]
+			}
 			return err
 		}
 		info, err := d.Info()

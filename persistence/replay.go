@@ -12,7 +12,8 @@ import (
 	"parley/persistence/archive"
 )
 
-// Bounds of the part of the log that is checked before a journal opens. They hold even if the index snapshot covers it.
+// Bounds of the part of the log that is checked before a journal opens. They hold even if the index snapshot covers it. After
+// a regular stop, the files with that part are compared with what they were, and only commits in no group are read.
 const (
 	freshBytes   = 32 << 20
 	defaultFresh = 50_000 // commits
@@ -56,9 +57,13 @@ func (j *Journal) replay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first := max(begin, min(seen+1, freshFrom(j.o.freshCommits, state.Bytes, begin, last)))
+	fresh, ungrouped := freshFrom(j.o.freshCommits, state.Bytes, begin, last), j.grouped.open(last)+1
+	if l.server != nil && j.o.known == nil && j.o.original == "" { // stopped in order: the newest files are as they were
+		fresh = max(fresh, min(ungrouped, last))
+	}
+	first := max(begin, min(seen+1, fresh))
 	f := folding{
-		x: x, seen: seen, grouped: j.grouped, ungrouped: j.grouped.open(last) + 1,
+		x: x, seen: seen, grouped: j.grouped, ungrouped: ungrouped,
 		chain: j.archived.chainFrom(first), marks: []Mark{j.high.last, archiveEnd},
 	}
 	err = l.each(ctx, first, last, func(number uint64, bytes []byte) error {
