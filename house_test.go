@@ -37,16 +37,16 @@ var imports = map[string][]string{
 	"mailbox/vote":          {"capabilities", "events"},
 	"mailbox/mailboxtest":   {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota"},
 
-	"persistence":               {".", "capabilities", "events", "persistence/archive", "persistence/group", "internal/natsauth"},
+	"persistence":               {".", "capabilities", "events", "persistence/archive", "persistence/group", "internal/natsauth", "internal/regular"},
 	"persistence/archive":       {"capabilities", "events", "internal/regular"},
 	"persistence/group":         {"capabilities", "events", "internal/regular"},
-	"persistence/archive/store": {".", "persistence/archive"},
+	"persistence/archive/store": {".", "persistence/archive", "internal/regular"},
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
 	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/fair", "internal/natsauth"},
 	"actors/connlimit":           {},
-	"actors/keys":                {".", "capabilities", "persistence"},
+	"actors/keys":                {".", "capabilities", "persistence", "internal/regular"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
 	"actors/outbox":              {"events", "mailbox"},
 	"actors/peers/window":        {"capabilities"},
@@ -72,7 +72,7 @@ var imports = map[string][]string{
 	"internal/fuzz":        {},
 	"internal/sim":         {".", "actors/outbox", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota"},
 
-	"gateway":                       {".", "actors", "actors/connlimit", "actors/runtime", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth"},
+	"gateway":                       {".", "actors", "actors/connlimit", "actors/runtime", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth", "internal/regular"},
 	"gateway/api":                   {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":           {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":               {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api", "internal/fair"},

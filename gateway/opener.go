@@ -21,7 +21,7 @@ import (
 	"parley/gateway/backend"
 	"parley/gateway/bridge"
 	"parley/gateway/httpd"
-	"parley/persistence"
+	"parley/internal/regular"
 )
 
 // opener is the process that has opened a connection to the node's own socket.
@@ -72,7 +72,7 @@ func CheckCoders(file string) error {
 
 // readCoders reads a file with the processes of coding agents. There are none without the file.
 func readCoders(file string) (all notedCoders, err error) {
-	text, err := persistence.ReadRegular(file)
+	text, err := regular.Read(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return all, nil
 	}

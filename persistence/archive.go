@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 	"parley/persistence/archive"
 )
 
@@ -136,7 +137,7 @@ func (a *archived) keep(ctx context.Context, l *link, m *archive.Manifest) error
 	if l.server != nil {
 		return nil
 	}
-	checkpoint, err := ReadRegular(a.path(archive.CheckpointName(m.End.Number)))
+	checkpoint, err := regular.Read(a.path(archive.CheckpointName(m.End.Number)))
 	if err == nil {
 		err = l.putObject(ctx, jetstream.ObjectMeta{Name: keptCheckpoint}, checkpoint)
 	}

@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 	"parley/persistence/archive"
 )
 
@@ -212,7 +213,7 @@ func (j *Journal) openArchive() (f *archiveFiles, err error) {
 		err = errors.Join(c.Each(func(archive.Mailbox) error { return nil }), c.Close())
 	}
 	if err == nil {
-		f.checkpoint, err = archive.OpenRegular(path, os.O_RDONLY)
+		f.checkpoint, err = regular.Open(path, os.O_RDONLY)
 	}
 	if err != nil {
 		return nil, &archiveDamage{parley.Refuse(parley.CorruptLog, "the archive's checkpoint after commit %d: %v", m.End.Number, err).

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/persistence/archive"
+	"parley/internal/regular"
 )
 
 // The embedded server repairs what it opens: it cuts a block at the first record that it cannot read, with all records
@@ -240,7 +240,7 @@ func linkFile(from, to string) error {
 
 // copyFile copies a regular file to one that does not exist.
 func copyFile(from, to string) error {
-	in, err := archive.OpenRegular(from, os.O_RDONLY)
+	in, err := regular.Open(from, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

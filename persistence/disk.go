@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/regular"
 	"parley/persistence/archive"
 )
 
@@ -64,7 +65,7 @@ func rewriteNewest(o *Options) error {
 
 // stoppedInOrder reports whether the server was stopped regularly, and its files are as it left them.
 func stoppedInOrder(o *Options) bool {
-	was, err := archive.ReadRegular(filepath.Join(journalFolder(o.Folder), stoppedWell))
+	was, err := regular.Read(filepath.Join(journalFolder(o.Folder), stoppedWell))
 	if err != nil {
 		return false
 	}
@@ -104,7 +105,7 @@ func fingerprint(o *Options) ([]byte, error) {
 		if slices.Contains(older, path) {
 			return nil
 		}
-		f, err := archive.OpenRegular(path, os.O_RDONLY)
+		f, err := regular.Open(path, os.O_RDONLY)
 		if err != nil {
 			return err
 		}
@@ -173,12 +174,6 @@ func MakeFolder(path string) error {
 	}
 	return err
 }
-
-// ReadRegular reads a file that is regular itself: it follows no link and waits for no pipe.
-func ReadRegular(path string) ([]byte, error) { return archive.ReadRegular(path) }
-
-// CreateRegular creates an empty file of mode 0600 to write to. It replaces a file or a link of that name.
-func CreateRegular(path string) (*os.File, error) { return archive.CreateRegular(path) }
 
 // SyncFolder flushes a folder. The name of a new file is on disk only after that.
 func SyncFolder(path string) error { return archive.SyncFolder(path) }

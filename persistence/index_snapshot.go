@@ -20,6 +20,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // The index snapshot is a file in the state folder of a node with an embedded server. On an external server it is an
@@ -101,7 +102,7 @@ func (s *indexes) saveIndex(ctx context.Context) error {
 // writeIndex replaces the file of the index.
 func (s *indexes) writeIndex(x *indexCopy, at Mark) error {
 	path := filepath.Join(s.o.Folder, indexFile)
-	f, err := CreateRegular(path + ".new")
+	f, err := regular.Create(path + ".new")
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (s *indexes) writeIndex(x *indexCopy, at Mark) error {
 // none. If the log is long, an external server that does not answer is asked again for a while.
 func (s *indexes) readIndex(ctx context.Context, last uint64) ([]byte, error) {
 	if s.o.URL == "" {
-		b, err := ReadRegular(filepath.Join(s.o.Folder, indexFile))
+		b, err := regular.Read(filepath.Join(s.o.Folder, indexFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = jetstream.ErrObjectNotFound
 		}

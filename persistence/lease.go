@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/internal/regular"
 )
 
 // Lease is the right to run a node whose journal is on a NATS system. It keeps a standby waiting while the node runs
@@ -120,7 +122,7 @@ func isUnanswered(err error) bool {
 // leaseHolder returns the name under which the folder's processes hold the lease. Only one of them runs at a time.
 func leaseHolder(folder string) (string, error) {
 	path := filepath.Join(folder, leaseFile)
-	who, err := ReadRegular(path)
+	who, err := regular.Read(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(who) == 0 {
 		who = []byte(rand.Text())
 		err = os.WriteFile(path, who, 0o600)

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"parley"
-	"parley/persistence/archive"
+	"parley/internal/regular"
 )
 
 // wantNewer checks a refusal of what a newer program has written. It names the format, and what to do.
@@ -116,7 +116,7 @@ func TestBackupOpensOnlyItsOwnFiles(t *testing.T) {
 			t.Errorf("the link %s was followed", name)
 		}
 	}
-	if _, err := archive.OpenRegular(t.TempDir(), os.O_RDONLY); err == nil {
+	if _, err := regular.Open(t.TempDir(), os.O_RDONLY); err == nil {
 		t.Error("a folder was opened as a file")
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/regular"
 )
 
 // Bounds of the output of programs.
@@ -293,7 +294,7 @@ func (c *outputIndex) end() (end uint64) {
 func (c *outputIndex) open(folder string) {
 	c.path = filepath.Join(folder, "outputs")
 	c.newest, c.current = map[ulid.ULID]piecePosition{}, map[ulid.ULID]bool{}
-	b, err := ReadRegular(c.path)
+	b, err := regular.Read(c.path)
 	end := len(b) - sha256.Size
 	if err != nil || end < 0 || sha256.Sum256(b[:end]) != [sha256.Size]byte(b[end:]) {
 		return

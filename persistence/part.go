@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 	"parley/persistence/archive"
 )
 
@@ -206,7 +207,7 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 
 // openPart opens the file of a part. It refuses anything but a regular file, which a folder that others write to may have.
 func openPart(path string) (*os.File, error) {
-	f, err := archive.OpenRegular(path, os.O_RDONLY)
+	f, err := regular.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, parley.Refuse(parley.InvalidArgument, "the backup's part %s cannot be read: %v", filepath.Base(path), err)
 	}
@@ -237,7 +238,7 @@ func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w i
 	if len(parts) > 0 {
 		after = parts[len(parts)-1].Last
 	}
-	f, err := archive.CreateRegular(filepath.Join(folder, unfinishedPart))
+	f, err := regular.Create(filepath.Join(folder, unfinishedPart))
 	if err != nil {
 		return Part{}, cannotBackUp(folder, err)
 	}
@@ -264,7 +265,7 @@ const (
 func openPartsLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // follows no link
 	if errors.Is(err, fs.ErrExist) {
-		f, err = archive.OpenRegular(path, os.O_RDWR)
+		f, err = regular.Open(path, os.O_RDWR)
 	}
 	return f, err
 }

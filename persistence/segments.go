@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/regular"
 	"parley/persistence/archive"
 )
 
@@ -154,7 +155,7 @@ func (a *archiver) OpenSegment(s archive.Segment) (*os.File, error) {
 	if err := a.archived.listed(s); err != nil {
 		return nil, err
 	}
-	f, err := archive.OpenRegular(a.archived.path(s.Name()), os.O_RDONLY)
+	f, err := regular.Open(a.archived.path(s.Name()), os.O_RDONLY)
 	if err != nil {
 		return nil, a.archived.segmentError(s, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/regular"
 	"parley/persistence"
 )
 
@@ -40,7 +41,7 @@ func ReadSeed(folder string) ([]byte, error) {
 	path, err := filepath.EvalSymlinks(filepath.Join(folder, FileName))
 	var seed []byte
 	if err == nil {
-		seed, err = persistence.ReadRegular(path)
+		seed, err = regular.Read(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the node's key: %w", err)

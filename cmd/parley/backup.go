@@ -24,6 +24,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/backend"
+	"parley/internal/regular"
 	"parley/persistence"
 )
 
@@ -182,7 +183,7 @@ func writeKey(folder string, seed []byte) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	f, err := persistence.CreateRegular(path + ".new")
+	f, err := regular.Create(path + ".new")
 	if err == nil {
 		_, err = f.Write(seed)
 		err = errors.Join(err, f.Close())

@@ -15,7 +15,7 @@ import (
 // codes returns all codes of package parley.
 func codes(t *testing.T) []parley.Code {
 	t.Helper()
-	tree, err := parser.ParseFile(token.NewFileSet(), "../../error.go", nil, 0)
+	tree, err := parser.ParseFile(token.NewFileSet(), "../../internal/fault/error.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // Mailbox is a mailbox in a checkpoint: its entry in the journal's index, and its state, after the last archived commit.
@@ -216,8 +217,8 @@ type recentMailboxes struct {
 // OpenCheckpoint opens a checkpoint with a digest. It fails with ErrDamaged for any other file, and with
 // fs.ErrNotExist if there is none.
 func OpenCheckpoint(path string, want events.Hash) (*Checkpoint, error) {
-	f, err := OpenRegular(path, os.O_RDONLY)
-	if errors.Is(err, errNotRegular) {
+	f, err := regular.Open(path, os.O_RDONLY)
+	if errors.Is(err, regular.ErrNot) {
 		err = damaged("%s is not a regular file", filepath.Base(path))
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // Manifest lists the files of an archive. It never changes: a new one takes its place.
@@ -259,8 +260,8 @@ func IsKept(folder string, m *Manifest) bool {
 
 // readBounded reads a file of at most a number of bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	f, err := OpenRegular(path, os.O_RDONLY)
-	if errors.Is(err, errNotRegular) {
+	f, err := regular.Open(path, os.O_RDONLY)
+	if errors.Is(err, regular.ErrNot) {
 		return nil, damaged("%s is not a regular file", filepath.Base(path))
 	}
 	if err != nil {

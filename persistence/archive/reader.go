@@ -14,6 +14,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // Reader reads a segment. It is safe for concurrent use.
@@ -42,8 +43,8 @@ type frames struct {
 // Open opens a segment, and checks that it is the one that is wanted. The zero Segment accepts any. It fails with
 // ErrDamaged for any other file, and with fs.ErrNotExist if there is none.
 func Open(path string, want Segment) (*Reader, error) {
-	f, err := OpenRegular(path, os.O_RDONLY)
-	if errors.Is(err, errNotRegular) {
+	f, err := regular.Open(path, os.O_RDONLY)
+	if errors.Is(err, regular.ErrNot) {
 		err = damaged("%s is not a regular file", filepath.Base(path))
 	}
 	if err != nil {

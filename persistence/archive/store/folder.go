@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"parley/internal/regular"
 	"parley/persistence/archive"
 )
 
@@ -70,7 +71,7 @@ func (f folder) Get(ctx context.Context, name string, limit int64, w io.Writer) 
 	if err != nil {
 		return err
 	}
-	file, err := archive.OpenRegular(from, os.O_RDONLY)
+	file, err := regular.Open(from, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
