@@ -94,6 +94,42 @@ func TestMembersTravel(t *testing.T) {
 	}
 }
 
+// TestBothSpellingsAreOneValue writes the request and the response of each operation, with a value in each member and with
+// none, as JSON and as the body of a frame. Each is the other in another spelling, and both are read as the same.
+func TestBothSpellingsAreOneValue(t *testing.T) {
+	t.Parallel()
+	for _, o := range api.Operations() {
+		for _, of := range []reflect.Type{o.Request, o.Response} {
+			for _, v := range []any{full(of).Interface(), reflect.Zero(of).Interface()} {
+				text := documentOf(t, v)
+				body, err := mux.Append(nil, v)
+				if err != nil {
+					t.Fatalf("%s: %v", of, err)
+				}
+				spelled, err := mux.ToJSON(body)
+				if err != nil {
+					t.Fatalf("%s: %v", of, err)
+				}
+				again, err := mux.FromJSON(text)
+				if err != nil {
+					t.Fatalf("%s: %v", of, err)
+				}
+				for _, lost := range append(missing(o.Name, text, spelled), missing(o.Name, spelled, text)...) {
+					t.Errorf("%s in a frame: %s", of, lost)
+				}
+				want := reflect.New(of)
+				wantErr := json.Unmarshal(text, want.Interface())
+				for _, body := range [][]byte{body, again, mux.AppendJSON(nil, text)} {
+					got := reflect.New(of)
+					if err := mux.Read(body, got.Interface()); fmt.Sprint(err) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got.Interface(), want.Interface()) {
+						t.Errorf("%s is read as %+v, %v\nwant %+v, %v", of, got, err, want, wantErr)
+					}
+				}
+			}
+		}
+	}
+}
+
 // openEcho opens a node whose operations echo.
 func openEcho(t *testing.T) (*natsTestServer, *echo) {
 	t.Helper()

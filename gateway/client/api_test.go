@@ -8,6 +8,7 @@ import (
 
 	"parley/gateway/api"
 	"parley/gateway/api/openapi"
+	"parley/gateway/mux"
 )
 
 // wireTypes are the client's own types of an operation.
@@ -90,16 +91,27 @@ func TestClientTypesMatchAPI(t *testing.T) {
 }
 
 func TestReadCallsAreRepeated(t *testing.T) {
+	keyed, not := mapOf(t, `{"key":"k"}`), mapOf(t, `{"key":""}`)
 	for operation, want := range map[string]bool{"await": true, "status": true, "fetch_agents": true, "send": false, "respond_form": false, "unknown": false} {
-		if repeats(operation, []byte(`{"key":"k"}`)) != want {
+		if repeats(operation, keyed) != want {
 			t.Errorf("%s is repeated: %v", operation, !want)
 		}
 	}
 	for _, operation := range []string{"form", "request", "approve", "decide_many"} {
-		if !repeats(operation, []byte(`{"key":"k"}`)) || repeats(operation, []byte(`{"key":""}`)) {
+		if !repeats(operation, keyed) || repeats(operation, not) {
 			t.Errorf("%s is repeated without a key, or not with one", operation)
 		}
 	}
+}
+
+// mapOf returns JSON as the body of a frame.
+func mapOf(t *testing.T, text string) []byte {
+	t.Helper()
+	body, err := mux.FromJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
 
 // unfolded returns the kind of JSON at each path of members within a type, without the patterns of texts.

@@ -70,7 +70,7 @@ func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
 		a.Key = NewKey()
 	}
 	var got permitted
-	outcome, err := c.askInto(ctx, "approve", a, &got)
+	outcome, err := c.ask(ctx, "approve", a, &got)
 	if err != nil {
 		return nil, err
 	}

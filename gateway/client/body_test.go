@@ -9,38 +9,44 @@ import (
 	"time"
 
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/mux"
 	"parley/internal/pack"
 )
 
-// sameRequest checks that a body is a map, and the request of its JSON.
-func sameRequest(t *testing.T, c *Client, got body, in any, isMap bool) {
+// sameRequest checks that a request is sent as its JSON, with the agent's name.
+func sameRequest(t *testing.T, as string, in any) {
 	t.Helper()
-	want, err := c.request(in)
+	c := &Client{options: Options{As: as}}
+	body, err := c.request(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if (got.plain != nil) != isMap {
-		t.Errorf("%s is sent as a map: %v, want %v", want.text, got.plain != nil, isMap)
-	}
-	text, err := got.json()
+	text, err := mux.ToJSON(body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var gotValue, wantValue any
-	if err := json.Unmarshal(text, &gotValue); err != nil {
+	written, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	if err := json.Unmarshal(want.text, &wantValue); err != nil {
+	if err := json.Unmarshal(written, &want); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(gotValue, wantValue) {
-		t.Errorf("%s\nwant %s", text, want.text)
+	if as != "" && want["as"] == nil {
+		want["as"] = as
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nwant %s", text, written)
 	}
 }
 
-// TestAFormIsSentAsItsJSON writes forms as maps, and as JSON where no frame may hold them.
-func TestAFormIsSentAsItsJSON(t *testing.T) {
+// TestARequestIsSentAsItsJSON sends forms, answers and others, and refuses what no node takes.
+func TestARequestIsSentAsItsJSON(t *testing.T) {
 	full := Form{
 		To: "HOST", Description: "x", Title: "t", Name: "n", Key: "k", Deadline: time.Date(2026, 1, 31, 12, 0, 0, 5e8, time.UTC), NoForward: true,
 		Fields: []Field{{
@@ -48,46 +54,40 @@ func TestAFormIsSentAsItsJSON(t *testing.T) {
 			Example: []any{1, nil}, Pattern: json.RawMessage(` { "type" : "string" }`),
 		}},
 	}
-	bad := Form{To: "HOST", Description: "\xff", Fields: []Field{}}
 	for _, as := range []string{"", "fae"} {
-		c := &Client{options: Options{As: as}}
-		for _, f := range []Form{full, {Fields: []Field{{Name: "a"}}}, {To: "HOST", Description: strings.Repeat("é", 70_000), Fields: []Field{}}, bad} {
-			b, err := c.formBody(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sameRequest(t, c, b, f, f.Description != bad.Description)
+		for _, in := range []any{
+			full, &full, Form{Fields: []Field{{Name: "a"}}}, Form{To: "HOST", Description: strings.Repeat("é", 70_000), Fields: []Field{}}, Form{Description: "\xff"},
+			answering{refTo("7"), map[string]capabilities.Value{}}, map[string]any{"a": 1, "as": "other"}, json.RawMessage(`{"b":[1.50,9007199254740993],"a":null}`),
+			answering{refTo("x@y"), map[string]capabilities.Value{"a": capabilities.String("yes"), "b": capabilities.List(capabilities.Int(1), capabilities.Float(2), capabilities.Null())}},
+			api.NameRequest{Acting: api.Acting{As: "other"}, Name: "x"},
+		} {
+			sameRequest(t, as, in)
 		}
 	}
 	c := &Client{}
-	for _, f := range []Form{{Fields: []Field{{Default: math.NaN()}}}, {Fields: []Field{{Pattern: json.RawMessage("{")}}}, {Deadline: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)}} {
-		if _, err := c.formBody(f); err == nil {
-			t.Errorf("%+v is sent", f)
-		}
-	}
-}
-
-// TestAnAnswerIsSentAsItsJSON writes answers as maps, and as JSON where no frame may hold them.
-func TestAnAnswerIsSentAsItsJSON(t *testing.T) {
 	deep := capabilities.List()
 	for range 1100 { // more than a frame may nest
 		deep = capabilities.List(deep)
 	}
-	for _, as := range []string{"", "fae"} {
-		c := &Client{options: Options{As: as}}
-		for _, values := range []map[string]capabilities.Value{
-			{}, {"a": capabilities.String("yes"), "b": capabilities.List(capabilities.Int(1), capabilities.Float(2), capabilities.Null())}, {"deep": deep},
-		} {
-			for _, form := range []ID{"7", ID("x@y")} {
-				b, err := c.answerBody(form, values)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, isDeep := values["deep"]
-				sameRequest(t, c, b, map[string]any{map[bool]string{true: "number", false: "id"}[form == "7"]: form, "values": values}, !isDeep)
-			}
+	for _, in := range []any{
+		Form{Fields: []Field{{Default: math.NaN()}}}, Form{Fields: []Field{{Pattern: json.RawMessage("{")}}}, Form{Deadline: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		answering{Values: map[string]capabilities.Value{"deep": deep}}, strings.Repeat("x", MaxBody+1),
+	} {
+		if _, err := c.request(in); err == nil {
+			t.Errorf("%.200v is sent", in)
 		}
 	}
+}
+
+// readOutcome and readAccepted read responses.
+func readOutcome(a answer) (o Outcome, err error) {
+	err = a.decode("await", &o)
+	return o, err
+}
+
+func readAccepted(a answer) (got accepted, err error) {
+	err = a.decode("form", &got)
+	return got, err
 }
 
 // TestAnOutcomeIsReadAsItsJSON reads outcomes from maps and from JSON.
@@ -104,7 +104,7 @@ func TestAnOutcomeIsReadAsItsJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := readOutcome("await", answer{plain: plain})
+		got, err := readOutcome(answer{plain: plain})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestAnOutcomeIsReadAsItsJSON(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]byte{{}, {0xc1}, pack.AppendUint(pack.AppendString(pack.AppendMap(nil, 1), "status"), 7), pack.AppendString(pack.AppendString(pack.AppendMap(nil, 1), "at"), "now")} {
-		if o, err := readOutcome("await", answer{plain: bad}); err == nil {
+		if o, err := readOutcome(answer{plain: bad}); err == nil {
 			t.Errorf("%x is read as %+v", bad, o)
 		}
 	}
@@ -141,7 +141,7 @@ func FuzzOutcome(f *testing.F) {
 		if plain == nil {
 			return
 		}
-		if o, err := readOutcome("await", answer{plain: plain}); err == nil && !json.Valid(o.Raw) {
+		if o, err := readOutcome(answer{plain: plain}); err == nil && !json.Valid(o.Raw) {
 			t.Errorf("%x: %s", plain, o.Raw)
 		}
 		_, _ = readAccepted(answer{plain: plain}) // it must not crash

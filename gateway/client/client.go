@@ -1,9 +1,7 @@
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -46,7 +44,7 @@ type Client struct {
 // transport makes calls to a node.
 type transport interface {
 	// exchange makes a call once. Its error is a *lost, or a permanent *parley.Error.
-	exchange(ctx context.Context, operation string, b body) (answer, error)
+	exchange(ctx context.Context, operation string, body []byte) (answer, error)
 	absence() string // the message when there is no node
 	close()
 }
@@ -55,7 +53,7 @@ type transport interface {
 type answer struct {
 	status int
 	body   []byte // JSON
-	plain  []byte // msgpack, in place of JSON, if the call's body was
+	plain  []byte // in place of JSON: the body of a frame
 }
 
 // New returns a client, which connects on its first use. It refuses invalid options with INVALID_ARGUMENT.
@@ -119,8 +117,8 @@ func (c *Client) Close() { c.transport.close() }
 
 func (c *Client) saw() { c.seen.Store(time.Now().UnixNano()) }
 
-// Call performs any of the node's operations, which /openapi.json describes. It encodes in as JSON, and decodes the response
-// into out. Either may be nil. A *json.RawMessage takes the response unchanged. After a lost connection Call repeats requests
+// Call performs any of the node's operations, which /openapi.json describes. It sends the members of the JSON of in, and decodes the
+// response into out. Either may be nil. A *json.RawMessage takes the response unchanged. After a lost connection Call repeats requests
 // that have a key or only read.
 func (c *Client) Call(ctx context.Context, operation string, in, out any) error {
 	return c.callUntil(ctx, time.Time{}, operation, in, out)
@@ -136,45 +134,13 @@ func (c *Client) callUntil(ctx context.Context, until time.Time, operation strin
 	if err != nil || out == nil {
 		return err
 	}
-	if raw, ok := out.(*json.RawMessage); ok {
-		*raw = bytes.TrimSpace(got.body)
-		return nil
-	}
-	if err := json.Unmarshal(got.body, out); err != nil {
-		return unreadable(operation, err)
-	}
-	return nil
+	return got.decode(operation, out)
 }
 
 // get is Call that returns the response as a value.
 func get[T any](ctx context.Context, c *Client, operation string, in any) (out T, err error) {
 	err = c.Call(ctx, operation, in, &out)
 	return out, err
-}
-
-// request encodes a request, for the client's agent unless it names another.
-func (c *Client) request(in any) (body, error) {
-	text := []byte("{}")
-	if in != nil {
-		var err error
-		if text, err = written(in); err != nil {
-			return body{}, unwritable(err)
-		}
-	}
-	if as := c.options.As; as != "" && len(text) >= 2 && text[0] == '{' {
-		name, err := json.Marshal(map[string]string{"as": as})
-		if err != nil {
-			return body{}, unwritable(err)
-		}
-		if rest := text[1:]; rest[0] != '}' {
-			name = append(append(name[:len(name)-1], ','), rest...)
-		}
-		text = name // of two members "as" the last counts
-	}
-	if len(text) > MaxBody {
-		return body{}, parley.Refuse(parley.TooLarge, "a request may have %d bytes at most", MaxBody)
-	}
-	return body{text: text}, nil
 }
 
 // perform makes a call. It repeats the call if that is harmless and the node may come back.
@@ -205,15 +171,6 @@ func (c *Client) once(ctx context.Context, a again) (answer, error) {
 		return answer{}, refusal(got)
 	}
 	return got, nil
-}
-
-// written encodes JSON without HTML escapes, because some texts are shown unchanged.
-func written(in any) ([]byte, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(in)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 func unwritable(err error) error {

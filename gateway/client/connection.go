@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/gateway/api"
+	"parley/gateway/mux"
 )
 
 // The client implements the part of HTTP that a node's socket needs: one write for a request, and the response read by
@@ -83,8 +84,8 @@ func (c *connections) absence() string { return "no node runs on this state fold
 
 // exchange sends a request and reads the response. A connection that the node had closed accepts nothing, so that a
 // second attempt with a new one repeats nothing.
-func (c *connections) exchange(ctx context.Context, operation string, b body) (answer, error) {
-	text, err := b.json()
+func (c *connections) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
+	text, err := mux.ToJSON(body)
 	if err != nil {
 		return answer{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/events"
+	"parley/gateway/mux"
 )
 
 // Form is a form to be sent. The zero values of all but To, Description and Fields are good defaults.
@@ -111,39 +112,8 @@ func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 	if f.Fields == nil {
 		f.Fields = []Field{} // which is refused as what it is
 	}
-	b, err := c.formBody(f)
-	if err != nil {
-		return nil, err
-	}
-	got, outcome, err := c.ask(ctx, "form", b, true)
-	if err != nil {
-		return nil, err
-	}
-	a, err := readAccepted(got)
-	if err != nil {
-		return nil, err
-	}
-	asked := a.by(c)
-	asked.pending = outcome
-	return asked, nil
-}
-
-// ask asks by an operation. The outcome of what is open comes to what it returns, unless that is nil.
-func (c *Client) ask(ctx context.Context, operation string, b body, keyed bool) (got answer, outcome *pending, err error) {
-	got, err = c.perform(ctx, again{client: c, operation: operation, body: b, keyed: keyed, exchange: func(ctx context.Context, _ string, b body) (a answer, err error) {
-		a, outcome, err = c.transport.ask(ctx, operation, b)
-		return a, err
-	}})
-	return got, outcome, err
-}
-
-// Request asks for a capability, once.
-func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
-	if r.Key == "" {
-		r.Key = NewKey()
-	}
 	var got accepted
-	outcome, err := c.askInto(ctx, "request", r, &got)
+	outcome, err := c.ask(ctx, "form", f, &got)
 	if err != nil {
 		return nil, err
 	}
@@ -152,20 +122,36 @@ func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
 	return asked, nil
 }
 
-// askInto is ask for a request with a key that is encoded as JSON. It decodes the response into out.
-func (c *Client) askInto(ctx context.Context, operation string, in, out any) (*pending, error) {
+// ask asks by an operation, with a request that has a key, and decodes the response into out. The outcome of what is open
+// comes to what it returns, unless that is nil.
+func (c *Client) ask(ctx context.Context, operation string, in, out any) (outcome *pending, err error) {
 	b, err := c.request(in)
 	if err != nil {
 		return nil, err
 	}
-	got, outcome, err := c.ask(ctx, operation, b, true)
+	got, err := c.perform(ctx, again{client: c, operation: operation, body: b, keyed: true, exchange: func(ctx context.Context, _ string, b []byte) (a answer, err error) {
+		a, outcome, err = c.transport.ask(ctx, operation, b)
+		return a, err
+	}})
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(got.body, out); err != nil {
-		return nil, unreadable(operation, err)
+	return outcome, got.decode(operation, out)
+}
+
+// Request asks for a capability, once.
+func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
+	if r.Key == "" {
+		r.Key = NewKey()
 	}
-	return outcome, nil
+	var got accepted
+	outcome, err := c.ask(ctx, "request", r, &got)
+	if err != nil {
+		return nil, err
+	}
+	asked := got.by(c)
+	asked.pending = outcome
+	return asked, nil
 }
 
 // Await is Client.Await for the form.
@@ -199,7 +185,9 @@ func (c *Client) take(ctx context.Context, p *pending, form ID) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return readOutcome("await", p.outcome)
+	var o Outcome
+	err = p.outcome.decode("await", &o)
+	return o, err
 }
 
 // The statuses of a form. All but Open, Answering and Voted are ends.
@@ -247,6 +235,16 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 	*o = Outcome{}
 	o.Raw = append(o.Raw, b...)
 	return json.Unmarshal(b, (*plain)(o))
+}
+
+// UnmarshalBody does the same with the body of a frame.
+func (o *Outcome) UnmarshalBody(body []byte) (err error) {
+	type plain Outcome
+	*o = Outcome{}
+	if err = mux.Read(body, (*plain)(o)); err == nil {
+		o.Raw, err = mux.ToJSON(body)
+	}
+	return err
 }
 
 // Err returns nil for an answer, and for another end the error DECLINED, CANCELLED or EXPIRED.

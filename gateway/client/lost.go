@@ -55,14 +55,14 @@ func unsent(err error) error {
 type again struct {
 	client    *Client
 	operation string
-	body      body
-	keyed     bool                                                                // a repetition has no further effect
-	until     time.Time                                                           // no repetition later; zero: until the context ends
-	exchange  func(ctx context.Context, operation string, b body) (answer, error) // nil: the transport's
+	body      []byte
+	keyed     bool                                                                     // a repetition has no further effect
+	until     time.Time                                                                // no repetition later; zero: until the context ends
+	exchange  func(ctx context.Context, operation string, body []byte) (answer, error) // nil: the transport's
 	pause     time.Duration
 }
 
-func (a *again) harmless() bool { return a.keyed || repeats(a.operation, a.body.text) }
+func (a *again) harmless() bool { return a.keyed || repeats(a.operation, a.body) }
 
 // Pauses between attempts. Each is up to twice as long as the one before.
 const (

@@ -43,33 +43,33 @@ const (
 )
 
 // exchange implements transport.
-func (m *muxed) exchange(ctx context.Context, operation string, b body) (answer, error) {
-	return m.begin(ctx, mux.Frame{Kind: mux.Call, Operation: operation}, b, newPending())
+func (m *muxed) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
+	return m.begin(ctx, mux.Frame{Kind: mux.Call, Operation: operation}, body, newPending())
 }
 
 // ask asks by form, request or approve. The outcome of what is open comes to what it returns, unless that is nil.
-func (m *muxed) ask(ctx context.Context, operation string, b body) (answer, *pending, error) {
+func (m *muxed) ask(ctx context.Context, operation string, body []byte) (answer, *pending, error) {
 	p := newPending()
 	p.last = make(chan struct{})
 	f := mux.Frame{Kind: mux.AskBy, Operation: operation}
 	if operation == "form" {
 		f.Kind = mux.Ask
 	}
-	a, err := m.begin(ctx, f, b, p)
+	a, err := m.begin(ctx, f, body, p)
 	if err != nil || !p.asked {
 		return a, nil, err
 	}
 	return a, p, nil
 }
 
-func (m *muxed) begin(ctx context.Context, f mux.Frame, b body, p *pending) (answer, error) {
-	f.Body = b.frame()
+func (m *muxed) begin(ctx context.Context, f mux.Frame, body []byte, p *pending) (answer, error) {
+	f.Body = body
 	l, err := m.send(ctx, f, p)
 	if err != nil {
 		return answer{}, err
 	}
 	if l == nil {
-		return m.transport.exchange(ctx, f.Operation, b)
+		return m.transport.exchange(ctx, f.Operation, body)
 	}
 	select {
 	case <-p.first:
@@ -193,6 +193,6 @@ func (m *muxed) with(token string) *muxed {
 // noHTTP is the way of a token's agent by the node's socket: a call by HTTP there is the host's.
 type noHTTP struct{ transport }
 
-func (noHTTP) exchange(context.Context, string, body) (answer, error) {
+func (noHTTP) exchange(context.Context, string, []byte) (answer, error) {
 	return answer{}, &lost{cause: errors.New("the node takes no sign-ins on its socket")}
 }

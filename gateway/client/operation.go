@@ -1,10 +1,10 @@
 package client
 
 import (
-	"encoding/json"
 	"slices"
 
 	"parley/gateway/api"
+	"parley/gateway/mux"
 )
 
 // looks reports whether an operation changes nothing, so that it can be called again.
@@ -23,9 +23,9 @@ func repeats(operation string, body []byte) bool {
 	}
 	switch operation {
 	case "form", "request", "approve", "decide_many":
-		return json.Unmarshal(body, &keyed) == nil && keyed.Key != ""
+		return mux.Read(body, &keyed) == nil && keyed.Key != ""
 	case "send_agent_message":
-		return json.Unmarshal(body, &keyed) == nil && keyed.MessageID != ""
+		return mux.Read(body, &keyed) == nil && keyed.MessageID != ""
 	}
 	return false
 }

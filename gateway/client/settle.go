@@ -18,15 +18,13 @@ func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	b, err := c.answerBody(form, record)
-	if err != nil {
-		return Outcome{}, err
-	}
-	a, err := c.perform(ctx, again{client: c, operation: "respond_form", body: b})
-	if err != nil {
-		return Outcome{}, err
-	}
-	return readOutcome("respond_form", a)
+	return get[Outcome](ctx, c, "respond_form", answering{refTo(form), record})
+}
+
+// answering is an answer: values, also if there are none.
+type answering struct {
+	api.FormRef
+	Values map[string]capabilities.Value `json:"values"`
 }
 
 // AnswerText answers a form with texts by the names of the fields. The node reads them by the fields' types, as on a command

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"parley/gateway/mux"
@@ -75,12 +74,8 @@ func (s *sign) read() error {
 	var in struct {
 		Agent uint64 `json:"agent"`
 	}
-	text, err := body{text: a.body, plain: a.plain}.json()
-	if err == nil {
-		err = json.Unmarshal(text, &in)
-	}
-	if err != nil {
-		return unreadable("signing in", err)
+	if err := a.decode("signing in", &in); err != nil {
+		return err
 	}
 	s.agent, s.known = in.Agent, true
 	return nil

@@ -20,10 +20,10 @@ type stream struct {
 }
 
 // follow begins a follow. It returns nil if calls go by HTTP.
-func (m *muxed) follow(ctx context.Context, kind mux.Kind, b body) (*stream, error) {
+func (m *muxed) follow(ctx context.Context, kind mux.Kind, body []byte) (*stream, error) {
 	p := newPending()
 	p.items = make(chan []byte, window)
-	l, err := m.send(ctx, mux.Frame{Kind: kind, Body: b.frame(), Credit: window}, p)
+	l, err := m.send(ctx, mux.Frame{Kind: kind, Body: body, Credit: window}, p)
 	if err != nil || l == nil {
 		return nil, err
 	}

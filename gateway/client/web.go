@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/mux"
 )
 
 const (
@@ -61,8 +62,8 @@ func newWeb(o Options) (*web, error) {
 func (w *web) absence() string { return "no node answers at " + w.base.Redacted() }
 func (w *web) close()          { w.client.CloseIdleConnections() }
 
-func (w *web) exchange(ctx context.Context, operation string, b body) (answer, error) {
-	text, err := b.json()
+func (w *web) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
+	text, err := mux.ToJSON(body)
 	if err != nil {
 		return answer{}, err
 	}

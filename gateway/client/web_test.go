@@ -32,10 +32,10 @@ func TestLongCallOutlivesTurn(t *testing.T) {
 	w.turn = time.Millisecond
 	long := make(chan error, 1)
 	go func() {
-		_, err := w.exchange(t.Context(), "archive_journal", body{text: []byte("{}")})
+		_, err := w.exchange(t.Context(), "archive_journal", []byte{0x80})
 		long <- err
 	}()
-	_, err = w.exchange(t.Context(), "fetch_inbox", body{text: []byte("{}")})
+	_, err = w.exchange(t.Context(), "fetch_inbox", []byte{0x80})
 	if e, ok := errors.AsType[*lost](err); !ok || errors.Is(e, context.Canceled) {
 		t.Errorf("a call that is not answered: %v", err)
 	}

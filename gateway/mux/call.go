@@ -72,7 +72,7 @@ func (s *Session) try(a *agent, f Frame) error {
 	if err := s.o.Backend.Check(s.calls, a.principal); err != nil {
 		return err
 	}
-	q, err := readRequest(f.Operation, f.Body)
+	q, err := readRequest(f.Body)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (c *call) finish(body []byte, err error) {
 // encode appends a response: as a map if the request was one, and as JSON otherwise.
 func (c *call) encode(b []byte, resp any) (_ []byte, err error) {
 	if c.plain {
-		b, err = appendResponse(b, resp)
+		b, err = Append(b, resp)
 	} else {
 		var text []byte
 		if text, err = marshal(resp); err == nil {

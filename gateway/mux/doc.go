@@ -26,6 +26,6 @@
 // The same extension may stand for any value within a map. The node answers a call in the form of its body.
 //
 // The package promises that a frame is read whole or refused: no length in it is believed before the bytes are there, and
-// no body nests deeper than MaxDepth. Of operations it knows what form, respond_form and await take and give: these it reads
-// and writes without JSON. A body in another spelling is read, or refused, as its JSON.
+// no body nests deeper than MaxDepth. One codec writes and reads the bodies of all operations, from their types. A body in
+// another spelling than it writes is read, or refused, as its JSON: so both have one meaning.
 package mux

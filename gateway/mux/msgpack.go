@@ -181,6 +181,12 @@ func (r *Reader) count(n uint64, bytes int) int {
 	return int(n)
 }
 
+// Rest returns what was not read yet.
+func (r *Reader) Rest() []byte { return r.rest }
+
+// IsMap reports whether the next value is a map.
+func (r *Reader) IsMap() bool { return kindOf(r.next()) == aMap }
+
 // IsJSON reports whether the next value is JSON as text.
 func (r *Reader) IsJSON() bool { return kindOf(r.next()) == anExt }
 

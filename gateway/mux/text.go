@@ -3,10 +3,8 @@ package mux
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"parley"
 	"parley/gateway/api"
@@ -83,7 +81,7 @@ func appendScalar(b []byte, v any) []byte {
 		return strconv.AppendInt(b, v, 10)
 	case float64:
 		start := len(b)
-		b = strconv.AppendFloat(b, v, 'g', -1, 64)
+		b = strconv.AppendFloat(b, v, 'g', -1, 64) // as capabilities.Value
 		if !bytes.ContainsAny(b[start:], ".e") {
 			b = append(b, ".0"...) // it stays a number with a fraction
 		}
@@ -102,58 +100,108 @@ func appendQuoted(b, text []byte) ([]byte, error) {
 	return append(append(append(b, '"'), text...), '"'), nil
 }
 
-// FromJSON returns JSON as a body of maps and lists. It refuses what is not JSON, and numbers that msgpack does not have.
-func FromJSON(text []byte) ([]byte, error) {
-	var v any
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
-		return nil, parley.Refuse(parley.InvalidArgument, "the text is not JSON: %v", err)
+// FromJSON returns JSON as a body of maps and lists, with the members in their order. It refuses what is not JSON. A number
+// that msgpack does not have, or not as it was written, stays a text of JSON.
+func FromJSON(text []byte) ([]byte, error) { return appendFromJSON(make([]byte, 0, len(text)), text) }
+
+func appendFromJSON(b, text []byte) ([]byte, error) {
+	if !json.Valid(text) {
+		return nil, parley.Refuse(parley.InvalidArgument, "the text is not JSON")
 	}
-	return appendValue(make([]byte, 0, len(text)), v)
+	s := scanner{text}
+	return s.value(b)
 }
 
-func appendValue(b []byte, v any) (_ []byte, err error) {
-	switch v := v.(type) {
-	case nil:
+// scanner reads JSON that is valid.
+type scanner struct{ rest []byte }
+
+// next returns the next character, without reading it.
+func (s *scanner) next() byte {
+	s.rest = bytes.TrimLeft(s.rest, " \t\r\n,:") // where a comma or colon stands is known
+	return s.rest[0]
+}
+
+// value appends the next value.
+func (s *scanner) value(b []byte) ([]byte, error) {
+	switch c := s.next(); c {
+	case '{', '[':
+		return s.container(b, c == '{')
+	case '"':
+		return s.text(b)
+	}
+	n := bytes.IndexAny(s.rest, " \t\r\n,:]}")
+	if n < 0 {
+		n = len(s.rest)
+	}
+	word := s.rest[:n]
+	s.rest = s.rest[n:]
+	switch word[0] {
+	case 'n':
 		return pack.AppendNil(b), nil
-	case bool:
-		return pack.AppendBool(b, v), nil
-	case string:
-		return pack.AppendString(b, v), nil
-	case json.Number:
-		return appendNumber(b, v)
-	case []any:
-		b = pack.AppendArray(b, len(v))
-		for _, e := range v {
-			if b, err = appendValue(b, e); err != nil {
-				return nil, err
-			}
-		}
-		return b, nil
-	case map[string]any:
-		b = pack.AppendMap(b, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if b, err = appendValue(pack.AppendString(b, k), v[k]); err != nil {
-				return nil, err
-			}
-		}
-		return b, nil
+	case 't', 'f':
+		return pack.AppendBool(b, word[0] == 't'), nil
 	}
-	return nil, fmt.Errorf("JSON has no %T", v)
+	return appendNumber(b, string(word)), nil
 }
 
-// appendNumber appends a number of JSON: one with a point or an exponent as a float.
-func appendNumber(b []byte, n json.Number) ([]byte, error) {
-	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
-		return pack.AppendInt(b, i), nil
+// container appends a list, or a map. How many elements it has is known at its end.
+func (s *scanner) container(b []byte, isMap bool) (_ []byte, err error) {
+	s.rest = s.rest[1:]
+	var room [5]byte // the longest head
+	at, n := len(b), 0
+	b = append(b, room[:]...)
+	for c := s.next(); c != ']' && c != '}'; c = s.next() {
+		if isMap {
+			if b, err = s.text(b); err != nil {
+				return b, err
+			}
+		}
+		if b, err = s.value(b); err != nil {
+			return b, err
+		}
+		n++
 	}
-	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
-		return pack.AppendUint(b, u), nil
+	s.rest = s.rest[1:]
+	head := pack.AppendArray(room[:0], n)
+	if isMap {
+		head = pack.AppendMap(room[:0], n)
 	}
-	f, err := n.Float64()
-	if err != nil {
-		return AppendJSON(b, string(n)), nil // it stays as it was written
+	copy(b[at:], head)
+	return append(b[:at+len(head)], b[at+len(room):]...), nil
+}
+
+// text appends the next text.
+func (s *scanner) text(b []byte) ([]byte, error) {
+	s.next()
+	n, plain := 1, true
+	for s.rest[n] != '"' {
+		if s.rest[n] == '\\' {
+			plain = false
+			n++
+		}
+		n++
 	}
-	return pack.AppendFloat(b, f), nil
+	quoted := s.rest[:n+1]
+	s.rest = s.rest[n+1:]
+	if plain && utf8.Valid(quoted) {
+		return pack.AppendString(b, quoted[1:n]), nil
+	}
+	var text string
+	err := json.Unmarshal(quoted, &text)
+	return pack.AppendString(b, text), err
+}
+
+// appendNumber appends a number of JSON: one with a point or an exponent as a float, if that is written so.
+func appendNumber(b []byte, n string) []byte {
+	if i, err := strconv.ParseInt(n, 10, 64); err == nil && n != "-0" {
+		return pack.AppendInt(b, i)
+	}
+	if u, err := strconv.ParseUint(n, 10, 64); err == nil {
+		return pack.AppendUint(b, u)
+	}
+	f, err := strconv.ParseFloat(n, 64)
+	if err != nil || string(appendScalar(nil, f)) != n {
+		return AppendJSON(b, n)
+	}
+	return pack.AppendFloat(b, f)
 }

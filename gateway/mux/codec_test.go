@@ -17,27 +17,35 @@ import (
 	"parley/internal/pack"
 )
 
-// hotRequests returns new requests of the types that are read without JSON.
-func hotRequests() []any {
-	return []any{new(api.FormRequest), new(api.RespondFormRequest), new(api.AwaitRequest)}
-}
-
-// sameAsJSON checks that a body is read, or refused, as its JSON is. It returns whether it was read without JSON.
-func sameAsJSON(t interface{ Errorf(string, ...any) }, body []byte) (plain bool) {
-	for i, want := range hotRequests() {
-		text, wantErr := textOf(body)
+// sameAsJSON checks that a body is read, or refused, as its JSON is, into the request and the response of each operation. It
+// returns whether it was read without JSON as one of the requests of a form, an answer and a wait.
+func sameAsJSON(t interface{ Errorf(string, ...any) }, body []byte, operations ...api.Operation) (plain bool) {
+	text, refused := textOf(body)
+	for _, o := range operations {
+		want, wantErr := reflect.New(o.Request).Interface(), refused
 		if wantErr == nil {
 			wantErr = api.Decode(text, want)
 		}
-		got := hotRequests()[i]
+		got := reflect.New(o.Request).Interface()
 		gotErr := request{plain: body}.Read(got)
 		if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || wantErr == nil && !reflect.DeepEqual(got, want) {
-			t.Errorf("%x\n%s\nis read as %+v, %v\nwant %+v, %v", body, text, got, gotErr, want, wantErr)
+			t.Errorf("%s: %x\n%s\nis read as %+v, %v\nwant %+v, %v", o.Name, body, text, got, gotErr, want, wantErr)
 		}
 		if wantErr != nil && parley.CodeOf(wantErr) == parley.Internal {
 			t.Errorf("%s: %v", text, wantErr)
 		}
-		plain = plain || readPlain(body, hotRequests()[i])
+		switch o.Name {
+		case "form", "respond_form", "await":
+			plain = plain || readPlain(NewReader(body), reflect.New(o.Request).Interface())
+		}
+		want, got = reflect.New(o.Response).Interface(), reflect.New(o.Response).Interface()
+		if refused == nil {
+			wantErr = json.Unmarshal(text, want)
+			gotErr = Read(body, got)
+			if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || wantErr == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %x\n%s\nis read as %+v, %v\nwant %+v, %v", o.Name, body, text, got, gotErr, want, wantErr)
+			}
+		}
 	}
 	return plain
 }
@@ -68,7 +76,7 @@ func TestARequestIsReadAsItsJSONIs(t *testing.T) {
 		`{"deadline":"yesterday"}`:                                                                           false,
 		`{"number":-1}`:                                                                                      false,
 		`{"number":1.5}`:                                                                                     false,
-		`{"waitMs":-1}`:                                                                                      false,
+		`{"waitMs":-1}`:                                                                                      true,
 		`{"waitMs":18446744073709551615}`:                                                                    false,
 		`{"values":{"a":18446744073709551615}}`:                                                              false,
 		`{"values":{"a":{"$cap":"` + id + `","kind":"agent"}}}`:                                              false,
@@ -82,7 +90,7 @@ func TestARequestIsReadAsItsJSONIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := sameAsJSON(t, body); got != plain {
+		if got := sameAsJSON(t, body, api.Operations()...); got != plain {
 			t.Errorf("%s is read without JSON: %v, want %v", text, got, plain)
 		}
 	}
@@ -103,22 +111,53 @@ func TestARequestIsReadAsItsJSONIs(t *testing.T) {
 		"nothing":                 {},
 		"a text that is no UTF-8": append(pair(pack.AppendMap(nil, 1), "recipient"), 0xa1, 0xff),
 	} {
-		t.Run(name, func(t *testing.T) { sameAsJSON(t, body) })
+		t.Run(name, func(t *testing.T) { sameAsJSON(t, body, api.Operations()...) })
 	}
 }
 
-// FuzzRequest reads any body without JSON and with it.
+// FuzzRequest reads any body without JSON and with it, as the request and the response of an operation.
 func FuzzRequest(f *testing.F) {
-	for _, text := range []string{fullForm, `{"id":"x","values":{"a":[1,{"b":"c"}],"d":1.5}}`, `{"number":7,"texts":[{"name":"a","text":"b"}],"waitMs":5}`} {
+	all := api.Operations()
+	for i, text := range []string{fullForm, `{"id":"x","values":{"a":[1,{"b":"c"}],"d":1.5}}`, `{"number":7,"texts":[{"name":"a","text":"b"}],"waitMs":5}`} {
 		body, err := FromJSON([]byte(text))
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(body)
+		f.Add(body, i)
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		if len(body) <= plainSize {
-			sameAsJSON(t, body)
+	for i, o := range all {
+		body, err := Append(nil, reflect.Zero(o.Response).Interface())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body, i)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, operation int) {
+		if r := NewReader(body); len(body) <= plainSize && r.Raw() != nil { // as in a frame
+			sameAsJSON(t, body, all[uint(operation)%uint(len(all))])
+		}
+	})
+}
+
+// FuzzFromJSON reads any text as a body, and gets the text again.
+func FuzzFromJSON(f *testing.F) {
+	for _, text := range []string{fullForm, ` [ 1 , -0 , 1.50 , 1e2, 9007199254740993, 123456789012345678901234567890, "\ud800", "\\"]`, `{"a":{"b":1},"a":[]}`, `"x`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		body, err := FromJSON(text)
+		if (err == nil) != json.Valid(text) {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if err != nil || capabilities.Nesting(text) > MaxDepth {
+			return
+		}
+		again, err := ToJSON(body)
+		if err != nil {
+			t.Fatalf("%s: %x: %v", text, body, err)
+		}
+		if got, want := decoded(t, again), decoded(t, text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is read as %s", text, again)
 		}
 	})
 }
@@ -172,7 +211,7 @@ func TestAResponseIsTheMapOfItsJSON(t *testing.T) {
 			a.Outcome = &o
 		}
 		for _, resp := range []any{o, a, view.Token{Note: o.Note}} {
-			body, err := appendResponse([]byte("before"), resp)
+			body, err := Append([]byte("before"), resp)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +231,7 @@ func TestAResponseIsTheMapOfItsJSON(t *testing.T) {
 	})
 }
 
-func decoded(t *rapid.T, text []byte) (v any) {
+func decoded(t interface{ Fatalf(string, ...any) }, text []byte) (v any) {
 	dec := json.NewDecoder(strings.NewReader(string(text)))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
