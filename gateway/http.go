@@ -41,8 +41,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !isCall && r.URL.Path == api.HealthPath:
 		healthz(w)
 	case !isCall && r.URL.Path == api.WebSocketPath:
-		defer s.coders.hold(r)()
-		s.ws.Serve(w, r, s.caller(r.Context()))
+		s.ws.Serve(w, r, s.caller(r.Context()), s.coders.hold(r))
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:

@@ -97,7 +97,7 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	name, isCall := strings.CutPrefix(r.URL.Path, api.CallPath)
 	switch {
 	case !isCall && r.URL.Path == api.WebSocketPath:
-		s.ws.Serve(w, r, s.caller(r.Context()))
+		s.ws.Serve(w, r, s.caller(r.Context()), func() {})
 	case !isCall && r.URL.Path == toolsPath:
 		s.serveTools(w, r)
 	case !isCall && a2a.Has(r.URL.Path):

@@ -38,3 +38,13 @@ func (m Monitor) Panicked(operation string, p any) error {
 	m.Log.Error("operation panicked", "operation", operation, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")
 }
+
+// Survive turns a panic of one call into its INTERNAL error, so that other calls go on.
+func (m Monitor) Survive(name string, do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = m.Panicked(name, p)
+		}
+	}()
+	return do()
+}

@@ -3,16 +3,14 @@ package client
 import (
 	"bytes"
 	"container/list"
-	"context"
 	"errors"
 	"net/http"
 	"runtime"
 	"sync"
 
-	"github.com/coder/websocket"
-
 	"parley"
 	"parley/gateway/mux"
+	"parley/internal/websocket"
 )
 
 // joinedSize bounds, in bytes, a message of several frames.
@@ -189,7 +187,7 @@ func (l *link) write() {
 		l.out = nil
 		l.mu.Unlock()
 		for _, message := range messages {
-			if err := l.conn.Write(context.Background(), websocket.MessageBinary, message); err != nil {
+			if err := l.conn.Write(websocket.Binary, message); err != nil {
 				l.end(err)
 				return
 			}
@@ -203,7 +201,7 @@ func (l *link) write() {
 }
 
 func (l *link) read() {
-	from := mux.NewWebSocket(l.conn, maxAnswer)
+	from := mux.WebSocket{Conn: l.conn}
 	for {
 		message, err := from.Read()
 		if err == nil {
@@ -291,7 +289,7 @@ func (l *link) end(why error) {
 		return
 	}
 	close(l.gone)
-	_ = l.conn.CloseNow() // nothing more is said on it
+	l.conn.Cut() // nothing more is said on it
 	for _, p := range calls {
 		if !p.asked {
 			p.err = &lost{sent: true, cause: why}

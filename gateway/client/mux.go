@@ -5,14 +5,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"parley/gateway/api"
 	"parley/gateway/mux"
+	"parley/internal/websocket"
 )
 
 // muxed is the way of one agent to a node, over one connection for all calls. It goes by HTTP where the node does not offer
@@ -25,10 +23,11 @@ type muxed struct {
 
 // connector holds the connection of one or several agents, and opens it.
 type connector struct {
-	url     string // of the node's WebSocket
-	dialing *websocket.DialOptions
-	signs   int  // agents that are signed in at once
-	never   bool // calls always go by HTTP
+	url    string // of the node's WebSocket
+	client *http.Client
+	header http.Header
+	signs  int  // agents that are signed in at once
+	never  bool // calls always go by HTTP
 
 	mu     sync.Mutex
 	link   *link
@@ -83,7 +82,7 @@ func (m *muxed) begin(ctx context.Context, f mux.Frame, body []byte, p *pending)
 // send sends the frame that begins a call, once the agent is signed in. It returns nil if calls go by HTTP.
 func (m *muxed) send(ctx context.Context, f mux.Frame, p *pending) (*link, error) {
 	for {
-		l, err := m.open(ctx)
+		l, err := m.open(ctx, f.Kind == mux.FollowAgents)
 		if err != nil || l == nil {
 			return nil, err
 		}
@@ -102,12 +101,15 @@ func (m *muxed) send(ctx context.Context, f mux.Frame, p *pending) (*link, error
 	}
 }
 
-// open returns the connection, which it opens if there is none; nil if calls go by HTTP.
-func (m *connector) open(ctx context.Context) (*link, error) {
+// open returns the connection, which it opens if there is none; nil if calls go by HTTP. What is needed never does.
+func (m *connector) open(ctx context.Context, needed bool) (*link, error) {
 	for {
 		m.mu.Lock()
-		if m.never || m.closed || m.link.isOpen() || time.Now().Before(m.plain) {
-			l := m.link
+		if byHTTP := m.never || time.Now().Before(m.plain); byHTTP && !needed || m.closed {
+			m.mu.Unlock()
+			return nil, nil
+		}
+		if l := m.link; l.isOpen() {
 			m.mu.Unlock()
 			return l, nil
 		}
@@ -131,19 +133,19 @@ func (m *connector) open(ctx context.Context) (*link, error) {
 func (m *connector) dial(opens chan struct{}) (*link, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTime)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, m.url, m.dialing)
+	conn, protocol, status, err := websocket.Dial(ctx, m.client, m.url, m.header, mux.Protocol, websocket.Options{MaxMessage: maxAnswer})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opens = nil
 	close(opens)
-	if err == nil && conn.Subprotocol() == mux.Protocol && !m.closed {
+	if err == nil && protocol == mux.Protocol && !m.closed {
 		m.link = newLink(conn, m.signs)
 		return m.link, nil
 	}
 	if err == nil {
-		_ = conn.CloseNow() // nothing was said on it
+		conn.Cut() // nothing was said on it
 	}
-	if err == nil || !isDial(err) { // an older node, or something on the way to it
+	if err == nil || status != 0 || !isDial(err) { // an older node, or something on the way to it
 		m.plain = time.Now().Add(plainTime)
 	}
 	m.link = nil // a call by HTTP says what is wrong, if something is
@@ -164,21 +166,19 @@ func (m *muxed) close() {
 
 // overWeb returns the way to a node by its URL.
 func overWeb(w *web) *muxed {
-	at := *w.base.JoinPath(api.WebSocketPath)
-	at.Scheme = "ws" + strings.TrimPrefix(at.Scheme, "http")
-	o := &websocket.DialOptions{HTTPClient: &w.client, HTTPHeader: http.Header{}, Subprotocols: []string{mux.Protocol}}
+	h := http.Header{}
 	if w.token != "" {
-		o.HTTPHeader.Set("Authorization", "Bearer "+w.token)
+		h.Set("Authorization", "Bearer "+w.token)
 	}
-	return &muxed{transport: w, connector: &connector{url: at.String(), dialing: o, signs: maxSigned}}
+	return &muxed{transport: w, connector: &connector{url: w.base.JoinPath(api.WebSocketPath).String(), client: &w.client, header: h, signs: maxSigned}}
 }
 
 // overSocket returns the way to a node by its socket.
 func overSocket(path string) *muxed {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return Dial(ctx, path) }
-	return &muxed{transport: &connections{path: path}, connector: &connector{url: "ws://parley" + api.WebSocketPath, signs: maxSigned, dialing: &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}, Subprotocols: []string{mux.Protocol},
-	}}}
+	return &muxed{transport: &connections{path: path}, connector: &connector{
+		url: "http://parley" + api.WebSocketPath, client: &http.Client{Transport: &http.Transport{DialContext: dial}}, signs: maxSigned,
+	}}
 }
 
 // with returns the way for the agent of another token.

@@ -3,14 +3,10 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 	"iter"
-	"net/http"
 	"reflect"
 
-	"github.com/coder/websocket"
-
-	"parley"
 	"parley/gateway/api"
 	"parley/gateway/mux"
 )
@@ -67,8 +63,11 @@ func (f *followingAgents) run(ctx context.Context, a *again) error {
 	if err != nil {
 		return err
 	}
-	if s == nil {
-		return f.runText(ctx, a)
+	if s == nil { // a call by HTTP says what is wrong, if something else is
+		if err := f.client.Call(ctx, "fetch_agents", api.FetchAgentsRequest{}, nil); err != nil {
+			return err
+		}
+		return &lost{cause: errors.New("the node opens no WebSocket")}
 	}
 	defer s.close()
 	for f.first = map[ID]bool{}; !f.stopped; {
@@ -94,47 +93,6 @@ func (f *followingAgents) run(ctx context.Context, a *again) error {
 	return nil
 }
 
-const agentsSubscription = "agents"
-
-// runText is run with a node that has text frames only.
-func (f *followingAgents) runText(ctx context.Context, a *again) error {
-	w, ok := f.client.transport.transport.(*web)
-	if !ok {
-		return parley.Refuse(parley.InvalidArgument, "agents are followed over a URL, not a socket")
-	}
-	conn, err := w.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.CloseNow() //nolint:errcheck // no response is lost
-	opening, err := json.Marshal(struct {
-		Type           string            `json:"type"`
-		RequestID      string            `json:"requestId"`
-		SubscriptionID string            `json:"subscriptionId"`
-		As             string            `json:"as,omitempty"`
-		Mark           bool              `json:"mark"` // to end the first updates with a frame
-		Filter         AgentSubscription `json:"filter"`
-	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.client.options.As, true, f.of})
-	if err != nil {
-		return unwritable(err)
-	}
-	if err := conn.Write(ctx, websocket.MessageText, opening); err != nil {
-		return &lost{sent: true, cause: err}
-	}
-	for f.first = map[ID]bool{}; !f.stopped; {
-		_, text, err := conn.Read(ctx)
-		if err != nil {
-			return &lost{sent: true, cause: err}
-		}
-		f.client.saw()
-		a.pause = 0
-		if err := f.receive(text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // forget yields the removal of agents that the first updates lack: they were removed during the interruption.
 func (f *followingAgents) forget() {
 	for id, was := range f.known {
@@ -143,32 +101,6 @@ func (f *followingAgents) forget() {
 		}
 	}
 	f.first = nil
-}
-
-// receive handles a frame.
-func (f *followingAgents) receive(text []byte) error {
-	var frame struct {
-		Type           string `json:"type"`
-		SubscriptionID string `json:"subscriptionId"`
-		Kind           string `json:"kind"`
-		Agent          Agent  `json:"agent"`
-		parley.Error
-	}
-	if err := json.Unmarshal(text, &frame); err != nil {
-		return unreadable("subscribe_agent_updates", err)
-	}
-	switch {
-	case frame.Type == "error" && frame.Code == parley.NotRunning: // the node is about to stop
-		return &lost{sent: true, cause: &frame.Error}
-	case frame.Type == "error":
-		return &frame.Error
-	case frame.SubscriptionID != agentsSubscription:
-	case frame.Type == "agent_update":
-		f.take(frame.Agent, frame.Kind == "remove")
-	case frame.Type == "agents_told":
-		f.forget()
-	}
-	return nil
 }
 
 // take takes an update of the node.
@@ -191,29 +123,4 @@ func (f *followingAgents) update(u AgentUpdate) {
 		f.known[u.Agent.ID] = u.Agent
 	}
 	f.stopped = !f.yield(u, nil)
-}
-
-// maxFrame bounds a frame of the node, in bytes.
-const maxFrame = 16 << 20
-
-// dial opens a WebSocket to the node.
-func (w *web) dial(ctx context.Context) (*websocket.Conn, error) {
-	h := http.Header{}
-	if w.token != "" {
-		h.Set("Authorization", "Bearer "+w.token)
-	}
-	conn, resp, err := websocket.Dial(ctx, //nolint:bodyclose // the body is in memory
-		w.base.JoinPath(api.WebSocketPath).String(), &websocket.DialOptions{HTTPClient: &w.client, HTTPHeader: h})
-	switch {
-	case err == nil:
-		conn.SetReadLimit(maxFrame)
-		return conn, nil
-	case resp == nil:
-		return nil, w.failure(err, !isDial(err))
-	}
-	text, err := io.ReadAll(resp.Body) // short, and in memory
-	if err != nil {
-		return nil, &lost{sent: true, cause: err}
-	}
-	return nil, refusal(answer{status: resp.StatusCode, body: text})
 }

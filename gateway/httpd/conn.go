@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 
 	"parley"
 	"parley/actors/connlimit"
@@ -23,6 +25,7 @@ type conn struct {
 	refused error        // of every call
 	use     atomic.Int32 // a connlimit.Use, or evicted
 	ended   atomic.Bool  // the client sends no more
+	taken   atomic.Bool  // over from HTTP, by a handler
 	handled atomic.Bool  // a handler has the present request, and writes to the connection
 }
 
@@ -98,6 +101,14 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
+// SyscallConn implements syscall.Conn, for a connection that was taken over.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	if s, ok := c.Conn.(syscall.Conn); ok {
+		return s.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
+
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
@@ -122,6 +133,7 @@ func noteState(nc net.Conn, state http.ConnState) {
 	case http.StateActive:
 		c.setUse(connlimit.Coming)
 	case http.StateHijacked:
+		c.taken.Store(true)
 		c.setUse(connlimit.Busy)
 		c.server.forget(c)
 	}

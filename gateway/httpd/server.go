@@ -202,7 +202,11 @@ func (s *Server) forget(c *conn) {
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	c := connOf(r.Context())
 	c.handled.Store(true)
-	defer c.setUse(connlimit.Coming) // a client that does not read its response is evicted like one that does not send
+	defer func() {
+		if !c.taken.Load() {
+			c.setUse(connlimit.Coming) // a client that does not read its response is evicted like one that does not send
+		}
+	}()
 	defer s.survive(r)
 	if !r.ProtoAtLeast(1, 1) && r.Header.Get("Connection") == "" {
 		w.Header().Set("Connection", "close") // net/http closes, and does not say so

@@ -146,7 +146,7 @@ func (c *call) perform() error {
 		defer c.release()
 		held := api.ChargeOf(c.agent.principal.Account())
 		defer held.Release()
-		err := c.session.survive(c.operation.Name, func() error {
+		err := c.session.o.Monitor.Survive(c.operation.Name, func() error {
 			return api.Serve(ctx, c.session.o.Backend, c.agent.principal, c.operation, c.request, held, func(resp any) (_ int, err error) {
 				body, err = c.encode(nil, resp)
 				return len(body), err

@@ -221,7 +221,7 @@ func (f *follow) stop() {
 // run sends items until it has to wait.
 func (f *follow) run() {
 	for {
-		err := f.call.session.survive("follow", f.send)
+		err := f.call.session.o.Monitor.Survive("follow", f.send)
 		if err != nil && f.end() {
 			f.call.finish(nil, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"parley"
 	"parley/actors/view"
@@ -35,8 +34,8 @@ type Backend interface {
 type Conn interface {
 	// Read returns the next message, which is good until the next Read. It fails once the connection is cut or closed.
 	Read() ([]byte, error)
-	// Write writes a message. It does not keep it.
-	Write(ctx context.Context, message []byte) error
+	// Write writes a message. It does not keep it, and fails if the client does not take it in time.
+	Write(message []byte) error
 	// Close tells the client why, and closes the connection. Read and Write fail then.
 	Close(why error)
 	// Cut closes the connection at once.
@@ -47,8 +46,6 @@ type Conn interface {
 type Options struct {
 	Backend Backend
 	Monitor api.Monitor
-
-	FrameTime time.Duration // in which a client takes a message
 }
 
 // Session serves one connection. One goroutine reads, one writes. A call that only waits for the disk or for somebody's
@@ -378,16 +375,6 @@ func (s *Session) run(a *agent, id uint64, waits bool, call func(context.Context
 	return nil
 }
 
-// survive turns a panic of one call into its INTERNAL error.
-func (s *Session) survive(name string, do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = s.o.Monitor.Panicked(name, p)
-		}
-	}()
-	return do()
-}
-
 // finish answers what an ID is under way for. What was cancelled is not answered. An ID is under way until its answer is
 // queued, since the session ends when nothing is.
 func (s *Session) finish(id uint64, a *agent, body []byte, err error) error {
@@ -437,10 +424,7 @@ func (s *Session) write() {
 		if message, ok = s.out.next(s.alive, message[:0]); !ok {
 			break
 		}
-		ctx, cancel := context.WithTimeout(s.alive, s.o.FrameTime)
-		err := s.conn.Write(ctx, message)
-		cancel()
-		if err != nil { // the client has gone, or is too slow
+		if err := s.conn.Write(message); err != nil { // the client has gone, or is too slow
 			s.die(err)
 			return
 		}

@@ -5,11 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/compat"
+	"parley/internal/websocket"
 )
 
 // Bounds of what one session may have under way. Waits do not delay calls.
@@ -20,7 +19,7 @@ const (
 )
 
 // receive handles a frame by its type.
-func (c *session) receive(kind websocket.MessageType, text []byte) {
+func (c *session) receive(kind websocket.Kind, text []byte) {
 	if err := c.principal.Account().Pace(); err != nil {
 		c.tell(compat.Failed(compat.Regarding{RequestID: requestIDOf(text)}, err))
 		return

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/coder/websocket"
-
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/compat"
 	"parley/gateway/httpd"
+	"parley/internal/websocket"
 )
 
 // ParseError is the code for a frame that is not JSON. No other edge uses it.
@@ -19,9 +18,9 @@ const ParseError parley.Code = "PARSE_ERROR"
 
 // readHead reads the head of a frame. It refuses with PARSE_ERROR, TOO_LARGE or INVALID_ARGUMENT. With an error it returns
 // the part of the head that it could read.
-func readHead(kind websocket.MessageType, text []byte) (h compat.Head, err error) {
+func readHead(kind websocket.Kind, text []byte) (h compat.Head, err error) {
 	switch {
-	case kind != websocket.MessageText:
+	case kind != websocket.Text:
 		return h, parley.Refuse(parley.InvalidArgument, "frames are text")
 	case capabilities.Nesting(text) > api.MaxDepth:
 		return h, parley.Refuse(parley.TooLarge, "a frame may be nested %d deep at most", api.MaxDepth)

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/coder/websocket"
-
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/compat"
+	"parley/internal/websocket"
 )
 
 // FuzzHead reads any text as the head of a frame. It is taken, or refused with a code of the edge's; what an error repeats is
@@ -21,7 +20,7 @@ func FuzzHead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		h, err := readHead(websocket.MessageText, text)
+		h, err := readHead(websocket.Text, text)
 		switch parley.CodeOf(err) {
 		case ParseError, parley.TooLarge, parley.InvalidArgument:
 		default:

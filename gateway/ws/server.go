@@ -7,13 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/compat"
 	"parley/gateway/httpd"
 	"parley/gateway/mux"
+	"parley/internal/websocket"
 )
 
 const (
@@ -62,8 +61,15 @@ func New(o Options) *Server {
 // Wait blocks until all sessions have ended.
 func (s *Server) Wait() { s.sessions.Wait() }
 
-// Serve upgrades the request of a principal to a session, and returns when that has ended.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) {
+// Serve upgrades the request of a principal to a session, which may outlast the call. It calls ended when there is none any more.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal, ended func()) {
+
+	taken := false
+	defer func() {
+		if !taken {
+			ended()
+		}
+	}()
 	if err := httpd.CheckOrigin(r); err != nil {
 		httpd.Refuse(w, err, http.StatusForbidden)
 		return
@@ -71,6 +77,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) 
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "at %s there is a WebSocket", api.WebSocketPath), http.StatusUpgradeRequired)
+		return
+	}
+	if status, err := websocket.Check(r); err != nil {
+		w.Header().Set("Sec-WebSocket-Version", "13")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "%v", err), status)
 		return
 	}
 	agent, err := s.backend.Agent(r.Context(), p, "")
@@ -83,35 +94,43 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) 
 		httpd.Refuse(w, err, 0)
 		return
 	}
-	defer account.Give(api.KindWebSockets, 1)
-	s.sessions.Add(1)
-	defer s.sessions.Done()
-	conn, err := websocket.Accept(guardedWriter{w}, r, &websocket.AcceptOptions{
-		Subprotocols:       subprotocols(r),
-		InsecureSkipVerify: true, // the origin was checked
-	})
+	protocol := subprotocol(r)
+	o := websocket.Options{MaxMessage: maxFrame, FrameTime: s.FrameTime, Memory: api.ChargeOf(account)}
+	if protocol == mux.Protocol {
+		o.MaxMessage = mux.MaxMessage
+	}
+	conn, err := websocket.Accept(w, r, protocol, o)
 	if err != nil {
-		return // Accept has sent an error
+		account.Give(api.KindWebSockets, 1)
+		return // the client has gone
 	}
-	if conn.Subprotocol() == mux.Protocol {
-		s.serveMux(conn, p)
-		return
-	}
-	newSession(s, conn, p, agent).run()
+	taken = true
+	s.sessions.Go(func() { // the handler returns: its buffers, and those of its request, would stay as long as the connection
+		defer ended()
+		defer account.Give(api.KindWebSockets, 1)
+		defer conn.KeepAlive(s.KeepAlive, s.FrameTime)()
+		defer conn.Cut()
+		_ = s.monitor.Survive("websocket", func() error { // the client was told why
+			if protocol == mux.Protocol {
+				return mux.Serve(s.draining, s.severed, mux.WebSocket{Conn: conn}, p, mux.Options{Backend: s.backend, Monitor: s.monitor})
+			}
+			newSession(s, conn, p, agent).run()
+			return nil
+		})
+	})
 }
 
-// subprotocols returns the subprotocol to choose of those that a client offers, if any. A browser that offers some expects
+// subprotocol returns the subprotocol to choose of those that a client offers; "" for none. A browser that offers some expects
 // one.
-func subprotocols(r *http.Request) []string {
-	var chosen []string
+func subprotocol(r *http.Request) (chosen string) {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for offered := range strings.SplitSeq(line, ",") {
 			offered = strings.TrimSpace(offered)
 			if offered == plainProtocol || offered == mux.Protocol {
-				return []string{offered}
+				return offered
 			}
-			if strings.HasPrefix(offered, BearerProtocol) && chosen == nil {
-				chosen = []string{offered}
+			if strings.HasPrefix(offered, BearerProtocol) && chosen == "" {
+				chosen = offered
 			}
 		}
 	}

@@ -3,17 +3,13 @@ package ws
 import (
 	"bytes"
 	"context"
-	"io"
 	"sync"
 	"time"
-	"unicode/utf8"
-
-	"github.com/coder/websocket"
 
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/compat"
-	"parley/gateway/httpd"
+	"parley/internal/websocket"
 )
 
 // session is one WebSocket connection and all work that belongs to it.
@@ -45,7 +41,7 @@ type session struct {
 
 	mu     sync.Mutex // guards what is below
 	ending bool
-	code   websocket.StatusCode
+	code   int
 	reason string
 }
 
@@ -54,12 +50,11 @@ const (
 	frameTime       = 30 * time.Second // in which a client takes a frame, or answers a ping
 	keepAliveTime   = 30 * time.Second // between pings
 	maxFrame        = api.MaxBody
-	normalClosure   = websocket.StatusNormalClosure
-	stoppingClosure = websocket.StatusGoingAway
+	normalClosure   = websocket.Normal
+	stoppingClosure = websocket.GoingAway
 )
 
 func newSession(s *Server, conn *websocket.Conn, p api.Principal, agent api.Agent) *session {
-	conn.SetReadLimit(maxFrame)
 	c := &session{
 		server: s, conn: conn, principal: p, agent: agent, out: make(chan queued, maxQueuedFrames),
 		load: api.NewLoad(MaxCalls, MaxWaits, maxLoaded), code: normalClosure,
@@ -82,7 +77,6 @@ func (c *session) run() {
 	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingClosure, "the node is stopping") })()
 	var hands sync.WaitGroup
 	hands.Go(c.write)
-	hands.Go(c.keepAlive)
 	hands.Go(c.closeQueue)
 	c.listen()
 	c.end(normalClosure, "")
@@ -91,7 +85,6 @@ func (c *session) run() {
 	for q := range c.out { // no client takes them
 		q.held.Release()
 	}
-	_ = c.conn.CloseNow() // it is closed, or broken
 }
 
 // queued is a frame to write, and its charge until it is written.
@@ -111,7 +104,7 @@ func (c *session) enter() bool {
 }
 
 // end begins to end the session. The first reason counts.
-func (c *session) end(code websocket.StatusCode, reason string) {
+func (c *session) end(code int, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
@@ -121,7 +114,7 @@ func (c *session) end(code websocket.StatusCode, reason string) {
 }
 
 // closure returns the code and the reason of the close frame.
-func (c *session) closure() (websocket.StatusCode, string) {
+func (c *session) closure() (int, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.code, c.reason
@@ -134,18 +127,12 @@ func (c *session) listen() {
 		c.work.Done()
 	}
 	for {
-		kind, text, held, err := c.read()
+		kind, text, err := c.conn.Read()
 		if err != nil {
 			return
 		}
-		if kind == websocket.MessageText && !utf8.Valid(text) {
-			held.Release()
-			c.end(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
-			return
-		}
 		if c.enter() { // frames that come while it ends are dropped
-			held.Release() // a handler that keeps the frame charges for it
-			c.receive(kind, text)
+			c.receive(kind, bytes.Clone(text)) // a handler that keeps it charges for it
 			c.work.Done()
 		}
 	}
@@ -155,7 +142,7 @@ func (c *session) listen() {
 func (c *session) followForms() {
 	if err := c.survives("follow", func() error { return c.relay.Follow(c.ctx) }); err != nil && c.ctx.Err() == nil {
 		c.note("follow", err)
-		c.end(websocket.StatusTryAgainLater, "the mailbox cannot be read now")
+		c.end(websocket.TryLater, "the mailbox cannot be read now")
 	}
 }
 
@@ -173,33 +160,6 @@ func (k clientOf) Check() error { return k.c.check(k.c.acts) }
 
 // Tell implements compat.Session.
 func (k clientOf) Tell(frame any) { k.c.tell(frame) }
-
-// read reads a frame, and charges it to the account. It ends the connection if the frame does not arrive in time.
-func (c *session) read() (websocket.MessageType, []byte, *api.Charge, error) {
-	held := api.ChargeOf(c.principal.Account())
-	kind, r, err := c.conn.Reader(c.alive)
-	if err != nil {
-		return 0, nil, held, err
-	}
-	late := time.AfterFunc(c.server.FrameTime, c.die)
-	defer late.Stop()
-	var buf bytes.Buffer
-	for step := int64(api.BodyFree); ; step = httpd.BodyStep {
-		n, err := buf.ReadFrom(io.LimitReader(r, step))
-		if err == nil && n < step {
-			return kind, buf.Bytes(), held, nil
-		}
-		if err == nil {
-			if err = held.Add(httpd.BodyStep); err != nil {
-				c.end(websocket.StatusTryAgainLater, reasonOf(err))
-			}
-		}
-		if err != nil {
-			held.Release()
-			return 0, nil, held, err
-		}
-	}
-}
 
 // reasonOf returns an error as the reason of a close frame, which has room for 123 bytes.
 func reasonOf(err error) string {
@@ -219,17 +179,15 @@ func (c *session) closeQueue() {
 func (c *session) write() {
 	defer c.die()
 	for q := range c.out {
-		ctx, cancel := context.WithTimeout(c.alive, c.server.FrameTime)
-		err := c.conn.Write(ctx, websocket.MessageText, q.text)
-		cancel()
+		err := c.conn.Write(websocket.Text, q.text)
 		q.held.Release()
 		if err != nil { // the client has gone, or is too slow
-			c.end(websocket.StatusPolicyViolation, "too slow")
+			c.end(websocket.Policy, "too slow")
 			return
 		}
 	}
 	code, reason := c.closure()
-	_ = c.conn.Close(code, reason) // a client that has gone away misses nothing
+	c.conn.Close(code, reason)
 }
 
 // queue appends a frame to the output, and blocks while the queue is full. The frame is charged to the account until it is written. A
@@ -237,7 +195,7 @@ func (c *session) write() {
 func (c *session) queue(text []byte) {
 	held := api.ChargeOf(c.principal.Account())
 	if err := held.Add(int64(len(text))); err != nil {
-		c.end(websocket.StatusTryAgainLater, reasonOf(err))
+		c.end(websocket.TryLater, reasonOf(err))
 		c.die()
 		return
 	}
@@ -265,26 +223,6 @@ func (c *session) tell(frame any) {
 	}
 }
 
-// keepAlive pings the client, and ends the session if there is no answer.
-func (c *session) keepAlive() {
-	tick := time.NewTicker(c.server.KeepAlive)
-	defer tick.Stop()
-	for {
-		select {
-		case <-c.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		ctx, cancel := context.WithTimeout(c.alive, c.server.FrameTime)
-		err := c.conn.Ping(ctx)
-		cancel()
-		if err != nil {
-			c.die()
-			return
-		}
-	}
-}
-
 // check refuses with UNAUTHENTICATED, and ends the session, when its token has ended.
 func (c *session) check(ctx context.Context) error {
 	err := c.server.backend.Check(ctx, c.principal)
@@ -295,7 +233,7 @@ func (c *session) check(ctx context.Context) error {
 }
 
 func (c *session) endToken() {
-	c.end(websocket.StatusPolicyViolation, "the token is not good any more")
+	c.end(websocket.Policy, "the token is not good any more")
 }
 
 // maxWaitingFrames bounds the dialect frames of one session that wait to be handled.

@@ -1,0 +1,20 @@
+//go:build unix
+
+package websocket
+
+import "syscall"
+
+// readsNow says whether a connection can be read without waiting.
+const readsNow = true
+
+// errNotYet says that there is nothing to read yet.
+const errNotYet = syscall.EAGAIN
+
+// readNow reads what is there.
+func readNow(fd uintptr, b []byte) (n int, err error) {
+	for {
+		if n, err = syscall.Read(int(fd), b); err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
