@@ -106,46 +106,6 @@ func (r *Follower) rest(ctx context.Context) (Batch, error) {
 	return b, nil
 }
 
-// FollowAgents tells of the agents that an agent sees and a filter picks. If which is not "", it tells of that agent
-// only. It tells of all there are first, then of each that changes, until ctx ends or tell returns an error. It calls
-// all once, after the first. It returns nil when ctx has ended.
-func FollowAgents(ctx context.Context, a Agent, f view.AgentFilter, which string, tell func(view.AgentChange) error, all func()) error {
-	changed := make(chan struct{}, 1)
-	w, err := a.WatchAgents(ctx, f, which, func() {
-		select {
-		case changed <- struct{}{}:
-		default: // it has yet to look
-		}
-	})
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
-	for {
-		news, err := w.Next(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, c := range news {
-			if err := tell(c); err != nil {
-				return err
-			}
-		}
-		if all != nil {
-			all()
-			all = nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
 // Cursor is the text of a position. In JSON it may be a number too.
 type Cursor string
 

@@ -201,9 +201,8 @@ func (l *link) write() {
 }
 
 func (l *link) read() {
-	from := mux.WebSocket{Conn: l.conn}
 	for {
-		message, err := from.Read()
+		_, message, err := l.conn.Read() // a text has no frames
 		if err == nil {
 			err = mux.ReadNode(message, l.receive)
 		}

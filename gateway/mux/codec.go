@@ -156,7 +156,7 @@ func (c *codec) writer() func([]byte, reflect.Value) ([]byte, error) {
 
 // writeJSON writes what its JSON stands for.
 func writeJSON(b []byte, v reflect.Value) ([]byte, error) {
-	text, err := marshal(v.Interface())
+	text, err := Marshal(v.Interface())
 	if err != nil {
 		return b, err
 	}
@@ -165,7 +165,7 @@ func writeJSON(b []byte, v reflect.Value) ([]byte, error) {
 
 // writeRaw keeps JSON as it was written: its spelling may be of a call that somebody is asked about.
 func writeRaw(b []byte, v reflect.Value) ([]byte, error) {
-	text, err := marshal(v.Interface())
+	text, err := Marshal(v.Interface())
 	if err != nil {
 		return b, err
 	}
@@ -553,8 +553,8 @@ func (r *Reader) int() int64 {
 	return 0
 }
 
-// marshal writes JSON without escapes that the texts in it need not have.
-func marshal(v any) ([]byte, error) {
+// Marshal writes JSON without escapes that the texts in it need not have.
+func Marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

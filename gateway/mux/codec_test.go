@@ -27,7 +27,7 @@ func sameAsJSON(t interface{ Errorf(string, ...any) }, body []byte, operations .
 			wantErr = api.Decode(text, want)
 		}
 		got := reflect.New(o.Request).Interface()
-		gotErr := request{plain: body}.Read(got)
+		gotErr := Request{plain: body}.Read(got)
 		if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || wantErr == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %x\n%s\nis read as %+v, %v\nwant %+v, %v", o.Name, body, text, got, gotErr, want, wantErr)
 		}
@@ -223,7 +223,7 @@ func TestAResponseIsTheMapOfItsJSON(t *testing.T) {
 			if err != nil || len(r.rest) > 0 {
 				t.Fatalf("%x: %v", body, err)
 			}
-			want, err := marshal(resp)
+			want, err := Marshal(resp)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,6 +30,9 @@ const (
 	Going
 )
 
+// Protocol is the WebSocket subprotocol of connections whose messages hold frames.
+const Protocol = "parley.mux"
+
 // MaxMessage bounds a message of a client, in bytes: a frame with the largest request fits.
 const MaxMessage = api.MaxBody + 4<<10
 

@@ -7,8 +7,8 @@ import (
 	"parley/gateway/api"
 )
 
-// request is the body of a call. It implements api.Request.
-type request struct {
+// Request is the body of a call. It implements api.Request.
+type Request struct {
 	text  []byte // JSON; nil if the body is a map that was not converted
 	plain []byte // that map
 }
@@ -17,13 +17,13 @@ type request struct {
 // api.MaxBody bytes.
 const plainSize = 64 << 10
 
-// readRequest returns the request of a body. It converts a large map to JSON.
-func readRequest(body []byte) (request, error) {
+// ReadRequest returns the request of a body. It converts a large map to JSON.
+func ReadRequest(body []byte) (Request, error) {
 	if len(body) <= plainSize && !NewReader(body).IsJSON() {
-		return request{plain: body}, nil
+		return Request{plain: body}, nil
 	}
 	text, err := textOf(body)
-	return request{text: text}, err
+	return Request{text: text}, err
 }
 
 // textOf returns the JSON of a body, within the bounds of requests.
@@ -38,13 +38,14 @@ func textOf(body []byte) ([]byte, error) {
 	return text, err
 }
 
-func (q request) size() int { return len(q.text) + len(q.plain) }
+// Size returns the bytes of the request.
+func (q Request) Size() int { return len(q.text) + len(q.plain) }
 
-// clone returns a copy that is not part of a message.
-func (q request) clone() request { return request{bytes.Clone(q.text), bytes.Clone(q.plain)} }
+// Clone returns a copy that is not part of a message.
+func (q Request) Clone() Request { return Request{bytes.Clone(q.text), bytes.Clone(q.plain)} }
 
 // Read implements api.Request. A map in another than the plain spelling is read, or refused, as its JSON.
-func (q request) Read(into any) error {
+func (q Request) Read(into any) error {
 	if q.plain == nil {
 		return api.Decode(q.text, into)
 	}

@@ -65,11 +65,11 @@ type messageBody struct {
 }
 
 // responseText encodes the response to a request: the operation's response with the members of the frame in front.
-func responseText(operation string, h compat.Head, resp any) ([]byte, error) {
+func responseText(operation string, about compat.Regarding, resp any) ([]byte, error) {
 	if e, ok := resp.(view.Message); ok {
 		resp = messageBody{e}
 	}
-	opening, err := frameText(responseHead{Type: operation + "_response", RequestID: h.RequestID})
+	opening, err := frameText(responseHead{Type: operation + "_response", RequestID: about.RequestID})
 	if err != nil {
 		return nil, err
 	}
@@ -91,4 +91,52 @@ func frameText(frame any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// SubscribeFrame follows the messages that a filter picks: first those that changed after the cursor, then each that
+// changes.
+type SubscribeFrame struct {
+	followMessagesRequest
+	SubscriptionID string `json:"subscriptionId"`
+}
+
+// MessageFrame is a followed message. A subscription with its cursor goes on after it.
+type MessageFrame struct {
+	Type           string       `json:"type"` // message
+	SubscriptionID string       `json:"subscriptionId"`
+	Cursor         string       `json:"cursor"`
+	Message        view.Message `json:"message"`
+}
+
+// UnsubscribeFrame ends a subscription, to messages or to a run.
+type UnsubscribeFrame struct {
+	SubscriptionID string `json:"subscriptionId,omitempty"`
+	RunID          string `json:"runId,omitempty"`
+}
+
+// SubscribeAgentsFrame follows the agents that the caller sees and a filter picks. The first updates are of all agents, so
+// that a subscription needs no cursor. With Mark another frame follows these updates. A client that comes back then knows
+// which agents are gone.
+type SubscribeAgentsFrame struct {
+	api.Acting
+	SubscriptionID string `json:"subscriptionId"`
+	Mark           bool   `json:"mark,omitempty"`
+	Filter         struct {
+		view.AgentFilter
+		AgentID string `json:"agentId,omitempty"` // only this one
+	} `json:"filter,omitzero"`
+}
+
+// AgentUpdateFrame has the status of an agent. An agent that the filter no longer picks is removed.
+type AgentUpdateFrame struct {
+	Type           string           `json:"type"` // agent_update
+	SubscriptionID string           `json:"subscriptionId"`
+	Kind           string           `json:"kind"` // upsert, remove
+	Agent          view.AgentStatus `json:"agent"`
+}
+
+// AgentsToldFrame marks the end of the updates of all agents.
+type AgentsToldFrame struct {
+	Type           string `json:"type"` // agents_told
+	SubscriptionID string `json:"subscriptionId"`
 }

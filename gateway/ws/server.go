@@ -15,6 +15,12 @@ import (
 	"parley/internal/websocket"
 )
 
+// Bounds of a connection.
+const (
+	frameTime     = 30 * time.Second // in which a client takes a frame, sends one that it has begun, or answers a ping
+	keepAliveTime = 30 * time.Second // between pings
+)
+
 const (
 	// BearerProtocol, with a token behind it, is the WebSocket subprotocol by which a browser's script shows the token.
 	BearerProtocol = "parley.bearer."
@@ -23,9 +29,6 @@ const (
 	// response does not repeat the token.
 	plainProtocol = "parley"
 )
-
-// Backend performs the operations of a session.
-type Backend = mux.Backend
 
 // Options configure a Server.
 type Options struct {
@@ -95,7 +98,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal, 
 		return
 	}
 	protocol := subprotocol(r)
-	o := websocket.Options{MaxMessage: maxFrame, FrameTime: s.FrameTime, Memory: api.ChargeOf(account)}
+	o := websocket.Options{MaxMessage: api.MaxBody, FrameTime: s.FrameTime, Memory: api.ChargeOf(account)}
 	if protocol == mux.Protocol {
 		o.MaxMessage = mux.MaxMessage
 	}
@@ -110,11 +113,15 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal, 
 		defer account.Give(api.KindWebSockets, 1)
 		defer conn.KeepAlive(s.KeepAlive, s.FrameTime)()
 		defer conn.Cut()
-		_ = s.monitor.Survive("websocket", func() error { // the client was told why
-			if protocol == mux.Protocol {
-				return mux.Serve(s.draining, s.severed, mux.WebSocket{Conn: conn}, p, mux.Options{Backend: s.backend, Monitor: s.monitor})
+		_ = s.monitor.Survive("websocket", func() error { // the client is cut off
+			session := newSession(s, conn)
+			if _, err := session.admit(p); err != nil {
+				return err
 			}
-			newSession(s, conn, p, agent).run()
+			if session.spelling = (binary{session}); protocol != mux.Protocol {
+				session.spelling = newText(session, p, agent)
+			}
+			session.serve()
 			return nil
 		})
 	})

@@ -1,277 +1,419 @@
 package ws
 
 import (
-	"bytes"
 	"context"
+	"errors"
+	"slices"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"parley"
+	"parley/actors/view"
 	"parley/gateway/api"
-	"parley/gateway/compat"
+	"parley/gateway/mux"
 	"parley/internal/websocket"
 )
 
-// session is one WebSocket connection and all work that belongs to it.
+// Backend is what sessions need of a node.
+type Backend interface {
+	api.Backend
+	// Identify returns the principal of a token. It refuses with UNAUTHENTICATED.
+	Identify(ctx context.Context, token string) (api.Principal, error)
+	// Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false if
+	// the operation needs a goroutine: then it has done nothing. Cancel ends a wait, which calls done no more; it is nil for
+	// an operation that does not wait. Done must not block.
+	Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool)
+	// BeginAsk performs an operation that asks: form, request or approve. It calls asked once. If the outcome comes later, it
+	// calls ended once afterwards, or not at all if forget is called first. Neither may block.
+	BeginAsk(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any, later bool, err error), ended func(view.Outcome, error)) (forget func())
+	// AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now, which may be many. Fn must not
+	// block.
+	AfterRelease(fn func())
+}
+
+// session serves one connection. One goroutine reads, and one writes while there is something to write. A call that only
+// waits for the disk or for somebody's answer holds none. Nor does a follow that has nothing to send. Each agent has its own
+// places, and its own queue of frames, of which the writer takes turns.
 //
-// One goroutine reads, one writes, and each request has its own. Frames wait in a bounded queue to be written; a sender
-// waits while it is full. A client that does not take a frame in time is cut off. Only work of this client waits for it.
-//
-// A session ends in order: it reads no more, cuts waits short, answers the calls under way, and sends the close frame.
-// It ends at once when the connection breaks.
+// A session ends in order: it reads no more, cuts waits short, answers the calls under way, and closes the connection. It
+// ends at once when the connection breaks.
 type session struct {
-	server    *Server
-	conn      *websocket.Conn
-	principal api.Principal
-	agent     api.Agent // of the principal
+	server   *Server
+	conn     *websocket.Conn
+	spelling spelling
 
-	acts  context.Context // of calls, which outlast the connection
+	calls context.Context // of calls, which go on when the client goes away
 	alive context.Context // ends with the connection
-	die   context.CancelFunc
-	ctx   context.Context // ends when the session begins to end
-	cut   context.CancelFunc
+	die   context.CancelCauseFunc
+	work  sync.WaitGroup
 
-	out  chan queued    // frames to write; closed when no more can come
-	work sync.WaitGroup // goroutines that may still write
-
-	load          *api.Load
-	turns         frameQueue
-	subscriptions subscriptions
-	relay         *compat.Relay
-
-	mu     sync.Mutex // guards what is below
-	ending bool
-	code   int
-	reason string
+	mu     sync.Mutex
+	agents []*agent // by the numbers that the client knows; nil where none is signed in
+	free   []uint64 // numbers that the client has given back
+	under  map[uint64]*task
+	out    outbox
+	going  bool  // nothing more is begun
+	why    error // the session ends when all is written
 }
 
-const (
-	maxQueuedFrames = 64
-	frameTime       = 30 * time.Second // in which a client takes a frame, or answers a ping
-	keepAliveTime   = 30 * time.Second // between pings
-	maxFrame        = api.MaxBody
-	normalClosure   = websocket.Normal
-	stoppingClosure = websocket.GoingAway
-)
+// spelling is how the frames of a connection are written.
+type spelling interface {
+	// receive begins what a message asks for. An error ends the session.
+	receive(kind websocket.Kind, message []byte) error
+	// response appends the response to a call, or an item of a follow, as the body of a frame.
+	response(b []byte, c *call, resp any) ([]byte, error)
+	// frame appends a frame with a body of response; Refusal and Going have an error in its place. It appends nothing for a
+	// frame that the spelling has not.
+	frame(b []byte, k mux.Kind, id uint64, c *call, body []byte, err error) []byte
+	// kind is that of messages. A text has one frame.
+	kind() websocket.Kind
+}
 
-func newSession(s *Server, conn *websocket.Conn, p api.Principal, agent api.Agent) *session {
-	c := &session{
-		server: s, conn: conn, principal: p, agent: agent, out: make(chan queued, maxQueuedFrames),
-		load: api.NewLoad(MaxCalls, MaxWaits, maxLoaded), code: normalClosure,
+// agent is one that is signed in.
+type agent struct {
+	principal api.Principal
+	stop      func() // looking whether the principal is good
+	queue     queue
+	running   atomic.Int64
+}
+
+// task is what one ID is under way for. Cancel is nil for a call that goes on whatever its client wants.
+type task struct {
+	agent  *agent
+	call   *call // nil for a sign-in
+	cancel func()
+	cut    func()  // ends a wait of a node that stops with a result; nil: it is refused
+	follow *follow // nil for a call
+}
+
+// newSession returns the session of a connection.
+func newSession(server *Server, conn *websocket.Conn) *session {
+	s := &session{server: server, conn: conn, calls: server.severed, under: map[uint64]*task{}}
+	s.alive, s.die = context.WithCancelCause(s.calls)
+	s.out = outbox{later: server.backend.AfterRelease, start: func() { s.work.Go(s.write) }}
+	return s
+}
+
+// serve serves the session until the client has gone away, the node stops, or the principal is good no more. It returns when
+// all that was under way has ended.
+func (s *session) serve() {
+	stop := context.AfterFunc(s.server.draining, s.drain)
+	defer stop()
+	keep := context.AfterFunc(s.alive, s.conn.Cut)
+	defer keep()
+	s.read()
+	<-s.alive.Done()
+	s.endAll()
+	s.out.drop()
+	s.work.Wait()
+}
+
+// errEnded refuses what comes after the end of a connection.
+var errEnded = parley.Refuse(parley.NotRunning, "the connection has ended")
+
+// admit signs an agent in, and returns its number. When the principal of the first is good no more, the session ends.
+// When another's is, that one has signed out.
+func (s *session) admit(p api.Principal) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.under == nil { // the connection has ended, and nobody would sign the agent out
+		return 0, errEnded
 	}
-	c.acts = s.severed
-	c.alive, c.die = context.WithCancel(c.acts)
-	c.ctx, c.cut = context.WithCancel(c.alive)
-	may := func(s api.Scope) bool { return p.May(api.Operation{Scope: s}) == nil }
-	c.relay = compat.NewRelay(clientOf{c}, compat.Options{
-		Asks: may(api.ScopeRead) && may(api.ScopeAsk), Answers: may(api.ScopeRead) && may(api.ScopeAnswer),
-		Locks: s.locks, Monitor: s.monitor,
+	n := uint64(len(s.agents))
+	if last := len(s.free) - 1; last >= 0 {
+		n, s.free = s.free[last], s.free[:last]
+	} else if n >= maxAgents {
+		return 0, parley.Refuse(parley.QuotaExceeded, "%d agents are signed in on the connection already", maxAgents)
+	} else {
+		s.agents = append(s.agents, nil)
+	}
+	a := &agent{principal: p, queue: queue{account: p.Account()}}
+	a.stop = s.server.backend.WhileGood(p, func() {
+		if n == 0 {
+			s.stop(parley.Refuse(parley.Unauthenticated, "the token is not good any more"))
+			return
+		}
+		s.end(n, a)
 	})
-	return c
+	s.agents[n] = a
+	return n, nil
 }
 
-// run serves the session, and returns when all of its goroutines have ended.
-func (c *session) run() {
-	defer c.die()
-	defer c.server.backend.WhileGood(c.principal, c.endToken)()
-	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingClosure, "the node is stopping") })()
-	var hands sync.WaitGroup
-	hands.Go(c.write)
-	hands.Go(c.closeQueue)
-	c.listen()
-	c.end(normalClosure, "")
-	c.die()
-	hands.Wait()
-	for q := range c.out { // no client takes them
-		q.held.Release()
-	}
-}
-
-// queued is a frame to write, and its charge until it is written.
-type queued struct {
-	text []byte
-	held *api.Charge
-}
-
-// enter adds to the work of the session, unless it is ending. If it reports true, the caller calls c.work.Done.
-func (c *session) enter() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.ending {
-		c.work.Add(1)
-	}
-	return !c.ending
-}
-
-// end begins to end the session. The first reason counts.
-func (c *session) end(code int, reason string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.ending {
-		c.ending, c.code, c.reason = true, code, reason
-		c.cut()
-	}
-}
-
-// closure returns the code and the reason of the close frame.
-func (c *session) closure() (int, string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.code, c.reason
-}
-
-// listen handles frames until the connection ends.
-func (c *session) listen() {
-	if c.enter() {
-		c.work.Go(c.followForms)
-		c.work.Done()
-	}
+func (s *session) read() {
 	for {
-		kind, text, err := c.conn.Read()
+		kind, message, err := s.conn.Read()
+		if err == nil {
+			err = s.server.monitor.Survive("a frame", func() error { return s.spelling.receive(kind, message) })
+		}
+		if _, ok := errors.AsType[*parley.Error](err); ok {
+			s.stop(err)
+			return
+		}
 		if err != nil {
-			return
-		}
-		if c.enter() { // frames that come while it ends are dropped
-			c.receive(kind, bytes.Clone(text)) // a handler that keeps it charges for it
-			c.work.Done()
-		}
-	}
-}
-
-// followForms sends the client forms of dialects until the session ends.
-func (c *session) followForms() {
-	if err := c.survives("follow", func() error { return c.relay.Follow(c.ctx) }); err != nil && c.ctx.Err() == nil {
-		c.note("follow", err)
-		c.end(websocket.TryLater, "the mailbox cannot be read now")
-	}
-}
-
-// clientOf is the client of a session, as dialects see it.
-type clientOf struct{ c *session }
-
-// Agent implements compat.Session.
-func (k clientOf) Agent() api.Agent { return k.c.agent }
-
-// Context implements compat.Session.
-func (k clientOf) Context() context.Context { return k.c.acts }
-
-// Check implements compat.Session.
-func (k clientOf) Check() error { return k.c.check(k.c.acts) }
-
-// Tell implements compat.Session.
-func (k clientOf) Tell(frame any) { k.c.tell(frame) }
-
-// reasonOf returns an error as the reason of a close frame, which has room for 123 bytes.
-func reasonOf(err error) string {
-	reason := api.Shown(err).Error()
-	return reason[:min(len(reason), 120)]
-}
-
-// closeQueue closes the queue when no goroutine can write any more.
-func (c *session) closeQueue() {
-	<-c.ctx.Done()
-	c.end(normalClosure, "") // the connection may have ended by itself
-	c.work.Wait()
-	close(c.out)
-}
-
-// write writes queued frames, then the close frame.
-func (c *session) write() {
-	defer c.die()
-	for q := range c.out {
-		err := c.conn.Write(websocket.Text, q.text)
-		q.held.Release()
-		if err != nil { // the client has gone, or is too slow
-			c.end(websocket.Policy, "too slow")
+			s.die(err)
 			return
 		}
 	}
-	code, reason := c.closure()
-	c.conn.Close(code, reason)
 }
 
-// queue appends a frame to the output, and blocks while the queue is full. The frame is charged to the account until it is written. A
-// client with too many unread frames is cut off. It can come back with its last cursor.
-func (c *session) queue(text []byte) {
-	held := api.ChargeOf(c.principal.Account())
-	if err := held.Add(int64(len(text))); err != nil {
-		c.end(websocket.TryLater, reasonOf(err))
-		c.die()
+// endAll ends all that is under way, when the connection has ended.
+func (s *session) endAll() {
+	s.mu.Lock()
+	tasks, agents := s.under, s.agents
+	s.under, s.agents, s.going = nil, nil, true
+	s.mu.Unlock()
+	for _, t := range tasks {
+		t.call.gone()
+		if t.cancel != nil {
+			t.cancel()
+		}
+	}
+	for _, a := range agents {
+		if a != nil {
+			a.stop()
+		}
+	}
+}
+
+// drain begins nothing more, and ends what waits.
+func (s *session) drain() {
+	s.mu.Lock()
+	s.going = true
+	if s.why == nil {
+		s.why = api.ErrStopping
+	}
+	waiting := map[uint64]*task{}
+	for id, t := range s.under {
+		if t.cancel != nil {
+			waiting[id] = t
+		}
+	}
+	s.mu.Unlock()
+	for id, t := range waiting {
+		s.cutShort(id, t)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.agents) > 0 {
+		_ = s.send(s.agents[0], mux.Going, 0, nil, nil, api.ErrStopping)
+	}
+	s.closeIfIdle()
+}
+
+// closeIfIdle has the session end when all is written, if it goes and nothing is under way. The caller holds s.mu.
+func (s *session) closeIfIdle() {
+	if s.going && len(s.under) == 0 {
+		s.out.close()
+	}
+}
+
+// stop has the session end when all is written, and tells the client why. What is under way is given up.
+func (s *session) stop(why error) {
+	s.mu.Lock()
+	if s.why == nil {
+		s.why = why
+	}
+	s.going = true
+	s.mu.Unlock()
+	s.out.close()
+}
+
+// agent returns an agent that is signed in, or nil.
+func (s *session) agent(n uint64) *agent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n >= uint64(len(s.agents)) {
+		return nil
+	}
+	return s.agents[n]
+}
+
+// signOut signs an agent out for its client, which gives its number back. The connection's own agent stays. The number
+// of an agent whose token has ended is kept until then, as the client may still use it.
+func (s *session) signOut(n uint64) {
+	a := s.agent(n)
+	if n > 0 && a != nil {
+		s.end(n, a)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > 0 && n < uint64(len(s.agents)) && !slices.Contains(s.free, n) {
+		s.free = append(s.free, n)
+	}
+}
+
+// end ends what an agent has under way on the connection, unless it has signed out already.
+func (s *session) end(n uint64, a *agent) {
+	s.mu.Lock()
+	if n >= uint64(len(s.agents)) || s.agents[n] != a {
+		s.mu.Unlock()
 		return
 	}
-	c.queueCharged(text, held)
-}
-
-// queueCharged queues a frame for which held was charged.
-func (c *session) queueCharged(text []byte, held *api.Charge) {
-	select {
-	case c.out <- queued{text, held}:
-	case <-c.alive.Done():
-		held.Release()
+	s.agents[n] = nil
+	var its []uint64
+	for id, t := range s.under {
+		if t.agent == a {
+			its = append(its, id)
+		}
+	}
+	s.mu.Unlock()
+	a.stop()
+	for _, id := range its {
+		s.cancel(id, parley.Refuse(parley.Unauthenticated, "the agent has signed out"))
 	}
 }
 
-// tell encodes a frame and queues it.
-func (c *session) tell(frame any) {
-	text, err := frameText(frame)
+// cancel ends what an ID is under way for, if it can end, and refuses it with why. Nil refuses nothing: nobody waits.
+func (s *session) cancel(id uint64, why error) {
+	s.mu.Lock()
+	t := s.under[id]
+	if t == nil || t.cancel == nil && why != nil {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.under, id)
+	t.call.gone()
+	if why != nil {
+		_ = s.reply(t.agent, id, t.call, nil, why) // the session ends if the client takes no more
+	}
+	s.closeIfIdle()
+	s.mu.Unlock()
+	if t.cancel != nil {
+		t.cancel()
+	}
+}
+
+// cutShort ends a wait because the node stops.
+func (s *session) cutShort(id uint64, t *task) {
+	if t.cut != nil {
+		t.cut()
+		return
+	}
+	s.cancel(id, api.ErrStopping)
+}
+
+// allow gives a follow credit for n items more.
+func (s *session) allow(id, n uint64) {
+	s.mu.Lock()
+	t := s.under[id]
+	s.mu.Unlock()
+	if t != nil && t.follow != nil {
+		t.follow.allow(n)
+	}
+}
+
+// mayCancel says how the wait of an ID ends early, and how when the node stops. If it has to end already, it does.
+func (s *session) mayCancel(id uint64, cancel, cut func()) {
+	s.mu.Lock()
+	t := s.under[id]
+	if t != nil {
+		t.cancel, t.cut = cancel, cut
+	}
+	going := s.going
+	s.mu.Unlock()
+	switch {
+	case t == nil:
+		cancel() // it has ended
+	case going:
+		s.cutShort(id, t)
+	}
+}
+
+// finish answers what an ID is under way for. What was cancelled is not answered. An ID is under way until its answer is
+// queued, since the session ends when nothing is.
+func (s *session) finish(id uint64, a *agent, body []byte, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, under := s.under[id]
+	if !under {
+		return nil
+	}
+	delete(s.under, id)
+	t.call.gone()
+	err = s.reply(a, id, t.call, body, err)
+	s.closeIfIdle()
+	return err
+}
+
+// item sends a frame of what goes on. Nothing follows what was cancelled.
+func (s *session) item(c *call, k mux.Kind, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, under := s.under[c.id]; under {
+		_ = s.send(c.agent, k, c.id, c, body, nil) // the session ends if the client takes no more
+	}
+}
+
+// reply sends a result or a refusal.
+func (s *session) reply(a *agent, id uint64, c *call, body []byte, err error) error {
+	k := mux.Result
 	if err != nil {
-		c.server.monitor.Log.Error("a frame cannot be written", "error", err)
-		text, err = frameText(compat.Failed(compat.Regarding{}, parley.Refuse(parley.Internal, "internal error")))
+		k = mux.Refusal
 	}
-	if err == nil {
-		c.queue(text)
-	}
+	return s.send(a, k, id, c, body, err)
 }
 
-// check refuses with UNAUTHENTICATED, and ends the session, when its token has ended.
-func (c *session) check(ctx context.Context) error {
-	err := c.server.backend.Check(ctx, c.principal)
+// send queues a frame. It ends the session if the client has left too much unread.
+func (s *session) send(a *agent, k mux.Kind, id uint64, c *call, body []byte, why error) error {
+	err := s.out.add(&a.queue, func(b []byte) []byte { return s.spelling.frame(b, k, id, c, body, why) })
 	if err != nil {
-		c.endToken()
+		s.die(err)
 	}
 	return err
 }
 
-func (c *session) endToken() {
-	c.end(websocket.Policy, "the token is not good any more")
-}
-
-// maxWaitingFrames bounds the dialect frames of one session that wait to be handled.
-const maxWaitingFrames = 256
-
-// frameQueue handles frames one after the other, in the order in which they arrived: a dialect's frame may depend on the
-// one before it. It has no goroutine of its own.
-type frameQueue struct {
-	mu      sync.Mutex
-	waiting []func()
-	busy    bool
-}
-
-// add queues a turn, or refuses with RATE_LIMITED. A caller that is told that it added the first one calls next until that
-// reports false.
-func (q *frameQueue) add(turn func()) (first bool, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting) >= maxWaitingFrames {
-		return false, parley.Refuse(parley.RateLimited, "the connection has %d frames waiting already", maxWaitingFrames).
-			WithHint("send more when some have been answered")
+// write writes what there is. The last writes the end of the session.
+func (s *session) write() {
+	buffer := messages.Get().(*[]byte)
+	b, ends, more := s.out.next((*buffer)[:0])
+	for ; more; b, ends, more = s.out.next(b[:0]) {
+		if err := s.conn.Write(s.spelling.kind(), s.messages(b, ends)...); err != nil { // the client has gone, or is too slow
+			s.die(err)
+			return
+		}
 	}
-	q.waiting = append(q.waiting, turn)
-	first, q.busy = !q.busy, true
-	return first, nil
+	if cap(b) <= 2*writeSize {
+		*buffer = b
+	}
+	messages.Put(buffer)
+	if !s.out.hasEnded() || s.alive.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	why := s.why
+	s.mu.Unlock()
+	s.conn.Close(closure(why))
+	s.die(why)
 }
 
-// next runs the first turn, and reports whether there was one.
-func (q *frameQueue) next() bool {
-	q.mu.Lock()
-	if len(q.waiting) == 0 {
-		q.busy, q.waiting = false, nil
-		q.mu.Unlock()
-		return false
+// messages holds buffers for messages.
+var messages = sync.Pool{New: func() any { return new([]byte) }}
+
+// messages returns the messages of frames that end at some places.
+func (s *session) messages(b []byte, ends []int) [][]byte {
+	if s.spelling.kind() == websocket.Binary {
+		return [][]byte{b}
 	}
-	turn := q.waiting[0]
-	q.waiting = q.waiting[1:]
-	q.mu.Unlock()
-	turn()
-	return true
+	all, from := make([][]byte, len(ends)), 0
+	for i, end := range ends {
+		all[i], from = b[from:end], end
+	}
+	return all
+}
+
+// closure returns the code and the reason of a close frame.
+func closure(why error) (code int, reason string) {
+	code = websocket.Normal
+	switch parley.CodeOf(why) {
+	case parley.NotRunning:
+		code = websocket.GoingAway
+	case parley.RateLimited, parley.QuotaExceeded:
+		code = websocket.TryLater
+	case parley.Unauthenticated, parley.InvalidArgument:
+		code = websocket.Policy
+	}
+	if why == nil {
+		return code, ""
+	}
+	return code, api.Shown(why).Message
 }

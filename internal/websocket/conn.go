@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -75,6 +73,7 @@ type Closed struct {
 	Reason string
 }
 
+// Error implements error.
 func (c *Closed) Error() string {
 	return fmt.Sprintf("the WebSocket was closed: %d %s", c.Code, c.Reason)
 }
@@ -83,8 +82,8 @@ func (c *Closed) Error() string {
 type Options struct {
 	MaxMessage int // bytes
 
-	// FrameTime bounds how long the other side takes to receive what is written, and to send a message that it has begun; 0
-	// for any time.
+	// FrameTime bounds how long the other side takes to receive what is written. It also bounds the time for a message that
+	// has begun to come. 0 is any time.
 	FrameTime time.Duration
 
 	// Memory is charged for a message that is larger than a small buffer, until the next Read. The connection is closed with
@@ -217,7 +216,9 @@ func (c *Conn) read() (kind Kind, message []byte, err error) {
 		case h.op == more && kind == 0 || h.op != more && kind != 0, h.op > byte(Binary):
 			return 0, nil, c.fail(Protocol, "a frame is out of order")
 		case h.length > uint64(c.o.MaxMessage-len(message)):
-			return 0, nil, c.fail(TooBig, "the message is too large")
+			err := c.fail(TooBig, "the message is too large")
+			c.discard(min(h.length, 2*uint64(c.o.MaxMessage)))
+			return 0, nil, err
 		}
 		if h.op != more {
 			kind = Kind(h.op)
@@ -232,6 +233,20 @@ func (c *Conn) read() (kind Kind, message []byte, err error) {
 		} else if message, err = c.append(message, n, h.mask); err != nil || whole {
 			return kind, message, err
 		}
+	}
+}
+
+// discard reads what is on its way for a while: a connection that is closed with bytes unread loses its close frame.
+func (c *Conn) discard(n uint64) {
+	late := time.AfterFunc(closeTime, c.Cut)
+	defer late.Stop()
+	n -= min(n, uint64(len(c.came)))
+	for n > 0 {
+		got, err := c.conn.Read(*c.buffer)
+		if err != nil {
+			return
+		}
+		n -= min(n, uint64(got))
 	}
 }
 
@@ -454,142 +469,5 @@ func unmask(b []byte, mask [4]byte, at int) {
 	}
 	for i := range b {
 		b[i] ^= key[i]
-	}
-}
-
-// Write writes messages of a kind, all at once. It does not keep them.
-func (c *Conn) Write(kind Kind, messages ...[]byte) error { return c.write(byte(kind), messages...) }
-
-// write writes frames with an opcode.
-func (c *Conn) write(op byte, payloads ...[]byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if c.said != nil {
-		return c.said
-	}
-	return c.send(op, payloads...)
-}
-
-// send is write for a caller that holds c.writing.
-func (c *Conn) send(op byte, payloads ...[]byte) error {
-	size := 0
-	for _, p := range payloads {
-		size += len(p) + maxHead
-	}
-	var b []byte
-	if pool := &small; size <= largeSize {
-		if size > smallSize {
-			pool = &large
-		}
-		pooled := pool.Get().(*[]byte)
-		defer pool.Put(pooled)
-		b = (*pooled)[:0]
-	} else {
-		b = make([]byte, 0, size)
-	}
-	for _, p := range payloads {
-		b = c.appendFrame(b, op, p)
-	}
-	if c.timed != nil && c.o.FrameTime > 0 {
-		if err := c.timed.SetWriteDeadline(time.Now().Add(c.o.FrameTime)); err != nil {
-			return err
-		}
-	}
-	_, err := c.conn.Write(b)
-	if err != nil {
-		c.Cut() // a part of a frame may have gone
-	}
-	return err
-}
-
-func (c *Conn) appendFrame(b []byte, op byte, payload []byte) []byte {
-	side := byte(0)
-	if c.client {
-		side = masked
-	}
-	b = append(b, final|op)
-	switch n := len(payload); {
-	case n < 126:
-		b = append(b, side|byte(n))
-	case n < 1<<16:
-		b = binary.BigEndian.AppendUint16(append(b, side|126), uint16(n))
-	default:
-		b = binary.BigEndian.AppendUint64(append(b, side|127), uint64(n))
-	}
-	if !c.client {
-		return append(b, payload...)
-	}
-	var mask [4]byte
-	binary.LittleEndian.PutUint32(mask[:], rand.Uint32()) // unpredictable for whoever chose the payload
-	b = append(b, mask[:]...)
-	at := len(b)
-	b = append(b, payload...)
-	unmask(b[at:], mask, 0)
-	return b
-}
-
-// say sends a close frame, unless one was sent.
-func (c *Conn) say(code int, reason string) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if c.said != nil {
-		return
-	}
-	for len(reason) > maxReason || !utf8.ValidString(reason) {
-		reason = reason[:min(len(reason)-1, maxReason)]
-	}
-	payload := []byte(nil)
-	if code != NoCode {
-		payload = append(binary.BigEndian.AppendUint16(nil, uint16(code)), reason...)
-	}
-	_ = c.send(closing, payload) // the other side may have gone
-	c.said = &Closed{code, reason}
-}
-
-// Close sends a close frame with a code and a reason of at most 123 bytes, waits a while for that of the other side, and closes the
-// connection.
-func (c *Conn) Close(code int, reason string) {
-	c.say(code, reason)
-	late := time.AfterFunc(closeTime, c.Cut)
-	defer late.Stop()
-	for {
-		if _, _, err := c.Read(); err != nil { // another goroutine may read, up to that error
-			break
-		}
-	}
-	c.Cut()
-}
-
-// Cut closes the connection at once.
-func (c *Conn) Cut() {
-	if c.cut.CompareAndSwap(false, true) {
-		_ = c.conn.Close() // it may have broken already
-	}
-}
-
-// KeepAlive pings the other side with a pause between, and cuts the connection if nothing comes from it in time. The function
-// that it returns ends that.
-func (c *Conn) KeepAlive(pause, patience time.Duration) (stop func()) {
-	var asked, ended atomic.Bool
-	var timer *time.Timer
-	timer = time.AfterFunc(math.MaxInt64, func() {
-		switch {
-		case ended.Load():
-		case !asked.Load():
-			asked.Store(true)
-			c.heard.Store(false)
-			_ = c.write(ping, nil) // a failure cuts the connection, or it is closing already
-			timer.Reset(patience)
-		case c.heard.Load():
-			asked.Store(false)
-			timer.Reset(pause)
-		default:
-			c.Cut()
-		}
-	})
-	timer.Reset(pause)
-	return func() {
-		ended.Store(true)
-		timer.Stop()
 	}
 }

@@ -30,7 +30,7 @@ func hasToken(h http.Header, name, token string) bool {
 	return false
 }
 
-// Check returns what is wrong with a request to open a WebSocket, and the status of the response that says so.
+// Check returns what is wrong with a request to open a WebSocket. The status is that of the response which says so.
 func Check(r *http.Request) (status int, err error) {
 	keys := r.Header.Values("Sec-WebSocket-Key")
 	switch {

@@ -1,4 +1,4 @@
-package mux
+package ws
 
 import (
 	"context"
@@ -13,6 +13,7 @@ const (
 	maxAhead  = 1 << 20   // bytes of the same, above which its follows wait
 	pieceSize = 64 << 10  // of one agent's frames, before another's
 	writeSize = 256 << 10 // of a message, but for one frame that is larger
+	keptSize  = 1 << 10   // of a queue that is empty
 )
 
 // queue holds the frames for one agent that are to be written. Its outbox guards it.
@@ -25,12 +26,13 @@ type queue struct {
 
 // outbox has the queues of a session's agents take turns.
 type outbox struct {
-	wake  chan struct{}   // has room for one
 	later func(fn func()) // calls fn after all frames have been added that a commit makes ready
+	start func()          // starts a writer, which calls next until there is no more
 
 	mu     sync.Mutex
 	ready  []*queue       // with frames
 	waits  bool           // flush is to be called
+	writes bool           // a writer is there
 	asleep map[waker]bool // to be woken when some are taken
 	closed bool           // the end comes when all is taken
 	gone   bool           // nobody takes anything
@@ -38,8 +40,8 @@ type outbox struct {
 
 // add adds a frame for an agent. The writer gets it with the others that the same commit of the node makes ready. Add refuses
 // with RATE_LIMITED when the client has left too much of the agent's unread.
-func (o *outbox) add(q *queue, f Frame) error {
-	first, err := o.put(q, f)
+func (o *outbox) add(q *queue, frame func([]byte) []byte) error {
+	first, err := o.put(q, frame)
 	if first {
 		o.later(o.flush)
 	}
@@ -47,15 +49,18 @@ func (o *outbox) add(q *queue, f Frame) error {
 }
 
 // put adds a frame, and reports whether a flush has to follow.
-func (o *outbox) put(q *queue, f Frame) (first bool, err error) {
+func (o *outbox) put(q *queue, frame func([]byte) []byte) (first bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gone {
 		return false, nil
 	}
 	from := len(q.frames)
-	q.frames = AppendNode(q.frames, f)
+	q.frames = frame(q.frames)
 	n := len(q.frames) - from
+	if n == 0 {
+		return false, nil
+	}
 	if len(q.frames) > maxUnread && from > 0 {
 		q.frames = q.frames[:from]
 		return false, parley.Refuse(parley.RateLimited, "the client has left %d bytes unread", from)
@@ -88,65 +93,84 @@ func (o *outbox) hasRoom(q *queue, w waker) bool {
 	return false
 }
 
-// waker waits for room.
-type waker interface{ wake() } // which must not block
-
-// flush wakes the writer.
-func (o *outbox) flush() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.waits = false
-	o.nudge()
+// waitForRoom blocks until few of an agent's frames are to be written, or ctx ends.
+func (o *outbox) waitForRoom(ctx context.Context, q *queue) {
+	room := make(signal, 1)
+	for !o.hasRoom(q, room) {
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
-func (o *outbox) nudge() {
+// signal wakes a goroutine.
+type signal chan struct{}
+
+func (s signal) wake() {
 	select {
-	case o.wake <- struct{}{}:
+	case s <- struct{}{}:
 	default:
 	}
 }
 
-// close has next report the end once all is taken.
+// waker waits for room.
+type waker interface{ wake() } // which must not block
+
+// flush has what was added written.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waits = false
+	o.wake()
+}
+
+// close has the writer find the end once all is taken.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	o.nudge()
+	o.wake()
 }
 
-// next appends the next message to b: frames of several agents, a piece of each in turn. It blocks until there is one, and
-// returns false at the end, or when ctx ends.
-func (o *outbox) next(ctx context.Context, b []byte) ([]byte, bool) {
-	for {
-		o.mu.Lock()
-		for len(o.ready) > 0 && len(b) < writeSize {
-			b = o.takePiece(b)
-		}
-		var woken map[waker]bool
-		if len(b) > 0 {
-			woken, o.asleep = o.asleep, nil
-		}
-		more, closed := len(o.ready) > 0, o.closed
-		o.mu.Unlock()
-		for w := range woken {
-			w.wake()
-		}
-		if more {
-			o.nudge()
-		}
-		if len(b) > 0 || closed {
-			return b, len(b) > 0
-		}
-		select {
-		case <-o.wake:
-		case <-ctx.Done():
-			return nil, false
-		}
+// wake starts a writer if there is none. The caller holds o.mu.
+func (o *outbox) wake() {
+	if !o.writes && !o.gone {
+		o.writes = true
+		o.start()
 	}
 }
 
+// hasEnded reports whether nothing more is to be written.
+func (o *outbox) hasEnded() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed && len(o.ready) == 0
+}
+
+// next appends frames of several agents to b, a piece of each in turn, and returns where each ends. It returns false if there
+// are none: then the writer ends.
+func (o *outbox) next(b []byte) (_ []byte, ends []int, more bool) {
+	o.mu.Lock()
+	for len(o.ready) > 0 && len(b) < writeSize {
+		b, ends = o.takePiece(b, ends)
+	}
+	var woken map[waker]bool
+	if len(b) > 0 {
+		woken, o.asleep = o.asleep, nil
+	} else {
+		o.writes = false
+	}
+	o.mu.Unlock()
+	for w := range woken {
+		w.wake()
+	}
+	return b, ends, len(b) > 0
+}
+
 // takePiece moves a piece of the first queue to b. The caller holds o.mu.
-func (o *outbox) takePiece(b []byte) []byte {
+func (o *outbox) takePiece(b []byte, ends []int) ([]byte, []int) {
 	q := o.ready[0]
 	o.ready = o.ready[1:]
 	n := 1
@@ -154,14 +178,17 @@ func (o *outbox) takePiece(b []byte) []byte {
 		n++
 	}
 	end := q.ends[n-1]
+	for _, at := range q.ends[:n] {
+		ends = append(ends, len(b)+at)
+	}
 	b = append(b, q.frames[:end]...)
 	q.account.Give(api.KindMemory, int64(end))
 	if n == len(q.ends) {
 		q.frames, q.ends, q.waiting = q.frames[:0], q.ends[:0], false
-		if cap(q.frames) > writeSize { // a large response should not stay for ever
-			q.frames = nil
+		if cap(q.frames) > keptSize { // of a connection at rest
+			q.frames, q.ends = nil, nil
 		}
-		return b
+		return b, ends
 	}
 	q.frames = q.frames[:copy(q.frames, q.frames[end:])]
 	q.ends = q.ends[:copy(q.ends, q.ends[n:])]
@@ -169,7 +196,7 @@ func (o *outbox) takePiece(b []byte) []byte {
 		q.ends[i] -= end
 	}
 	o.ready = append(o.ready, q)
-	return b
+	return b, ends
 }
 
 // drop gives back what the frames that are left were charged.
@@ -181,4 +208,8 @@ func (o *outbox) drop() {
 		q.frames, q.ends, q.waiting = nil, nil, false
 	}
 	o.ready, o.gone = nil, true
+	for w := range o.asleep {
+		defer w.wake()
+	}
+	o.asleep = nil
 }

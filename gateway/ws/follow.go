@@ -1,4 +1,4 @@
-package mux
+package ws
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/gateway/mux"
 )
 
 // followMessagesRequest is the body of a follow of messages, from a cursor on.
@@ -33,19 +34,19 @@ func (c *call) followMessages(allowed uint64) error {
 		return err
 	}
 	return c.follow(r.As, allowed, func(_ context.Context, a api.Agent, changed func()) (source, error) {
-		return &messages{follower: api.NewFollower(a.Mail(), r.MessageFilter, at), end: a.Mail().Watch(changed)}, nil
+		return &changedMessages{follower: api.NewFollower(a.Mail(), r.MessageFilter, at), end: a.Mail().Watch(changed)}, nil
 	})
 }
 
-// messages yields the messages of a follow.
-type messages struct {
+// changedMessages yields the messages of a follow.
+type changedMessages struct {
 	follower *api.Follower
 	end      func()
 	batch    api.Batch
 	next     int // of the batch
 }
 
-func (s *messages) item(ctx context.Context) (item any, err error) {
+func (s *changedMessages) item(ctx context.Context) (item any, err error) {
 	if s.next == len(s.batch.Messages) {
 		s.next = 0
 		if s.batch, err = s.follower.Next(ctx); err != nil || len(s.batch.Messages) == 0 {
@@ -57,7 +58,7 @@ func (s *messages) item(ctx context.Context) (item any, err error) {
 	return messageItem{s.batch.After(i).String(), s.batch.Messages[i]}, nil
 }
 
-func (s *messages) stop() { s.end() }
+func (s *changedMessages) stop() { s.end() }
 
 // followAgentsRequest is the body of a follow of agents.
 type followAgentsRequest struct {
@@ -80,11 +81,7 @@ type agentItem struct {
 }
 
 // followAgents follows the agents that the agent sees.
-func (c *call) followAgents(allowed uint64) error {
-	var r followAgentsRequest
-	if err := c.request.Read(&r); err != nil {
-		return err
-	}
+func (c *call) followAgents(r followAgentsRequest, allowed uint64) error {
 	return c.follow(r.As, allowed, func(ctx context.Context, a api.Agent, changed func()) (source, error) {
 		w, err := a.WatchAgents(ctx, r.AgentFilter, r.AgentID, changed)
 		if err != nil {
@@ -160,6 +157,9 @@ func (c *call) follow(as string, allowed uint64, open func(ctx context.Context, 
 	}
 	c.session.mu.Unlock()
 	c.session.mayCancel(c.id, f.cancel, nil)
+	if c.began != nil {
+		c.began()
+	}
 	f.wake()
 	return nil
 }
@@ -193,7 +193,7 @@ func (f *follow) allow(n uint64) {
 // cancel ends the follow for a client that wants no more of it.
 func (f *follow) cancel() {
 	if f.end() {
-		f.call.session.o.Monitor.Ended(f.call.session.calls, f.call.operation.Name, nil, f.call.started)
+		f.call.session.server.monitor.Ended(f.call.session.calls, f.call.operation.Name, nil, f.call.started)
 	}
 }
 
@@ -221,7 +221,7 @@ func (f *follow) stop() {
 // run sends items until it has to wait.
 func (f *follow) run() {
 	for {
-		err := f.call.session.o.Monitor.Survive("follow", f.send)
+		err := f.call.session.server.monitor.Survive("follow", f.send)
 		if err != nil && f.end() {
 			f.call.finish(nil, err)
 		}
@@ -245,7 +245,7 @@ func (f *follow) send() (err error) {
 	c := f.call
 	s, ctx := c.session, c.session.alive
 	if f.source == nil {
-		a, err := s.o.Backend.Agent(ctx, c.agent.principal, f.as)
+		a, err := s.server.backend.Agent(ctx, c.agent.principal, f.as)
 		if err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func (f *follow) send() (err error) {
 		if err != nil || item == nil {
 			return err
 		}
-		if err := s.o.Backend.Check(ctx, c.agent.principal); err != nil {
+		if err := s.server.backend.Check(ctx, c.agent.principal); err != nil {
 			return err
 		}
 		body, err := c.encode(nil, item)
@@ -268,7 +268,7 @@ func (f *follow) send() (err error) {
 		f.mu.Lock()
 		f.credit--
 		f.mu.Unlock()
-		s.item(c.id, c.agent, Item, body)
+		s.item(c, mux.Item, body)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package mux
+package ws
 
 import (
 	"sync"
@@ -6,12 +6,13 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/mux"
 	"parley/internal/pack"
 )
 
 // TestNobodySignsInOnAConnectionThatHasEnded ends a session while an agent signs in: it would be looked after for ever.
 func TestNobodySignsInOnAConnectionThatHasEnded(t *testing.T) {
-	s := &Session{under: map[uint64]*task{}}
+	s := &session{under: map[uint64]*task{}}
 	s.endAll()
 	if n, err := s.admit(nil); parley.CodeOf(err) != parley.NotRunning {
 		t.Errorf("%d, %v", n, err)
@@ -21,8 +22,10 @@ func TestNobodySignsInOnAConnectionThatHasEnded(t *testing.T) {
 // TestACallIsAnsweredWhileTheNodeStops drains a session while a call and a wait end: the call "stop" does both.
 func TestACallIsAnsweredWhileTheNodeStops(t *testing.T) {
 	for range 5000 {
-		s := &Session{alive: t.Context(), under: map[uint64]*task{}}
-		s.out = outbox{wake: make(chan struct{}, 1), later: func(fn func()) { fn() }}
+		s := &session{alive: t.Context(), under: map[uint64]*task{}}
+		s.spelling = binary{s}
+		woken := make(chan struct{}, 1)
+		s.out = outbox{start: func() { woken <- struct{}{} }, later: func(fn func()) { fn() }}
 		a := &agent{queue: queue{account: free{}}}
 		s.under[1] = &task{agent: a}
 		s.under[2] = &task{agent: a, cancel: func() {}}
@@ -34,12 +37,15 @@ func TestACallIsAnsweredWhileTheNodeStops(t *testing.T) {
 		ends.Go(func() { <-begin; s.drain() })
 		close(begin)
 		answered := map[uint64]bool{}
-		for message, ok := s.out.next(s.alive, nil); ok; message, ok = s.out.next(s.alive, nil) {
-			if err := ReadNode(message, func(f Frame) error {
-				answered[f.ID] = true
-				return nil
-			}); err != nil {
-				t.Fatal(err)
+		for !s.out.hasEnded() {
+			<-woken
+			for message, _, more := s.out.next(nil); more; message, _, more = s.out.next(nil) {
+				if err := mux.ReadNode(message, func(f mux.Frame) error {
+					answered[f.ID] = true
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		ends.Wait()
@@ -51,18 +57,19 @@ func TestACallIsAnsweredWhileTheNodeStops(t *testing.T) {
 
 // TestACallThatComesTooLateIsRefused sends a call when the session goes already.
 func TestACallThatComesTooLateIsRefused(t *testing.T) {
-	s := &Session{alive: t.Context(), under: map[uint64]*task{7: {}}}
-	s.out = outbox{wake: make(chan struct{}, 1), later: func(fn func()) { fn() }}
+	s := &session{alive: t.Context(), under: map[uint64]*task{7: {}}}
+	s.spelling = binary{s}
+	s.out = outbox{start: func() {}, later: func(fn func()) { fn() }}
 	a := &agent{queue: queue{account: free{}}}
 	s.drain()
-	if err := s.begin(a, Frame{Kind: Call, ID: 8, Operation: "status"}); err != nil {
+	if err := s.begin(a, 8, nil, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	s.out.close()
-	message, _ := s.out.next(s.alive, nil)
+	message, _, _ := s.out.next(nil)
 	refused := false
-	if err := ReadNode(message, func(f Frame) error {
-		refused = f.Kind == Refusal && f.ID == 8
+	if err := mux.ReadNode(message, func(f mux.Frame) error {
+		refused = f.Kind == mux.Refusal && f.ID == 8
 		return nil
 	}); err != nil || !refused {
 		t.Errorf("refused: %v, %v", refused, err)
