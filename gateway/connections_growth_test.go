@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"testing"
+
+	"parley/gateway/api"
+	"parley/gateway/mux"
+	"parley/internal/eventually"
+	"parley/internal/pack"
+)
+
+// atRest bounds what the node holds for a connection at rest, in bytes of heap and stacks.
+const atRest = 20 << 10
+
+// TestGrowthOfConnections opens connections on which one call was answered. Each takes little memory, and one goroutine.
+func TestGrowthOfConnections(t *testing.T) {
+	h := openTestServer(t)
+	h.openRest(t, 20) // what is made once
+	before, goroutines := memoryNow(), runtime.NumGoroutine()
+	const connections = 400
+	h.openRest(t, connections)
+	eventually.Holds(t, "each has one goroutine", func() bool { return runtime.NumGoroutine() <= goroutines+connections+10 })
+	each := (memoryNow() - before) / connections
+	t.Logf("%d bytes for each", each)
+	if each > atRest {
+		t.Errorf("a connection at rest takes %d bytes, over %d", each, atRest)
+	}
+}
+
+// memoryNow returns the bytes of heap and stacks that are in use.
+func memoryNow() int64 {
+	for range 3 { // stacks shrink by half each time
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// openRest opens connections to the socket, and makes a call on each. The client's side has no buffers and no goroutines.
+func (h *testServer) openRest(t *testing.T, connections int) {
+	t.Helper()
+	call := masked(0x82, string(mux.AppendClient(nil, mux.Frame{Kind: mux.Call, ID: 1, Operation: "locate", Body: pack.AppendString(pack.AppendString(pack.AppendMap(nil, 1), "name"), "@self")})))
+	for range connections {
+		conn, err := net.Dial("unix", h.server.socketPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		in := bufio.NewReader(conn)
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: parley\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", api.WebSocketPath, mux.Protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := http.ReadResponse(in, nil); err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatal(r, err)
+		}
+		if _, err := io.WriteString(conn, call); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Peek(4); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
