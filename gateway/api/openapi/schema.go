@@ -105,7 +105,7 @@ func (s Schemas) structure(t reflect.Type) *Schema {
 	return &Schema{Ref: RefPrefix + name}
 }
 
-// publishedName returns the name of a type in the document. Types of package view were published as those of actors.
+// publishedName returns the name of a type in the document. Types of package view were published as those of actors, and the root has the names of fault.
 func publishedName(t reflect.Type) string {
 	name := strings.TrimPrefix(t.String(), "api.")
 	switch name {
@@ -115,6 +115,8 @@ func publishedName(t reflect.Type) string {
 		return "actors.Snapshot"
 	case "view.AgentFilter":
 		return "actors.Filter"
+	case "fault.Error":
+		return "parley.Error"
 	case "events.FieldText":
 		return "Text"
 	}
