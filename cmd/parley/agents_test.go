@@ -34,7 +34,8 @@ var lists = map[string][]string{
 	"gateway/edgetest/scenes.go":   {"agents"},
 	"gateway/client/agent.go":      {"Agents"},
 	"gateway/client/update.go":     {"FollowAgents", "run"},  // reports agents that were removed during an interruption
-	"gateway/mux/call.go":          {""},                     // the scope of a follow of agents
+	"gateway/ws/binary.go":         {"dispatch"},             // the scope of a follow of agents
+	"gateway/ws/text.go":           {"agentsFrame"},          // as above
 	"gateway/web/left.go":          {"left"},                 // the agents beside the lists of mail
 	"gateway/a2a/handler.go":       {"GetExtendedAgentCard"}, // the skills of a card
 
