@@ -37,6 +37,9 @@ func (j *Journal) replay(ctx context.Context) error {
 	}
 	j.bytes.Store(state.Bytes)
 	last := state.LastSeq
+	if j.verifier.unmarked = l.server != nil && j.high.last.Number == 0 && last > 0; j.verifier.unmarked {
+		j.log.Warn("the high-water mark is missing, and is made again: whether the log had more commits cannot be known", "commits", last)
+	}
 	if mark := j.high.last; mark.Number > last {
 		next := max(last, j.archived.end().Number) + 1
 		return lost(next, "is missing or damaged, and so are those to %d, which were durable", mark.Number)

@@ -17,6 +17,7 @@ type Report struct {
 	Commits   uint64
 	Events    uint64
 	Mailboxes int
+	Unmarked  bool // there was no high-water mark when the journal was opened: a loss at the end would not be noticed
 
 	Archived  uint64            // the last commit in the archive; 0 if there is none
 	Elsewhere []archive.Segment // segments of the archive that are not here, and were not read
@@ -31,6 +32,7 @@ type verifier struct {
 	archived  *archived
 	archiver  *archiver
 	damaged   func(error) // fails the journal
+	unmarked  bool
 }
 
 // Verify reads the log up to its last commit at the time of the call. It reads the archive and the journal. It checks
@@ -49,6 +51,7 @@ func (v *verifier) Verify(ctx context.Context) (Report, error) {
 }
 
 func (v *verifier) verify(ctx context.Context) (r Report, err error) {
+	r.Unmarked = v.unmarked
 	v.archiver.archiving.Lock() // the files of the archive stay
 	m := v.archived.current()
 	x := newIndex(v.o.Node)

@@ -60,6 +60,9 @@ func verified(found api.VerifyResponse) string {
 	if len(found.Elsewhere) > 0 {
 		text += fmt.Sprintf("\nnot read: %d segments of the archive, which are elsewhere: %v", len(found.Elsewhere), found.Elsewhere)
 	}
+	if found.Unmarked {
+		text += "\nthe file high-water was missing when the log was opened: whether the log had more commits cannot be known"
+	}
 	return text
 }
 

@@ -128,6 +128,8 @@ func checkLog(ctx context.Context, env *environment) []finding {
 	defer cancel()
 	found, err := verifyOffline(reading, env)
 	switch code := parley.CodeOf(err); {
+	case err == nil && found.Unmarked:
+		return []finding{{"log", dubious, strings.ReplaceAll(verified(found), "\n", "; ")}}
 	case err == nil:
 		return []finding{{"log", fine, verified(found)}}
 	case code == parley.NotRunning || code == parley.AlreadyRunning:

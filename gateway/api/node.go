@@ -57,6 +57,7 @@ type VerifyResponse struct {
 	Mailboxes int      `json:"mailboxes"`
 	Archived  uint64   `json:"archived,omitempty"`
 	Elsewhere []uint64 `json:"elsewhere,omitempty"`
+	Unmarked  bool     `json:"unmarked,omitempty"` // the high-water mark was missing at the start: a loss at the end would not be noticed
 }
 
 // StopResponse has the process that is stopping. It ends when all calls under way have ended.

@@ -58,7 +58,7 @@ func (b *Backend) logLevel() string {
 
 // Verified returns the journal's report as a response.
 func Verified(r persistence.Report) api.VerifyResponse {
-	v := api.VerifyResponse{Commits: r.Commits, Events: r.Events, Mailboxes: r.Mailboxes, Archived: r.Archived}
+	v := api.VerifyResponse{Commits: r.Commits, Events: r.Events, Mailboxes: r.Mailboxes, Archived: r.Archived, Unmarked: r.Unmarked}
 	for _, s := range r.Elsewhere {
 		v.Elsewhere = append(v.Elsewhere, s.First)
 	}

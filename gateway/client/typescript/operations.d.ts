@@ -749,6 +749,7 @@ export interface VerifyResponse {
   elsewhere?: Array<number>;
   events: number;
   mailboxes: number;
+  unmarked?: boolean;
 }
 
 export interface WaitForFinishRequest {

@@ -825,6 +825,7 @@ class _VerifyResponse(TypedDict):
 class VerifyResponse(_VerifyResponse, total=False):
     archived: int
     elsewhere: List[int]
+    unmarked: bool
 
 
 class _WaitForFinishRequest(TypedDict):
