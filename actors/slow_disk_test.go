@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -137,6 +138,13 @@ func TestStuckDiskShowsWhatIsDurable(t *testing.T) {
 			}
 			if _, err := n.Quotas(t.Context()); err != nil {
 				t.Error(err)
+			}
+			for what, read := range map[string]func() error{
+				"verify": func() error { _, err := n.Verify(t.Context()); return err }, "back up": func() error { return n.Backup(t.Context(), io.Discard) },
+			} {
+				if err := read(); err != nil && !strings.Contains(err.Error(), "the disk has not finished a flush for ") {
+					t.Errorf("%s: %v", what, err)
+				}
 			}
 			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()

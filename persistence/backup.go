@@ -38,7 +38,7 @@ func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 		return append([]byte(magic), j.o.Node.Bytes()...)
 	})
 	if err != nil {
-		return fmt.Errorf("back up the journal: %w", err)
+		return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
 	}
 	return nil
 }

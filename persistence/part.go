@@ -57,7 +57,7 @@ func ParseMark(s string) (Mark, error) {
 func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) error {
 	end := j.lastCommit().Mark
 	if err := j.has(ctx, after, end); err != nil {
-		return fmt.Errorf("back up the journal: %w", err)
+		return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
 	}
 	header := func(magic string) []byte {
 		b := append(append(make([]byte, 0, partHeader), magic...), j.o.Node.Bytes()...)
@@ -72,7 +72,7 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 			return header(partMagic)
 		})
 		if err != nil {
-			return fmt.Errorf("back up the journal: %w", err)
+			return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
 		}
 		return nil
 	}
@@ -88,7 +88,7 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 		err = out.Flush()
 	}
 	if err != nil {
-		return fmt.Errorf("back up the journal: %w", err)
+		return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
 	}
 	return nil
 }

@@ -98,6 +98,14 @@ func (s *slowness) err() error {
 		WithHint("nothing that was stored is lost; what is written waits for the disk, and parley status says how long it has")
 }
 
+// named returns the error of a step that failed, which is that of the disk where that hangs.
+func (s *slowness) named(err error) error {
+	if stuck := s.err(); err != nil && stuck != nil && !isUnusable(err) {
+		return stuck
+	}
+	return err
+}
+
 // SlowDisk returns the words for a disk that has been at one flush for so long.
 func SlowDisk(since time.Duration) string {
 	return fmt.Sprintf("the disk has not finished a flush for %d s", int(since.Seconds()))

@@ -45,7 +45,7 @@ func (v *verifier) Verify(ctx context.Context) (Report, error) {
 		v.damaged(err)
 	}
 	if err != nil {
-		return Report{}, fmt.Errorf("verify the journal: %w", err)
+		return Report{}, fmt.Errorf("verify the journal: %w", v.o.slow.named(err))
 	}
 	return r, nil
 }
