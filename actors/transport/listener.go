@@ -26,7 +26,7 @@ const (
 // have bounded permissions, and come through a front.
 type listener struct {
 	server *natsserver.Server
-	front  *front
+	front  *admission
 }
 
 func startListener(o *Options) (*listener, error) {
@@ -79,7 +79,7 @@ func startListener(o *Options) (*listener, error) {
 		return nil, notListening(o.Listen, &why)
 	}
 	// TLS comes first: a stranger learns nothing, and nobody in between can alter the challenge.
-	l.front = newFront(open, srv, tlsConfig, o.Unproved)
+	l.front = newAdmission(open, srv, tlsConfig, o.Unproved)
 	go l.front.serve() // until it is closed
 	return l, nil
 }

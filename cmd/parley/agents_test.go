@@ -36,7 +36,7 @@ var lists = map[string][]string{
 	"gateway/client/update.go":     {"FollowAgents", "run"},  // reports agents that were removed during an interruption
 	"gateway/ws/binary.go":         {"dispatch"},             // the scope of a follow of agents
 	"gateway/ws/text.go":           {"agentsFrame"},          // as above
-	"gateway/web/left.go":          {"left"},                 // the agents beside the lists of mail
+	"gateway/web/agents_pane.go":   {"left"},                 // the agents beside the lists of mail
 	"gateway/a2a/handler.go":       {"GetExtendedAgentCard"}, // the skills of a card
 
 	"gateway/client/typescript/agents.js":     nil,

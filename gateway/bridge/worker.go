@@ -30,12 +30,12 @@ type Options struct {
 // Worker tells one receiver of the open forms.
 type Worker struct {
 	Options
-	told *told
+	told *deliveries
 }
 
 // NewWorker returns a worker that continues from its file.
 func NewWorker(o Options) (*Worker, error) {
-	t, err := readTold(o.File)
+	t, err := readDeliveries(o.File)
 	return &Worker{Options: o, told: t}, err
 }
 
@@ -105,7 +105,7 @@ func Drop(ctx context.Context, o Options) error {
 
 // IsGone reports whether the receiver of a bridge has ended it, by the file of the bridge's worker.
 func IsGone(file string) (bool, error) {
-	t, err := readTold(file)
+	t, err := readDeliveries(file)
 	return t.Gone, err
 }
 

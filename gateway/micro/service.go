@@ -60,7 +60,7 @@ type Options struct {
 type Service struct {
 	o     Options
 	conn  *nats.Conn
-	face  *face  // nil until it is offered
+	face  *endpoints  // nil until it is offered
 	where string // addresses, without credentials
 	load  *api.Load
 
@@ -125,7 +125,7 @@ func withoutSecrets(addresses string) string {
 // Offer begins to answer the operations.
 func (v *Service) Offer() error {
 	operations := v.o.Backend.Operations()
-	v.face = newFace(v)
+	v.face = newEndpoints(v)
 	for _, name := range slices.Sorted(maps.Keys(operations)) {
 		if err := v.face.add(operations[name]); err != nil {
 			return err

@@ -15,9 +15,9 @@ import (
 	"parley/gateway/api"
 )
 
-// face is what clients of micro services see: the endpoints, and who offers them, under $SRV. The library's own service
+// endpoints is what clients of micro services see: the endpoints, and who offers them, under $SRV. The library's own service
 // counts a request when its handler returns. Most operations answer later, so its counts would not have their errors.
-type face struct {
+type endpoints struct {
 	service   *Service
 	identity  micro.ServiceIdentity
 	started   time.Time
@@ -30,18 +30,18 @@ var release = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 })
 
-func newFace(v *Service) *face {
+func newEndpoints(v *Service) *endpoints {
 	version := strings.TrimPrefix(v.o.Version, "v")
 	if !release().MatchString(version) {
 		version = "0.0.0"
 	}
-	return &face{service: v, started: time.Now().UTC(), identity: micro.ServiceIdentity{
+	return &endpoints{service: v, started: time.Now().UTC(), identity: micro.ServiceIdentity{
 		Name: serviceName, ID: rand.Text(), Version: version, Metadata: map[string]string{"node": v.o.Node, "version": v.o.Version},
 	}}
 }
 
 // add begins to answer an operation.
-func (f *face) add(o api.Operation) error {
+func (f *endpoints) add(o api.Operation) error {
 	e := &endpoint{service: f.service, operation: o, subject: Subject + "." + f.service.o.Node + "." + o.Name}
 	sub, err := f.service.conn.QueueSubscribe(e.subject, micro.DefaultQueueGroup, e.handle)
 	if err != nil {
@@ -53,7 +53,7 @@ func (f *face) add(o api.Operation) error {
 
 // listen begins to answer the requests PING, INFO and STATS. They are for all services, all of this name, or this
 // instance.
-func (f *face) listen() error {
+func (f *endpoints) listen() error {
 	for verb, tell := range map[micro.Verb]func() any{micro.PingVerb: f.ping, micro.InfoVerb: f.info, micro.StatsVerb: f.stats} {
 		for _, to := range [][2]string{{}, {serviceName}, {serviceName, f.identity.ID}} {
 			subject, err := micro.ControlSubject(verb, to[0], to[1])
@@ -73,7 +73,7 @@ func (f *face) listen() error {
 	return nil
 }
 
-func (f *face) tell(m *nats.Msg, what any) {
+func (f *endpoints) tell(m *nats.Msg, what any) {
 	if !isReturnAddress(m.Reply) {
 		return
 	}
@@ -86,11 +86,11 @@ func (f *face) tell(m *nats.Msg, what any) {
 	}
 }
 
-func (f *face) ping() any {
+func (f *endpoints) ping() any {
 	return micro.Ping{ServiceIdentity: f.identity, Type: micro.PingResponseType}
 }
 
-func (f *face) info() any {
+func (f *endpoints) info() any {
 	info := micro.Info{ServiceIdentity: f.identity, Type: micro.InfoResponseType, Description: "durable mail and forms for agents"}
 	for _, e := range f.endpoints {
 		info.Endpoints = append(info.Endpoints, micro.EndpointInfo{
@@ -100,7 +100,7 @@ func (f *face) info() any {
 	return info
 }
 
-func (f *face) stats() any {
+func (f *endpoints) stats() any {
 	stats := micro.Stats{ServiceIdentity: f.identity, Type: micro.StatsResponseType, Started: f.started}
 	for _, e := range f.endpoints {
 		one := e.tally.stats()
@@ -111,7 +111,7 @@ func (f *face) stats() any {
 }
 
 // drain takes no more requests. Those that have arrived are still handled.
-func (f *face) drain() (err error) {
+func (f *endpoints) drain() (err error) {
 	for _, sub := range f.subs {
 		if failed := sub.Drain(); !errors.Is(failed, nats.ErrConnectionClosed) {
 			err = errors.Join(err, failed)

@@ -10,8 +10,8 @@ import (
 	"parley/internal/regular"
 )
 
-// told is what a worker has told, in a file.
-type told struct {
+// deliveries is what a worker has told, in a file.
+type deliveries struct {
 	path  string
 	For   string             `json:"for"`            // the address of the receiver
 	Gone  bool               `json:"gone,omitempty"` // the receiver wants no more
@@ -30,8 +30,8 @@ type record struct {
 	right []Button // with the secret, which is in no file
 }
 
-func readTold(path string) (*told, error) {
-	t := &told{path: path, Forms: map[string]*record{}}
+func readDeliveries(path string) (*deliveries, error) {
+	t := &deliveries{path: path, Forms: map[string]*record{}}
 	b, err := regular.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return t, nil
@@ -46,7 +46,7 @@ func readTold(path string) (*told, error) {
 }
 
 // write replaces the file. It returns when that is on disk.
-func (t *told) write() error {
+func (t *deliveries) write() error {
 	b, err := json.Marshal(t)
 	if err != nil {
 		return err
