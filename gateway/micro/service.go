@@ -60,8 +60,8 @@ type Options struct {
 type Service struct {
 	o     Options
 	conn  *nats.Conn
-	face  *endpoints  // nil until it is offered
-	where string // addresses, without credentials
+	face  *endpoints // nil until it is offered
+	where string     // addresses, without credentials
 	load  *api.Load
 
 	work   sync.WaitGroup // calls
