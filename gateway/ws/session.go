@@ -402,7 +402,7 @@ func (s *session) messages(b []byte, ends []int) [][]byte {
 }
 
 // closure returns the code and the reason of a close frame.
-func closure(why error) (code int, reason string) {
+func closure(why error) (code websocket.Code, reason string) {
 	code = websocket.Normal
 	switch parley.CodeOf(why) {
 	case parley.NotRunning:

@@ -1,7 +1,8 @@
 package websocket
 
 import (
-	"encoding/binary"
+	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"sync"
@@ -9,67 +10,69 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"github.com/gobwas/ws"
 )
 
 // Kind is the kind of a message.
-type Kind byte
+type Kind = ws.OpCode
 
 // The kinds of messages.
 const (
-	Text   Kind = 1 // valid UTF-8
-	Binary Kind = 2
-)
-
-// The other opcodes.
-const (
-	more    = 0 // of a message that has begun
-	closing = 8
-	ping    = 9
-	pong    = 10
-)
-
-// The bits of the first two bytes of a frame.
-const (
-	final     = 0x80
-	reserved  = 0x70
-	opcode    = 0x0f
-	control   = 0x08
-	masked    = 0x80
-	shortBits = 0x7f
+	Text   = ws.OpText // valid UTF-8
+	Binary = ws.OpBinary
 )
 
 const (
-	maxControl = 125      // bytes of a control frame
-	maxHead    = 14       // bytes
-	smallSize  = 4 << 10  // of the buffers that reads and small writes use
-	largeSize  = 64 << 10 // of those for larger messages
-	closeTime  = 5 * time.Second
+	smallSize = 4 << 10  // bytes of the buffers that reads and small writes use
+	largeSize = 64 << 10 // of those for larger messages
+	closeTime = 5 * time.Second
 )
 
-// Buffers of two sizes are shared by all connections.
+// Buffers are shared by all connections.
 var (
-	small = sync.Pool{New: func() any { b := make([]byte, smallSize); return &b }}
-	large = sync.Pool{New: func() any { b := make([]byte, largeSize); return &b }}
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, smallSize) }}
+	small   = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, smallSize)) }}
+	large   = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, largeSize)) }}
 )
 
-// The codes of a close frame that the package uses.
+// take returns a buffer for a number of bytes.
+func take(size int) *bytes.Buffer {
+	switch {
+	case size <= smallSize:
+		return small.Get().(*bytes.Buffer)
+	case size <= largeSize:
+		return large.Get().(*bytes.Buffer)
+	}
+	return bytes.NewBuffer(make([]byte, 0, size))
+}
+
+// give gives back a buffer that take has returned.
+func give(b *bytes.Buffer) {
+	b.Reset()
+	switch b.Cap() {
+	case smallSize:
+		small.Put(b)
+	case largeSize:
+		large.Put(b)
+	}
+}
+
+// Code is the code of a close frame.
+type Code = ws.StatusCode
+
+// The codes that Parley sends.
 const (
-	Normal       = 1000
-	GoingAway    = 1001
-	Protocol     = 1002
-	NoCode       = 1005 // the frame had none
-	NotUTF8      = 1007
-	Policy       = 1008
-	TooBig       = 1009
-	TryLater     = 1013
-	maxReason    = maxControl - 2
-	firstPrivate = 3000
-	lastPrivate  = 4999
+	Normal         = ws.StatusNormalClosure
+	GoingAway      = ws.StatusGoingAway
+	Policy         = ws.StatusPolicyViolation
+	TryLater  Code = 1013 // registered after the RFC
 )
 
-// Closed is the error of a connection that was closed with a close frame, by either side.
+// Closed is the error of a connection that was closed with a close frame, by either side. A frame without a code has
+// ws.StatusNoStatusRcvd.
 type Closed struct {
-	Code   int
+	Code   Code
 	Reason string
 }
 
@@ -99,18 +102,20 @@ type Memory interface {
 
 // Conn is a WebSocket. One goroutine at a time reads; all may write and close.
 type Conn struct {
-	o      Options
-	conn   io.ReadWriteCloser
-	timed  deadlines       // of conn; nil if it has none
-	raw    syscall.RawConn // of conn; nil if nothing says when bytes are there
-	client bool            // masks its frames
+	o     Options
+	conn  io.ReadWriteCloser
+	timed deadlines       // of conn; nil if it has none
+	raw   syscall.RawConn // of conn; nil if nothing says when bytes are there
+	side  ws.State
 
 	reading sync.Mutex
-	buffer  *[]byte // pooled; nil at rest
-	came    []byte  // in it, that was not read
-	message *[]byte // pooled, of the last message; nil if that was small
-	late    bool    // a message has begun, and has to end in time
-	broken  error   // of all reads that follow
+	came    []byte // with the handshake, and was not read
+	now     bool   // a read is one of fd, which does not wait
+	fd      uintptr
+	reader  *bufio.Reader // pooled; nil at rest
+	message *bytes.Buffer // pooled, of the last message; nil if that was small
+	late    bool          // a message has begun, and has to end in time
+	broken  error         // of all reads that follow
 	heard   atomic.Bool
 
 	writing sync.Mutex
@@ -123,16 +128,12 @@ type deadlines interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// newConn returns the WebSocket over a connection of which some bytes have come already.
-func newConn(conn io.ReadWriteCloser, came []byte, client bool, o Options) *Conn {
-	c := &Conn{o: o, conn: conn, client: client}
+// newConn returns the WebSocket of one side over a connection of which some bytes have come already.
+func newConn(conn io.ReadWriteCloser, came []byte, side ws.State, o Options) *Conn {
+	c := &Conn{o: o, conn: conn, came: bytes.Clone(came), side: side}
 	c.timed, _ = conn.(deadlines)
 	if s, ok := conn.(syscall.Conn); ok && readsNow {
 		c.raw, _ = s.SyscallConn() // nil if it has none
-	}
-	if len(came) > 0 {
-		b := make([]byte, max(len(came), smallSize))
-		c.buffer, c.came = &b, b[:copy(b, came)]
 	}
 	return c
 }
@@ -146,27 +147,18 @@ func (c *Conn) Read() (Kind, []byte, error) {
 	}
 	kind, message, err := c.read()
 	if err == nil && kind == Text && !utf8.Valid(message) {
-		err = c.fail(NotUTF8, "the text is not valid UTF-8")
+		err = c.fail(ws.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
 	}
 	if err != nil {
 		c.broken = err
 		c.free()
 		return 0, nil, err
 	}
-	c.rest()
 	return kind, message, nil
 }
 
-// rest has the other side take its time, after a frame that it had to end in time.
-func (c *Conn) rest() {
-	if c.late {
-		c.late = false
-		_ = c.timed.SetReadDeadline(time.Time{}) // a connection that is closed already fails the next read
-	}
-}
-
 // fail closes the connection with a code, because of what the other side has sent.
-func (c *Conn) fail(code int, reason string) error {
+func (c *Conn) fail(code Code, reason string) error {
 	c.say(code, reason)
 	return &Closed{code, reason}
 }
@@ -174,300 +166,213 @@ func (c *Conn) fail(code int, reason string) error {
 // free gives back the buffers.
 func (c *Conn) free() {
 	if c.message != nil {
-		large.Put(c.message)
+		give(c.message)
 		c.message = nil
 		if c.o.Memory != nil {
 			c.o.Memory.Release()
 		}
 	}
-	if c.buffer != nil && len(c.came) == 0 {
-		if cap(*c.buffer) == smallSize {
-			small.Put(c.buffer)
-		}
-		c.buffer, c.came = nil, nil
+	if c.reader != nil && c.reader.Buffered() == 0 {
+		c.reader.Reset(nil)
+		readers.Put(c.reader)
+		c.reader = nil
 	}
-}
-
-// head is the head of a frame.
-type head struct {
-	op, flags byte
-	length    uint64
-	mask      [4]byte
 }
 
 func (c *Conn) read() (kind Kind, message []byte, err error) {
-	c.free()
+	state, room := c.side, int64(c.o.MaxMessage)
 	for {
-		h, err := c.readHead()
-		if err != nil {
+		if err := c.await(state); err != nil {
 			return 0, nil, err
 		}
-		if h.op&control != 0 {
+		h, err := ws.ReadHeader(c.reader)
+		if err != nil && err != ws.ErrHeaderLengthMSB {
+			return 0, nil, err
+		}
+		if err == nil {
+			err = ws.CheckHeader(h, state)
+		}
+		switch {
+		case err != nil:
+			return 0, nil, c.fail(ws.StatusProtocolError, err.Error())
+		case h.OpCode.IsControl():
 			if err := c.control(h); err != nil {
 				return 0, nil, err
 			}
-			if kind == 0 {
-				c.rest()
-				c.free()
-			}
 			continue
+		case h.Length > room:
+			err := c.fail(ws.StatusMessageTooBig, "the message is too large")
+			late := time.AfterFunc(closeTime, c.Cut) // a connection that is closed with bytes unread loses its close frame
+			defer late.Stop()
+			_, _ = c.reader.Discard(int(min(h.Length, 2*int64(c.o.MaxMessage)))) // as far as they come
+			return 0, nil, err
+		case h.OpCode != ws.OpContinuation:
+			kind = h.OpCode
 		}
-		switch {
-		case h.op == more && kind == 0 || h.op != more && kind != 0, h.op > byte(Binary):
-			return 0, nil, c.fail(Protocol, "a frame is out of order")
-		case h.length > uint64(c.o.MaxMessage-len(message)):
-			err := c.fail(TooBig, "the message is too large")
-			c.discard(min(h.length, 2*uint64(c.o.MaxMessage)))
+		if h.Fin && c.message == nil && h.Length <= smallSize {
+			message, err = c.payload(h)
+			return kind, message, err
+		}
+		if err := c.extend(h); err != nil {
 			return 0, nil, err
 		}
-		if h.op != more {
-			kind = Kind(h.op)
+		if h.Fin {
+			return kind, c.message.Bytes(), nil
 		}
-		n := int(h.length)
-		if whole := h.flags&final != 0; whole && message == nil && n <= smallSize {
-			message, err = c.take(n)
-			if err == nil && !c.client {
-				unmask(message, h.mask, 0)
-			}
-			return kind, message, err
-		} else if message, err = c.append(message, n, h.mask); err != nil || whole {
-			return kind, message, err
-		}
+		state, room = state.Set(ws.StateFragmented), room-h.Length
 	}
 }
 
-// discard reads what is on its way for a while: a connection that is closed with bytes unread loses its close frame.
-func (c *Conn) discard(n uint64) {
-	late := time.AfterFunc(closeTime, c.Cut)
-	defer late.Stop()
-	n -= min(n, uint64(len(c.came)))
-	for n > 0 {
-		got, err := c.conn.Read(*c.buffer)
-		if err != nil {
-			return
+// await waits for the next frame. Between messages it does so without a buffer, and for any time.
+func (c *Conn) await(state ws.State) (err error) {
+	if !state.Fragmented() {
+		c.free()
+		if c.late {
+			c.late = false
+			_ = c.timed.SetReadDeadline(time.Time{}) // a connection that is closed already fails the next read
 		}
-		n -= min(n, uint64(got))
 	}
-}
-
-// readHead reads and checks the head of a frame.
-func (c *Conn) readHead() (h head, err error) {
-	b, err := c.need(2)
-	if err != nil {
-		return h, err
-	}
-	size := 2
-	switch b[1] & shortBits {
-	case 126:
-		size += 2
-	case 127:
-		size += 8
-	}
-	if b[1]&masked != 0 {
-		size += 4
-	}
-	if b, err = c.need(size); err != nil {
-		return h, err
-	}
-	h.op, h.flags, h.length = b[0]&opcode, b[0]&^opcode, uint64(b[1]&shortBits)
-	switch h.length {
-	case 126:
-		h.length = uint64(binary.BigEndian.Uint16(b[2:]))
-	case 127:
-		h.length = binary.BigEndian.Uint64(b[2:])
-	}
-	isMasked := b[1]&masked != 0
-	if isMasked {
-		copy(h.mask[:], b[size-4:])
-	}
-	c.came = c.came[size:]
 	switch {
-	case isMasked == c.client:
-		return h, c.fail(Protocol, "the frames of a client are masked, and of a server not")
-	case h.flags&reserved != 0 || h.op > byte(Binary) && h.op < closing || h.op > pong:
-		return h, c.fail(Protocol, "a frame has bits that mean nothing")
-	case h.op&control != 0 && (h.flags&final == 0 || h.length > maxControl):
-		return h, c.fail(Protocol, "a control frame is short and whole")
-	}
-	return h, nil
-}
-
-// take returns the next n bytes, which fit in a small buffer.
-func (c *Conn) take(n int) ([]byte, error) {
-	b, err := c.need(n)
-	if err == nil {
-		c.came = c.came[n:]
-	}
-	return b, err
-}
-
-// need returns the next n bytes without taking them.
-func (c *Conn) need(n int) ([]byte, error) {
-	for len(c.came) < n {
-		if len(c.came) == 0 && c.buffer == nil {
-			if err := c.wait(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err := c.hurry(); err != nil {
-			return nil, err
-		}
-		room := *c.buffer
-		if at := cap(room) - cap(c.came); at+n > len(room) || len(c.came) == 0 {
-			if cap(room) < n {
-				room = make([]byte, smallSize)
-				c.buffer = &room
-			}
-			c.came = room[:copy(room, c.came)]
-		}
-		got, err := c.conn.Read(c.came[len(c.came):cap(c.came)])
-		c.came = c.came[:len(c.came)+got]
-		if err != nil && len(c.came) < n {
-			return nil, ended(err)
-		}
-		c.listen()
-	}
-	return c.came[:n:n], nil
-}
-
-// wait waits until bytes are there, and takes a buffer with the first.
-func (c *Conn) wait() error {
-	buffer := (*[]byte)(nil)
-	n, err := 0, error(nil)
-	if c.raw == nil {
-		buffer = small.Get().(*[]byte)
-		n, err = c.conn.Read(*buffer)
-	} else if failed := c.raw.Read(func(fd uintptr) bool {
-		buffer = small.Get().(*[]byte)
-		if n, err = readNow(fd, *buffer); err == errNotYet {
-			small.Put(buffer)
-			buffer = nil
-			return false
-		}
-		return true
-	}); failed != nil {
-		return ended(failed)
-	}
-	c.buffer, c.came = buffer, (*buffer)[:max(n, 0)]
-	c.listen()
-	if n > 0 {
+	case c.reader != nil:
 		return nil
+	case c.raw == nil || len(c.came) > 0:
+		return c.begin()
 	}
-	if err == nil {
-		err = io.EOF
-	}
-	return ended(err)
-}
-
-// ended returns the error of a connection that gives no more.
-func ended(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF // without a close frame
+	failed := c.raw.Read(func(fd uintptr) bool {
+		c.now, c.fd = true, fd
+		err = c.begin()
+		c.now = false
+		return err != errNotYet
+	})
+	if failed != nil {
+		return failed
 	}
 	return err
 }
 
-func (c *Conn) listen() {
-	if !c.heard.Load() {
-		c.heard.Store(true)
-	}
-}
-
-// hurry has a message that has begun end in time.
-func (c *Conn) hurry() error {
-	if c.late || c.timed == nil || c.o.FrameTime == 0 || c.broken != nil {
-		return nil
-	}
-	c.late = true
-	return c.timed.SetReadDeadline(time.Now().Add(c.o.FrameTime))
-}
-
-// append appends n bytes of a frame to a message. It takes memory as they come.
-func (c *Conn) append(message []byte, n int, mask [4]byte) ([]byte, error) {
-	if message == nil {
-		c.message = large.Get().(*[]byte)
-		message = (*c.message)[:0]
-	}
-	for at := 0; at < n; {
-		if len(message) == cap(message) || cap(message) == largeSize && len(message) == 0 {
-			if c.o.Memory != nil {
-				if err := c.o.Memory.Add(int64(max(len(message), largeSize))); err != nil {
-					return nil, c.fail(TryLater, err.Error())
-				}
-			}
-			if len(message) == cap(message) {
-				message = append(make([]byte, 0, 2*cap(message)), message...)
-			}
-		}
-		piece := message[len(message):min(cap(message), len(message)+n-at)]
-		got := copy(piece, c.came)
-		c.came = c.came[got:]
-		if got == 0 {
-			if err := c.hurry(); err != nil {
-				return nil, err
-			}
-			var err error
-			if got, err = c.conn.Read(piece); err != nil && got == 0 {
-				return nil, ended(err)
-			}
-			c.listen()
-		}
-		if !c.client {
-			unmask(piece[:got], mask, at)
-		}
-		message, at = message[:len(message)+got], at+got
-	}
-	return message, nil
-}
-
-// control handles a control frame. It returns an error at the end of the connection.
-func (c *Conn) control(h head) error {
-	b, err := c.take(int(h.length))
-	if err != nil {
+// begin takes a reader with the first bytes.
+func (c *Conn) begin() error {
+	r := readers.Get().(*bufio.Reader)
+	r.Reset((*source)(c))
+	if _, err := r.Peek(1); err != nil {
+		r.Reset(nil)
+		readers.Put(r)
 		return err
 	}
-	if !c.client {
-		unmask(b, h.mask, 0)
-	}
-	switch h.op {
-	case ping:
-		return c.write(pong, b)
-	case closing:
-		end := &Closed{Code: NoCode}
-		if len(b) > 0 {
-			if len(b) == 1 || !mayCome(int(binary.BigEndian.Uint16(b))) || !utf8.Valid(b[2:]) {
-				return c.fail(Protocol, "the close frame is malformed")
-			}
-			end = &Closed{int(binary.BigEndian.Uint16(b)), string(b[2:])}
+	c.reader = r
+	return nil
+}
+
+// source is a connection as its reader reads it.
+type source Conn
+
+// Read implements io.Reader. What follows the first bytes has to come in time.
+func (c *source) Read(b []byte) (n int, err error) {
+	switch {
+	case len(c.came) > 0:
+		n = copy(b, c.came)
+		if c.came = c.came[n:]; len(c.came) == 0 {
+			c.came = nil // a connection at rest holds none of it
 		}
-		c.say(end.Code, end.Reason)
-		return end
+		return n, nil
+	case c.now:
+		if n, err = readNow(c.fd, b); n == 0 && err == nil {
+			err = io.EOF
+		}
+	default:
+		if c.reader != nil && !c.late && c.timed != nil && c.o.FrameTime > 0 {
+			c.late = true
+			if err := c.timed.SetReadDeadline(time.Now().Add(c.o.FrameTime)); err != nil {
+				return 0, err
+			}
+		}
+		n, err = c.conn.Read(b)
+	}
+	if n = max(n, 0); n > 0 {
+		c.heard.Store(true)
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // without a close frame
+	}
+	return n, err
+}
+
+// payload returns the payload of a frame that fits in the reader.
+func (c *Conn) payload(h ws.Header) ([]byte, error) {
+	n := int(h.Length)
+	b, err := c.reader.Peek(n)
+	if err != nil {
+		return nil, err
+	}
+	if h.Masked {
+		ws.Cipher(b, h.Mask, 0)
+	}
+	_, err = c.reader.Discard(n)
+	return b[:n:n], err
+}
+
+// extend adds the payload of a frame to the message. It takes memory as bytes come.
+func (c *Conn) extend(h ws.Header) error {
+	if c.message == nil {
+		c.message = take(largeSize)
+		if err := c.charge(largeSize); err != nil {
+			return err
+		}
+	}
+	for at, n := 0, int(h.Length); at < n; {
+		size := min(n-at, max(c.message.Len(), largeSize))
+		if full := c.message; size > full.Available() {
+			if err := c.charge(full.Cap()); err != nil {
+				return err
+			}
+			c.message = take(2 * full.Cap())
+			c.message.Write(full.Bytes())
+			give(full)
+		}
+		b := c.message.AvailableBuffer()[:size]
+		if _, err := io.ReadFull(c.reader, b); err != nil {
+			return err
+		}
+		if h.Masked {
+			ws.Cipher(b, h.Mask, at)
+		}
+		c.message.Write(b)
+		at += size
 	}
 	return nil
 }
 
-// mayCome reports whether a close frame may have a code.
-func mayCome(code int) bool {
-	switch code {
-	case 1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014:
-		return true
+// charge charges for memory.
+func (c *Conn) charge(bytes int) error {
+	if c.o.Memory != nil {
+		if err := c.o.Memory.Add(int64(bytes)); err != nil {
+			return c.fail(TryLater, err.Error())
+		}
 	}
-	return code >= firstPrivate && code <= lastPrivate
+	return nil
 }
 
-// unmask masks or unmasks a part of a payload that begins at a position.
-func unmask(b []byte, mask [4]byte, at int) {
-	var key [8]byte
-	for i := range key {
-		key[i] = mask[(at+i)&3]
+// control handles a control frame. It returns an error at the end of the connection.
+func (c *Conn) control(h ws.Header) error {
+	b, err := c.payload(h)
+	switch {
+	case err != nil || h.OpCode == ws.OpPong:
+		return err
+	case h.OpCode == ws.OpPing:
+		return c.Write(ws.OpPong, b)
+	case len(b) == 0:
+		return c.fail(ws.StatusNoStatusRcvd, "")
 	}
-	wide := binary.LittleEndian.Uint64(key[:])
-	for len(b) >= 8 {
-		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^wide)
-		b = b[8:]
+	code, reason := ws.ParseCloseFrameData(b)
+	known := code
+	switch {
+	case code >= 1012 && code <= 1014: // registered after the RFC, and unknown to the library
+		known = ws.StatusInternalServerError
+	case code > ws.StatusRangePrivate.Max: // it has no range for them
+		known = ws.StatusNoMeaningYet
 	}
-	for i := range b {
-		b[i] ^= key[i]
+	if err := ws.CheckCloseFrameData(known, reason); err != nil {
+		return c.fail(ws.StatusProtocolError, err.Error())
 	}
+	return c.fail(code, reason)
 }

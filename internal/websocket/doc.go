@@ -1,4 +1,6 @@
-// Package websocket speaks the protocol of RFC 6455 on both sides of a connection, without extensions.
+// Package websocket speaks the protocol of RFC 6455 on both sides of a connection, without extensions. A library reads, checks
+// and writes the frames; net/http carries the handshake, so that a client's transport and the errors of a server are those of
+// its other requests.
 //
 // It promises that a connection at rest holds no buffer and no goroutine of its own. It takes a buffer from a pool once bytes
 // are there, where the system says that. Several messages are one write. A message is bounded, and its memory follows the

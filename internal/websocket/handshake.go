@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/gobwas/ws"
+	"golang.org/x/net/http/httpguts"
 )
 
 // acceptOf returns the proof that a server has read a key.
@@ -18,23 +21,16 @@ func acceptOf(key string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// hasToken reports whether a header has a token in one of its lists.
-func hasToken(h http.Header, name, token string) bool {
-	for _, line := range h.Values(name) {
-		for t := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(t), token) {
-				return true
-			}
-		}
-	}
-	return false
+// asks reports whether a header asks for a WebSocket, or opens one.
+func asks(h http.Header) bool {
+	return httpguts.HeaderValuesContainsToken(h["Connection"], "Upgrade") && httpguts.HeaderValuesContainsToken(h["Upgrade"], "websocket")
 }
 
 // Check returns what is wrong with a request to open a WebSocket. The status is that of the response which says so.
 func Check(r *http.Request) (status int, err error) {
 	keys := r.Header.Values("Sec-WebSocket-Key")
 	switch {
-	case !r.ProtoAtLeast(1, 1) || !hasToken(r.Header, "Connection", "Upgrade") || !hasToken(r.Header, "Upgrade", "websocket"):
+	case !r.ProtoAtLeast(1, 1) || !asks(r.Header):
 		return http.StatusUpgradeRequired, fmt.Errorf("there is a WebSocket, and the request asks for no upgrade to one")
 	case r.Method != http.MethodGet:
 		return http.StatusMethodNotAllowed, fmt.Errorf("a WebSocket is opened with GET")
@@ -72,7 +68,7 @@ func Accept(w http.ResponseWriter, r *http.Request, protocol string, o Options) 
 		_ = conn.Close() // it has broken
 		return nil, err
 	}
-	return newConn(conn, came, false, o), nil
+	return newConn(conn, came, ws.StateServerSide, o), nil
 }
 
 // Dial opens a WebSocket at an address of HTTP, and returns the protocol that the server has chosen. The context bounds that alone.
@@ -103,7 +99,7 @@ func Dial(ctx context.Context, client *http.Client, address string, header http.
 	switch {
 	case resp.StatusCode != http.StatusSwitchingProtocols:
 		err = fmt.Errorf("the server answers with status %d and opens no WebSocket", resp.StatusCode)
-	case !ok || !hasToken(resp.Header, "Connection", "Upgrade") || !hasToken(resp.Header, "Upgrade", "websocket") ||
+	case !ok || !asks(resp.Header) ||
 		resp.Header.Get("Sec-WebSocket-Accept") != acceptOf(r.Header.Get("Sec-WebSocket-Key")),
 		chosen != "" && chosen != protocol, resp.Header.Get("Sec-WebSocket-Extensions") != "":
 		err = fmt.Errorf("the server opens no WebSocket, or another than was asked for")
@@ -112,5 +108,5 @@ func Dial(ctx context.Context, client *http.Client, address string, header http.
 		_ = resp.Body.Close() // nothing more is read
 		return nil, "", resp.StatusCode, err
 	}
-	return newConn(conn, nil, true, o), chosen, resp.StatusCode, nil
+	return newConn(conn, nil, ws.StateClientSide, o), chosen, resp.StatusCode, nil
 }
