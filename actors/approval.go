@@ -111,7 +111,7 @@ func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
 		for _, r := range s.Rules.Valid(now) {
 			all = append(all, view.Rule{
 				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Words: r.Words(), Allow: r.Allow, Made: r.Made, Until: r.Until,
-				Form: r.Form, Uses: r.Uses, Used: r.Used, Stale: r.Stale(), Covers: r.Covers, Shape: r.Shape,
+				Form: r.Form, Uses: r.Uses, Used: r.Used, Covers: r.Covers,
 			})
 		}
 		return all, nil

@@ -266,7 +266,7 @@ func (v *viewer) route(f *mailbox.Form) *view.Route {
 // steps returns how a form came to the agent; nil if it was put to it.
 func (v *viewer) steps(f *mailbox.Form) []view.ForwardStep {
 	came := f.Steps.List()
-	if came == nil { // all by hand, or in the log of an earlier version of the program
+	if came == nil { // all by hand
 		for _, by := range f.Chain {
 			came = append(came, events.CopyStep{By: by})
 		}

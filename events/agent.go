@@ -1,10 +1,6 @@
 package events
 
 import (
-	"bytes"
-
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
-
 	"parley/capabilities"
 )
 
@@ -48,24 +44,13 @@ type ProgramSet struct {
 	Runtime     string   `json:"runtime"` // exec or acp
 	Command     []string `json:"command,omitempty"`
 	Folder      string   `json:"folder,omitempty"`      // in which it runs
+	User        string   `json:"user,omitempty"`        // the operating system's user; "" is the node's default
+	Wrap        []string `json:"wrap,omitempty"`        // words before the command; if empty, the node's default
 	Environment []string `json:"environment,omitempty"` // "NAME=value" each
+	Inherit     []string `json:"inherit,omitempty"`     // names of the node's own variables that it gets at each start
 	Keep        bool     `json:"keep,omitempty"`        // one process serves all messages, one after the other
 	Seconds     uint64   `json:"seconds,omitempty"`     // the limit of a run; 0 is none
 	Access      []string `json:"access,omitempty"`      // through the node: read, write, terminal
-	Inherit     []string `json:"inherit,omitempty"`     // names of the node's own variables that it gets at each start
-	User        string   `json:"user,omitempty"`        // the operating system's user; "" is the node's default
-	Wrap        []string `json:"wrap,omitempty"`        // words before the command; if empty, the node's default
-}
-
-// programUnconfined upcasts version 1, which had no user, wrap and variables. Versions of the program that do not know
-// them refuse version 2, so they run nothing without them.
-func programUnconfined(payload []byte) ([]byte, error) {
-	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|7 {
-		return nil, errMalformed
-	}
-	lifted := append(bytes.Clone(payload), msgpcode.Nil, msgpcode.FixedStrLow, msgpcode.Nil)
-	lifted[0] += 3
-	return lifted, nil
 }
 
 // PolicySet sets the policy for an agent's calls that need permission: always, on-miss, never or deny.

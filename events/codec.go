@@ -41,18 +41,14 @@ func appendOne(b []byte, r Recorded) (_ []byte, err error) {
 	return b, nil
 }
 
-// Decode decodes exactly count events. It fails with an *UnknownError for an event of a newer version of the program.
+// Decode decodes exactly count events. It fails with an *UnknownError for an event of another version of the program.
 // Any other error means a malformed encoding. With an error, it also returns the events before it.
 func Decode(body []byte, count int) ([]Recorded, error) {
-	return decodeAs(schemas, body, count)
-}
-
-func decodeAs(known map[Kind]schema, body []byte, count int) ([]Recorded, error) {
 	rd := bytes.NewReader(body)
 	dec := msgpack.NewDecoder(rd)
 	evs := make([]Recorded, 0, min(count, 1024))
 	for range count {
-		r, err := decodeOne(known, dec, rd)
+		r, err := decodeOne(dec, rd)
 		if err != nil {
 			return evs, err
 		}
@@ -65,7 +61,7 @@ func decodeAs(known map[Kind]schema, body []byte, count int) ([]Recorded, error)
 }
 
 // decodeOne decodes the next event from dec, which reads no further in rd than needed.
-func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r Recorded, err error) {
+func decodeOne(dec *msgpack.Decoder, rd *bytes.Reader) (r Recorded, err error) {
 	kind, err := dec.DecodeUint8()
 	if err != nil {
 		return r, err
@@ -82,18 +78,15 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r
 	if err != nil {
 		return r, err
 	}
-	s, ok := known[Kind(kind)]
-	if !ok {
+	s, ok := schemas[Kind(kind)]
+	if !ok || version != s.version {
 		return r, &UnknownError{Kind: Kind(kind), Version: uint64(version)}
-	}
-	if payload, err = s.lift(Kind(kind), version, payload); err != nil {
-		return r, err
 	}
 	if err := msgpack.NewDecoder(bytes.NewReader(payload)).Skip(); err != nil { // the library allocates the claimed length of a list
 		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	e := s.make()
-	if form, ok := e.(*FormRequested); ok { // it is lifted
+	if form, ok := e.(*FormRequested); ok {
 		err = form.read(payload)
 	} else {
 		err = msgpack.Unmarshal(payload, e)
@@ -113,6 +106,6 @@ func decodePayload(dec *msgpack.Decoder, rd *bytes.Reader) ([]byte, error) {
 	if n < 0 || n > rd.Len() {
 		return nil, fmt.Errorf("%w: a payload of %d bytes, and %d are left", errMalformed, n, rd.Len())
 	}
-	payload := make([]byte, n, n+2) // upcasts may lengthen it
+	payload := make([]byte, n)
 	return payload, dec.ReadFull(payload)
 }

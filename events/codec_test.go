@@ -117,8 +117,8 @@ func TestOverlongListIsRefused(t *testing.T) {
 	}
 }
 
-// TestWrongNumberOfFieldsIsRefused decodes events with another number of fields than their version has. A change to an event
-// needs a new version and an upcast.
+// TestWrongNumberOfFieldsIsRefused decodes events with another number of fields than their version has. A change to an
+// event needs a new version.
 func TestWrongNumberOfFieldsIsRefused(t *testing.T) {
 	id := testID(1)
 	for what, payload := range map[string][]byte{

@@ -81,7 +81,7 @@ type Commit struct {
 }
 
 // layoutFormat is raised by a thousand with each change of frames that this or an earlier program cannot read.
-const layoutFormat = 2000
+const layoutFormat = 1000
 
 // frameFormat is the number of the log's format. Each frame has it, so that an earlier program refuses the log at its
 // start, by the newest commit. It grows with each kind of event and each version of one by itself.

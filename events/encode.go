@@ -12,38 +12,11 @@ import (
 // Reflection takes ten times as long as these functions. So the events of the life of a form or message have some. A
 // test compares their encodings with those of reflection.
 
-// formFields is the number of fields of FormRequested.
-const formFields = 24
-
 // appendPayload appends an event as an array of its fields.
 func appendPayload(b []byte, e Event) ([]byte, error) {
 	switch e := e.(type) {
 	case *FormRequested:
 		return appendRequested(b, e), nil
-	case *RunEnded:
-		if e.By.IsZero() { // earlier versions of the program can decode it
-			return encodeArray(b, &struct {
-				Run           capabilities.ID
-				Error, Output string
-				Again         bool
-			}{e.Run, e.Error, e.Output, e.Again})
-		}
-	case *AnswerQueued:
-		if e.Revision == 0 { // earlier versions of the program can decode it
-			return encodeArray(b, &struct {
-				Form   capabilities.ID
-				Reason Reason
-				Note   string
-				Values capabilities.Value
-				Grants []capabilities.Grant
-				Date   capabilities.Time
-				Answer capabilities.ID
-			}{e.Form, e.Reason, e.Note, e.Values, e.Grants, e.Date, e.Answer})
-		}
-	case *FormForwarded:
-		return appendForwarded(b, e), nil
-	case *ForwardQueued:
-		return appendForwardQueued(b, e), nil
 	case *FormAnswered:
 		return appendAnswered(b, e), nil
 	case *FormCancelled:
@@ -91,19 +64,18 @@ func write(enc *msgpack.Encoder, b []byte) error {
 
 // appendRequested appends a form.
 func appendRequested(b []byte, e *FormRequested) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, formFields), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 24), e.Number)
 	b = appendIDs(b, &e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
 	b = appendFacet(b, e.Held())
 	b = appendTexts(b, string(e.Kind), e.Title, e.Description)
-	b = appendList(b, e.Fields, appendField)
+	b = appendList(appendCall(b, e.Call), e.Fields, appendField)
 	b = e.Deadline.AppendMsgpack(b)
-	b = pack.AppendBool(b, e.NoForward)
-	b = e.ReplyTo.AppendMsgpack(b)
+	b = appendRoute(pack.AppendBool(b, e.NoForward), e.Route)
+	b = appendOrigin(e.ReplyTo.AppendMsgpack(b), e.Origin)
 	b = e.Date.AppendMsgpack(b)
 	b = appendTexts(b, e.Key, e.Result)
 	b = e.Forwarder.AppendMsgpack(b)
-	b = appendOrigin(appendList(b, e.Chain, appendID), e.Origin)
-	return appendCall(appendSteps(appendRoute(b, e.Route), e.Steps), e.Call)
+	return appendSteps(appendList(b, e.Chain, appendID), e.Steps)
 }
 
 func appendCall(b []byte, c *Call) []byte {

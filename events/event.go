@@ -1,17 +1,13 @@
 package events
 
 import (
-	"bytes"
 	"fmt"
-
-	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
 )
 
 // Event is a fact about one mailbox. Its concrete types are pointers to the structs of this package. A struct is
-// encoded as an array of its fields. So each change, even an added field, is a new version with an upcast.
+// encoded as an array of its fields. So each change, even an added field, is a new version.
 type Event interface{ kind() Kind }
 
 // Kind is the number of an event's type in the log. A number is never used for another type.
@@ -165,27 +161,23 @@ type Recorded struct {
 	Event Event
 }
 
-// schema describes the encoding of one kind of event, and the upcasts of its earlier versions.
+// schema describes the encoding of one kind of event.
 type schema struct {
 	name    string
 	version uint8
 	make    func() Event
-	upcast  map[uint8]upcast // by the version that it converts to the next
 }
 
-// upcast converts the payload of one version to that of the next. Both are msgpack arrays.
-type upcast func(payload []byte) ([]byte, error)
-
-// schemas lists all kinds of events. To change an event, raise its version, add the upcast from the version before, and
-// add a sample to testdata.
+// schemas lists all kinds of events. A program knows one version of each. To change an event that a release has written,
+// raise its version, which raises the log's format, and decode the version before as well.
 var schemas = map[Kind]schema{
-	kindFormRequested:     {name: "FormRequested", version: 5, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: shorterForm(formFields - 4), 2: shorterForm(formFields - 3), 3: shorterForm(formFields - 2), 4: shorterForm(formFields - 1)}},
-	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
-	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: lengthened(5)}},
-	kindFormForwarded:     {name: "FormForwarded", version: 3, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia, 2: lengthened(forwardedFields - 1)}},
+	kindFormRequested:     {name: "FormRequested", version: 1, make: func() Event { return new(FormRequested) }},
+	kindFormAnswered:      {name: "FormAnswered", version: 1, make: func() Event { return new(FormAnswered) }},
+	kindFormCancelled:     {name: "FormCancelled", version: 1, make: func() Event { return new(FormCancelled) }},
+	kindFormForwarded:     {name: "FormForwarded", version: 1, make: func() Event { return new(FormForwarded) }},
 	kindMessagePosted:     {name: "MessagePosted", version: 1, make: func() Event { return new(MessagePosted) }},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
-	kindMessageDelivered:  {name: "MessageDelivered", version: 2, make: func() Event { return new(MessageDelivered) }, upcast: map[uint8]upcast{1: deliveredOne}},
+	kindMessageDelivered:  {name: "MessageDelivered", version: 1, make: func() Event { return new(MessageDelivered) }},
 	kindNameBound:         {name: "NameBound", version: 1, make: func() Event { return new(NameBound) }},
 	kindNameUnbound:       {name: "NameUnbound", version: 1, make: func() Event { return new(NameUnbound) }},
 	kindCapabilityGranted: {name: "CapabilityGranted", version: 1, make: func() Event { return new(CapabilityGranted) }},
@@ -194,18 +186,18 @@ var schemas = map[Kind]schema{
 	kindAgentUpdated:      {name: "AgentUpdated", version: 1, make: func() Event { return new(AgentUpdated) }},
 	kindAgentArchived:     {name: "AgentArchived", version: 1, make: func() Event { return new(AgentArchived) }},
 	kindRunStarted:        {name: "RunStarted", version: 1, make: func() Event { return new(RunStarted) }},
-	kindRunEnded:          {name: "RunEnded", version: 3, make: func() Event { return new(RunEnded) }, upcast: map[uint8]upcast{1: lengthened(3), 2: lengthened(4)}},
-	kindRuleAdded:         {name: "RuleAdded", version: 2, make: func() Event { return new(RuleAdded) }, upcast: map[uint8]upcast{1: ruleShaped}},
+	kindRunEnded:          {name: "RunEnded", version: 1, make: func() Event { return new(RunEnded) }},
+	kindRuleAdded:         {name: "RuleAdded", version: 1, make: func() Event { return new(RuleAdded) }},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
-	kindAnswerQueued:      {name: "FormAnswering", version: 3, make: func() Event { return new(AnswerQueued) }, upcast: map[uint8]upcast{1: lengthened(answerQueuedFields - 2), 2: lengthened(answerQueuedFields - 1)}},
-	kindForwardQueued:     {name: "FormForwarding", version: 2, make: func() Event { return new(ForwardQueued) }, upcast: map[uint8]upcast{1: lengthened(forwardQueuedFields - 1)}},
-	kindInvitationMade:    {name: "InvitationMade", version: 2, make: func() Event { return new(InvitationMade) }, upcast: map[uint8]upcast{1: lengthened(5)}},
+	kindAnswerQueued:      {name: "FormAnswering", version: 1, make: func() Event { return new(AnswerQueued) }},
+	kindForwardQueued:     {name: "FormForwarding", version: 1, make: func() Event { return new(ForwardQueued) }},
+	kindInvitationMade:    {name: "InvitationMade", version: 1, make: func() Event { return new(InvitationMade) }},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
-	kindNodeMet:           {name: "NodeMet", version: 2, make: func() Event { return new(NodeMet) }, upcast: map[uint8]upcast{1: metAnywhere}},
-	kindTokenMade:         {name: "TokenMade", version: 2, make: func() Event { return new(TokenMade) }, upcast: map[uint8]upcast{1: tokenAlone}},
+	kindNodeMet:           {name: "NodeMet", version: 1, make: func() Event { return new(NodeMet) }},
+	kindTokenMade:         {name: "TokenMade", version: 1, make: func() Event { return new(TokenMade) }},
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
-	kindProgramSet:        {name: "ProgramSet", version: 2, make: func() Event { return new(ProgramSet) }, upcast: map[uint8]upcast{1: programUnconfined}},
+	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},
 	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
 	kindTokenRenewed:      {name: "TokenRenewed", version: 1, make: func() Event { return new(TokenRenewed) }},
 	kindQuotaSet:          {name: "QuotaSet", version: 1, make: func() Event { return new(QuotaSet) }},
@@ -218,7 +210,7 @@ var schemas = map[Kind]schema{
 	kindMessageDrafted:    {name: "MessageDrafted", version: 1, make: func() Event { return new(MessageDrafted) }},
 	kindFormReminded:      {name: "FormReminded", version: 1, make: func() Event { return new(FormReminded) }},
 	kindFormRouted:        {name: "FormRouted", version: 1, make: func() Event { return new(FormRouted) }},
-	kindVoteCast:          {name: "VoteCast", version: 2, make: func() Event { return new(VoteCast) }, upcast: map[uint8]upcast{1: lengthened(voteFields - 1)}},
+	kindVoteCast:          {name: "VoteCast", version: 1, make: func() Event { return new(VoteCast) }},
 	kindVoteWithdrawn:     {name: "VoteWithdrawn", version: 1, make: func() Event { return new(VoteWithdrawn) }},
 	kindAwaySet:           {name: "AwaySet", version: 1, make: func() Event { return new(AwaySet) }},
 	kindMemberSet:         {name: "MemberSet", version: 1, make: func() Event { return new(MemberSet) }},
@@ -227,44 +219,11 @@ var schemas = map[Kind]schema{
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 
-// lengthened returns the upcast that adds a field to an event with a number of fields, at most 14. The field is nil,
-// which decodes to the zero value.
-func lengthened(fields byte) upcast {
-	return func(payload []byte) ([]byte, error) {
-		if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|fields {
-			return nil, errMalformed
-		}
-		lifted := append(bytes.Clone(payload), msgpcode.Nil)
-		lifted[0]++
-		return lifted, nil
-	}
-}
-
 // Name returns the name of an event's type, as in "FormRequested".
 func Name(e Event) string { return schemas[e.kind()].name }
 
 // Version returns the version in which an event is encoded.
-func Version(e Event) int {
-	switch e := e.(type) {
-	case *FormForwarded:
-		if e.Because.IsZero() {
-			return 2
-		}
-	case *ForwardQueued:
-		if e.Because.IsZero() {
-			return 1
-		}
-	case *RunEnded:
-		if e.By.IsZero() {
-			return 2
-		}
-	case *AnswerQueued:
-		if e.Revision == 0 {
-			return 2
-		}
-	}
-	return int(schemas[e.kind()].version)
-}
+func Version(e Event) int { return int(schemas[e.kind()].version) }
 
 // UnknownError reports an event of an unknown kind or version, or without a kind a frame of an unknown format. A newer
 // version of the program has written it.
@@ -279,36 +238,7 @@ func (e *UnknownError) Error() string {
 		return fmt.Sprintf("the log has format %d: this program knows formats %d to %d", e.Version, layoutFormat, frameFormat)
 	}
 	if s, ok := schemas[e.Kind]; ok {
-		return fmt.Sprintf("%s of version %d: this program knows versions up to %d", s.name, e.Version, s.version)
+		return fmt.Sprintf("%s of version %d: this program knows version %d", s.name, e.Version, s.version)
 	}
 	return fmt.Sprintf("event of unknown kind %d", e.Kind)
-}
-
-// lift upcasts a payload of an earlier version to the current one.
-func (s schema) lift(k Kind, version uint8, payload []byte) ([]byte, error) {
-	if version == 0 || version > s.version {
-		return nil, &UnknownError{Kind: k, Version: uint64(version)}
-	}
-	for v := version; v < s.version; v++ {
-		up, ok := s.upcast[v]
-		if !ok {
-			return nil, &UnknownError{Kind: k, Version: uint64(version)}
-		}
-		lifted, err := up(payload)
-		if err != nil {
-			return nil, fmt.Errorf("upcast %s from version %d: %w", s.name, v, err)
-		}
-		payload = lifted
-	}
-	return payload, nil
-}
-
-// encodeLifted upcasts an event of an earlier version and encodes it again.
-func encodeLifted(e Event) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := msgpack.NewEncoder(&buf)
-	enc.UseCompactInts(true)
-	enc.UseArrayEncodedStructs(true)
-	err := enc.Encode(e)
-	return buf.Bytes(), err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
 	"parley/internal/pack"
@@ -87,20 +86,41 @@ type FormRequested struct {
 	Kind        FormKind            `json:"kind,omitempty"`
 	Title       string              `json:"title,omitempty"`
 	Description string              `json:"description"`
+	Call        *Call               `json:"call,omitempty"` // of an approval
 	Fields      []Field             `json:"fields"`
 	Deadline    capabilities.Time   `json:"deadline,omitzero"`
 	NoForward   bool                `json:"noForward,omitempty"`
+	Route       *Route              `json:"route,omitempty"` // nil for a form that the first answer of its recipient settles
 	ReplyTo     capabilities.ID     `json:"replyTo,omitzero"`
+	Origin      *Origin             `json:"origin,omitempty"`     // of a form that was asked in a dialect
 	Date        capabilities.Time   `json:"date"`                 // when it was asked
 	Key         string              `json:"key,omitempty"`        // idempotency key
 	Result      string              `json:"resultName,omitempty"` // the name to which the answer is bound
 	Forwarder   capabilities.ID     `json:"forwarder,omitzero"`   // the agent that forwarded this copy
 	Chain       []capabilities.ID   `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
-	Origin      *Origin             `json:"origin,omitempty"`     // of a form that was asked in a dialect
-	Route       *Route              `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
 	Steps       *CopySteps          `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
-	Call        *Call               `json:"call,omitempty"`       // of an approval
 }
+
+// DecodeMsgpack reads the event as an array.
+func (e *FormRequested) DecodeMsgpack(dec *msgpack.Decoder) error {
+	b, err := dec.DecodeRaw()
+	if err != nil {
+		return err
+	}
+	return e.read(b)
+}
+
+// read reads the array. A facet that permits every use is in the log, and nil in memory.
+func (e *FormRequested) read(b []byte) error {
+	if err := msgpack.Unmarshal(b, (*plainForm)(e)); err != nil {
+		return err
+	}
+	e.Facet = Narrowed(e.Held())
+	return nil
+}
+
+// plainForm is a FormRequested that is decoded by reflection.
+type plainForm FormRequested
 
 // Call is what an approval has beside the tool and its input.
 type Call struct {
@@ -138,17 +158,6 @@ type Origin struct {
 	Agent   string `json:"agent,omitempty"`   // the run's name for the asker
 	Turn    uint64 `json:"turn,omitempty"`    // the number of the input, among those of one agent of a run
 	Bare    bool   `json:"bare,omitempty"`    // the asker gave no description
-}
-
-// shorterForm returns the upcast of a version with a number of fields, which adds one that is nil. It overwrites the payload.
-func shorterForm(fields byte) upcast {
-	return func(payload []byte) ([]byte, error) {
-		if len(payload) < 3 || payload[0] != msgpcode.Array16 || payload[1] != 0 || payload[2] != fields {
-			return nil, errMalformed
-		}
-		payload[2]++
-		return append(payload, msgpcode.Nil), nil
-	}
 }
 
 // FormAnswered settles a form with values. By is the answerer, and Date the time when the home settled it. For a holder
@@ -196,19 +205,6 @@ type FormForwarded struct {
 	Date    capabilities.Time `json:"date"`
 	Via     capabilities.ID   `json:"via,omitzero"`
 	Because ForwardCause      `json:"because,omitzero"`
-}
-
-// forwardedVia upcasts version 1, which had no Via.
-func forwardedVia(payload []byte) ([]byte, error) {
-	var old struct {
-		_msgpack     struct{} `msgpack:",as_array"`
-		Form, By, To capabilities.ID
-		Date         capabilities.Time
-	}
-	if err := msgpack.Unmarshal(payload, &old); err != nil {
-		return nil, err
-	}
-	return encodeLifted(&FormForwarded{Form: old.Form, By: old.By, To: old.To, Date: old.Date})
 }
 
 // AnswerQueued is a holder's answer or decline of a form whose home is on another node. It is kept until the home has

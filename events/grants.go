@@ -1,8 +1,6 @@
 package events
 
 import (
-	"github.com/vmihailenco/msgpack/v5"
-
 	"parley/capabilities"
 )
 
@@ -80,29 +78,4 @@ type TokenRenewed struct {
 	Token  capabilities.ID `json:"token"`
 	Digest []byte          `json:"digest,omitempty"`
 	Former []byte          `json:"former,omitempty"`
-}
-
-// ScopeRevealOfOld is a scope of tokens from before the scope "reveal" existed. It stands for that one, except for
-// tokens of the node's host.
-const ScopeRevealOfOld = "reveal of old"
-
-// oldSession is the note of a browser's session in version 1, which had no other mark for sessions.
-const oldSession = "a browser's session"
-
-// tokenAlone upcasts version 1, which had neither sessions nor By.
-func tokenAlone(payload []byte) ([]byte, error) {
-	var old struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Token    capabilities.ID
-		Digest   []byte
-		Scopes   []string
-		Until    capabilities.Time
-		Note     string
-	}
-	if err := msgpack.Unmarshal(payload, &old); err != nil {
-		return nil, err
-	}
-	return encodeLifted(&TokenMade{
-		Token: old.Token, Digest: old.Digest, Scopes: append(old.Scopes, ScopeRevealOfOld), Until: old.Until, Note: old.Note, Session: old.Note == oldSession,
-	})
 }

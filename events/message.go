@@ -1,8 +1,6 @@
 package events
 
 import (
-	"github.com/vmihailenco/msgpack/v5"
-
 	"parley/capabilities"
 	"parley/internal/pack"
 )
@@ -10,18 +8,17 @@ import (
 // MessagePosted adds a message to a mailbox, with the mailbox's own Number. Only the sender's mailbox has Via, Facet
 // and Key.
 type MessagePosted struct {
-	Number  uint64             `json:"number"`
-	Message capabilities.ID    `json:"message"`
-	From    capabilities.ID    `json:"from"`
-	To      capabilities.ID    `json:"to"`
-	Via     capabilities.ID    `json:"via,omitzero"`   // the grant by which From reached To
-	Facet   capabilities.Facet `json:"facet,omitzero"` // and how much of To it held
-	Text    []Span             `json:"text"`
-	ReplyTo capabilities.ID    `json:"replyTo,omitzero"`
-	Date    capabilities.Time  `json:"date"`
-	Key     string             `json:"key,omitempty"` // idempotency key
-
-	Priority Priority `json:"priority,omitempty"`
+	Number   uint64             `json:"number"`
+	Message  capabilities.ID    `json:"message"`
+	From     capabilities.ID    `json:"from"`
+	To       capabilities.ID    `json:"to"`
+	Via      capabilities.ID    `json:"via,omitzero"`   // the grant by which From reached To
+	Facet    capabilities.Facet `json:"facet,omitzero"` // and how much of To it held
+	Priority Priority           `json:"priority,omitempty"`
+	Text     []Span             `json:"text"`
+	ReplyTo  capabilities.ID    `json:"replyTo,omitzero"`
+	Date     capabilities.Time  `json:"date"`
+	Key      string             `json:"key,omitempty"` // idempotency key
 }
 
 // Priority is how soon a message should be seen, as its sender says; "" is Normal. It gives no right to anything.
@@ -55,10 +52,10 @@ type Span struct {
 func appendPosted(b []byte, e *MessagePosted) []byte {
 	b = pack.AppendUint(pack.AppendArray(b, 11), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
-	b = appendFacet(b, e.Facet)
+	b = appendTexts(appendFacet(b, e.Facet), string(e.Priority))
 	b = appendList(b, e.Text, appendSpan)
 	b = e.Date.AppendMsgpack(e.ReplyTo.AppendMsgpack(b))
-	return appendTexts(b, e.Key, string(e.Priority))
+	return appendTexts(b, e.Key)
 }
 
 func appendSpan(b []byte, s *Span) []byte {
@@ -120,19 +117,4 @@ const (
 type MessageDelivered struct {
 	Items   []uint64 `json:"parcels"`
 	Refused string   `json:"refused,omitempty"`
-}
-
-// deliveredOne upcasts version 1, which was about one item and repeated its contents.
-func deliveredOne(payload []byte) ([]byte, error) {
-	var old struct {
-		_msgpack    struct{} `msgpack:",as_array"`
-		Seq         uint64
-		Kind        OutboxKind
-		Subject, To capabilities.ID
-		Refused     string
-	}
-	if err := msgpack.Unmarshal(payload, &old); err != nil {
-		return nil, err
-	}
-	return appendDelivered(nil, &MessageDelivered{Items: []uint64{old.Seq}, Refused: old.Refused}), nil
 }

@@ -1,10 +1,6 @@
 package events
 
 import (
-	"bytes"
-
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
-
 	"parley/capabilities"
 )
 
@@ -45,18 +41,8 @@ const (
 	PublicNetwork  Network = "public"
 	PrivateNetwork Network = "private" // of an organisation or a home
 	ThisMachine    Network = "machine"
-	AnyNetwork     Network = "" // unknown: the node was met by an earlier version of the program
+	AnyNetwork     Network = "" // unknown, or no limit
 )
-
-// metAnywhere upcasts version 1, which had no Network. It appends none.
-func metAnywhere(payload []byte) ([]byte, error) {
-	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|5 {
-		return nil, errMalformed
-	}
-	lifted := append(bytes.Clone(payload), msgpcode.FixedStrLow)
-	lifted[0]++
-	return lifted, nil
-}
 
 // QuotaSet sets the quotas of an agent, or of another node, in place of those set before. All other quotas have their
 // defaults. It is recorded at a node's host.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
 	"parley/internal/pack"
@@ -135,6 +134,7 @@ const (
 type VoteCast struct {
 	Form      capabilities.ID   `json:"form"`
 	By        capabilities.ID   `json:"by"`
+	Person    capabilities.ID   `json:"person,omitzero"` // who voted as By, if that is another agent of the node: a host stands for several
 	Principal capabilities.ID   `json:"principal"`
 	Revision  uint64            `json:"revision"`
 	Outcome   VoteOutcome       `json:"outcome"`
@@ -142,16 +142,6 @@ type VoteCast struct {
 	Note      string            `json:"note,omitempty"`
 	Date      capabilities.Time `json:"date"`
 	Answer    capabilities.ID   `json:"answer,omitzero"`
-	Person    capabilities.ID   `json:"person,omitzero"` // who voted as By, if that is another agent of the node: a host stands for several
-}
-
-// voteFields is the number of fields of VoteCast.
-const voteFields = 10
-
-// DecodeMsgpack reads the event as an array. Snapshots have one without a person.
-func (e *VoteCast) DecodeMsgpack(dec *msgpack.Decoder) error {
-	type plain VoteCast
-	return decodeLonger(dec, voteFields, (*plain)(e))
 }
 
 // VoteWithdrawn takes the vote of an agent back, before the form ends. Answer is that of the vote. In a delivery, no By
@@ -179,34 +169,6 @@ type MemberSet struct {
 	Date  capabilities.Time `json:"date"`
 }
 
-// DecodeMsgpack reads the event as an array. Old snapshots have it without the last of them.
-func (e *FormRequested) DecodeMsgpack(dec *msgpack.Decoder) error {
-	b, err := dec.DecodeRaw()
-	if err != nil {
-		return err
-	}
-	for n := byte(formFields - 3); n < formFields; n++ {
-		if len(b) > 3 && b[0] == msgpcode.Array16 && b[2] == n {
-			if b, err = shorterForm(n)(b); err != nil {
-				return err
-			}
-		}
-	}
-	return e.read(b)
-}
-
-// read reads an event of the newest version.
-func (e *FormRequested) read(b []byte) error {
-	if err := msgpack.Unmarshal(b, (*plainForm)(e)); err != nil {
-		return err
-	}
-	e.Facet = Narrowed(e.Held())
-	return nil
-}
-
-// plainForm is a FormRequested that is decoded by reflection.
-type plainForm FormRequested
-
 func appendRoute(b []byte, r *Route) []byte {
 	if r == nil {
 		return pack.AppendNil(b)
@@ -227,82 +189,3 @@ func appendStep(b []byte, s *CopyStep) []byte {
 
 // IsZero reports whether a form was forwarded by hand.
 func (c ForwardCause) IsZero() bool { return c == ForwardCause{} }
-
-func (c ForwardCause) append(b []byte) []byte {
-	return c.Until.AppendMsgpack(appendTexts(pack.AppendArray(b, 2), string(c.Cause)))
-}
-
-// appendForwarded appends a forward. Earlier versions of the program can decode one by hand.
-func appendForwarded(b []byte, e *FormForwarded) []byte {
-	n := forwardedFields
-	if e.Because.IsZero() {
-		n--
-	}
-	b = appendIDs(pack.AppendArray(b, n), &e.Form, &e.By, &e.To)
-	if b = e.Via.AppendMsgpack(e.Date.AppendMsgpack(b)); n < forwardedFields {
-		return b
-	}
-	return e.Because.append(b)
-}
-
-// appendForwardQueued appends a queued forward. Earlier versions of the program can decode one by hand.
-func appendForwardQueued(b []byte, e *ForwardQueued) []byte {
-	n := forwardQueuedFields
-	if e.Because.IsZero() {
-		n--
-	}
-	b = appendIDs(pack.AppendArray(b, n), &e.Form, &e.To, &e.Via)
-	if b = e.Date.AppendMsgpack(b); n < forwardQueuedFields {
-		return b
-	}
-	return e.Because.append(b)
-}
-
-// The numbers of fields of events that earlier versions of the program wrote without the last.
-const (
-	answerQueuedFields  = 8
-	forwardedFields     = 6
-	forwardQueuedFields = 5
-)
-
-// EncodeMsgpack writes the event as an array.
-func (e *FormForwarded) EncodeMsgpack(enc *msgpack.Encoder) error {
-	return write(enc, appendForwarded(nil, e))
-}
-
-// DecodeMsgpack reads the event as an array. Snapshots have one by hand without a cause.
-func (e *FormForwarded) DecodeMsgpack(dec *msgpack.Decoder) error {
-	type plain FormForwarded
-	return decodeLonger(dec, forwardedFields, (*plain)(e))
-}
-
-// EncodeMsgpack writes the event as an array.
-func (e *ForwardQueued) EncodeMsgpack(enc *msgpack.Encoder) error {
-	return write(enc, appendForwardQueued(nil, e))
-}
-
-// DecodeMsgpack reads the event as an array. Snapshots have one by hand without a cause.
-func (e *ForwardQueued) DecodeMsgpack(dec *msgpack.Decoder) error {
-	type plain ForwardQueued
-	return decodeLonger(dec, forwardQueuedFields, (*plain)(e))
-}
-
-// DecodeMsgpack reads the event as an array. Snapshots have one without a revision.
-func (e *AnswerQueued) DecodeMsgpack(dec *msgpack.Decoder) error {
-	type plain AnswerQueued
-	return decodeLonger(dec, answerQueuedFields, (*plain)(e))
-}
-
-// decodeLonger reads an array of a number of fields, or one that lacks the last.
-func decodeLonger(dec *msgpack.Decoder, fields byte, v any) error {
-	b, err := dec.DecodeRaw()
-	if err != nil {
-		return err
-	}
-	if len(b) > 0 && b[0] == msgpcode.FixedArrayLow|(fields-1) {
-		if b, err = lengthened(fields - 1)(b); err != nil {
-			return err
-		}
-	}
-	return msgpack.Unmarshal(b, v)
-}

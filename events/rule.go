@@ -1,34 +1,18 @@
 package events
 
 import (
-	"bytes"
-
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
-
 	"parley/capabilities"
 )
 
-// RuleAdded adds a standing rule for an agent's calls of a tool, or changes its end. Covers describes the calls. Rules
-// from before it existed have a Shape, which is text.
+// RuleAdded adds a standing rule for an agent's calls of a tool, or changes its end. Covers describes the calls.
 type RuleAdded struct {
 	Rule   capabilities.ID   `json:"rule"`
 	Agent  capabilities.ID   `json:"agent"`
 	Tool   string            `json:"tool"`
-	Shape  string            `json:"shape,omitempty"` // of the input
 	Allow  bool              `json:"allow"`
 	Until  capabilities.Time `json:"until,omitzero"`
 	Form   capabilities.ID   `json:"form,omitzero"` // the approval that it came from
-	Covers *Coverage         `json:"covers,omitempty"`
-}
-
-// ruleShaped upcasts version 1, which had no Covers. It appends none.
-func ruleShaped(payload []byte) ([]byte, error) {
-	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|7 {
-		return nil, errMalformed
-	}
-	lifted := append(bytes.Clone(payload), msgpcode.Nil)
-	lifted[0]++
-	return lifted, nil
+	Covers Coverage          `json:"covers"`
 }
 
 // CoverageKind is the way in which a standing rule matches calls.

@@ -19,7 +19,6 @@ const maxRevision = 33
 type Question struct {
 	*events.FormRequested
 	amended rare[amended]
-	comment *events.Origin // the origin, if it is in a comment: see originInComment
 }
 
 // amended is the way to the present question of an amended form.

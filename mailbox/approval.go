@@ -138,9 +138,9 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 		return nil, err
 	}
 	read := rule.Read(&c.Permission)
-	made := s.Rules.ruling(c.Tool, read, now)
-	if len(made.by) > 0 && !(c.decisions() < anyDecision && s.Rules.Allows(made.by[0])) { // what one has always allowed is not agreed on
-		return made.events(c), nil
+	rules := s.Rules.ruling(c.Tool, read, now)
+	if len(rules) > 0 && !(c.decisions() < anyDecision && s.Rules.Allows(rules[0])) { // what one has always allowed is not agreed on
+		return c.ruled(rules), nil
 	}
 	evs, err := c.Form().decide(s, now, ids)
 	if err != nil || len(evs) == 0 {
@@ -154,7 +154,7 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	if c.several() {
 		return evs, nil
 	}
-	return c.offer(s, evs, read, made.stale)
+	return c.offer(s, evs, read)
 }
 
 // CheckInput refuses the name of a tool, or an input of it, that no approval can have. It refuses an input that is too large with

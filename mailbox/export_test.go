@@ -86,11 +86,3 @@ func Recount(s *State, messages []*Message) (own quota.Amounts, senders map[capa
 	}
 	return own, senders
 }
-
-// SnapshotLayouts returns a value of each type that a snapshot or a part around one is decoded to.
-func SnapshotLayouts() []any {
-	return []any{
-		snapshot{}, inboxSnapshot{}, amendedSnapshot{}, routedSnapshot{}, votedSnapshot{}, rightsSnapshot{}, draftedSnapshot{},
-		headSnapshot{},
-	}
-}

@@ -27,7 +27,7 @@ type Form struct {
 
 // newForm returns an open form.
 func newForm(e *events.FormRequested) *Form {
-	return &Form{Question: Question{FormRequested: e, comment: originInComment(e)}}
+	return &Form{Question: Question{FormRequested: e}}
 }
 
 // Votes returns the votes on a form that needs several, but for the one that settled it. They must not be changed.
@@ -250,7 +250,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	}
 	note(title, titleOf(a.Kind, a.Title) == e.Title)
 	note(description, a.Description == e.Description)
-	asked := Question{FormRequested: e, comment: f.comment}
+	asked := Question{FormRequested: e}
 	note("fields", asked.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
 	if now, then := a.call, e.Call; now != nil && then != nil {
 		note("folder", now.Folder == then.Folder)
@@ -277,16 +277,7 @@ func keyConflict(m *Message, what, name string, differs []string) error {
 }
 
 // AskedIn returns the origin of a form; nil if it has none: see origin.Of.
-func (q *Question) AskedIn() *events.Origin { return origin.Of(q.FormRequested, q.comment) }
-
-// originInComment returns the origin in the comment of a form of earlier versions; nil if there is none that is valid.
-func originInComment(e *events.FormRequested) *events.Origin {
-	o := origin.InComment(e)
-	if o == nil || checkOrigin(o) != nil {
-		return nil
-	}
-	return o
-}
+func (q *Question) AskedIn() *events.Origin { return origin.Of(q.FormRequested) }
 
 // maxOrigin bounds the texts of an origin together, in bytes.
 const maxOrigin = 16 << 10
@@ -302,17 +293,9 @@ func checkOrigin(o *events.Origin) error {
 	return checkText("what is asked", origin.Text(o), maxOrigin)
 }
 
-// isAskedBy reports whether a request has the fields and the origin of the form. The origin may be in a comment.
+// isAskedBy reports whether a request has the fields and the origin of the form.
 func (q *Question) isAskedBy(a RequestForm) bool {
-	if form.SameFields(a.fields(), q.Fields) && origin.Same(a.Origin, q.Origin) {
-		return true
-	}
-	if q.comment == nil || !origin.Same(a.Origin, q.comment) {
-		return false
-	}
-	fields := slices.Clone(q.Fields)
-	fields[0].Pattern = nil
-	return form.SameFields(a.fields(), fields)
+	return form.SameFields(a.fields(), q.Fields) && origin.Same(a.Origin, q.Origin)
 }
 
 // requestField is the one field of a request.

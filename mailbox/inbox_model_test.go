@@ -1,10 +1,6 @@
 package mailbox_test
 
 import (
-	"bytes"
-	"errors"
-	"io/fs"
-	"os"
 	"strings"
 	"testing"
 
@@ -189,35 +185,6 @@ func checkInbox(t *rapid.T, v *mailboxtest.Harness, mail []*modelMark) {
 	}
 	if got := v.States["host"].Summary().Deadline; got != first {
 		t.Fatalf("the next message comes back at %d, want %d", got, first)
-	}
-}
-
-// TestSnapshotOfFormat12IsReadForEver restores a file of the format, with messages that are snoozed and read, and a draft.
-// The file is written once, and never again.
-func TestSnapshotOfFormat12IsReadForEver(t *testing.T) {
-	const path = "testdata/snapshot-12"
-	v := newThreeAgents(t, capabilities.Facet{})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "open", Fields: text})
-	v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello"})
-	v.Deliver(false)
-	v.Must("host", mailbox.SnoozeMessage{Message: capabilities.FormNumber(1), Until: 50})
-	v.Must("host", mailbox.MarkMessages{Numbers: []uint64{2}})
-	v.Must("host", mailbox.SaveDraft{Form: capabilities.FormNumber(1), Values: map[string]capabilities.Value{"f": capabilities.Strings("begun")}})
-	encoded, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("PARLEY_WRITE_GOLDEN") != "" {
-		encoded = []byte(v.Snapshot("host"))
-		err = os.WriteFile(path, encoded, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored, err := mailbox.Restore(v.States["host"].ID, encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := restored.Snapshot()
-	if err != nil || !bytes.Equal(got, []byte(v.Snapshot("host"))) {
-		t.Errorf("the restored state is another than the one that was written: %v", err)
 	}
 }
 

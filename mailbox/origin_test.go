@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -49,37 +48,6 @@ func TestFormsOfOriginAreIndexed(t *testing.T) {
 	count("fae", 0)
 	if n := v.States["fae"].Mail.OriginKeys(); n != 1 {
 		t.Errorf("%d keys remain, want 1 of the other agent", n)
-	}
-	v.CheckReplay()
-}
-
-// TestOriginInCommentIsRead finds forms of earlier versions, whose origin is in the comment of a pattern.
-func TestOriginInCommentIsRead(t *testing.T) {
-	v := mailboxtest.New(t)
-	v.Add("host")
-	v.Add("fae")
-	ask := mailbox.RequestForm{
-		To: "HOST", Description: "d", Key: "k",
-		Fields: []events.Field{{Name: "f", Pattern: []byte(`{"$comment":"parley:{\"dialect\":\"question\",\"id\":\"q\",\"session\":\"s\",\"bare\":true}"}`)}},
-	}
-	v.Must("fae", ask)
-	v.Deliver(false)
-	want := events.Origin{Dialect: "question", ID: "q", Session: "s", Bare: true}
-	for _, who := range []string{"fae", "host"} {
-		found := v.States[who].Mail.Origins.Of(&want)
-		if len(found) != 1 || *v.Messages(who)[found[0]].Form.AskedIn() != want {
-			t.Errorf("%s: %v", who, found)
-		}
-	}
-	again := ask
-	again.Fields, again.Origin = []events.Field{{Name: "f"}}, &want
-	if known, ok, err := again.FindExisting(v.States["fae"]); err != nil || !ok || known.Message.Number != 0 {
-		t.Errorf("asked again with Origin: %v %v %v", known, ok, err)
-	}
-	other := again
-	other.Origin = &events.Origin{Dialect: "question", ID: "q", Session: "t"}
-	if _, _, err := other.FindExisting(v.States["fae"]); parley.CodeOf(err) != parley.InvalidArgument {
-		t.Errorf("the key of another session: %v", err)
 	}
 	v.CheckReplay()
 }

@@ -310,7 +310,7 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 			via = r.Via
 		}
 	}
-	if slices.ContainsFunc(steps, func(s events.CopyStep) bool { return s.Cause != "" }) { // earlier versions of the program take a chain alone
+	if slices.ContainsFunc(steps, func(s events.CopyStep) bool { return s.Cause != "" }) { // by hand, the chain says it all
 		c.Steps = &steps
 	}
 	c.Via = s.Grants.presented(via, to)

@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"parley"
@@ -20,24 +19,8 @@ type Rule struct {
 	Used capabilities.Time // the last time
 }
 
-// standing returns the rule as package rule matches it.
-func (r *Rule) standing() rule.Standing {
-	return rule.Standing{Covers: r.Covers, Shape: r.Shape, Allow: r.Allow}
-}
-
 // Words returns the calls that the rule covers, in words.
-func (r *Rule) Words() string {
-	s := r.standing()
-	return rule.Describe(&s)
-}
-
-// Stale returns why the rule no longer decides anything; "" if it does.
-func (r *Rule) Stale() string {
-	if s := r.standing(); !rule.IsStale(&s) {
-		return ""
-	}
-	return "it covers more than was shown when it was made, so calls are asked about again"
-}
+func (r *Rule) Words() string { return rule.Words(&r.Covers) }
 
 // maxRules bounds the standing rules of one agent.
 const maxRules = 1024
@@ -109,49 +92,39 @@ func (l *Rules) isFull(now capabilities.Time, more int) bool {
 	return len(l.byID)+more >= maxRules && len(l.Valid(now))+more >= maxRules
 }
 
-// ruling is the decision of standing rules and the policy about a call. By holds the deciding rules, with a zero ID for
-// the policy. It is empty if the agent's host has to be asked.
-type ruling struct {
-	by    []capabilities.ID
-	stale *Rule // an old rule that no longer decides the call, but would have allowed it
-}
-
-// ruling returns the ruling about a call of a tool.
-func (l *Rules) ruling(tool string, call *rule.Reading, now capabilities.Time) ruling {
+// ruling returns who decides about a call of a tool: standing rules, with a zero ID for the policy. It is empty if the
+// agent's host has to be asked.
+func (l *Rules) ruling(tool string, call *rule.Reading, now capabilities.Time) []capabilities.ID {
 	rules := slices.DeleteFunc(l.Valid(now), func(r Rule) bool { return r.Agent != l.self || r.Tool != tool })
 	matched := make([]rule.Standing, len(rules))
 	for i := range rules {
-		matched[i] = rules[i].standing()
+		matched[i] = rule.Standing{Covers: &rules[i].Covers, Allow: rules[i].Allow}
 	}
 	d := call.Decide(matched)
-	var made ruling
 	if len(d.Rules) > 0 && (!d.Allow || l.Policy() != AskAlways) {
-		for _, i := range d.Rules {
-			made.by = append(made.by, rules[i].Rule)
+		by := make([]capabilities.ID, len(d.Rules))
+		for i, n := range d.Rules {
+			by[i] = rules[n].Rule
 		}
-		return made
+		return by
 	}
 	if l.Policy() == AskNever || l.Policy() == DenyAll {
-		made.by = []capabilities.ID{{}}
+		return []capabilities.ID{{}}
 	}
-	if d.Stale >= 0 {
-		made.stale = &rules[d.Stale]
-	}
-	return made
+	return nil
 }
 
-// events returns the events of a call that is decided without a question.
-func (r ruling) events(c RequestApproval) []events.Event {
-	evs := make([]events.Event, len(r.by))
-	for i, by := range r.by {
+// ruled returns the events of a call that is decided without a question.
+func (c RequestApproval) ruled(rules []capabilities.ID) []events.Event {
+	evs := make([]events.Event, len(rules))
+	for i, by := range rules {
 		evs[i] = &events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}
 	}
 	return evs
 }
 
-// offer adds the rules to choose from to an approval for the agent's host. It also says why an old rule does not decide
-// the call.
-func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading, stale *Rule) ([]events.Event, error) {
+// offer adds the rules to choose from to an approval for the agent's host.
+func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading) ([]events.Event, error) {
 	asked, ok := evs[0].(*events.FormRequested)
 	if !ok || asked.To != s.Profile.Host {
 		return evs, nil
@@ -161,10 +134,6 @@ func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading,
 		return evs, nil
 	}
 	fields := approvalFields(anyDecision)
-	if stale != nil {
-		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
-			parley.Quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
-	}
 	asked.Call.Offers = offersOf(c.Folder, call)
 	if c.Folder != "" || len(asked.Call.Offers) > 1 {
 		fields = append(fields, offeredField(asked.Call.Offers), untilQuestion())
@@ -223,9 +192,10 @@ func isApproval(fields []events.Field, here bool) bool {
 			return false
 		}
 		offered = offered[1:]
-		if len(offered) > 0 && sameQuestion(offered[0], untilQuestion()) { // approvals of earlier versions have none
-			offered = offered[1:]
+		if len(offered) == 0 || !sameQuestion(offered[0], untilQuestion()) {
+			return false
 		}
+		offered = offered[1:]
 	}
 	return len(offered) == 0 || len(offered) == 1 && sameQuestion(offered[0], inputQuestion())
 }
@@ -252,7 +222,7 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 		return nil, err
 	}
 	added := &events.RuleAdded{
-		Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.ID, Covers: &covers, Until: EndOfRule(capabilities.Record(values)),
+		Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.ID, Covers: covers, Until: EndOfRule(capabilities.Record(values)),
 	}
 	if s.Rules.includes(added, now) || slices.ContainsFunc(c.rules, func(r *events.RuleAdded) bool { return outlasts(r, added) }) {
 		return nil, nil
@@ -277,7 +247,7 @@ func (l *Rules) includes(added *events.RuleAdded, now capabilities.Time) bool {
 // outlasts reports whether a rule says the same as another, for at least as long.
 func outlasts(r, other *events.RuleAdded) bool {
 	return r.Agent == other.Agent && r.Tool == other.Tool && r.Allow == other.Allow && (r.Until == 0 || other.Until != 0 && r.Until >= other.Until) &&
-		rule.Equal(r.Covers, other.Covers)
+		rule.Equal(&r.Covers, &other.Covers)
 }
 
 // offered returns the rule of the offer with an ID. Without one it is the rule for that very call.

@@ -1,13 +1,8 @@
 package mailbox_test
 
 import (
-	"bytes"
-	"encoding/binary"
 	"strings"
 	"testing"
-
-	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley"
 	"parley/capabilities"
@@ -104,57 +99,8 @@ func TestSnapshotHasOfferedRules(t *testing.T) {
 		t.Fatal(evs, err)
 	}
 	made := evs[1].(*events.RuleAdded)
-	if r := (mailbox.Rule{RuleAdded: *made}); r.Words() != pushRule || made.Covers.Folder != "/srv/shop" || made.Shape != "" {
+	if r := (mailbox.Rule{RuleAdded: *made}); r.Words() != pushRule || made.Covers.Folder != "/srv/shop" {
 		t.Errorf("made %q, %+v", r.Words(), made)
-	}
-}
-
-// TestRuleOfOldLogAsksAgain reads a rule that is encoded as version 1.
-func TestRuleOfOldLogAsksAgain(t *testing.T) {
-	v := mailboxtest.New(t)
-	v.Add("host")
-	v.Add("fae")
-	fae := v.States["fae"]
-	old := struct {
-		_msgpack    struct{} `msgpack:",as_array"`
-		Rule, Agent capabilities.ID
-		Tool, Shape string
-		Allow       bool
-		Until       capabilities.Time
-		Form        capabilities.ID
-	}{Rule: v.NewID(), Agent: fae.ID, Tool: "shell", Shape: "command: git push …", Allow: true, Form: v.NewID()}
-	var payload, log bytes.Buffer
-	if err := msgpack.NewEncoder(&payload).Encode(&old); err != nil {
-		t.Fatal(err)
-	}
-	enc := msgpack.NewEncoder(&log)
-	for _, encode := range []func() error{
-		func() error { return enc.EncodeUint8(17) }, func() error { return enc.EncodeUint8(1) }, // RuleAdded, version 1
-		func() error { return capabilities.Time(1_700_000_000_000).EncodeMsgpack(enc) },
-	} {
-		if err := encode(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	log.Write(binary.BigEndian.AppendUint32([]byte{msgpcode.Bin32}, uint32(payload.Len())))
-	log.Write(payload.Bytes())
-	read, err := events.Decode(log.Bytes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fae.Apply(read[0]); err != nil {
-		t.Fatal(err)
-	}
-	if rules := fae.Rules.Valid(v.Now); len(rules) != 1 || rules[0].Stale() == "" || rules[0].Words() != "command: git push …" {
-		t.Fatalf("rules %+v", rules)
-	}
-	evs, err := fae.Decide(pushCall(), v.Now, v.NewID)
-	if err != nil || len(evs) != 1 {
-		t.Fatal(evs, err)
-	}
-	const want = `The rule "command: git push …" of 14 November 2023 does not decide this any more: it covers more than was shown`
-	if asked := evs[0].(*events.FormRequested); !strings.HasPrefix(asked.Fields[0].Help, want) {
-		t.Errorf("the help is %q", asked.Fields[0].Help)
 	}
 }
 

@@ -1,11 +1,7 @@
 package mailbox_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -57,43 +53,5 @@ func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 4<<20 {
 			t.Errorf("at byte %d, Restore allocates %d KiB: %v", i, allocated>>10, err)
 		}
-	}
-}
-
-// TestSnapshotOfFormat10IsReadForEver restores a file of the format. The checkpoints of archives have such states, and
-// the events that they stand for may be elsewhere. The file is written once, and never again.
-func TestSnapshotOfFormat10IsReadForEver(t *testing.T) {
-	const path = "testdata/snapshot-10"
-	v := newThreeAgents(t, capabilities.Facet{})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "open", Fields: text, Deadline: 50})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "cancelled", Fields: text})
-	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(2)})
-	v.Must("fae", mailbox.BindName{Name: "n", Value: "7"})
-	encoded, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("PARLEY_WRITE_GOLDEN") != "" {
-		encoded = []byte(v.Snapshot("fae"))
-		err = os.WriteFile(path, encoded, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	live := v.States["fae"]
-	restored, err := mailbox.Restore(live.ID, encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := live.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := restored.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("the restored state is another than the one that was written")
-	}
-	if restored.Version != live.Version || restored.Summary() != live.Summary() {
-		t.Errorf("version %d, %+v; want %d, %+v", restored.Version, restored.Summary(), live.Version, live.Summary())
 	}
 }

@@ -246,16 +246,10 @@ func (l *Tokens) index(id capabilities.ID) int {
 	return slices.IndexFunc(l.all, func(t Token) bool { return t.Token == id })
 }
 
-// add adds a token, and drops those that have ended. A session without a page key is from an earlier version of the
-// program, and is dropped too.
+// add adds a token, and drops those that have ended.
 func (l *Tokens) add(e *events.TokenMade, at capabilities.Time) {
 	l.all = slices.DeleteFunc(l.all, func(t Token) bool { return t.isOver(at) })
-	made := Token{TokenMade: *e, Made: at, Used: at, Renewed: at}
-	if made.Session && len(made.Page) == 0 {
-		return
-	}
-	made.Scopes = l.upgradeScopes(e.Scopes)
-	l.all = append(l.all, made)
+	l.all = append(l.all, Token{TokenMade: *e, Made: at, Used: at, Renewed: at})
 }
 
 // renew applies the renewal of a session.
@@ -283,19 +277,6 @@ func (l *Tokens) defaultScopes() []string {
 		scopes = append(scopes, ScopeReveal)
 	}
 	return scopes
-}
-
-// upgradeScopes returns today's scopes for those of an event.
-func (l *Tokens) upgradeScopes(scopes []string) []string {
-	i := slices.Index(scopes, events.ScopeRevealOfOld)
-	if i < 0 {
-		return scopes
-	}
-	now := slices.Delete(slices.Clone(scopes), i, i+1)
-	if l.profile.Kind != events.Host {
-		now = append(now, ScopeReveal)
-	}
-	return now
 }
 
 func errToken() error { return parley.Refuse(parley.Unauthenticated, "the token is not good") }

@@ -70,8 +70,7 @@ type Message struct {
 }
 
 // ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. Cause is
-// escalated, or away if By was away until Until. It is member if By is a group and To its member. By hand it is "", and
-// in logs of earlier versions of the program it always is.
+// escalated, or away if By was away until Until. It is member if By is a group and To its member, and "" by hand.
 type ForwardStep struct {
 	By     capabilities.ID   `json:"by"` // the forwarder; of an escalation, the agent that was asked
 	ByName string            `json:"byName,omitempty"`

@@ -17,8 +17,6 @@ type Rule struct {
 	Form  capabilities.ID   `json:"form,omitzero"` // the approval whose answer made it
 	Uses  uint64            `json:"uses"`
 	Used  capabilities.Time `json:"lastUsed,omitzero"`
-	Stale string            `json:"stale,omitempty"` // why it decides nothing any more
 
-	Covers *events.Coverage `json:"covers,omitempty"` // the calls that Words describes; nil for an older rule
-	Shape  string           `json:"shape,omitempty"`  // of an older rule
+	Covers events.Coverage `json:"covers"` // the calls that Words describes
 }

@@ -182,11 +182,7 @@ func ruleLine(r view.Rule, s terminal.Screen) string {
 	if r.Until != 0 {
 		ending += "  until " + s.Moment(r.Until.Std(), r.Until.String())
 	}
-	line := s.FitBetween(listedID(r.Rule, s)+"  ", ruleWords(r), ending)
-	if r.Stale != "" {
-		line += "\n" + s.Fit("  decides nothing: "+terminal.Visible(r.Stale))
-	}
-	return line
+	return s.FitBetween(listedID(r.Rule, s)+"  ", ruleWords(r), ending)
 }
 
 // ruleWords returns a rule in words.

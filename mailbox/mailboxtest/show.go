@@ -136,14 +136,11 @@ func (v *Harness) showRules(as string) string {
 			end = ", until " + r.Until.String()
 		}
 		fmt.Fprintf(&b, "%d: %s %s %s%s, used %d times\n", i, verb, r.Tool, r.Words(), end, r.Uses)
-		if why := r.Stale(); why != "" {
-			fmt.Fprintf(&b, "   but %s\n", why)
-		}
 	}
 	return b.String()
 }
 
-// showOffers returns the rules that an approval offers, and its remark on a stale rule.
+// showOffers returns the rules that an approval offers, and the help of its decision.
 func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {
 	m, err := v.States[as].Mail.FindForm(ref)
 	if err != nil {

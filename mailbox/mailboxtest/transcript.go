@@ -144,9 +144,6 @@ func (v *Harness) showCommand(d *datadriven.TestData, as string, form func() cap
 		return v.showNames(as), true
 	case "rules":
 		return v.showRules(as), true
-	case "shape": // a rule as old logs have it
-		v.Apply(as, &events.RuleAdded{Rule: v.IDsOf(as)(), Agent: v.States[as].ID, Tool: arg("tool"), Shape: strings.TrimSpace(d.Input), Allow: arg("never") == ""})
-		return "ok\n", true
 	case "offers":
 		return v.showOffers(as, form()), true
 	case "grants":

@@ -111,9 +111,6 @@ func (r *Reading) patterns() ([]events.CommandPattern, bool) {
 
 // Equal reports whether two rules cover the same calls in the same way.
 func Equal(a, b *events.Coverage) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
 	return a.Kind == b.Kind && a.Folder == b.Folder && a.Input == b.Input && a.File == b.File && a.Glob == b.Glob &&
 		slices.EqualFunc(a.Commands, b.Commands, func(a, b events.CommandPattern) bool { return coversSame(&a, &b) })
 }
@@ -124,8 +121,7 @@ func coversSame(a, b *events.CommandPattern) bool {
 
 // Standing is a standing rule as Decide matches it.
 type Standing struct {
-	Covers *events.Coverage // nil for an old rule, which has a Shape
-	Shape  string           // of an old rule
+	Covers *events.Coverage
 	Allow  bool
 }
 
@@ -133,23 +129,19 @@ type Standing struct {
 type Decision struct {
 	Rules []int // indexes of the deciding rules; none if nothing is decided
 	Allow bool
-	Stale int // index of the first stale rule that would have allowed the call; -1 if there is none
 }
 
 // Decide returns the decision of the rules for a call's tool. A rule that denies the call, or a command of its line,
 // precedes all that allow. A call is allowed by one rule that covers it, or by rules that cover all commands of its
 // line.
 func (r *Reading) Decide(rules []Standing) Decision {
-	d := Decision{Stale: -1}
+	var d Decision
 	for i := range rules {
 		if !rules[i].Allow && r.touches(&rules[i]) {
-			return Decision{Rules: []int{i}, Stale: -1}
-		}
-		if rules[i].Allow && d.Stale < 0 && IsStale(&rules[i]) && r.hasShape(rules[i].Shape) {
-			d.Stale = i
+			return Decision{Rules: []int{i}}
 		}
 	}
-	if i := slices.IndexFunc(rules, func(s Standing) bool { return s.Allow && !IsStale(&s) && r.matches(&s) }); i >= 0 {
+	if i := slices.IndexFunc(rules, func(s Standing) bool { return s.Allow && r.matches(&s) }); i >= 0 {
 		d.Rules, d.Allow = []int{i}, true
 		return d
 	}
@@ -174,8 +166,6 @@ func (r *Reading) Decide(rules []Standing) Decision {
 func (r *Reading) matches(s *Standing) bool {
 	c := s.Covers
 	switch {
-	case c == nil:
-		return r.hasShape(s.Shape)
 	case c.Kind == events.CoversCall:
 		return c.Input == r.essence && c.Folder == r.call.Folder
 	case c.Kind == events.CoversFile, c.Kind == events.CoversFiles:
@@ -187,7 +177,7 @@ func (r *Reading) matches(s *Standing) bool {
 // coversPart reports whether a rule for commands covers one command of a line.
 func (r *Reading) coversPart(s *Standing, words []string) bool {
 	c := s.Covers
-	if c == nil || c.Kind != events.CoversCommands || c.Folder != r.call.Folder {
+	if c.Kind != events.CoversCommands || c.Folder != r.call.Folder {
 		return false
 	}
 	return slices.ContainsFunc(c.Commands, func(p events.CommandPattern) bool { return coversCommand(&p, words, c.Folder) })
@@ -198,8 +188,6 @@ func (r *Reading) touches(s *Standing) bool {
 	switch {
 	case r.matches(s):
 		return true
-	case s.Covers == nil:
-		return slices.ContainsFunc(r.commands, func(words []string) bool { return isShapeOf(s.Shape, words) })
 	case s.Covers.Kind == events.CoversCommands:
 		return slices.ContainsFunc(r.commands, func(words []string) bool { return r.coversPart(s, words) })
 	case s.Covers.Kind == events.CoversCall:

@@ -421,44 +421,6 @@ func TestReadingsOfTheAgentClientProtocol(t *testing.T) {
 	}
 }
 
-// TestShapesOfOldLogs applies rules by their shapes, which old logs have.
-func TestShapesOfOldLogs(t *testing.T) {
-	for _, test := range []struct {
-		shape  string
-		call   *parley.Permission
-		allows bool
-		stale  bool
-	}{
-		{"command: make all", commandCall("make all"), true, false},
-		{"command: make all", commandCall("make  all"), true, false},
-		{"command: make all", &parley.Permission{Tool: "make", Input: `{"command":"make all"}`}, true, false},
-		{"command: make all", &parley.Permission{Tool: "make", Input: `{"command":"make all","description":"x"}`}, false, false},
-		{"command: make all", &parley.Permission{Tool: "Bash", Input: `{"command":"make all","description":"x"}`}, true, false},
-		{"command: make all", commandCall("make 'all'"), true, false},
-		{"command: make a b", commandCall("make 'a b'"), false, false},
-		{"command: make all", commandCall("make all; x"), false, false},
-		{"command: ls\u00a0-la", commandCall("ls\u00a0-la"), false, false},
-		{"command: git push …", commandCall("git push"), false, true},
-		{"command: git push …", commandCall("git push --force"), false, true},
-		{"command: git push …", commandCall("git pull"), false, false},
-		{"command: git push …", commandCall("git push; rm x"), false, false},
-		{`exactly: {"path":"x"}`, &parley.Permission{Tool: "Bash", Input: `{"path":"x"}`, Folder: testFolder}, true, false},
-		{`exactly: {"path":"x"}`, &parley.Permission{Tool: "Bash", Input: `{"path": "x"}`}, false, false},
-	} {
-		d := Read(test.call).Decide([]Standing{{Shape: test.shape, Allow: true}})
-		if d.Allow != test.allows || (d.Stale == 0) != test.stale {
-			t.Errorf("%q for %+v: %+v", test.shape, test.call, d)
-		}
-		d = Read(test.call).Decide([]Standing{{Shape: test.shape}})
-		if denied := len(d.Rules) > 0; (test.allows || test.stale) && !denied {
-			t.Errorf("a denial of %q no longer denies %+v", test.shape, test.call)
-		}
-	}
-	if d := Read(commandCall("true; git push --force")).Decide([]Standing{{Shape: "command: git push …"}}); len(d.Rules) != 1 {
-		t.Error("another command in the line avoids a denial of an old log")
-	}
-}
-
 func TestDuplicateKeysAreRefused(t *testing.T) {
 	for input, fine := range map[string]bool{
 		`{"command":"ls","command":"rm"}`: false, `{"a":{"b":1,"b":2}}`: false, `[{"a":1},{"a":1,"\u0061":2}]`: false, `{"a":[{"b":1,"b":1}]}`: false,

@@ -46,14 +46,6 @@ func exactly(input string) string {
 	return "exactly the input " + input
 }
 
-// Describe describes a standing rule in words, with or without a coverage.
-func Describe(s *Standing) string {
-	if s.Covers != nil {
-		return Words(s.Covers)
-	}
-	return s.Shape
-}
-
 // where describes a folder in words. A call without a folder may be made anywhere.
 func where(folder string) string {
 	switch {
