@@ -390,46 +390,6 @@ func sizeOfAmendment(e *events.FormAmended) int64 {
 	return sizeOfForm(&question) + int64(len(e.Note))
 }
 
-// amendedSnapshot is a snapshot of a mailbox with amended forms in memory.
-type amendedSnapshot struct {
-	Format int
-	State  []byte // a snapshot, which has the forms as they are now
-	Forms  []amendmentSnapshot
-}
-
-type amendmentSnapshot struct {
-	Number        uint64
-	Last          *events.FormAmended
-	Asked, Before *events.FormRequested
-}
-
-// amendedLayer returns the amendments of forms.
-func amendedLayer(s *State, inner []byte) any {
-	img := amendedSnapshot{Format: amendedFormat, State: inner}
-	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && f.Amended() != nil {
-			way := f.amended.get()
-			img.Forms = append(img.Forms, amendmentSnapshot{Number: m.Number, Last: way.last, Asked: way.asked, Before: way.before})
-		}
-	}
-	if len(img.Forms) == 0 {
-		return nil
-	}
-	return &img
-}
-
-// restore adds the amendments to a state that is restored otherwise.
-func (img *amendedSnapshot) restore(s *State) error {
-	for _, a := range img.Forms {
-		m := s.Mail.live[a.Number]
-		if m == nil || m.Form == nil || a.Last == nil || a.Asked == nil || a.Before == nil || a.Last.Form != m.Form.ID {
-			return missing(a.Number)
-		}
-		m.Form.amended.part = &amended{last: a.Last, asked: a.Asked, before: a.Before}
-	}
-	return nil
-}
-
 // titleOf returns the title of a form of a kind as it is stored. That of an approval is a tool, whose name stays as it is.
 func titleOf(kind events.FormKind, title string) string {
 	if kind == events.Approval {

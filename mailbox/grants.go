@@ -482,18 +482,3 @@ func (s *State) RightTo(grant capabilities.ID, digest []byte) (*right.Right, *Me
 	}
 	return r, m, err
 }
-
-// rightsSnapshot is a snapshot of a mailbox with rights to answer.
-type rightsSnapshot struct {
-	Format int
-	State  []byte // a snapshot
-	Rights []right.Right
-}
-
-// rightsLayer returns the rights to answer.
-func rightsLayer(s *State, inner []byte) any {
-	if all := s.Grants.Answers.All(); len(all) > 0 {
-		return &rightsSnapshot{Format: rightsFormat, State: inner, Rights: all}
-	}
-	return nil
-}

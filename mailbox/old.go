@@ -253,27 +253,6 @@ func (s *State) heldMessages() []*Message {
 	return all
 }
 
-// headSnapshot is a snapshot without the sealed pages of the index and of tables. These are stored each for itself.
-type headSnapshot struct {
-	Format int
-	State  []byte // a snapshot without the index's entries, and without what is in tables
-	Index  index.Head
-	Agents []byte
-	ByULID []byte
-	Asked  []byte
-	Posted []byte
-}
-
-// decodeHead decodes a head. It returns nil for a whole snapshot.
-func decodeHead(encoded []byte) (*headSnapshot, error) {
-	format, err := formatOf(encoded)
-	if err != nil || format != headFormat {
-		return nil, err
-	}
-	head := new(headSnapshot)
-	return head, decode(encoded, head)
-}
-
 // restore fills the index and the tables of a new state.
 func (h *headSnapshot) restore(s *State) error {
 	err := s.Mail.Index.entries.RestoreHead(h.Index)
@@ -330,10 +309,6 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		needed[l.Index.entries.PageOf(n)] = true
 	}
 	l.Index.entries.Seal(pages, uint64(before), needed)
-	state, err := encodeState(s, indexSnapshotOf(s), true)
-	if err != nil {
-		return Parts{}, err
-	}
 	p := Parts{Pages: l.Index.entries.Unstored()}
 	p.behind = pages > 0 && len(p.Pages) >= pages
 	tables := s.Tables()
@@ -348,12 +323,12 @@ func (s *State) Part(pages int, before capabilities.Time) (Parts, error) {
 		}
 	}
 	p.behind = p.behind || l.Keys.asked.Behind() || l.Keys.posted.Behind()
-	head := headSnapshot{
-		Format: headFormat, State: state, Index: l.Index.entries.Head(),
-		Agents: heads[0], ByULID: heads[1], Asked: heads[2], Posted: heads[3],
-	}
-	if p.Head, err = encode(&head); err != nil {
-		return Parts{}, fmt.Errorf("snapshot of %s: %w", s.ID, err)
+	var err error
+	p.Head, err = encodeState(s, indexSnapshotOf(s), &headSnapshot{
+		Index: l.Index.entries.Head(), Agents: heads[0], ByULID: heads[1], Asked: heads[2], Posted: heads[3],
+	})
+	if err != nil {
+		return Parts{}, err
 	}
 	for _, page := range p.Pages {
 		p.Data = append(p.Data, l.Index.entries.EncodePage(page.Number))

@@ -15,36 +15,25 @@ import (
 // Restore decodes a state from a whole snapshot or a head. It fails for another format and for malformed data. The
 // mailbox has to be replayed from its first event then.
 func Restore(id capabilities.ID, encoded []byte) (*State, error) {
-	head, err := decodeHead(encoded)
-	if head != nil {
-		encoded = head.State
-	}
-	var layers snapshotLayers
-	if err == nil {
-		encoded, err = layers.peel(encoded)
-	}
 	var img snapshot
+	format, err := formatOf(encoded)
+	if err == nil && format != snapshotFormat {
+		err = fmt.Errorf("format %d", format)
+	}
 	if err == nil {
 		err = decode(encoded, &img)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
-	}
-	if img.Format != snapshotFormat || img.ID != id {
-		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
+	if err == nil && img.ID != id {
+		err = fmt.Errorf("it is of %s", img.ID)
 	}
 	s := New(id)
-	if head != nil {
-		err = head.restore(s)
-	} else {
+	if err == nil && img.Head != nil {
+		err = img.Head.restore(s)
+	} else if err == nil {
 		err = s.Mail.Index.entries.Decode(img.Index.Entries)
 	}
 	if err == nil {
 		err = img.restore(s)
-	}
-	s.Mail.Index.tally = nil
-	if err == nil {
-		err = layers.restore(s)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
@@ -110,6 +99,22 @@ func (img *snapshot) restore(s *State) error {
 		s.Names.addMade(id)
 	}
 	s.Account.restore(img.Uses)
+	for _, r := range img.Rights {
+		s.Grants.Answers.Restore(r)
+	}
+	s.StandIns = StandIns{away: img.Away, members: img.Members}
+	return img.restoreInbox(&s.Mail)
+}
+
+// restoreInbox adds the marks of the inbox. The messages have their drafts.
+func (img *snapshot) restoreInbox(l *Mail) error {
+	l.Texts, l.marked, l.Index.tally = img.Texts, img.Marked, img.Tally
+	for _, z := range img.Snoozed {
+		if z.Number >= l.Index.Len() {
+			return missing(z.Number)
+		}
+		l.wakeAt(z.Number, z.Until)
+	}
 	return nil
 }
 
@@ -197,8 +202,21 @@ func (mi *messageSnapshot) restore(s *State) error {
 			m.Form.passed.edit().Forwarded = mi.Forwarded
 		}
 		m.Form.Outcome = Outcome{Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled}
-		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" {
-			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused}
+		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" || mi.Said != nil {
+			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused, Said: mi.Said}
+		}
+		if a := mi.Amended; a != nil {
+			if a.Last == nil || a.Asked == nil || a.Before == nil || a.Last.Form != e.ID {
+				return missing(n)
+			}
+			m.Form.amended.part = &amended{last: a.Last, asked: a.Asked, before: a.Before}
+		}
+		if mi.Reminded != nil || mi.Routed != nil {
+			passed := m.Form.passed.edit()
+			passed.Reminded, passed.Routed = mi.Reminded, mi.Routed
+		}
+		if mi.Votes != nil {
+			*m.Form.votes.edit() = *mi.Votes
 		}
 	}
 	if e := s.Mail.Index.entries.At(n); e.ID != s.Mail.Index.entries.Digest(m.ID()) || e.Is(index.Form) != (m.Form != nil) || m.Form != nil && e.IsOpen() != m.Form.IsOpen() {
@@ -210,6 +228,9 @@ func (mi *messageSnapshot) restore(s *State) error {
 	}
 	if s.Mail.Received(m) {
 		s.Mail.waiting.Add(n)
+		if m.Form.Draft = mi.Draft; mi.Draft != nil {
+			s.Mail.drafts++
+		}
 	}
 	if s.Mail.Sent(m) {
 		s.Mail.indexOpen(m)
@@ -237,92 +258,4 @@ func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
 	for _, p := range items {
 		o.count(p, 1)
 	}
-}
-
-// snapshotLayers are the parts around a snapshot that only some mailboxes have.
-type snapshotLayers struct {
-	drafted *draftedSnapshot
-	rights  *rightsSnapshot
-	voted   *votedSnapshot
-	routed  *routedSnapshot
-	amended *amendedSnapshot
-	inbox   *inboxSnapshot
-}
-
-// peel decodes the layers, and returns the snapshot within them.
-func (l *snapshotLayers) peel(encoded []byte) ([]byte, error) {
-	format, err := formatOf(encoded)
-	if err == nil && format == draftedFormat {
-		l.drafted = new(draftedSnapshot)
-		if err = decode(encoded, l.drafted); err == nil {
-			encoded = l.drafted.State
-			format, err = formatOf(encoded)
-		}
-	}
-	if err == nil && format == rightsFormat {
-		l.rights = new(rightsSnapshot)
-		if err = decode(encoded, l.rights); err == nil {
-			encoded = l.rights.State
-			format, err = formatOf(encoded)
-		}
-	}
-	if err == nil && format == votedFormat {
-		l.voted = new(votedSnapshot)
-		if err = decode(encoded, l.voted); err == nil {
-			encoded = l.voted.State
-			format, err = formatOf(encoded)
-		}
-	}
-	if err == nil && format == routedFormat {
-		l.routed = new(routedSnapshot)
-		if err = decode(encoded, l.routed); err == nil {
-			encoded = l.routed.State
-			format, err = formatOf(encoded)
-		}
-	}
-	if err == nil && format == amendedFormat {
-		l.amended = new(amendedSnapshot)
-		if err = decode(encoded, l.amended); err == nil {
-			encoded = l.amended.State
-			format, err = formatOf(encoded)
-		}
-	}
-	if err == nil && format == inboxFormat {
-		l.inbox = new(inboxSnapshot)
-		if err = decode(encoded, l.inbox); err == nil {
-			encoded = l.inbox.State
-		}
-	}
-	return encoded, err
-}
-
-// restore adds the layers to a state that is restored otherwise.
-func (l *snapshotLayers) restore(s *State) error {
-	if l.drafted != nil {
-		s.Mail.Texts = l.drafted.Texts
-	}
-	if l.rights != nil {
-		for _, r := range l.rights.Rights {
-			s.Grants.Answers.Restore(r)
-		}
-	}
-	if l.voted != nil {
-		if err := l.voted.restore(s); err != nil {
-			return err
-		}
-	}
-	if l.routed != nil {
-		if err := l.routed.restore(s); err != nil {
-			return err
-		}
-	}
-	if l.amended != nil {
-		if err := l.amended.restore(s); err != nil {
-			return err
-		}
-	}
-	if l.inbox != nil {
-		return l.inbox.restore(s)
-	}
-	return nil
 }

@@ -11,23 +11,15 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/index"
 	"parley/mailbox/origin"
+	"parley/mailbox/right"
 	"parley/mailbox/table"
 	"parley/mailbox/vote"
 )
 
-// snapshotFormat is the version of the layout of snapshot. The others are those of inboxSnapshot, amendedSnapshot and
-// so on. From other versions the mailbox is replayed from its log.
-const (
-	snapshotFormat = 10
-	inboxFormat    = 12
-	amendedFormat  = 14
-	headFormat     = 15
-	routedFormat   = 16
-	rightsFormat   = 18
-	draftedFormat  = 19
-	votedFormat    = 20
-)
+// snapshotFormat is the version of the layout of snapshots. From another version the mailbox is replayed from its log.
+const snapshotFormat = 1
 
 // snapshot is the encoded form of a State: the messages that are in memory, and the indexes of all. It leaves out
 // everything that can be computed from the rest.
@@ -66,6 +58,27 @@ type snapshot struct {
 
 	Uses []usageSnapshot
 	Made []capabilities.ID
+
+	Rights  []right.Right
+	Away    *events.AwaySet
+	Members []capabilities.ID
+
+	Marked  bool // messages were ever snoozed or read, or answers begun
+	Snoozed []snoozeSnapshot
+	Tally   *tally // nil if it is not known
+	Texts   []events.MessageDrafted
+
+	Head *headSnapshot // nil for a whole snapshot
+}
+
+// headSnapshot has, in place of the index's entries and of what is in tables, where their sealed pages are. These are
+// stored each for itself.
+type headSnapshot struct {
+	Index  index.Head
+	Agents []byte
+	ByULID []byte
+	Asked  []byte
+	Posted []byte
 }
 
 // indexSnapshot has what Mail knows of messages that are not in memory.
@@ -116,6 +129,24 @@ type messageSnapshot struct {
 	QueuedAnswer   *events.AnswerQueued
 	QueuedForwards []events.ForwardQueued
 	Refused        string
+	Said           []events.AnswerQueued
+
+	Amended  *amendmentSnapshot
+	Reminded *events.FormReminded
+	Routed   []events.FormRouted
+	Votes    *vote.Tally
+	Draft    *events.DraftSaved
+}
+
+// amendmentSnapshot is the way to the present question of a form, which the message has.
+type amendmentSnapshot struct {
+	Last          *events.FormAmended
+	Asked, Before *events.FormRequested
+}
+
+type snoozeSnapshot struct {
+	Number uint64
+	Until  capabilities.Time
 }
 
 type nameSnapshot struct {
@@ -142,17 +173,13 @@ func (s *State) Snapshot() ([]byte, error) {
 	x := indexSnapshotOf(s)
 	x.Entries, x.Other = s.Mail.Index.entries.Encode(), s.Mail.Index.otherSnapshots(false)
 	x.Asked, x.Posted = keySnapshots(&s.Mail.Keys.asked), keySnapshots(&s.Mail.Keys.posted)
-	return encodeState(s, x, false)
+	return encodeState(s, x, nil)
 }
 
-// layers return the snapshots that wrap another, from the inside out; nil where the state has nothing for one. Each came
-// with a later version of the program, and leaves the snapshots without it as they were.
-var layers = []func(s *State, inner []byte) any{inboxLayer, amendedLayer, routedLayer, votedLayer, rightsLayer, draftedLayer}
-
-// encodeState encodes a state with an index. If head, it leaves out the names in tables.
-func encodeState(s *State, x indexSnapshot, head bool) ([]byte, error) {
+// encodeState encodes a state with an index. With a head it leaves out the names in tables.
+func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) {
 	names, made, err := s.Names.values, []capabilities.ID(nil), error(nil)
-	if !head {
+	if head == nil {
 		if names, err = s.Names.all(); err == nil {
 			made, err = s.Names.Made()
 		}
@@ -169,16 +196,17 @@ func encodeState(s *State, x indexSnapshot, head bool) ([]byte, error) {
 		Program: s.Runs.program, Run: s.Runs.run, Ended: s.Runs.ended, Attempt: s.Runs.attempt, Lost: s.Runs.retries,
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: made,
+		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Texts: s.Mail.Texts, Head: head,
+	}
+	if s.Mail.marked {
+		img.Marked, img.Tally = true, s.Mail.Index.tally
+	}
+	for _, n := range s.Mail.Snoozed.From(0) {
+		img.Snoozed = append(img.Snoozed, snoozeSnapshot{n, s.Mail.Snoozed.Until(n)})
 	}
 	img.Index = x
 	for _, m := range s.heldMessages() {
-		mi := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
-		if f := m.Form; f != nil {
-			mi.Requested, mi.Holders, mi.Forwarded, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Forwarded(), f.Answered, f.Ended
-			queued := f.Queued()
-			mi.QueuedAnswer, mi.QueuedForwards, mi.Refused, mi.Settled = queued.Answer, queued.Forwards, queued.Refused, f.Settled
-		}
-		img.Messages = append(img.Messages, mi)
+		img.Messages = append(img.Messages, s.snapshotOf(m))
 	}
 	for _, n := range slices.Sorted(maps.Keys(names)) {
 		img.Names = append(img.Names, nameSnapshot{Name: n, Value: names[n]})
@@ -193,15 +221,34 @@ func encodeState(s *State, x indexSnapshot, head bool) ([]byte, error) {
 		img.Rules = append(img.Rules, *s.Rules.byID[r])
 	}
 	b, err := encode(&img)
-	for _, layer := range layers {
-		if outer := layer(s, b); outer != nil && err == nil {
-			b, err = encode(outer)
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}
 	return b, nil
+}
+
+// snapshotOf returns what is stored of a message that is in memory.
+func (s *State) snapshotOf(m *Message) messageSnapshot {
+	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
+	f := m.Form
+	if f == nil {
+		return img
+	}
+	img.Requested, img.Holders, img.Forwarded, img.Answered, img.Ended = f.FormRequested, f.Holders, f.Forwarded(), f.Answered, f.Ended
+	queued := f.Queued()
+	img.QueuedAnswer, img.QueuedForwards, img.Refused, img.Settled, img.Said = queued.Answer, queued.Forwards, queued.Refused, f.Settled, queued.Said
+	if f.Amended() != nil {
+		way := f.amended.get()
+		img.Amended = &amendmentSnapshot{Last: way.last, Asked: way.asked, Before: way.before}
+	}
+	img.Reminded, img.Routed = f.Reminded(), f.Routed()
+	if !f.Votes().IsEmpty() {
+		img.Votes = f.Votes()
+	}
+	if f.IsOpen() && s.Mail.Received(m) {
+		img.Draft = f.Draft
+	}
+	return img
 }
 
 func encode(v any) ([]byte, error) {
@@ -259,107 +306,4 @@ func numbersOf(messages []*Message) []uint64 {
 		numbers[i] = m.Number
 	}
 	return numbers
-}
-
-// routedSnapshot is a snapshot of a mailbox with forms in memory that were reminded of or routed, or with stand-ins.
-type routedSnapshot struct {
-	Format int
-	State  []byte // a snapshot
-	Forms  []routeSnapshot
-
-	Away    *events.AwaySet
-	Members []capabilities.ID
-}
-
-type routeSnapshot struct {
-	Number   uint64
-	Reminded *events.FormReminded
-	Routed   []events.FormRouted
-}
-
-// routedLayer returns the reminders and routes of forms, and the stand-ins.
-func routedLayer(s *State, inner []byte) any {
-	img := routedSnapshot{Format: routedFormat, State: inner, Away: s.StandIns.away, Members: s.StandIns.members}
-	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && (f.Reminded() != nil || len(f.Routed()) > 0) {
-			img.Forms = append(img.Forms, routeSnapshot{Number: m.Number, Reminded: f.Reminded(), Routed: f.Routed()})
-		}
-	}
-	if len(img.Forms) == 0 && img.Away == nil && len(img.Members) == 0 {
-		return nil
-	}
-	return &img
-}
-
-// restore adds the reminders and routes to a state that is restored otherwise.
-func (img *routedSnapshot) restore(s *State) error {
-	s.StandIns = StandIns{away: img.Away, members: img.Members}
-	for _, r := range img.Forms {
-		m := s.Mail.live[r.Number]
-		if m == nil || m.Form == nil {
-			return missing(r.Number)
-		}
-		passed := m.Form.passed.edit()
-		passed.Reminded, passed.Routed = r.Reminded, r.Routed
-	}
-	return nil
-}
-
-// votedSnapshot is a snapshot of a mailbox with forms in memory that were voted on, or answered at another node.
-type votedSnapshot struct {
-	Format int
-	State  []byte // a snapshot
-	Forms  []voteSnapshot
-}
-
-type voteSnapshot struct {
-	Number uint64
-	Votes  vote.Tally
-	Said   []events.AnswerQueued
-}
-
-// votedLayer returns the votes on forms, and what the agent has said to their homes.
-func votedLayer(s *State, inner []byte) any {
-	img := votedSnapshot{Format: votedFormat, State: inner}
-	for _, m := range s.heldMessages() {
-		if f := m.Form; f != nil && (!f.Votes().IsEmpty() || len(f.Queued().Said) > 0) {
-			img.Forms = append(img.Forms, voteSnapshot{Number: m.Number, Votes: *f.Votes(), Said: f.Queued().Said})
-		}
-	}
-	if len(img.Forms) == 0 {
-		return nil
-	}
-	return &img
-}
-
-// restore adds the votes to a state that is restored otherwise.
-func (img *votedSnapshot) restore(s *State) error {
-	for _, v := range img.Forms {
-		m := s.Mail.live[v.Number]
-		if m == nil || m.Form == nil {
-			return missing(v.Number)
-		}
-		if !v.Votes.IsEmpty() {
-			*m.Form.votes.edit() = v.Votes
-		}
-		if len(v.Said) > 0 {
-			m.Form.queued.edit().Said = v.Said
-		}
-	}
-	return nil
-}
-
-// draftedSnapshot is a snapshot of a mailbox with unfinished messages.
-type draftedSnapshot struct {
-	Format int
-	State  []byte // a snapshot
-	Texts  []events.MessageDrafted
-}
-
-// draftedLayer returns the unfinished messages.
-func draftedLayer(s *State, inner []byte) any {
-	if len(s.Mail.Texts) == 0 {
-		return nil
-	}
-	return &draftedSnapshot{Format: draftedFormat, State: inner, Texts: s.Mail.Texts}
 }

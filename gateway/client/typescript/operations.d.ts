@@ -1183,7 +1183,7 @@ export interface Rule {
   /** An ID: {ULID}@{node}. */
   agent: string;
   allow: boolean;
-  covers?: Coverage;
+  covers: Coverage;
   /** An ID: {ULID}@{node}. */
   form?: string;
   /** A time in UTC, with milliseconds. */
@@ -1192,8 +1192,6 @@ export interface Rule {
   made: string;
   /** An ID: {ULID}@{node}. */
   rule: string;
-  shape?: string;
-  stale?: string;
   tool: string;
   /** A time in UTC, with milliseconds. */
   until?: string;

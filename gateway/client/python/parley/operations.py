@@ -1276,6 +1276,7 @@ class RouteStep(_RouteStep, total=False):
 class _Rule(TypedDict):
     agent: str  # An ID: {ULID}@{node}.
     allow: bool
+    covers: Coverage
     made: str  # A time in UTC, with milliseconds.
     rule: str  # An ID: {ULID}@{node}.
     tool: str
@@ -1284,11 +1285,8 @@ class _Rule(TypedDict):
 
 
 class Rule(_Rule, total=False):
-    covers: Coverage
     form: str  # An ID: {ULID}@{node}.
     lastUsed: str  # A time in UTC, with milliseconds.
-    shape: str
-    stale: str
     until: str  # A time in UTC, with milliseconds.
 
 
