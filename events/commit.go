@@ -3,17 +3,18 @@ package events
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
 	"parley/internal/pack"
 )
 
-// Hash is the SHA-256 of a commit's frame. The first commit's Prev is zero.
+// Hash is a SHA-256. That of a commit is made of its head and the hashes of its sections. The first commit's Prev is zero.
 type Hash [sha256.Size]byte
 
 // String returns the hash in hexadecimal digits.
@@ -32,7 +33,7 @@ func (h *Hash) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Mark names a commit of a log by its number and the hash of its frame. The zero Mark is before the first commit.
+// Mark names a commit of a log by its number and its hash. The zero Mark is before the first commit.
 type Mark struct {
 	Number uint64 `json:"number"`
 	Hash   Hash   `json:"hash"`
@@ -80,7 +81,7 @@ type Commit struct {
 	Sections []Section
 }
 
-// layoutFormat is raised by a thousand with each change of frames that this or an earlier program cannot read.
+// layoutFormat is raised by a thousand with each change of heads and sections that this or an earlier program cannot read.
 const layoutFormat = 1000
 
 // frameFormat is the number of the log's format. Each frame has it, so that an earlier program refuses the log at its
@@ -93,155 +94,243 @@ var frameFormat = func() uint64 {
 	return n
 }()
 
+// A frame is a magic number, a head, the sections, and the commit's hash. The head is binary data of at most 255 bytes
+// in msgpack, and each section is binary data of the 32-bit form. They are, by example:
+//
+//	PLY\x01
+//	bin8  format, number, hash of the commit before, time, node
+//	bin32 mailbox, first, count, open, waiting, outbox, deadline, note, and then the events
+//	bin32 the same of another mailbox
+//	the hash: 32 bytes
+//
+// The hash of a section is the SHA-256 of its content. The hash of the commit is that of the frame up to the end of the
+// head, followed by the hashes of the sections. So who has a section, the head and the other hashes can check that the
+// section is of the commit, and learns nothing else of the other mailboxes. A head starts like no section, so neither can
+// pass for the other.
+//
+// All formats keep this: a program has to find a frame of a later format whole before it says that it is newer.
 const (
 	frameMagic    = "PLY\x01"
-	sectionCells  = 9
+	headStart     = len(frameMagic) + 2
+	sectionStart  = 5 // bytes before a section's content
 	maxSections   = 1 << 20
-	minFrameBytes = len(frameMagic) + sha256.Size
+	minFrameBytes = headStart + sha256.Size
 )
 
 // ErrDamaged reports a frame that is incomplete or was changed.
 var ErrDamaged = errors.New("damaged frame")
 
-// Encode encodes the commit as a frame, and returns the frame and its hash. A frame is a magic number, the msgpack
-// sequence that follows, and the hash of both. The sequence is format, number, previous hash, time, node, table of
-// contents and bodies. The frame overwrites room, if that is large enough.
+// Encode encodes the commit as a frame, and returns the frame and its hash. The frame overwrites room, if that is large
+// enough.
 func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	if len(c.Sections) > maxSections {
 		return nil, Hash{}, fmt.Errorf("encode commit %d: %d sections", c.Number, len(c.Sections))
 	}
 	size := 256
-	for _, s := range c.Sections {
-		size += len(s.Body) + len(s.Note) + 64
+	for i := range c.Sections {
+		size += len(c.Sections[i].Body) + len(c.Sections[i].Note) + 64
 	}
 	if cap(room) < size {
 		room = make([]byte, 0, size)
 	}
-	b := append(room[:0], frameMagic...)
+	b := append(append(room[:0], frameMagic...), msgpcode.Bin8, 0)
 	b = pack.AppendUint(pack.AppendUint(b, frameFormat), c.Number)
 	b = c.At.AppendMsgpack(pack.AppendBytes(b, c.Prev[:]))
 	b = pack.AppendBytes(b, c.Node.Bytes())
-	b = appendTable(b, c.Sections)
+	b[headStart-1] = byte(len(b) - headStart) // some 90 bytes
+	chained := newChained(b, len(c.Sections))
 	for i := range c.Sections {
-		b = append(b, c.Sections[i].Body...)
+		b = append(b, msgpcode.Bin32, 0, 0, 0, 0)
+		start := len(b)
+		b = c.Sections[i].append(b)
+		if uint64(len(b)-start) >= 1<<32 {
+			return nil, Hash{}, fmt.Errorf("encode commit %d: a section of %d bytes", c.Number, len(b)-start)
+		}
+		binary.BigEndian.PutUint32(b[start-4:], uint32(len(b)-start))
+		chained = chained.add(b[start:])
 	}
-	h := Hash(sha256.Sum256(b))
+	h := chained.hash()
 	return append(b, h[:]...), h, nil
 }
 
-func appendTable(b []byte, sections []Section) []byte {
-	b = pack.AppendArray(b, len(sections)*sectionCells)
-	for i := range sections {
-		s := &sections[i]
-		b = pack.AppendBytes(b, s.Mailbox.ULID[:])
-		for _, n := range [...]uint64{
-			s.First, uint64(s.Count), uint64(len(s.Body)), uint64(s.Summary.Open), uint64(s.Summary.Waiting), uint64(s.Summary.Outbox),
-			uint64(s.Summary.Deadline),
-		} {
-			b = pack.AppendUint(b, n)
-		}
-		b = pack.AppendBytes(b, []byte(s.Note))
+// append appends the section's content.
+func (s *Section) append(b []byte) []byte {
+	b = pack.AppendBytes(b, s.Mailbox.ULID[:])
+	for _, n := range [...]uint64{
+		s.First, uint64(s.Count), uint64(s.Summary.Open), uint64(s.Summary.Waiting), uint64(s.Summary.Outbox), uint64(s.Summary.Deadline),
+	} {
+		b = pack.AppendUint(b, n)
 	}
-	return b
+	return append(pack.AppendBytes(b, []byte(s.Note)), s.Body...)
+}
+
+// chained is what the hash of a commit is made of: its magic and head, and the hashes of its sections.
+type chained []byte
+
+func newChained(head []byte, sections int) chained {
+	room := make(chained, 0, 512) // on the stack, and enough for most commits
+	if size := len(head) + sections*sha256.Size; size > cap(room) {
+		room = make(chained, 0, size)
+	}
+	return append(room, head...)
+}
+
+func (c chained) add(section []byte) chained {
+	h := sha256.Sum256(section)
+	return append(c, h[:]...)
+}
+
+func (c chained) hash() Hash { return sha256.Sum256(c) }
+
+// nextSection takes the content of the next section off the sections of a frame.
+func nextSection(sections []byte) (content, rest []byte, ok bool) {
+	if len(sections) < sectionStart || sections[0] != msgpcode.Bin32 {
+		return nil, nil, false
+	}
+	n := uint64(binary.BigEndian.Uint32(sections[1:]))
+	if n > uint64(len(sections)-sectionStart) {
+		return nil, nil, false
+	}
+	end := sectionStart + int(n)
+	return sections[sectionStart:end:end], sections[end:], true
+}
+
+// split splits a frame without its hash into its magic and head, and its sections. It returns the number of sections and
+// the hash.
+func split(unsealed []byte) (head, sections []byte, n int, h Hash, err error) {
+	if len(unsealed) < headStart || string(unsealed[:len(frameMagic)]) != frameMagic || unsealed[headStart-2] != msgpcode.Bin8 {
+		return nil, nil, 0, h, fmt.Errorf("%w: not a frame", ErrDamaged)
+	}
+	end := headStart + int(unsealed[headStart-1])
+	if end > len(unsealed) {
+		return nil, nil, 0, h, fmt.Errorf("%w: its head is cut short", ErrDamaged)
+	}
+	head, sections = unsealed[:end], unsealed[end:]
+	for rest, ok := sections, true; len(rest) > 0; n++ {
+		if _, rest, ok = nextSection(rest); !ok || n == maxSections {
+			return nil, nil, 0, h, fmt.Errorf("%w: section %d is cut short, or none", ErrDamaged, n)
+		}
+	}
+	chained := newChained(head, n)
+	for rest := sections; len(rest) > 0; {
+		var content []byte
+		content, rest, _ = nextSection(rest)
+		chained = chained.add(content)
+	}
+	return head, sections, n, chained.hash(), nil
+}
+
+// checked splits a frame, and checks its hash.
+func checked(frame []byte) (head, sections []byte, n int, h Hash, err error) {
+	if len(frame) < minFrameBytes {
+		return nil, nil, 0, h, fmt.Errorf("%w: not a frame", ErrDamaged)
+	}
+	end := len(frame) - sha256.Size
+	head, sections, n, h, err = split(frame[:end])
+	if err == nil && h != Hash(frame[end:]) {
+		err = fmt.Errorf("%w: its hash is another", ErrDamaged)
+	}
+	return head, sections, n, h, err
 }
 
 // DecodeCommit decodes a frame, checks its hash and returns both. The sections' bodies are slices of the frame. It
 // fails with ErrDamaged for a damaged frame, and with an *UnknownError for a newer format.
 func DecodeCommit(frame []byte) (*Commit, Hash, error) {
-	c, h, rd, err := decodeHead(frame)
+	head, sections, n, h, err := checked(frame)
 	if err != nil {
 		return nil, Hash{}, err
 	}
-	sizes, err := c.decodeTable(msgpack.NewDecoder(rd))
+	c, err := decodeHead(head)
 	if err != nil {
-		return nil, Hash{}, fmt.Errorf("%w: table of contents: %w", ErrDamaged, err)
+		return nil, Hash{}, err
 	}
-	end := len(frame) - sha256.Size
-	rest := frame[end-rd.Len() : end]
-	for i, n := range sizes {
-		if n < 0 || n > len(rest) {
-			return nil, Hash{}, fmt.Errorf("%w: bodies cut short", ErrDamaged)
+	c.Sections = make([]Section, 0, min(n, 1024))
+	rd := bytes.NewReader(nil)
+	dec := msgpack.NewDecoder(rd)
+	for i := range n {
+		var s Section
+		content, rest, _ := nextSection(sections)
+		rd.Reset(content)
+		if err := s.decode(dec, c.Node); err != nil {
+			return nil, Hash{}, fmt.Errorf("%w: section %d: %w", ErrDamaged, i, err)
 		}
-		c.Sections[i].Body, rest = rest[:n:n], rest[n:]
-	}
-	if len(rest) != 0 {
-		return nil, Hash{}, fmt.Errorf("%w: %d bytes too many", ErrDamaged, len(rest))
+		s.Body = content[len(content)-rd.Len():]
+		c.Sections, sections = append(c.Sections, s), rest
 	}
 	return c, h, nil
 }
 
 // DecodeHead is DecodeCommit without the sections, for readers that follow the chain. It takes a third of the time.
 func DecodeHead(frame []byte) (*Commit, Hash, error) {
-	c, h, _, err := decodeHead(frame)
+	head, _, _, h, err := checked(frame)
+	if err != nil {
+		return nil, Hash{}, err
+	}
+	c, err := decodeHead(head)
 	return c, h, err
 }
 
-// decodeHead checks the hash of a frame, and decodes everything before the table of contents. It returns a reader of the
-// rest of the frame.
-func decodeHead(frame []byte) (*Commit, Hash, *bytes.Reader, error) {
-	if len(frame) < minFrameBytes || string(frame[:len(frameMagic)]) != frameMagic {
-		return nil, Hash{}, nil, fmt.Errorf("%w: not a frame", ErrDamaged)
+// Seal appends the hash to a frame that lacks it, and decodes the frame as DecodeHead does.
+func Seal(unsealed []byte) (frame []byte, c *Commit, h Hash, err error) {
+	head, _, _, h, err := split(unsealed)
+	if err != nil {
+		return nil, nil, Hash{}, err
 	}
-	end := len(frame) - sha256.Size
-	h := Hash(frame[end:])
-	if Hash(sha256.Sum256(frame[:end])) != h {
-		return nil, Hash{}, nil, fmt.Errorf("%w: its hash is another", ErrDamaged)
-	}
-	rd := bytes.NewReader(frame[len(frameMagic):end])
+	c, err = decodeHead(head)
+	return append(unsealed, h[:]...), c, h, err
+}
+
+// decodeHead decodes the magic and head of a frame.
+func decodeHead(head []byte) (*Commit, error) {
+	rd := bytes.NewReader(head[headStart:])
 	dec := msgpack.NewDecoder(rd)
 	format, err := dec.DecodeUint64()
 	if err != nil {
-		return nil, Hash{}, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if format > frameFormat || format < layoutFormat {
-		return nil, Hash{}, nil, &UnknownError{Version: format}
+		return nil, &UnknownError{Version: format}
 	}
 	var (
 		c          Commit
 		prev, node []byte
 	)
 	if err := dec.DecodeMulti(&c.Number, &prev, &c.At, &node); err != nil {
-		return nil, Hash{}, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if len(prev) != len(c.Prev) || len(node) != capabilities.NodeKeySize {
-		return nil, Hash{}, nil, fmt.Errorf("%w: header", ErrDamaged)
+	if len(prev) != len(c.Prev) || len(node) != capabilities.NodeKeySize || rd.Len() != 0 {
+		return nil, fmt.Errorf("%w: head", ErrDamaged)
 	}
 	copy(c.Prev[:], prev)
 	c.Node = capabilities.NodeOf([capabilities.NodeKeySize]byte(node))
-	return &c, h, rd, nil
+	return &c, nil
 }
 
-func (c *Commit) decodeTable(dec *msgpack.Decoder) (sizes []int, err error) {
-	cells, err := dec.DecodeArrayLen()
-	if err != nil {
-		return nil, err
+// decode decodes what is before the events.
+func (s *Section) decode(dec *msgpack.Decoder, node capabilities.NodeID) error {
+	n, err := dec.DecodeBytesLen()
+	if err == nil && n != len(s.Mailbox.ULID) {
+		err = fmt.Errorf("mailbox of %d bytes", n)
 	}
-	if cells < 0 || cells%sectionCells != 0 || cells/sectionCells > maxSections {
-		return nil, fmt.Errorf("%d cells", cells)
+	if err == nil {
+		s.Mailbox.Node = node
+		err = dec.ReadFull(s.Mailbox.ULID[:])
 	}
-	n := cells / sectionCells
-	c.Sections = make([]Section, 0, min(n, 1024))
-	sizes = make([]int, 0, min(n, 1024))
-	for range n {
-		var (
-			s        Section
-			who      []byte
-			note     []byte
-			size     int
-			deadline int64
-		)
-		err := dec.DecodeMulti(&who, &s.First, &s.Count, &size, &s.Summary.Open, &s.Summary.Waiting, &s.Summary.Outbox, &deadline, &note)
-		if err != nil {
-			return nil, err
+	if err == nil {
+		s.First, err = dec.DecodeUint64()
+	}
+	for _, to := range [...]*uint32{&s.Count, &s.Summary.Open, &s.Summary.Waiting, &s.Summary.Outbox} {
+		if err == nil {
+			*to, err = dec.DecodeUint32()
 		}
-		if len(who) != len(ulid.ULID{}) {
-			return nil, fmt.Errorf("mailbox of %d bytes", len(who))
-		}
-		s.Mailbox = capabilities.ID{ULID: ulid.ULID(who), Node: c.Node}
+	}
+	var deadline int64
+	if err == nil {
+		deadline, err = dec.DecodeInt64()
 		s.Summary.Deadline = capabilities.Time(deadline)
-		s.Note = string(note)
-		c.Sections = append(c.Sections, s)
-		sizes = append(sizes, size)
 	}
-	return sizes, nil
+	if err == nil {
+		s.Note, err = dec.DecodeString()
+	}
+	return err
 }

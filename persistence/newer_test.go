@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/events"
 	"parley/internal/regular"
 )
 
@@ -35,9 +36,8 @@ func addNewer(t *testing.T, o Options, format uint16) {
 		t.Fatal(err)
 	}
 	body := f.bytes[:len(f.bytes)-sha256.Size]
-	binary.BigEndian.PutUint16(body[5:], format) // behind the magic number and the code of a number of two bytes
-	f.hash = sha256.Sum256(body)
-	f.bytes = append(body, f.hash[:]...)
+	binary.BigEndian.PutUint16(body[7:], format) // behind the magic number, and the codes of the head and of a number of two bytes
+	f.bytes, _, f.hash, _ = events.Seal(body)    // it knows no such format
 	if err := j.connection().publish(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,10 @@ import (
 	"parley/events"
 )
 
-// The beginning of a frame: its magic, the format, the number, and the hash before as 32 bytes behind their length.
+// The beginning of a frame: its magic, the length of its head, the format, the number, and the hash before as 32 bytes behind
+// their length.
 const (
-	frameStart = 4
+	frameStart = 4 + 2
 	hashSize   = sha256.Size
 )
 
@@ -54,23 +55,19 @@ func appendStored(to, frame []byte) ([]byte, bool) {
 	return append(to, frame[at+hashSize:len(frame)-hashSize]...), true
 }
 
-// takeStored takes the next frame from a block and appends it, whole, to a buffer with room for it. It returns the rest
-// of the block.
-func takeStored(to, raw []byte, prev events.Hash) (frame []byte, hash events.Hash, rest []byte, ok bool) {
+// takeStored takes the next frame from a block and appends it, without its hash, to a buffer. It returns the rest of the
+// block.
+func takeStored(to, raw []byte, prev events.Hash) (unsealed, rest []byte, ok bool) {
 	size, n := binary.Uvarint(raw)
 	if n <= 0 || size > uint64(len(raw)-n) || size < minStored-1 || size > maxFrame {
-		return nil, hash, nil, false
+		return nil, nil, false
 	}
 	stored, rest := raw[n:n+int(size)], raw[n+int(size):]
 	at, ok := prevAt(stored)
 	if !ok {
-		return nil, hash, nil, false
+		return nil, nil, false
 	}
-	start := len(to)
 	to = append(to, stored[:at]...)
 	to = append(to, prev[:]...)
-	to = append(to, stored[at:]...)
-	hash = sha256.Sum256(to[start:])
-	to = append(to, hash[:]...)
-	return to[start:len(to):len(to)], hash, rest, true
+	return append(to, stored[at:]...), rest, true
 }

@@ -188,11 +188,11 @@ func (r *Reader) read(i int) ([][]byte, error) {
 	room := make([]byte, 0, len(raw)+int(b.count)*2*hashSize)
 	hash := r.foot.before(i)
 	for number := b.first; len(list) < int(b.count); number++ {
-		frame, end, rest, ok := takeStored(room, raw, hash)
+		unsealed, rest, ok := takeStored(room, raw, hash)
 		if !ok {
 			return nil, wrong("commit %d is cut", number)
 		}
-		c, _, err := events.DecodeHead(frame)
+		frame, c, end, err := events.Seal(unsealed)
 		unknown, newer := errors.AsType[*events.UnknownError](err)
 		switch {
 		case newer:
@@ -204,7 +204,7 @@ func (r *Reader) read(i int) ([][]byte, error) {
 		case number == r.seg.First && c.At != r.seg.From || number == r.seg.Last && c.At != r.seg.To:
 			return nil, wrong("commit %d is of another time", number)
 		}
-		list, room, raw, hash = append(list, frame), room[:len(room)+len(frame)], rest, end
+		list, room, raw, hash = append(list, frame[:len(frame):len(frame)]), frame[len(frame):], rest, end
 	}
 	if len(raw) != 0 || hash != b.end {
 		return nil, wrong("its commits are others")

@@ -92,7 +92,7 @@ const (
 	maxFile    = MaxBytes + 2*maxFrame + headerSize + maxBlocks*entrySize
 )
 
-// minStored is the least size of a stored frame: its magic, format, number, time, node and table, and its length.
+// minStored is the least size of a stored frame: its magic, and its head without the hash before, and its length.
 const minStored = 32
 
 // block is the footer's entry of a block.
