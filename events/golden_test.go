@@ -7,9 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,6 +192,79 @@ func goldenFrame(t testing.TB) *Commit {
 	c.Sections[1].Mailbox, c.Sections[1].First, c.Sections[1].Note = testID(5), 1, "a note"
 	return c
 }
+
+// goldenJournal returns the frames of a small log with an event of each kind: a commit with three mailboxes, and one
+// commit each for two more.
+func goldenJournal(t testing.TB) (frames [][]byte) {
+	t.Helper()
+	all, names, last := samples(), slices.Sorted(maps.Keys(samples())), Hash{}
+	var c Commit
+	for part := range slices.Chunk(names, len(names)/5+1) {
+		s := Section{Mailbox: testID(byte(100 + len(c.Sections) + len(frames)*10)), First: 1, Count: uint32(len(part)), Summary: Summary{Open: 1, Deadline: goldenAt + 60_000}, Note: "a note"}
+		for _, name := range part {
+			var err error
+			if s.Body, err = Append(s.Body, Recorded{At: goldenAt, Event: all[name]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Sections = append(c.Sections, s)
+		if len(frames) == 0 && len(c.Sections) < 3 {
+			continue
+		}
+		c.Number, c.Prev, c.At, c.Node = uint64(len(frames)+1), last, goldenAt, testID(0).Node
+		frame, hash, err := c.Encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames, last, c.Sections = append(frames, frame), hash, nil
+	}
+	return frames
+}
+
+// TestGoldenJournalIsRead reads a log with an event of each kind. From the first release on its file is kept for ever and
+// never written again: each release opens the logs of all before it. A later format gets a file of its own.
+func TestGoldenJournalIsRead(t *testing.T) {
+	const name = "journal.v1.txt"
+	if *update {
+		var text strings.Builder
+		for _, frame := range goldenJournal(t) {
+			text.WriteString(hexText(frame) + "\n")
+		}
+		addGolden(t, name, text.String())
+	}
+	text, err := os.ReadFile(goldenPath(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last Mark
+	most, kinds := 0, map[string]bool{}
+	for part := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		frame, err := hex.DecodeString(strings.ReplaceAll(part, "\n", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, hash, err := DecodeCommit(frame)
+		if err != nil || c.Number != last.Number+1 || c.Prev != last.Hash {
+			t.Fatalf("commit %d: %v", last.Number+1, err)
+		}
+		last, most = Mark{Number: c.Number, Hash: hash}, max(most, len(c.Sections))
+		for _, s := range c.Sections {
+			evs, err := s.Events()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range evs {
+				kinds[Name(r.Event)] = true
+			}
+		}
+	}
+	if last.String() != "3:"+goldenEnd || most != 3 || len(kinds) < 46 {
+		t.Errorf("the log ends with %s, and has %d kinds of events, and at most %d mailboxes in a commit", last, len(kinds), most)
+	}
+}
+
+// goldenEnd is the hash of the last commit of the golden log.
+const goldenEnd = "eafd96f43ae01933fc1a8971dc86cdc8d4dacb8d35b6745b6a15767ceec7f6a0"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {
