@@ -269,8 +269,12 @@ func (n *Node) replayAll(ctx context.Context, id capabilities.ID) (*mailbox.Stat
 	if loaded.Snapshot != nil {
 		if s, err = mailbox.Restore(id, loaded.Snapshot); err != nil {
 			n.log.Warn("state of the archive not used", "mailbox", id.String(), "error", err)
+			unused := err
 			s = mailbox.New(id)
 			if loaded.Events, err = n.journal.Events(ctx, id, 0, 0); err != nil {
+				if parley.CodeOf(unused) == parley.NewerLog { // with the events elsewhere, that is why
+					return nil, unused
+				}
 				return nil, fmt.Errorf("mailbox %s: %w", id, err)
 			}
 		}

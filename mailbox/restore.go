@@ -7,16 +7,21 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
+	"parley"
 	"parley/capabilities"
 	"parley/mailbox/index"
 	"parley/mailbox/origin"
 )
 
-// Restore decodes a state from a whole snapshot or a head. It fails for another format and for malformed data. The
-// mailbox has to be replayed from its first event then.
+// Restore decodes a state from a whole snapshot or a head. It fails for another format, with NEWER_LOG for a later one, and
+// for malformed data. The mailbox has to be replayed from its first event then.
 func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	var img snapshot
 	format, err := formatOf(encoded)
+	if err == nil && format > snapshotFormat {
+		err = parley.Refuse(parley.NewerLog, "it has format %d: this program knows format %d", format, snapshotFormat).
+			WithHint("start the version that wrote it, or a newer one (parley --version shows this one's); nothing was changed")
+	}
 	if err == nil && format != snapshotFormat {
 		err = fmt.Errorf("format %d", format)
 	}

@@ -206,7 +206,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	}
 	img.Index = x
 	for _, m := range s.heldMessages() {
-		img.Messages = append(img.Messages, s.snapshotOf(m))
+		img.Messages = append(img.Messages, snapshotOf(s, m))
 	}
 	for _, n := range slices.Sorted(maps.Keys(names)) {
 		img.Names = append(img.Names, nameSnapshot{Name: n, Value: names[n]})
@@ -228,7 +228,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 }
 
 // snapshotOf returns what is stored of a message that is in memory.
-func (s *State) snapshotOf(m *Message) messageSnapshot {
+func snapshotOf(s *State, m *Message) messageSnapshot {
 	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
 	f := m.Form
 	if f == nil {

@@ -84,11 +84,7 @@ func (s *indexes) saveIndex(ctx context.Context) error {
 	}
 	return s.o.step(StepIndex, func() error {
 		if s.o.URL == "" {
-			err := s.writeIndex(x, at.Mark)
-			if err == nil && s.snapshots.oldIndex.CompareAndSwap(true, false) {
-				s.snapshots.deleteObject(ctx, indexObject)
-			}
-			return err
+			return s.writeIndex(x, at.Mark)
 		}
 		var b bytes.Buffer
 		if err := x.write(&b, at.Mark); err != nil {

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,9 +20,6 @@ import (
 
 	"parley/capabilities"
 )
-
-// versionKey is the key of the version in an object's metadata. Earlier versions of the program look for it.
-const versionKey = "version"
 
 // derivedTimeout bounds each use of the store of snapshots. The client can block for ever if the store is damaged.
 const derivedTimeout = 10 * time.Second
@@ -70,7 +66,6 @@ type snapshots struct {
 
 	discarded atomic.Int64 // states and indexes that could not be used since Open
 	objects   *objects     // of the bucket, if more are there than are described; nil after the sweep
-	oldIndex  atomic.Bool  // an earlier version of the program has left an index in the bucket
 	silence   silence      // of an external server
 }
 
@@ -91,12 +86,8 @@ func (s *snapshots) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, v
 	if err != nil {
 		return fmt.Errorf("snapshot of mailbox %s: %w", mailbox.ULID, err)
 	}
-	meta := jetstream.ObjectMeta{
-		Name:     mailbox.ULID.String(),
-		Metadata: map[string]string{versionKey: strconv.FormatUint(version, 10)},
-	}
 	sealed := sealSnapshot(version, Mark{Number: number, Hash: hash}, state)
-	if err := s.putObject(ctx, meta, sealed); err != nil {
+	if err := s.putObject(ctx, jetstream.ObjectMeta{Name: mailbox.ULID.String()}, sealed); err != nil {
 		return readOnly(fmt.Sprintf("the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
 	}
 	s.directory.setSnapshot(mailbox.ULID, version)
@@ -110,7 +101,7 @@ type SnapshotPart struct {
 }
 
 // A part is one message of the embedded server's bucket, beside the pieces of objects. On an external server it is an
-// object, as in earlier versions: a copy of the stream may lack a message that the leader has.
+// object: a copy of the stream may lack a message that the leader has.
 const (
 	partsAtOnce = 32      // parts that are on their way to the server together
 	maxPart     = 1 << 20 // a larger part is an object
@@ -413,9 +404,6 @@ func (s *snapshots) listSnapshots(ctx context.Context) {
 		if name, err := base64.URLEncoding.DecodeString(encoded); ok && err == nil {
 			names = append(names, string(name))
 			s.directory.foundObject(string(name))
-			if string(name) == indexObject && s.o.URL == "" {
-				s.oldIndex.Store(true)
-			}
 		}
 	}
 	if s.objects = nil; len(pieces) > len(names) { // but for objects that the client has removed, which have no pieces

@@ -127,10 +127,6 @@ func TestDamagedIndexOnlyCostsTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old := jetstream.ObjectMeta{Name: indexObject}
-	if err := j.connection().putObject(t.Context(), old, []byte("of an earlier version")); err != nil {
-		t.Fatal(err)
-	}
 	closeJournal(t, j)
 	path := func(folder string) string { return filepath.Join(folder, indexFile) }
 	whole, err := os.ReadFile(path(o.Folder))
@@ -141,9 +137,6 @@ func TestDamagedIndexOnlyCostsTime(t *testing.T) {
 	j = open(t, younger)
 	w2 := maps.Clone(w)
 	w2.write(t, j, 1, 1)
-	if _, err := j.connection().getObject(t.Context(), indexObject); err != nil {
-		t.Fatal(err) // it is there until an index is stored
-	}
 	closeJournal(t, j)
 	newer, err := os.ReadFile(path(younger.Folder))
 	if err != nil {
@@ -159,7 +152,7 @@ func TestDamagedIndexOnlyCostsTime(t *testing.T) {
 			return os.WriteFile(path, b, 0o600)
 		},
 		"newer than the log":  func(path string) error { return os.WriteFile(path, newer, 0o600) },
-		"of an older version": func(path string) error { return os.WriteFile(path, []byte("PLYINDX\x01"), 0o600) },
+		"of another version": func(path string) error { return os.WriteFile(path, []byte("PLYINDX\x01"), 0o600) },
 		"a folder":            func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,9 +170,6 @@ func TestDamagedIndexOnlyCostsTime(t *testing.T) {
 			w.check(t, j)
 			if n := j.DiscardedSnapshots(); n != 0 && name != "a folder" {
 				t.Errorf("%d were discarded", n)
-			}
-			if _, err := j.connection().getObject(t.Context(), indexObject); err == nil && name != "a folder" {
-				t.Error("the old index is there still")
 			}
 		})
 	}

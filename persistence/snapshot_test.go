@@ -64,8 +64,7 @@ func TestInvalidSnapshotsAreDiscarded(t *testing.T) {
 		"of another log": good, "newer than the log": sealSnapshot(11, Mark{Number: 11}, []byte("state")),
 	} {
 		for _, object := range []string{mailboxID(1).ULID.String(), indexObject} {
-			meta := jetstream.ObjectMeta{Name: object, Metadata: map[string]string{versionKey: "7"}}
-			if err := j.connection().putObject(t.Context(), meta, bad); err != nil {
+			if err := j.connection().putObject(t.Context(), jetstream.ObjectMeta{Name: object}, bad); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(o.Folder, indexFile), bad, 0o600); err != nil {
@@ -140,7 +139,7 @@ func TestLongMailboxLoadsQuickly(t *testing.T) {
 	}
 }
 
-// TestLeftoversInStoreAreFound stores what earlier versions and killed processes leave behind in the store of snapshots.
+// TestLeftoversInStoreAreFound stores what killed processes leave behind in the store of snapshots.
 // After a start, pieces without a description are gone. Parts are found, and can be removed for good.
 func TestLeftoversInStoreAreFound(t *testing.T) {
 	o := testOptions(t)
