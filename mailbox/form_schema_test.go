@@ -19,7 +19,7 @@ func TestFormOverLaterBoundsIsAnswerable(t *testing.T) {
 	q := &Question{FormRequested: &events.FormRequested{Fields: fields}}
 	c, err := q.Schema()
 	if err != nil {
-		t.Fatalf("a form of an old log: %v", err)
+		t.Fatalf("a form of the log: %v", err)
 	}
 	if _, err := c.Check(map[string]capabilities.Value{"f0": capabilities.String(strings.Repeat("é", 200))}); err != nil {
 		t.Error(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestIntroducedPeerIsNoNearerThanIntroducer introduces and updates nodes. Each is dialed in no nearer network than its
-// introducer. Nodes of old logs are unchanged.
+// introducer. Those whose network is unknown are unchanged.
 func TestIntroducedPeerIsNoNearerThanIntroducer(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")

@@ -172,7 +172,7 @@ func offersOf(folder string, call *rule.Reading) []parley.Offer {
 }
 
 // isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
-// may also offer rules and an end of them, and take another input. It may explain why an old rule does not apply.
+// may also offer rules and an end of them, and take another input. Its decision may have a help.
 func isApproval(fields []events.Field, here bool) bool {
 	if len(fields) == 0 || !slices.Contains([]int{denyAlone, withoutRule, anyDecision}, len(fields[0].Options)) {
 		return false

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -55,3 +57,26 @@ func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
 		}
 	}
 }
+
+// TestNewerSnapshotIsRefused restores snapshots of a later layout, whole and as heads.
+func TestNewerSnapshotIsRefused(t *testing.T) {
+	v := newThreeAgents(t, capabilities.Facet{})
+	s := v.States["fae"]
+	parts, err := s.Part(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, encoded := range map[string][]byte{"whole": []byte(v.Snapshot("fae")), "a head": parts.Head} {
+		later := slices.Clone(encoded)
+		later[3] = 2 // behind the length of an array of 16 or more
+		if e := parley.AsError(errOf(mailbox.Restore(s.ID, later))); e.Code != parley.NewerLog || !strings.Contains(e.Message, "format 2") || e.Hint == "" {
+			t.Errorf("%s: %v", what, e)
+		}
+		later[3] = 0
+		if _, err := mailbox.Restore(s.ID, later); err == nil || parley.CodeOf(err) == parley.NewerLog {
+			t.Errorf("%s of format 0: %v", what, err)
+		}
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }

@@ -264,10 +264,6 @@ func (s *snapshots) getObject(ctx context.Context, name string) ([]byte, error) 
 	return s.line().getObject(ctx, name)
 }
 
-func (s *snapshots) deleteObject(ctx context.Context, name string) {
-	s.line().deleteObject(ctx, name)
-}
-
 func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
 	defer cancel()

@@ -151,9 +151,9 @@ func TestDamagedIndexOnlyCostsTime(t *testing.T) {
 			b[len(b)/2] ^= 1
 			return os.WriteFile(path, b, 0o600)
 		},
-		"newer than the log":  func(path string) error { return os.WriteFile(path, newer, 0o600) },
+		"newer than the log": func(path string) error { return os.WriteFile(path, newer, 0o600) },
 		"of another version": func(path string) error { return os.WriteFile(path, []byte("PLYINDX\x01"), 0o600) },
-		"a folder":            func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"a folder":           func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := copyJournal(t, o)

@@ -101,7 +101,7 @@ func openAgain(b *testing.B, o Options) *Journal {
 
 // BenchmarkSnapshotParts stores 2,400 parts of 64 KiB, as the first snapshot of a host with 10^6 names has,
 // opens the journal after a stop and after a kill, and lists the parts.
-// Objects are what an external server gets, and what earlier versions stored.
+// Objects are what an external server gets.
 func BenchmarkSnapshotParts(b *testing.B) {
 	const count, size = 2400, 64 << 10
 	for _, objects := range []bool{true, false} {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// maxRecent is the number of changes that are remembered at least. For an older version, all entries are looked at.
+// maxRecent is the number of changes that are remembered at least. For a version before those, all entries are looked at.
 const maxRecent = 1024
 
 // Changes are the newest changes of messages, oldest first. Those of a message that changed again later count

@@ -332,7 +332,7 @@ func TestNamesSortAsSegmentsDo(t *testing.T) {
 	}
 }
 
-// golden is a segment that every later version of the program reads.
+// golden is a segment as the first release writes it. From then on it is kept for ever and never written again.
 const golden = "testdata/format-1.segment"
 
 func TestTheFirstFormatIsRead(t *testing.T) {

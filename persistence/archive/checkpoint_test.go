@@ -82,7 +82,8 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFirstFormatOfCheckpoints reads a file of the first format, which every version has to read.
+// TestFirstFormatOfCheckpoints reads a file of the first format. From the first release on it is kept for ever and never
+// written again.
 func TestFirstFormatOfCheckpoints(t *testing.T) {
 	const golden = "testdata/format-1.checkpoint"
 	path, _, want := newCheckpoint(t)
