@@ -115,12 +115,15 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal, 
 		defer conn.Cut()
 		_ = s.monitor.Survive("websocket", func() error { // the client is cut off
 			session := newSession(s, conn)
-			if _, err := session.admit(p); err != nil {
+			start := func() {}
+			if session.spelling = (binary{session}); protocol != mux.Protocol {
+				x := newText(session, p, agent)
+				session.spelling, start = x, x.start
+			}
+			if _, err := session.admit(p); err != nil { // from here on others send
 				return err
 			}
-			if session.spelling = (binary{session}); protocol != mux.Protocol {
-				session.spelling = newText(session, p, agent)
-			}
+			start()
 			session.serve()
 			return nil
 		})

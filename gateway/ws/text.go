@@ -37,7 +37,7 @@ type text struct {
 
 const maxSubscriptions = 64 // of one connection
 
-// newText returns the spelling of a session of a principal, which sends its agent's forms of dialects.
+// newText returns the spelling of a session of a principal, which sends its agent's forms of dialects once it starts.
 func newText(s *session, p api.Principal, agent api.Agent) *text {
 	x := &text{session: s, load: api.NewLoad(MaxCalls, MaxWaits, maxLoaded), open: map[string]uint64{}}
 	may := func(s api.Scope) bool { return p.May(api.Operation{Scope: s}) == nil }
@@ -45,14 +45,18 @@ func newText(s *session, p api.Principal, agent api.Agent) *text {
 		Asks: may(api.ScopeRead) && may(api.ScopeAsk), Answers: may(api.ScopeRead) && may(api.ScopeAnswer),
 		Locks: s.server.locks, Monitor: s.server.monitor,
 	})
-	s.work.Go(func() {
-		m := s.server.monitor
-		if err := m.Survive("follow", func() error { return x.relay.Follow(s.alive) }); err != nil && s.alive.Err() == nil {
-			m.Failed(s.calls, "follow", err)
-			s.stop(parley.Refuse(parley.RateLimited, "the mailbox cannot be read now"))
+	return x
+}
+
+// start begins to send the forms of dialects.
+func (x *text) start() {
+	x.work.Go(func() {
+		m := x.server.monitor
+		if err := m.Survive("follow", func() error { return x.relay.Follow(x.alive) }); err != nil && x.alive.Err() == nil {
+			m.Failed(x.calls, "follow", err)
+			x.stop(parley.Refuse(parley.RateLimited, "the mailbox cannot be read now"))
 		}
 	})
-	return x
 }
 
 // clientOf is the client of a session, as dialects see it.

@@ -142,6 +142,34 @@ func newConn(conn io.ReadWriteCloser, came []byte, side ws.State, o Options) *Co
 func (c *Conn) Read() (Kind, []byte, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
+	return c.next()
+}
+
+// drop reads the next message for nobody. Another goroutine may still use the last one.
+func (c *Conn) drop() error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.leave()
+	_, _, err := c.next()
+	return err
+}
+
+// leave leaves the buffers to who uses the last message: they go to no pool.
+func (c *Conn) leave() {
+	if c.reader != nil {
+		rest, _ := c.reader.Peek(c.reader.Buffered()) // they are there
+		c.came, c.reader = append(bytes.Clone(rest), c.came...), nil
+	}
+	if c.message != nil {
+		c.message = nil
+		if c.o.Memory != nil {
+			c.o.Memory.Release()
+		}
+	}
+}
+
+// next is Read for a caller that holds c.reading.
+func (c *Conn) next() (Kind, []byte, error) {
 	if c.broken != nil {
 		return 0, nil, c.broken
 	}

@@ -74,7 +74,7 @@ func (c *Conn) Close(code Code, reason string) {
 	late := time.AfterFunc(closeTime, c.Cut)
 	defer late.Stop()
 	for {
-		if _, _, err := c.Read(); err != nil { // another goroutine may read, up to that error
+		if err := c.drop(); err != nil { // another goroutine may read, up to that error
 			break
 		}
 	}
