@@ -30,6 +30,9 @@ var groups = []*cobra.Group{
 	{ID: groupNode, Title: "The node:"},
 }
 
+// Help lists commands in the order in which they are added, which is that of their use.
+func init() { cobra.EnableCommandSorting = false } // of the whole program, so before anything runs
+
 // add adds commands to a group, "" for those that help does not list.
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, c := range commands {

@@ -97,7 +97,6 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		add(root, "", hookCommand(env))
 		return root
 	}
-	cobra.EnableCommandSorting = false // they are in the order of their use
 	addCommands(root, env)
 	ofCommand := root.UsageFunc()
 	root.SetUsageFunc(func(c *cobra.Command) error {

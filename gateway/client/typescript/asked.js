@@ -85,7 +85,7 @@ export class Permission extends Asked {
 
   /**
    * @param {Wire} wire
-   * @param {import("./operations.js").Permission} permission
+   * @param {import("./operations.js").Permitted} permission
    * @param {import("./link.js").Coming} [coming] the outcome, if it arrives by itself
    */
   constructor(wire, permission, coming) {
