@@ -33,7 +33,7 @@ func TestLoadBoundsGarbage(t *testing.T) {
 	}
 	grown, read := peak()-before, uint64(count*size)
 	t.Logf("%d MiB of mail loaded with a heap of %d MiB", read>>20, grown>>20)
-	if grown > read*10 { // the server reads a block again when the reader is slow, and a run under the race detector is
+	if grown > read*10 { // the server reads a block again when the reader is slow, as it is under the race detector
 		t.Errorf("loading %d MiB of mail took %d MiB", read>>20, grown>>20)
 	}
 	runtime.KeepAlive(l)
