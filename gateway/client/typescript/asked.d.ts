@@ -46,10 +46,10 @@ export class Asked {
 export class Permission extends Asked {
     /**
      * @param {Wire} wire
-     * @param {import("./operations.js").Permission} permission
+     * @param {import("./operations.js").Permitted} permission
      * @param {import("./link.js").Coming} [coming] the outcome, if it arrives by itself
      */
-    constructor(wire: Wire, permission: import("./operations.js").Permission, coming?: import("./link.js").Coming);
+    constructor(wire: Wire, permission: import("./operations.js").Permitted, coming?: import("./link.js").Coming);
     /**
      * Nobody follows the mail of who would decide at this moment, of an approval that was to be attended. If form is undefined nothing
      * was asked, and to ask with the same key again is to look again; else it was asked before, and cancel takes it back.
