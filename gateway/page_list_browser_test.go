@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // TestPageIsUsedByKeyboardAlone reads, decides, snoozes, searches and goes about without a pointer.
@@ -149,6 +151,49 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.until(`!document.getElementById('stream').textContent.includes('Which zone?')`)
 	snooze(100 * time.Millisecond) // and it comes back by itself
 	b.reads("#stream", "Which zone?")
+	b.checkNoFaults()
+}
+
+// TestUrgentMailLeadsUntilItIsRead has an old urgent message lead the list, in a group of its own. A change of a message that the
+// list does not show is no new one, though its number is larger than that of the first row.
+func TestUrgentMailLeadsUntilItIsRead(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	bob := h.guest("bob")
+	for i := range 4 {
+		p := mailbox.PostMessage{To: "@host", Text: fmt.Sprint("message ", i)}
+		if i == 0 {
+			p.Priority = events.Urgent
+		}
+		if _, err := actors.Post(t.Context(), bob, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	numbers := `[...document.querySelectorAll("#stream .entry")].map((r) => r.dataset.number).join()`
+	groups := `[...document.querySelectorAll("#stream .group")].map((g) => g.textContent).join()`
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.open("/")
+	b.live()
+	if got := b.text(numbers) + " " + b.text(groups); got != "0,3,2,1 Urgent,Today" {
+		t.Errorf("the list is %s", got)
+	}
+	b.run(`document.querySelector('#stream .entry[data-number="1"]').remove()`) // as if it were further down
+	for _, n := range []uint64{1, 2} {
+		if _, err := h.node.Host().Mail().MarkRead(t.Context(), []uint64{n}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.until(`!document.querySelector('#stream .entry[data-number="2"]').hasAttribute("data-new")`)
+	if got := b.text(numbers); got != "0,3,2" {
+		t.Errorf("after a change of another message the list is %s", got)
+	}
+	b.run(`document.querySelector('#stream .entry[data-number="0"] > a').click()`)
+	b.until(`!document.querySelector("#stream [data-urgent]")`)
+	b.open("/")
+	if got := b.text(numbers) + " " + b.text(groups); got != "3,2,1,0 Today" {
+		t.Errorf("once it is read the list is %s", got)
+	}
 	b.checkNoFaults()
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
@@ -84,6 +85,17 @@ func (r row) Other() party {
 
 // Waits reports whether the agent can answer the form.
 func (r row) Waits() bool { return r.AnswerNeeded }
+
+// IsUrgent reports whether it is an urgent message that the reader has not read. Those lead the lists, which are by date.
+func (r row) IsUrgent() bool { return r.Unread && r.Priority == events.Urgent }
+
+// leads is 1 for a row that leads a list, and 0 for others.
+func (r row) leads() int {
+	if r.IsUrgent() {
+		return 1
+	}
+	return 0
+}
 
 // IsNew reports whether the reader has something to do or to read.
 func (r row) IsNew() bool { return r.AnswerNeeded || r.Unread }
@@ -266,7 +278,7 @@ func (p *page) drawRows(all []question, in string) []row {
 		}
 		rows = append(rows, r)
 	}
-	view.ByPriority(rows, func(r row) *view.Message { return &r.Message })
+	slices.SortStableFunc(rows, func(a, b row) int { return b.leads() - a.leads() })
 	return rows
 }
 

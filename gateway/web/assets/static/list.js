@@ -45,7 +45,7 @@ function group(chunk) {
   for (const g of chunk.querySelectorAll('.group')) g.remove();
   let last = chunk.previousElementSibling?.dataset.last;
   for (const row of [...chunk.children]) {
-    const day = dayOf(row);
+    const day = row.hasAttribute('data-urgent') ? 'Urgent' : dayOf(row);
     if (day !== last) {
       const heading = document.createElement('li');
       heading.className = 'group';
@@ -188,11 +188,12 @@ export function mailChanged(what) {
   let come = 0;
   change(() => {
     const first = stream.firstElementChild;
+    const newest = Math.max(-1, ...[...first.querySelectorAll('.entry')].map((r) => Number(r.dataset.number))); // an urgent one may lead
     for (const { number, next } of news) {
       const old = rowOfNumber(number);
       if (!next) old?.remove();
       else if (old) old.replaceWith(next);
-      else if (number > Number(first.querySelector('.entry')?.dataset.number ?? -1)) {
+      else if (number > newest) {
         first.prepend(next);
         come++;
       }
