@@ -87,7 +87,7 @@ func (env *environment) checkOutside(ctx context.Context, others ...stateFolder)
 		if parley.CodeOf(err) == parley.NotRunning {
 			err = gateway.CheckOutside(folder.coders())
 		}
-		if code := parley.CodeOf(err); err != nil && (folder == env.options.state || code == parley.NotPermitted) { // another node may be broken
+		if err != nil { // a node that cannot say is none that allows
 			return err
 		}
 	}
