@@ -78,7 +78,19 @@ type Commit struct {
 	Prev     Hash   // hash of the commit before
 	At       capabilities.Time
 	Node     capabilities.NodeID
+	Blind    Blind
 	Sections []Section
+}
+
+// Blind are random bytes of a commit, which go into the hash of each section. Without them nobody can find out by trying what a
+// section of few possible contents holds, from its hash alone.
+type Blind [16]byte
+
+// of returns what goes before the content of a section into its hash. It tells nothing of the others', nor of the Blind.
+func (b Blind) of(section int) [sha256.Size]byte {
+	var text [len(b) + 8]byte
+	binary.BigEndian.PutUint64(text[copy(text[:], b[:]):], uint64(section))
+	return sha256.Sum256(text[:])
 }
 
 // layoutFormat is raised by a thousand with each change of heads and sections that this or an earlier program cannot read.
@@ -94,19 +106,21 @@ var frameFormat = func() uint64 {
 	return n
 }()
 
-// A frame is a magic number, a head, the sections, and the commit's hash. The head is binary data of at most 255 bytes
-// in msgpack, and each section is binary data of the 32-bit form. They are, by example:
+// A frame is a magic number, a head, the blind, the sections, and the commit's hash. The head is binary data of at most 255
+// bytes in msgpack, and each section is binary data of the 32-bit form. They are, by example:
 //
 //	PLY\x01
 //	bin8  format, number, hash of the commit before, time, node
+//	16 random bytes
 //	bin32 mailbox, first, count, open, waiting, outbox, deadline, note, and then the events
 //	bin32 the same of another mailbox
 //	the hash: 32 bytes
 //
-// The hash of a section is the SHA-256 of its content. The hash of the commit is that of the frame up to the end of the
-// head, followed by the hashes of the sections. So who has a section, the head and the other hashes can check that the
-// section is of the commit, and learns nothing else of the other mailboxes. A head starts like no section, so neither can
-// pass for the other.
+// The mask of section n is the SHA-256 of the random bytes and n in 8 bytes, the first being 0. The hash of a section is that
+// of its mask and its content. The hash of the commit is that of the frame up to the end of the head, followed by the
+// SHA-256 of the random bytes and the hashes of the sections. So who has a section with its mask, the head and the other
+// hashes can check that the section is of the commit, and learns nothing else of the other mailboxes. A head starts like no
+// section, so neither can pass for the other.
 //
 // All formats keep this: a program has to find a frame of a later format whole before it says that it is newer.
 const (
@@ -114,7 +128,7 @@ const (
 	headStart     = len(frameMagic) + 2
 	sectionStart  = 5 // bytes before a section's content
 	maxSections   = 1 << 20
-	minFrameBytes = headStart + sha256.Size
+	minFrameBytes = headStart + len(Blind{}) + sha256.Size
 )
 
 // ErrDamaged reports a frame that is incomplete or was changed.
@@ -138,7 +152,8 @@ func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	b = c.At.AppendMsgpack(pack.AppendBytes(b, c.Prev[:]))
 	b = pack.AppendBytes(b, c.Node.Bytes())
 	b[headStart-1] = byte(len(b) - headStart) // some 90 bytes
-	chained := newChained(b, len(c.Sections))
+	chained := newChained(b, c.Blind, len(c.Sections))
+	b = append(b, c.Blind[:]...)
 	for i := range c.Sections {
 		b = append(b, msgpcode.Bin32, 0, 0, 0, 0)
 		start := len(b)
@@ -147,7 +162,7 @@ func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 			return nil, Hash{}, fmt.Errorf("encode commit %d: a section of %d bytes", c.Number, len(b)-start)
 		}
 		binary.BigEndian.PutUint32(b[start-4:], uint32(len(b)-start))
-		chained = chained.add(b[start:])
+		chained = chained.add(c.Blind, i, b[start:])
 	}
 	h := chained.hash()
 	return append(b, h[:]...), h, nil
@@ -164,20 +179,25 @@ func (s *Section) append(b []byte) []byte {
 	return append(pack.AppendBytes(b, []byte(s.Note)), s.Body...)
 }
 
-// chained is what the hash of a commit is made of: its magic and head, and the hashes of its sections.
+// chained is what the hash of a commit is made of: its magic and head, and the hashes of its blind and its sections.
 type chained []byte
 
-func newChained(head []byte, sections int) chained {
+func newChained(head []byte, blind Blind, sections int) chained {
 	room := make(chained, 0, 512) // on the stack, and enough for most commits
-	if size := len(head) + sections*sha256.Size; size > cap(room) {
+	if size := len(head) + (1+sections)*sha256.Size; size > cap(room) {
 		room = make(chained, 0, size)
 	}
-	return append(room, head...)
+	h := sha256.Sum256(blind[:])
+	return append(append(room, head...), h[:]...)
 }
 
-func (c chained) add(section []byte) chained {
-	h := sha256.Sum256(section)
-	return append(c, h[:]...)
+func (c chained) add(blind Blind, nth int, section []byte) chained {
+	var h [sha256.Size]byte
+	mask := blind.of(nth)
+	d := sha256.New()
+	d.Write(mask[:])
+	d.Write(section)
+	return append(c, d.Sum(h[:0])...)
 }
 
 func (c chained) hash() Hash { return sha256.Sum256(c) }
@@ -195,48 +215,49 @@ func nextSection(sections []byte) (content, rest []byte, ok bool) {
 	return sections[sectionStart:end:end], sections[end:], true
 }
 
-// split splits a frame without its hash into its magic and head, and its sections. It returns the number of sections and
-// the hash.
-func split(unsealed []byte) (head, sections []byte, n int, h Hash, err error) {
+// split splits a frame without its hash into its magic and head, its blind, and its sections. It returns the number of
+// sections and the hash.
+func split(unsealed []byte) (head []byte, blind Blind, sections []byte, n int, h Hash, err error) {
 	if len(unsealed) < headStart || string(unsealed[:len(frameMagic)]) != frameMagic || unsealed[headStart-2] != msgpcode.Bin8 {
-		return nil, nil, 0, h, fmt.Errorf("%w: not a frame", ErrDamaged)
+		return nil, blind, nil, 0, h, fmt.Errorf("%w: not a frame", ErrDamaged)
 	}
 	end := headStart + int(unsealed[headStart-1])
-	if end > len(unsealed) {
-		return nil, nil, 0, h, fmt.Errorf("%w: its head is cut short", ErrDamaged)
+	if end+len(blind) > len(unsealed) {
+		return nil, blind, nil, 0, h, fmt.Errorf("%w: its head is cut short", ErrDamaged)
 	}
-	head, sections = unsealed[:end], unsealed[end:]
+	head, sections = unsealed[:end], unsealed[end+copy(blind[:], unsealed[end:]):]
 	for rest, ok := sections, true; len(rest) > 0; n++ {
 		if _, rest, ok = nextSection(rest); !ok || n == maxSections {
-			return nil, nil, 0, h, fmt.Errorf("%w: section %d is cut short, or none", ErrDamaged, n)
+			return nil, blind, nil, 0, h, fmt.Errorf("%w: section %d is cut short, or none", ErrDamaged, n)
 		}
 	}
-	chained := newChained(head, n)
-	for rest := sections; len(rest) > 0; {
+	chained := newChained(head, blind, n)
+	rest := sections
+	for i := range n {
 		var content []byte
 		content, rest, _ = nextSection(rest)
-		chained = chained.add(content)
+		chained = chained.add(blind, i, content)
 	}
-	return head, sections, n, chained.hash(), nil
+	return head, blind, sections, n, chained.hash(), nil
 }
 
 // checked splits a frame, and checks its hash.
-func checked(frame []byte) (head, sections []byte, n int, h Hash, err error) {
+func checked(frame []byte) (head []byte, blind Blind, sections []byte, n int, h Hash, err error) {
 	if len(frame) < minFrameBytes {
-		return nil, nil, 0, h, fmt.Errorf("%w: not a frame", ErrDamaged)
+		return nil, blind, nil, 0, h, fmt.Errorf("%w: not a frame", ErrDamaged)
 	}
 	end := len(frame) - sha256.Size
-	head, sections, n, h, err = split(frame[:end])
+	head, blind, sections, n, h, err = split(frame[:end])
 	if err == nil && h != Hash(frame[end:]) {
 		err = fmt.Errorf("%w: its hash is another", ErrDamaged)
 	}
-	return head, sections, n, h, err
+	return head, blind, sections, n, h, err
 }
 
 // DecodeCommit decodes a frame, checks its hash and returns both. The sections' bodies are slices of the frame. It
 // fails with ErrDamaged for a damaged frame, and with an *UnknownError for a newer format.
 func DecodeCommit(frame []byte) (*Commit, Hash, error) {
-	head, sections, n, h, err := checked(frame)
+	head, blind, sections, n, h, err := checked(frame)
 	if err != nil {
 		return nil, Hash{}, err
 	}
@@ -244,6 +265,7 @@ func DecodeCommit(frame []byte) (*Commit, Hash, error) {
 	if err != nil {
 		return nil, Hash{}, err
 	}
+	c.Blind = blind
 	c.Sections = make([]Section, 0, min(n, 1024))
 	rd := bytes.NewReader(nil)
 	dec := msgpack.NewDecoder(rd)
@@ -262,17 +284,21 @@ func DecodeCommit(frame []byte) (*Commit, Hash, error) {
 
 // DecodeHead is DecodeCommit without the sections, for readers that follow the chain. It takes a third of the time.
 func DecodeHead(frame []byte) (*Commit, Hash, error) {
-	head, _, _, h, err := checked(frame)
+	head, blind, _, _, h, err := checked(frame)
 	if err != nil {
 		return nil, Hash{}, err
 	}
 	c, err := decodeHead(head)
-	return c, h, err
+	if err != nil {
+		return nil, Hash{}, err
+	}
+	c.Blind = blind
+	return c, h, nil
 }
 
 // Seal appends the hash to a frame that lacks it, and decodes the frame as DecodeHead does.
 func Seal(unsealed []byte) (frame []byte, c *Commit, h Hash, err error) {
-	head, _, _, h, err := split(unsealed)
+	head, _, _, _, h, err := split(unsealed)
 	if err != nil {
 		return nil, nil, Hash{}, err
 	}

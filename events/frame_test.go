@@ -24,6 +24,7 @@ func forged(t testing.TB, head []any, section ...any) []byte {
 	b := append([]byte(frameMagic), msgpcode.Bin8, 0)
 	b = append(b, encodedAll(t, head...)...)
 	b[headStart-1] = byte(len(b) - headStart)
+	b = append(b, make([]byte, len(Blind{}))...)
 	if content := encodedAll(t, section...); len(content) > 0 {
 		b = append(binary.BigEndian.AppendUint32(append(b, msgpcode.Bin32), uint32(len(content))), content...)
 	}
@@ -48,7 +49,7 @@ func encodedAll(t testing.TB, values ...any) []byte {
 
 // sealed appends the hash to a frame. One that cannot be split gets a hash of all its bytes.
 func sealed(b []byte) []byte {
-	_, _, _, h, err := split(b)
+	_, _, _, _, h, err := split(b)
 	if err != nil {
 		h = sha256.Sum256(b)
 	}
@@ -148,7 +149,7 @@ func TestForgedFrameIsDamaged(t *testing.T) {
 func TestSectionProvesItsCommit(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(3, 4))}
 	for range 200 {
-		c := &Commit{Number: r.number(), At: capabilities.Time(r.number()), Prev: Hash{byte(r.Uint32())}, Node: testID(0).Node, Sections: make([]Section, 1+r.IntN(40))}
+		c := &Commit{Number: r.number(), At: capabilities.Time(r.number()), Prev: Hash{byte(r.Uint32())}, Node: testID(0).Node, Blind: Blind{byte(r.Uint32()), 1}, Sections: make([]Section, 1+r.IntN(40))}
 		for i := range c.Sections {
 			r.fill(reflect.ValueOf(&c.Sections[i].Summary).Elem())
 			c.Sections[i].Mailbox, c.Sections[i].First, c.Sections[i].Note, c.Sections[i].Body = testID(byte(i)), r.number(), r.text(), []byte(r.text())
@@ -157,7 +158,7 @@ func TestSectionProvesItsCommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, sections, n, _, err := checked(frame)
+		head, blind, sections, n, _, err := checked(frame)
 		if err != nil || n != len(c.Sections) {
 			t.Fatal(n, err)
 		}
@@ -171,11 +172,14 @@ func TestSectionProvesItsCommit(t *testing.T) {
 		with := func(shown []byte, at int, without int) Hash {
 			sum := sha256.New()
 			sum.Write(head)
+			hidden := sha256.Sum256(blind[:])
+			sum.Write(hidden[:])
 			for i, content := range contents {
-				h := sha256.Sum256(content)
 				if i == at {
-					h = sha256.Sum256(shown)
+					content = shown
 				}
+				mask := sha256.Sum256(binary.BigEndian.AppendUint64(blind[:len(blind):len(blind)], uint64(i)))
+				h := sha256.Sum256(append(mask[:], content...))
 				if i != without {
 					sum.Write(h[:])
 				}
@@ -225,7 +229,7 @@ func TestSealIsTheHashOfEncode(t *testing.T) {
 func TestEveryFrameHasItsOwnHash(t *testing.T) {
 	seen := map[Hash]string{}
 	for what, change := range map[string]func(*Commit){
-		"as it is": func(*Commit) {}, "number": func(c *Commit) { c.Number++ }, "prev": func(c *Commit) { c.Prev[31]++ }, "time": func(c *Commit) { c.At++ },
+		"as it is": func(*Commit) {}, "number": func(c *Commit) { c.Number++ }, "prev": func(c *Commit) { c.Prev[31]++ }, "time": func(c *Commit) { c.At++ }, "blind": func(c *Commit) { c.Blind[15]++ },
 		"node": func(c *Commit) { c.Node = capabilities.NodeOf([32]byte{31: 8}) }, "mailbox": func(c *Commit) { c.Sections[1].Mailbox = testID(9) }, "first": func(c *Commit) { c.Sections[0].First++ },
 		"count": func(c *Commit) { c.Sections[0].Count++ }, "open": func(c *Commit) { c.Sections[0].Summary.Open++ }, "outbox": func(c *Commit) { c.Sections[0].Summary.Outbox++ },
 		"deadline": func(c *Commit) { c.Sections[0].Summary.Deadline++ }, "body": func(c *Commit) { c.Sections[0].Body[9]++ }, "order": func(c *Commit) {

@@ -187,7 +187,7 @@ func goldenFrame(t testing.TB) *Commit {
 		}
 		return s
 	}
-	c := &Commit{Number: 70_000, Prev: Hash{0: 1, 31: 255}, At: goldenAt, Node: testID(0).Node}
+	c := &Commit{Number: 70_000, Prev: Hash{0: 1, 31: 255}, At: goldenAt, Node: testID(0).Node, Blind: Blind{3, 15: 4}}
 	c.Sections = []Section{body("FormRequested.v1", "NameBound.v1"), body("MessageDismissed.v1")}
 	c.Sections[1].Mailbox, c.Sections[1].First, c.Sections[1].Note = testID(5), 1, "a note"
 	return c
@@ -211,7 +211,7 @@ func goldenJournal(t testing.TB) (frames [][]byte) {
 		if len(frames) == 0 && len(c.Sections) < 3 {
 			continue
 		}
-		c.Number, c.Prev, c.At, c.Node = uint64(len(frames)+1), last, goldenAt, testID(0).Node
+		c.Number, c.Prev, c.At, c.Node, c.Blind = uint64(len(frames)+1), last, goldenAt, testID(0).Node, Blind{byte(len(frames))}
 		frame, hash, err := c.Encode(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +264,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "eafd96f43ae01933fc1a8971dc86cdc8d4dacb8d35b6745b6a15767ceec7f6a0"
+const goldenEnd = "f98179eb0f6525ca903c7affc15322242c71113d7a84c595bdd198a95a641124"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,6 +71,7 @@ func (j *Journal) encode(batch []appended) (*frame, error) {
 		At:     max(capabilities.At(j.o.Clock()), head.at),
 		Node:   j.o.Node,
 	}}
+	_, _ = rand.Read(f.Blind[:]) // it never fails
 	n := 0
 	for i := range batch {
 		n += len(batch[i].sections)

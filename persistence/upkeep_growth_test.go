@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"testing"
@@ -31,11 +32,15 @@ func TestGrowthOfUpkeep(t *testing.T) {
 			}
 		}
 		for name, do := range tasks {
-			began := time.Now()
-			if err := do(j); err != nil {
-				t.Fatal(err)
+			least := time.Duration(math.MaxInt64)
+			for range 3 { // other tests take the processor now and then
+				began := time.Now()
+				if err := do(j); err != nil {
+					t.Fatal(err)
+				}
+				least = min(least, time.Since(began))
 			}
-			cost[name] = append(cost[name], float64(time.Since(began))/float64(j.Stats().Bytes))
+			cost[name] = append(cost[name], float64(least)/float64(j.Stats().Bytes))
 		}
 	}
 	for name, ns := range cost {
