@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"parley"
 	"parley/actors/peers"
 	"parley/capabilities"
 	"parley/events"
@@ -50,7 +51,7 @@ func (m collectAfterLoss) handle(b *mailboxActor) (items int, err error) {
 	if _, err := b.decide(mailbox.AddPeer{Host: m.other, Name: "other", Theirs: m.other, Ours: b.node.newID(), Stamp: 1}); err != nil {
 		return 0, err
 	}
-	if _, err := b.decide(mailbox.PostMessage{To: "other", Text: "hello"}); err != nil {
+	if _, err := b.decide(mailbox.PostMessage{To: "other", Post: parley.Post{Text: "hello"}}); err != nil {
 		return 0, err
 	}
 	lost := b.node.journal.AppendSince(0) // decided before the failure

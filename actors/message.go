@@ -20,12 +20,12 @@ import (
 // Send sends a message in which @name and @edge:name carry what the agent has under those names. Package mailbox/text says
 // where they do. To is as in Ask.
 func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
-	return Post(ctx, a, mailbox.PostMessage{To: to, Text: text})
+	return Post(ctx, a, mailbox.PostMessage{To: to, Post: parley.Post{Text: text}})
 }
 
 // Reply sends a message to the other party of one that the agent got or sent.
 func (a *Agent) Reply(ctx context.Context, ref capabilities.FormRef, text string) (view.Sent, error) {
-	return Post(ctx, a, mailbox.PostMessage{Reply: ref, Text: text})
+	return Post(ctx, a, mailbox.PostMessage{Reply: ref, Post: parley.Post{Text: text}})
 }
 
 // Post has an agent send a message or a reply.
@@ -39,11 +39,10 @@ func Post(ctx context.Context, a *Agent, p mailbox.PostMessage) (view.Sent, erro
 type postMessage struct{ command mailbox.PostMessage }
 
 func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
-	evs, err := b.decide(m.command)
+	e, err := postOnce(b, m.command)
 	if err != nil {
 		return pending[view.Sent]{}, err
 	}
-	e := evs[0].(*events.MessagePosted)
 	sent := view.Sent{Message: e.Message, Number: e.Number}
 	sent.Given, sent.Plain = messagetext.References(m.command.Text, e.Text)
 	return pending[view.Sent]{sent, nodesTo(b, e.To)}, nil
@@ -102,7 +101,7 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (view.P
 	if _, err := call(ctx, to, checkPrompt{}); err != nil && !hasSent(a, ctx, key) {
 		return view.Prompted{}, err
 	}
-	sent, err := callRelay(ctx, a, sendPrompt{to.id, mailbox.PostMessage{To: to.id.String(), Text: text, Plain: true, Key: key}})
+	sent, err := callRelay(ctx, a, sendPrompt{to.id, mailbox.PostMessage{To: to.id.String(), Post: parley.Post{Text: text, Plain: true, Key: key}}})
 	if err != nil || sent.run == nil {
 		return sent.Prompted, err
 	}
@@ -131,12 +130,12 @@ type sendPrompt struct {
 }
 
 func (m sendPrompt) handle(b *mailboxActor, reply replyTo[promptResult]) {
-	message, err := postOnce(b, m.post)
+	posted, err := postOnce(b, m.post)
 	if err != nil {
 		reply.release(b, promptResult{}, err)
 		return
 	}
-	b.node.registry.tell(m.to, b.last, &queryPrompt{message, reply})
+	b.node.registry.tell(m.to, b.last, &queryPrompt{posted.Message, reply})
 }
 
 // queryPrompt returns the state of a message at the agent that it was sent to.
@@ -185,22 +184,22 @@ func errFull() error {
 	return parley.Refuse(parley.RateLimited, "as many programs run as may at once").WithHint("try again when one has ended")
 }
 
-// postOnce posts a message, or finds one that was posted before.
-func postOnce(b *mailboxActor, p mailbox.PostMessage) (capabilities.ID, error) {
+// postOnce posts a message, or finds the one that was posted under its key.
+func postOnce(b *mailboxActor, p mailbox.PostMessage) (*events.MessagePosted, error) {
 	known, err := recalled(b.old, func() (*mailbox.Message, error) {
 		m, _, err := p.FindExisting(b.state)
 		return m, err
 	})
 	if err != nil {
-		return capabilities.ID{}, err
+		return nil, err
 	} else if known != nil {
-		return known.ID(), nil
+		return known.Posted, nil
 	}
 	evs, err := b.decide(p)
 	if err != nil {
-		return capabilities.ID{}, err
+		return nil, err
 	}
-	return evs[0].(*events.MessagePosted).Message, nil
+	return evs[0].(*events.MessagePosted), nil
 }
 
 // promptState returns the state of a message to this agent.

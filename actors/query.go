@@ -462,7 +462,7 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 }
 
 func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
-	e.Priority = p.Priority
+	e.Header = p.Header
 	e.Text, e.Queued, e.Interrupted = mailbox.ShowText(p.Text), v.state.Runs.IsPrompt(e.Number), v.state.Runs.WasInterrupted(e.Number)
 	for _, s := range p.Text {
 		if s.Edge == "" {

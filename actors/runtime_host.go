@@ -272,7 +272,7 @@ func (d *runtimeHost) Send(ctx context.Context, to, text string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	_, err := call(ctx, d.agent, duringRun[[]events.Event]{d.run, decide{mailbox.PostMessage{To: to, Text: text}}})
+	_, err := call(ctx, d.agent, duringRun[[]events.Event]{d.run, decide{mailbox.PostMessage{To: to, Post: parley.Post{Text: text}}}})
 	return err
 }
 

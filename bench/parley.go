@@ -55,7 +55,7 @@ func (n *parleyNode) addPair(ctx context.Context, asker, answerer string) error 
 	}{
 		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: asker}},
 		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: answerer}},
-		{"send", api.SendRequest{Recipient: asker, Text: fmt.Sprintf("meet @%s:%s", peerName, answerer)}},
+		{"send", api.SendRequest{Recipient: asker, Post: client.Post{Text: fmt.Sprintf("meet @%s:%s", peerName, answerer)}}},
 		{"adopt", api.AdoptRequest{Acting: api.Acting{As: asker}, FormRef: api.RefTo("0"), Edge: peerName}},
 	} {
 		if err := n.client.Call(ctx, c.operation, c.req, nil); err != nil {

@@ -136,7 +136,7 @@ func samples() map[string]Event {
 				{Last: Mark{Number: 1 << 40, Hash: Hash{3, 31: 4}}, From: goldenAt, To: goldenAt, Bytes: 1 << 33, Digest: Hash{9}},
 			},
 		},
-		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key", Priority: Urgent},
+		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key", Header: Header{Priority: Urgent}},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
 		"MessageRestored.v1":   &MessageRestored{Number: 1 << 40},
 		"MessageSnoozed.v1":    &MessageSnoozed{Number: 1 << 40, Until: goldenAt},

@@ -8,20 +8,25 @@ import (
 // MessagePosted adds a message to a mailbox, with the mailbox's own Number. Only the sender's mailbox has Via, Facet
 // and Key.
 type MessagePosted struct {
-	Number   uint64             `json:"number"`
-	Message  capabilities.ID    `json:"message"`
-	From     capabilities.ID    `json:"from"`
-	To       capabilities.ID    `json:"to"`
-	Via      capabilities.ID    `json:"via,omitzero"`   // the grant by which From reached To
-	Facet    capabilities.Facet `json:"facet,omitzero"` // and how much of To it held
-	Priority Priority           `json:"priority,omitempty"`
-	Text     []Span             `json:"text"`
-	ReplyTo  capabilities.ID    `json:"replyTo,omitzero"`
-	Date     capabilities.Time  `json:"date"`
-	Key      string             `json:"key,omitempty"` // idempotency key
+	Number  uint64             `json:"number"`
+	Message capabilities.ID    `json:"message"`
+	From    capabilities.ID    `json:"from"`
+	To      capabilities.ID    `json:"to"`
+	Via     capabilities.ID    `json:"via,omitzero"`   // the grant by which From reached To
+	Facet   capabilities.Facet `json:"facet,omitzero"` // and how much of To it held
+	Header
+	Text    []Span            `json:"text"`
+	ReplyTo capabilities.ID   `json:"replyTo,omitzero"`
+	Date    capabilities.Time `json:"date"`
+	Key     string            `json:"key,omitempty"` // idempotency key
 }
 
-// Priority is how soon a message should be seen, as its sender says; "" is Normal. It gives no right to anything.
+// Header is what a sender says of a message beside its text. It gives no right to anything.
+type Header struct {
+	Priority Priority `json:"priority,omitempty"` // urgent, normal (default) or low
+}
+
+// Priority is how soon a message should be seen, as its sender says; "" is Normal.
 type Priority string
 
 // The priorities.
@@ -52,11 +57,14 @@ type Span struct {
 func appendPosted(b []byte, e *MessagePosted) []byte {
 	b = pack.AppendUint(pack.AppendArray(b, 11), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
-	b = appendTexts(appendFacet(b, e.Facet), string(e.Priority))
+	b = e.appendTo(appendFacet(b, e.Facet))
 	b = appendList(b, e.Text, appendSpan)
 	b = e.Date.AppendMsgpack(e.ReplyTo.AppendMsgpack(b))
 	return appendTexts(b, e.Key)
 }
+
+// appendTo encodes the members of the header in a row, as those of the event that it is part of.
+func (h Header) appendTo(b []byte) []byte { return appendTexts(b, string(h.Priority)) }
 
 func appendSpan(b []byte, s *Span) []byte {
 	return s.Value.AppendMsgpack(appendTexts(pack.AppendArray(b, 3), s.Words, s.Edge))

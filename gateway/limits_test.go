@@ -37,7 +37,7 @@ func TestMissingBodiesHoldNoPlaces(t *testing.T) {
 	if err := c.Call(t.Context(), "status", api.NodeRequest{}, nil); err != nil {
 		t.Errorf("the host is locked out: %v", err)
 	}
-	large := api.SendRequest{Recipient: "HOST", Text: strings.Repeat("x", 100<<10)}
+	large := api.SendRequest{Recipient: "HOST", Post: parley.Post{Text: strings.Repeat("x", 100<<10)}}
 	if err := c.Call(t.Context(), "send", large, nil); err != nil {
 		t.Errorf("a large request of the host is locked out: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -161,7 +162,7 @@ func TestUrgentMailLeadsUntilItIsRead(t *testing.T) {
 	h := openPageServer(t)
 	bob := h.guest("bob")
 	for i := range 4 {
-		p := mailbox.PostMessage{To: "@host", Text: fmt.Sprint("message ", i)}
+		p := mailbox.PostMessage{To: "@host", Post: parley.Post{Text: fmt.Sprint("message ", i)}}
 		if i == 0 {
 			p.Priority = events.Urgent
 		}

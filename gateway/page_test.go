@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -314,7 +315,7 @@ func TestPagesShowPriorities(t *testing.T) {
 	h := openPageServer(t)
 	fae := h.guest("bob")
 	for _, p := range []events.Priority{events.Urgent, "", events.Low} {
-		if _, err := actors.Post(t.Context(), fae, mailbox.PostMessage{To: "@host", Text: "it is " + string(p), Priority: p}); err != nil {
+		if _, err := actors.Post(t.Context(), fae, mailbox.PostMessage{To: "@host", Post: parley.Post{Header: parley.Header{Priority: p}, Text: "it is " + string(p)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -276,7 +276,7 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	if e.To != s.ID {
 		return false, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")
 	}
-	return false, cmp.Or(checkPriority(e.Priority), checkSpans(e.Text))
+	return false, cmp.Or(checkHeader(e.Header), checkSpans(e.Text))
 }
 
 // enterMessage returns the event of a copy, if its sender has room for it here.

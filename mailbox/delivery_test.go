@@ -3,6 +3,7 @@ package mailbox_test
 import (
 	"testing"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -28,7 +29,7 @@ func TestPostedValuesCanBeDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.Must("fae", c)
-	evs, err := v.States["fae"].Decide(mailbox.PostMessage{To: "HOST", Text: "see @it:@mail/0"}, v.Now, v.NewID)
+	evs, err := v.States["fae"].Decide(mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: "see @it:@mail/0"}}, v.Now, v.NewID)
 	if err != nil {
 		return // it may be refused
 	}

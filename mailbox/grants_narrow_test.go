@@ -19,7 +19,7 @@ func newThreeAgents(t *testing.T, facet capabilities.Facet) *mailboxtest.Harness
 	}
 	v.NameAgents()
 	v.Must("host", mailbox.CopyName{From: "eve", To: "given", Facet: facet})
-	v.Must("host", mailbox.PostMessage{To: "fae", Text: "take @eve:given"})
+	v.Must("host", mailbox.PostMessage{To: "fae", Post: parley.Post{Text: "take @eve:given"}})
 	v.Deliver(false)
 	v.Must("fae", mailbox.AdoptName{Message: capabilities.FormNumber(0), Edge: "eve"})
 	return v
@@ -29,23 +29,23 @@ var text = []events.Field{{Name: "f"}}
 
 func TestReplyKeepsAskOnlyFacet(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{Mode: capabilities.AskOnly})
-	if _, err := v.Decide("fae", mailbox.PostMessage{To: "eve", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if _, err := v.Decide("fae", mailbox.PostMessage{To: "eve", Post: parley.Post{Text: "hello"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Fatal(err)
 	}
 	v.Must("fae", mailbox.RequestForm{To: "eve", Description: "d", Fields: text}) // fae's message 1
-	if evs, err := v.Decide("fae", mailbox.PostMessage{Reply: capabilities.FormNumber(1), Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.Decide("fae", mailbox.PostMessage{Reply: capabilities.FormNumber(1), Post: parley.Post{Text: "hello"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("the reply is accepted: %v, %v", evs, err)
 	}
-	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "@mail/1/@to", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "@mail/1/@to", Post: parley.Post{Text: "hello"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent by @mail/1/@to: %v, %v", evs, err)
 	}
 }
 
 func TestAdoptedRecipientKeepsFacet(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{Uses: 1, Until: 100})
-	v.Must("fae", mailbox.PostMessage{To: "eve", Text: "first"}) // fae's message 1
+	v.Must("fae", mailbox.PostMessage{To: "eve", Post: parley.Post{Text: "first"}}) // fae's message 1
 	v.Must("fae", mailbox.AdoptName{Message: capabilities.FormNumber(1), Edge: "@to", Name: "more"})
-	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "more", Text: "second"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.Decide("fae", mailbox.PostMessage{To: "more", Post: parley.Post{Text: "second"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("used twice: %v, %v", evs, err)
 	}
 }
@@ -67,7 +67,7 @@ func TestRevocationCoversGrantsInAnswers(t *testing.T) {
 	if g := v.States["fae"].Grants.All(); len(g) != 1 || g[0].Revoked == 0 {
 		t.Errorf("fae's grant, derived from a revoked one, is valid: %+v", g)
 	}
-	if evs, err := v.Decide("bob", mailbox.PostMessage{To: "got", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.Decide("bob", mailbox.PostMessage{To: "got", Post: parley.Post{Text: "hello"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent by it: %v, %v", evs, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestDecideIsDeterministic(t *testing.T) {
 	eve := v.States["eve"].ID.String()
 	codes := map[parley.Code]int{}
 	for range 100 {
-		_, err := v.States["fae"].Decide(mailbox.PostMessage{To: eve, Text: "hello"}, v.Now, v.NewID)
+		_, err := v.States["fae"].Decide(mailbox.PostMessage{To: eve, Post: parley.Post{Text: "hello"}}, v.Now, v.NewID)
 		codes[parley.CodeOf(err)]++
 	}
 	if len(codes) != 1 {

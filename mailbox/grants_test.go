@@ -17,16 +17,16 @@ func TestRevocationCoversGrantsToSelf(t *testing.T) {
 		v.Add(name)
 	}
 	v.NameAgents()
-	v.Must("host", mailbox.PostMessage{To: "fae", Text: "this is @eve"})
+	v.Must("host", mailbox.PostMessage{To: "fae", Post: parley.Post{Text: "this is @eve"}})
 	v.Deliver(false)
-	v.Must("fae", mailbox.PostMessage{To: "SELF", Text: "remember @eve:@mail/0/eve"})
+	v.Must("fae", mailbox.PostMessage{To: "SELF", Post: parley.Post{Text: "remember @eve:@mail/0/eve"}})
 	v.Must("fae", mailbox.AdoptName{Message: capabilities.FormNumber(1), Edge: "eve"})
-	v.Must("fae", mailbox.PostMessage{To: "eve", Text: "hello"})
+	v.Must("fae", mailbox.PostMessage{To: "eve", Post: parley.Post{Text: "hello"}})
 	v.Must("host", mailbox.RevokeCapability{Grant: v.States["host"].Grants.All()[0].ID})
 	v.Deliver(false)
 	for _, c := range []mailbox.Command{
-		mailbox.PostMessage{To: "eve", Text: "hello"}, mailbox.PostMessage{To: "@mail/0/eve", Text: "hello"}, mailbox.PostMessage{To: "HOST", Text: "this is @eve"},
-		mailbox.PostMessage{To: capabilities.Locator{ID: v.States["eve"].ID}.String(), Text: "hello"},
+		mailbox.PostMessage{To: "eve", Post: parley.Post{Text: "hello"}}, mailbox.PostMessage{To: "@mail/0/eve", Post: parley.Post{Text: "hello"}}, mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: "this is @eve"}},
+		mailbox.PostMessage{To: capabilities.Locator{ID: v.States["eve"].ID}.String(), Post: parley.Post{Text: "hello"}},
 		mailbox.BindName{Name: "again", Value: `{"$cap":"` + v.States["eve"].ID.String() + `","kind":"agent"}`},
 	} {
 		if evs, err := v.Decide("fae", c); parley.CodeOf(err) != parley.NotPermitted {

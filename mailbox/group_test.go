@@ -30,8 +30,8 @@ func TestGroupLaws(t *testing.T) {
 			}
 		}
 		v.Introduce("host@A", "host@B")
-		v.Must("host@A", mailbox.PostMessage{To: "grp", Text: "know @ann and @B"})
-		v.Must("host@A", mailbox.PostMessage{To: "B", Text: "know @ann"})
+		v.Must("host@A", mailbox.PostMessage{To: "grp", Post: parley.Post{Text: "know @ann and @B"}})
+		v.Must("host@A", mailbox.PostMessage{To: "B", Post: parley.Post{Text: "know @ann"}})
 		v.Deliver(false)
 		group, to, others := "grp@A", "grp", []string{"ann@A", "host@B"}
 		if rapid.Bool().Draw(t, "remote") {
@@ -117,7 +117,7 @@ func TestRevokedForwardCutsDelegates(t *testing.T) {
 		}
 	}
 	v.Introduce("host@A", "host@B")
-	v.Must("host@B", mailbox.PostMessage{To: "bob", Text: "know @cy"})
+	v.Must("host@B", mailbox.PostMessage{To: "bob", Post: parley.Post{Text: "know @cy"}})
 	v.Deliver(false)
 	form := v.Must("host@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text})[0].(*events.FormRequested).ID
 	v.Deliver(false)

@@ -63,7 +63,7 @@ func TestInboxMatchesModel(t *testing.T) {
 				mail = append(mail, &modelMark{id: evs[0].(*events.FormRequested).ID, unread: true})
 			},
 			"post": func(*rapid.T) {
-				v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello"})
+				v.Must("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: "hello"}})
 				v.Deliver(false)
 				mail = append(mail, &modelMark{unread: true})
 			},
@@ -192,7 +192,7 @@ func checkInbox(t *rapid.T, v *mailboxtest.Harness, mail []*modelMark) {
 func TestOldestUnfinishedMessageGoes(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
 	for range 33 {
-		v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello"})
+		v.Must("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: "hello"}})
 		v.Deliver(false)
 		v.Must("host", mailbox.DraftMessage{Reply: capabilities.FormNumber(v.States["host"].Mail.Index.Len() - 1), Text: "begun"})
 	}
@@ -225,13 +225,13 @@ func TestPriorityTravels(t *testing.T) {
 	v.Add("host")
 	v.Add("fae")
 	for i, p := range []parley.Priority{"", events.Urgent, events.Normal, events.Low} {
-		v.Must("fae", mailbox.PostMessage{To: "HOST", Text: "hello", Priority: p, Key: "key " + string(p)})
+		v.Must("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Header: parley.Header{Priority: p}, Text: "hello", Key: "key " + string(p)}})
 		v.Deliver(false)
 		if got := v.Messages("host")[i].Posted.Priority; got != p && (got != "" || p != events.Normal) {
 			t.Errorf("%q has come as %q", p, got)
 		}
 	}
-	for _, wrong := range []mailbox.PostMessage{{To: "HOST", Text: "hello", Priority: "high"}, {To: "HOST", Text: "hello", Priority: events.Low, Key: "key urgent"}} {
+	for _, wrong := range []mailbox.PostMessage{{To: "HOST", Post: parley.Post{Header: parley.Header{Priority: "high"}, Text: "hello"}}, {To: "HOST", Post: parley.Post{Header: parley.Header{Priority: events.Low}, Text: "hello", Key: "key urgent"}}} {
 		if _, err := v.Decide("fae", wrong); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("%+v: %v", wrong, err)
 		}

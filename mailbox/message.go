@@ -101,11 +101,7 @@ func (m *Message) Type() string {
 type PostMessage struct {
 	To    string
 	Reply capabilities.FormRef
-	Text  string
-	Plain bool   // an @ in Text is a plain one
-	Key   string // idempotency key
-
-	Priority parley.Priority
+	parley.Post
 }
 
 func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -121,7 +117,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err := checkText("a message", c.Text, maxText); err != nil {
 		return nil, err
 	}
-	if err := checkPriority(c.Priority); err != nil {
+	if err := checkHeader(c.Header); err != nil {
 		return nil, err
 	}
 	if c.Priority == events.Normal {
@@ -139,7 +135,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	}
 	evs := []events.Event{&events.MessagePosted{
 		Number: s.Mail.Index.Len(), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
-		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key, Priority: c.Priority,
+		Header: c.Header, Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
 	return append(evs, grantEvents(d.grants)...), nil
 }
@@ -283,13 +279,14 @@ func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 	return []events.Event{&events.MessageDismissed{Number: n}}, nil
 }
 
-// checkPriority refuses a priority that is none.
-func checkPriority(p parley.Priority) error {
-	switch p {
+// checkHeader refuses what no sender may say of a message, here or on another node.
+func checkHeader(h parley.Header) error {
+	switch h.Priority {
 	case "", events.Urgent, events.Normal, events.Low:
-		return nil
+	default:
+		return parley.Refuse(parley.InvalidArgument, "unknown priority %s", parley.Quoted(string(h.Priority), 40)).WithHint("a message is urgent, normal or low")
 	}
-	return parley.Refuse(parley.InvalidArgument, "unknown priority %s", parley.Quoted(string(p), 40)).WithHint("a message is urgent, normal or low")
+	return nil
 }
 
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is

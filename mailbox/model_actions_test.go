@@ -210,7 +210,7 @@ func (m *model) post(t *rapid.T) {
 	default:
 		want = ""
 	}
-	evs, ok := m.do(t, p.name, mailbox.PostMessage{To: to, Text: "take @it:" + edge, Key: key}, want)
+	evs, ok := m.do(t, p.name, mailbox.PostMessage{To: to, Post: parley.Post{Text: "take @it:" + edge, Key: key}}, want)
 	if again && len(evs) != 0 {
 		t.Fatalf("sent again: %v", evs)
 	}

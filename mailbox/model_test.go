@@ -427,9 +427,9 @@ func (m *model) checkRevoked(t *rapid.T) {
 	for _, p := range m.agents {
 		for name, held := range p.names {
 			if ended[held.grant] {
-				m.do(t, p.name, mailbox.PostMessage{To: name, Text: "hello"}, parley.NotPermitted)
+				m.do(t, p.name, mailbox.PostMessage{To: name, Post: parley.Post{Text: "hello"}}, parley.NotPermitted)
 				m.do(t, p.name, mailbox.RequestForm{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
-				m.do(t, p.name, mailbox.PostMessage{To: "SELF", Text: "@it:" + name}, parley.NotPermitted)
+				m.do(t, p.name, mailbox.PostMessage{To: "SELF", Post: parley.Post{Text: "@it:" + name}}, parley.NotPermitted)
 			}
 		}
 	}

@@ -158,7 +158,7 @@ func (w *cluster) cancel(t *rapid.T) {
 func (w *cluster) send(t *rapid.T) {
 	who := w.anyAgent(t)
 	to, value := w.path(t, who), w.path(t, who)
-	w.try(t, who, mailbox.PostMessage{To: to, Text: "take @it:" + value})
+	w.try(t, who, mailbox.PostMessage{To: to, Post: parley.Post{Text: "take @it:" + value}})
 }
 
 func (w *cluster) adopt(t *rapid.T) {

@@ -47,7 +47,9 @@ func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
 		{quota.Bytes, 10 << 10, func(i int) mailbox.Command {
 			return mailbox.BindName{Name: fmt.Sprint("n", i), Value: `"` + strings.Repeat("x", 2<<10) + `"`}
 		}, "remove names"},
-		{quota.Daily, 10 << 10, func(int) mailbox.Command { return mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 2<<10)} }, "midnight"},
+		{quota.Daily, 10 << 10, func(int) mailbox.Command {
+			return mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: strings.Repeat("x", 2<<10)}}
+		}, "midnight"},
 		{quota.Daily, 10 << 10, func(i int) mailbox.Command {
 			title := strings.Repeat("x", 1000+i%2)
 			return mailbox.UpdateAgent{Title: &title}
@@ -106,7 +108,7 @@ func TestDailyQuotaResetsAtMidnight(t *testing.T) {
 	v := quotaHarness(t)
 	l := &quota.Limits{Quotas: quota.None()}
 	l.Quotas[quota.Daily] = 2000
-	post := mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)}
+	post := mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: strings.Repeat("x", 1000)}}
 	v.Now = mailbox.DayLength - 1
 	if err := v.DecideWithin("fae", l, post); err != nil {
 		t.Fatal(err)
@@ -130,7 +132,7 @@ func TestInboxQuotaIsPerSender(t *testing.T) {
 	quotas := quota.None()
 	quotas[quota.Inbox] = 4000
 	deliver := func(from string) error {
-		v.Must(from, mailbox.PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)})
+		v.Must(from, mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: strings.Repeat("x", 1000)}})
 		s := v.States[from]
 		p := s.Outbox.Items()[len(s.Outbox.Items())-1]
 		c, err := s.CommandFor(p)
@@ -179,8 +181,10 @@ func TestQuotasAreNeverExceeded(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"ask":  func(t *rapid.T) { do(t, someForm(text.Draw(t, "text"))) },
-			"post": func(t *rapid.T) { do(t, mailbox.PostMessage{To: "HOST", Text: text.Draw(t, "text")}) },
+			"ask": func(t *rapid.T) { do(t, someForm(text.Draw(t, "text"))) },
+			"post": func(t *rapid.T) {
+				do(t, mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: text.Draw(t, "text")}})
+			},
 			"store": func(t *rapid.T) {
 				do(t, mailbox.BindName{Name: name.Draw(t, "name"), Value: `"` + text.Draw(t, "text") + `"`})
 			},

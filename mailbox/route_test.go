@@ -297,7 +297,7 @@ func TestStandInLaws(t *testing.T) {
 		for _, meeting := range []string{"host@A:ann:know @B", "host@B:bob:know @A and @cy", "host@B:cy:know @A and @bob"} { // so that there are loops
 			from, rest, _ := strings.Cut(meeting, ":")
 			to, words, _ := strings.Cut(rest, ":")
-			v.Must(from, mailbox.PostMessage{To: to, Text: words})
+			v.Must(from, mailbox.PostMessage{To: to, Post: parley.Post{Text: words}})
 		}
 		v.Deliver(false)
 		agent := rapid.SampledFrom(names)

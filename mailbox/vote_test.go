@@ -33,7 +33,7 @@ func TestVoteLaws(t *testing.T) {
 		v.Introduce("host@A", "host@B")
 		v.Introduce("host@A", "host@C")
 		v.Introduce("host@B", "host@C")
-		v.Must("host@A", mailbox.PostMessage{To: "fae", Text: "know @B, @C and @bob"})
+		v.Must("host@A", mailbox.PostMessage{To: "fae", Post: parley.Post{Text: "know @B, @C and @bob"}})
 		v.Deliver(false)
 		ask := mailbox.RequestForm{
 			To: v.States["host@B"].ID.String(), Description: "question", Fields: text,

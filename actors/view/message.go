@@ -32,9 +32,9 @@ type Message struct {
 	ReplyNumber  *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
 	// of a message
-	Text     string                        `json:"text,omitempty"` // with @edge where it carries a value
-	Edges    map[string]capabilities.Value `json:"edges,omitempty"`
-	Priority parley.Priority               `json:"priority,omitempty"` // as its sender says; "" is normal
+	parley.Header
+	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
+	Edges map[string]capabilities.Value `json:"edges,omitempty"`
 
 	Queued      bool `json:"queued,omitempty"`      // it waits for the agent's program to run for it
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other

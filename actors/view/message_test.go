@@ -92,7 +92,7 @@ func TestStepsInWords(t *testing.T) {
 func TestUrgentComesFirst(t *testing.T) {
 	var all []view.Message
 	for i, p := range []parley.Priority{"", events.Low, events.Normal, events.Urgent, events.Low, events.Urgent} {
-		all = append(all, view.Message{Number: uint64(i), Priority: p})
+		all = append(all, view.Message{Number: uint64(i), Header: parley.Header{Priority: p}})
 	}
 	rows := []int{0, 1, 2, 3, 4, 5}
 	view.ByPriority(rows, func(i int) *view.Message { return &all[i] })

@@ -102,7 +102,7 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 			return nil, err
 		}
 		for _, m := range pending {
-			asked[string(m.From)]++
+			asked[m.From.String()]++
 		}
 	}
 	listed := make([]listedAgent, len(agents))

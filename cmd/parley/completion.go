@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -111,12 +110,11 @@ func waitingNumbers(env *environment, c *cobra.Command, wanted func(view.Message
 	}
 	var words []cobra.Completion
 	for _, m := range slices.Backward(pending) {
-		var e view.Message
 		number := strconv.FormatUint(m.Number, 10)
-		if json.Unmarshal(m.Raw, &e) != nil || !wanted(e) || !strings.HasPrefix(number, typed) {
+		if !wanted(m.Message) || !strings.HasPrefix(number, typed) {
 			continue
 		}
-		words = append(words, cobra.CompletionWithDesc(number, show.Gist(e)))
+		words = append(words, cobra.CompletionWithDesc(number, show.Gist(m.Message)))
 	}
 	return words
 }

@@ -48,14 +48,14 @@ func startNeighbours(t *testing.T, messages int) *neighbours {
 	n := &neighbours{t: t, host: c, fae: onceClient(t, state).ActingAs("fae"), bob: onceClient(t, state).ActingAs("bob"), socket: filepath.Join(state, socketFile)}
 	n.inParallel(64, func(i int) error {
 		for range messages / 64 {
-			if _, err := n.fae.Send(t.Context(), "SELF", strings.Repeat("words ", 50)); err != nil {
+			if _, err := n.fae.Send(t.Context(), "SELF", client.Post{Text: strings.Repeat("words ", 50)}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	for range 20 {
-		if _, err := n.bob.Send(t.Context(), "HOST", "for the host"); err != nil {
+		if _, err := n.bob.Send(t.Context(), "HOST", client.Post{Text: "for the host"}); err != nil {
 			t.Fatal(err)
 		}
 	}

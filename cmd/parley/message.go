@@ -22,15 +22,29 @@ import (
 	"parley/gateway/client"
 )
 
-// priorityFlag adds the option for the priority of a message.
-func priorityFlag(c *cobra.Command, p *string) *cobra.Command {
-	c.Flags().StringVar(p, "priority", "", "how soon it should be seen: `urgent`, normal or low (default: normal)")
+// sendsMessage has a command send a message: it adds the options of one. Its last argument is the text. Into makes the request from
+// the others, and tells whom it is for.
+func sendsMessage(env *environment, c *cobra.Command, operation string, into func(to string, p parley.Post) (request any, whom string)) *cobra.Command {
+	var p parley.Post
+	c.Flags().StringVar((*string)(&p.Priority), "priority", "", "how soon it should be seen: `urgent`, normal or low (default: normal)")
+	c.Flags().BoolVar(&p.Plain, "plain", false, "hand over nothing: an @ in the text is a plain one")
+	c.Flags().StringVar(&p.Key, "key", "", "a message with the same `key` is sent once")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		p.Text = args[1]
+		request, whom := into(args[0], p)
+		var sent view.Sent
+		if err := env.call(c.Context(), operation, request, &sent); err != nil {
+			return err
+		}
+		env.noteUnreachable(sent.Unreachable, whom)
+		env.noteGiven(sent)
+		return env.print(sent, sent.Message.String)
+	}
 	return c
 }
 
 func sendCommand(env *environment) *cobra.Command {
-	var priority string
-	return priorityFlag(&cobra.Command{
+	return sendsMessage(env, &cobra.Command{
 		Use:   "send RECIPIENT TEXT",
 		Short: "Send a message",
 		Long: `Sends a message. @name at the beginning of a word carries what the agent holds under that name, @edge:name the same under
@@ -40,17 +54,9 @@ holds, inside a word, in code (backticks) and in quotes, and \@. What was handed
   parley send bob 'here is the @worker:build/worker-3' --as fae`,
 		Args:              exactly("RECIPIENT", "TEXT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
-		RunE: func(c *cobra.Command, args []string) error {
-			var sent view.Sent
-			err := env.call(c.Context(), "send", api.SendRequest{Acting: env.acting(), Recipient: args[0], Text: args[1], Priority: parley.Priority(priority)}, &sent)
-			if err != nil {
-				return err
-			}
-			env.noteUnreachable(sent.Unreachable, terminal.Quoted(args[0]))
-			env.noteGiven(sent)
-			return env.print(sent, sent.Message.String)
-		},
-	}, &priority)
+	}, "send", func(to string, p parley.Post) (any, string) {
+		return api.SendRequest{Acting: env.acting(), Recipient: to, Post: p}, terminal.Quoted(to)
+	})
 }
 
 // noteGiven tells a person what a message has handed over, and what in it was taken as text.
@@ -61,27 +67,16 @@ func (env *environment) noteGiven(sent view.Sent) {
 }
 
 func replyCommand(env *environment) *cobra.Command {
-	var priority string
-	return priorityFlag(&cobra.Command{
+	return sendsMessage(env, &cobra.Command{
 		Use:               "reply NUMBER TEXT",
 		Short:             "Reply to a message",
 		Long:              "Replies to whoever sent a message, also where the agent has no name for them. The text is as with send.",
 		Example:           "  parley reply 0 'got it' --as bob",
 		Args:              exactly("NUMBER", "TEXT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
-		RunE: func(c *cobra.Command, args []string) error {
-			var sent view.Sent
-			err := env.call(c.Context(), "reply", api.ReplyRequest{
-				Acting: env.acting(), FormRef: api.RefTo(args[0]), Text: args[1], Priority: parley.Priority(priority),
-			}, &sent)
-			if err != nil {
-				return err
-			}
-			env.noteUnreachable(sent.Unreachable, "whoever sent "+terminal.Visible(args[0]))
-			env.noteGiven(sent)
-			return env.print(sent, sent.Message.String)
-		},
-	}, &priority)
+	}, "reply", func(to string, p parley.Post) (any, string) {
+		return api.ReplyRequest{Acting: env.acting(), FormRef: api.RefTo(to), Post: p}, "whoever sent " + terminal.Visible(to)
+	})
 }
 
 func adoptCommand(env *environment) *cobra.Command {
@@ -245,10 +240,6 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 		if err != nil {
 			return err
 		}
-		raw := make([]json.RawMessage, len(all))
-		for i, m := range all {
-			raw[i] = m.Raw
-		}
 		none := "no messages"
 		switch {
 		case filter.Pending:
@@ -256,7 +247,7 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 		case filter.Snoozed:
 			none = "nothing is snoozed"
 		}
-		return printMessages(env, raw, none)
+		return printMessages(env, all, none)
 	}
 	return c
 }
@@ -307,7 +298,7 @@ func followInbox(ctx context.Context, env *environment, waiter *client.Client, f
 			return &interrupted{} // the way to end it
 		}
 		if err == nil {
-			err = printMessage(env, m.Raw)
+			err = printMessage(env, m)
 		}
 		if err != nil {
 			return err
@@ -317,19 +308,18 @@ func followInbox(ctx context.Context, env *environment, waiter *client.Client, f
 }
 
 // printMessages prints a list of messages, or on standard error that there is none.
-func printMessages(env *environment, messages []json.RawMessage, none string) error {
+func printMessages(env *environment, messages []client.Message, none string) error {
 	if env.options.json {
-		if messages == nil {
-			messages = []json.RawMessage{}
+		raw := make([]json.RawMessage, len(messages))
+		for i, m := range messages {
+			raw[i] = m.Raw
 		}
-		return env.printJSON(messages)
+		return env.printJSON(raw)
 	}
 	env.noteNone(len(messages), none)
 	all := make([]view.Message, len(messages))
-	for i, raw := range messages {
-		if err := json.Unmarshal(raw, &all[i]); err != nil {
-			return fmt.Errorf("read a message: %w", err)
-		}
+	for i, m := range messages {
+		all[i] = m.Message
 	}
 	var b strings.Builder
 	screen := env.screen()
@@ -357,28 +347,16 @@ func grouped(all []view.Message, s terminal.Screen) [][]int {
 	return rows
 }
 
-func printMessage(env *environment, raw json.RawMessage) error {
+func printMessage(env *environment, m client.Message) error {
 	if env.options.json {
-		return env.printJSON(raw)
+		return env.printJSON(m.Raw)
 	}
-	l, err := lineOf(env, raw, env.screen())
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(env.stdout, l)
-	return err
-}
-
-// lineOf returns a message, as the node sends it, as one line, or only its ID.
-func lineOf(env *environment, raw json.RawMessage, s terminal.Screen) (string, error) {
-	var m view.Message
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return "", fmt.Errorf("read a message: %w", err)
-	}
+	line := show.Message(m.Message, env.screen())
 	if env.options.quiet {
-		return m.MessageID.String(), nil
+		line = m.MessageID.String()
 	}
-	return show.Message(m, s), nil
+	_, err := fmt.Fprintln(env.stdout, line)
+	return err
 }
 
 // showMessage prints a message in full.

@@ -25,7 +25,7 @@ func TestListsOfSeveralPagesArePrintedWhole(t *testing.T) {
 	}
 	const messages = 15 // of 100 KiB, about five of which fit a page
 	for range messages {
-		if _, err := c.Send(t.Context(), "fae", strings.Repeat("x", 100<<10)); err != nil {
+		if _, err := c.Send(t.Context(), "fae", client.Post{Text: strings.Repeat("x", 100<<10)}); err != nil {
 			t.Fatal(err)
 		}
 	}

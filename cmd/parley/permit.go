@@ -204,14 +204,9 @@ func approvals(ctx context.Context, env *environment, all bool) ([]permission, e
 		if err != nil {
 			return nil, err
 		}
-		if m.Type != approvalType || !m.Received {
-			continue
+		if m.Type == approvalType && m.Received {
+			found = append(found, permission{m.Message})
 		}
-		w := permission{}
-		if err := json.Unmarshal(m.Raw, &w.Message); err != nil {
-			return nil, notANode(err)
-		}
-		found = append(found, w)
 	}
 	return found, nil
 }

@@ -6,20 +6,18 @@ import (
 	"parley/capabilities"
 )
 
-// SendRequest sends words, with references as @edge:name or @name.
+// SendRequest sends a message. With a key, a repeated call sends nothing more.
 type SendRequest struct {
 	Acting
-	Recipient string          `json:"recipient"`
-	Text      string          `json:"text"`
-	Priority  parley.Priority `json:"priority,omitempty"` // urgent, normal (default) or low
+	Recipient string `json:"recipient"`
+	parley.Post
 }
 
-// ReplyRequest answers a message with words.
+// ReplyRequest answers a message with another. With a key, a repeated call sends nothing more.
 type ReplyRequest struct {
 	Acting
 	FormRef
-	Text     string          `json:"text"`
-	Priority parley.Priority `json:"priority,omitempty"` // as in send
+	parley.Post
 }
 
 // AdoptRequest stores the value that a message carries under Edge as Name, or under the edge's own name.

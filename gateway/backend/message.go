@@ -12,7 +12,7 @@ import (
 )
 
 func send(ctx context.Context, a *actors.Agent, r api.SendRequest) (view.Sent, error) {
-	return actors.Post(ctx, a, mailbox.PostMessage{To: r.Recipient, Text: r.Text, Priority: r.Priority})
+	return actors.Post(ctx, a, mailbox.PostMessage{To: r.Recipient, Post: r.Post})
 }
 
 func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent, error) {
@@ -20,7 +20,7 @@ func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent,
 	if err != nil {
 		return view.Sent{}, err
 	}
-	return actors.Post(ctx, a, mailbox.PostMessage{Reply: ref, Text: r.Text, Priority: r.Priority})
+	return actors.Post(ctx, a, mailbox.PostMessage{Reply: ref, Post: r.Post})
 }
 
 func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, error) {

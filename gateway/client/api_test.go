@@ -92,12 +92,12 @@ func TestClientTypesMatchAPI(t *testing.T) {
 
 func TestReadCallsAreRepeated(t *testing.T) {
 	keyed, not := mapOf(t, `{"key":"k"}`), mapOf(t, `{"key":""}`)
-	for operation, want := range map[string]bool{"await": true, "status": true, "fetch_agents": true, "send": false, "respond_form": false, "unknown": false} {
+	for operation, want := range map[string]bool{"await": true, "status": true, "fetch_agents": true, "dismiss": false, "respond_form": false, "unknown": false} {
 		if repeats(operation, keyed) != want {
 			t.Errorf("%s is repeated: %v", operation, !want)
 		}
 	}
-	for _, operation := range []string{"form", "request", "approve", "decide_many"} {
+	for _, operation := range []string{"form", "request", "approve", "send", "reply", "decide_many"} {
 		if !repeats(operation, keyed) || repeats(operation, not) {
 			t.Errorf("%s is repeated without a key, or not with one", operation)
 		}

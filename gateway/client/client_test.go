@@ -61,6 +61,10 @@ func TestAskArrivesOnce(t *testing.T) {
 			}
 			return a.Form, nil
 		},
+		"message": func() (client.ID, error) {
+			s, err := unlucky.Send(t.Context(), "HOST", client.Post{Text: "message", Key: client.NewKey()})
+			return s.ID(), err
+		},
 	}
 	for what, how := range ask {
 		cut.cuts.Store(3)
@@ -81,7 +85,7 @@ func TestAskArrivesOnce(t *testing.T) {
 		t.Errorf("a look was not made again: %v %v", names, err)
 	}
 	cut.cuts.Store(1)
-	if _, err := unlucky.Send(t.Context(), "HOST", "once"); parley.CodeOf(err) != parley.NotRunning || !strings.Contains(err.Error(), "not known") {
+	if _, err := unlucky.Send(t.Context(), "HOST", client.Post{Text: "once"}); parley.CodeOf(err) != parley.NotRunning || !strings.Contains(err.Error(), "not known") {
 		t.Errorf("a message that was lost: %v", err)
 	}
 	if got := len(listed(t, host, client.View{})); got != len(ask)+1 {
@@ -177,7 +181,7 @@ func TestFollowResumesFromEveryCursor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range after {
-		if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint(before+i)); err != nil {
+		if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: fmt.Sprint(before + i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -253,7 +257,7 @@ func said(m client.Message) string {
 	if m.Outcome == nil {
 		return m.Description + " open"
 	}
-	return m.Description + " " + m.Outcome.Status
+	return m.Description + " " + string(m.Outcome.Status)
 }
 
 // follow returns a number of messages after a cursor, and fails if another follows at once.

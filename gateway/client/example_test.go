@@ -145,7 +145,7 @@ func ExampleClient_Follow() {
 		}
 		defer fae.Close()
 		for _, text := range []string{"one", "two", "three"} {
-			if _, err := fae.Send(ctx, "HOST", text); err != nil {
+			if _, err := fae.Send(ctx, "HOST", client.Post{Text: text}); err != nil {
 				log.Print(err)
 				return
 			}

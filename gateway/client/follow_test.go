@@ -44,7 +44,7 @@ func TestFollowCutOffTwiceWithinPage(t *testing.T) {
 	h, host, fae := openTest(t)
 	const messages, delivered = 12, 5
 	for range messages {
-		if _, err := fae.Send(t.Context(), "HOST", strings.Repeat("x", 100<<10)); err != nil {
+		if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: strings.Repeat("x", 100<<10)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestFollowCutOffTwiceWithinPage(t *testing.T) {
 	if err := host.Call(t.Context(), "list_messages", map[string]any{"limit": 1}, &page); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fae.Send(t.Context(), "HOST", "end"); err != nil {
+	if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: "end"}); err != nil {
 		t.Fatal(err)
 	}
 	from := fmt.Sprintf("1.%d.%d", page.Cursor, delivered-1) // after the mailbox's creation

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/mux"
 )
@@ -214,7 +215,7 @@ type Outcome struct {
 	Note    string          `json:"note,omitempty"` // in words, by whoever declined or cancelled
 	Values  json.RawMessage `json:"values,omitempty"`
 	Order   []string        `json:"order,omitempty"`
-	Votes   *Votes          `json:"votes,omitempty"` // of the status Voted
+	Votes   *view.Votes     `json:"votes,omitempty"` // of the status Voted
 
 	// Of an approval. Allowed reports whether the asker's host has allowed the call, of which only the asker has the Digest.
 	Digest  string `json:"digest,omitempty"`

@@ -27,7 +27,7 @@ func TestInboxIsSnoozedMarkedAndDrafted(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := host.Message(ctx, asked.Form)
-	if err != nil || !m.SnoozedUntil.Equal(until) || m.Unread || m.DraftAt.IsZero() {
+	if err != nil || !m.SnoozedUntil.Std().Equal(until) || m.Unread || m.DraftAt == 0 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if d, err := host.Draft(ctx, asked.Form); err != nil || len(d.Texts) != 2 || d.Texts[1].Text != "b" {

@@ -86,7 +86,7 @@ func TestFollowSurvivesCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer follower.Close()
-	if _, err := fae.Send(t.Context(), "HOST", "first"); err != nil {
+	if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: "first"}); err != nil {
 		t.Fatal(err)
 	}
 	const many, cuts = 200, 8 // more than the node may send ahead
@@ -103,7 +103,7 @@ func TestFollowSurvivesCuts(t *testing.T) {
 					if i%(many/cuts) == 0 {
 						proxy.cuts.Store(1)
 					}
-					if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint(i)); err != nil {
+					if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: fmt.Sprint(i)}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -323,12 +323,12 @@ func TestAgentsSignOutForOthers(t *testing.T) {
 		var all sync.WaitGroup
 		for i, c := range agents {
 			all.Go(func() {
-				sent, err := c.Send(t.Context(), "HOST", fmt.Sprint(i))
+				sent, err := c.Send(t.Context(), "HOST", client.Post{Text: fmt.Sprint(i)})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if m, err := host.Message(t.Context(), sent.Message); err != nil || m.FromName != fmt.Sprint("agent-", i) {
+				if m, err := host.Message(t.Context(), sent.ID()); err != nil || m.FromName != fmt.Sprint("agent-", i) {
 					t.Errorf("the message of agent %d came from %q: %v", i, m.FromName, err)
 				}
 			})

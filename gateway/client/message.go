@@ -4,169 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"time"
 
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/events"
 	"parley/gateway/api"
 )
 
 // Message is a message as the agent of its mailbox sees it. Names are the present ones of that agent; "" where it has none.
 type Message struct {
-	Number       uint64    `json:"number"`
-	Type         string    `json:"type"` // form, request, approval or message; or archived
-	MessageID    ID        `json:"messageId"`
-	From         ID        `json:"from"`
-	FromName     string    `json:"fromName,omitempty"`
-	To           ID        `json:"to"`
-	ToName       string    `json:"toName,omitempty"`
-	Sent         bool      `json:"sent"`     // the agent itself sent it
-	Received     bool      `json:"received"` // it was sent to the agent; a message to itself is both
-	Date         time.Time `json:"date"`
-	Dismissed    bool      `json:"dismissed"`
-	Delivered    bool      `json:"delivered"`             // reports, of what the agent sent, whether it has arrived
-	Changed      uint64    `json:"changed"`               // version of the mailbox at the last change
-	Unread       bool      `json:"unread,omitempty"`      // another sent it, it is not done, and was not read since it came or came back
-	SnoozedUntil time.Time `json:"snoozedUntil,omitzero"` // when it comes back, if it is snoozed
-	ReplyTo      ID        `json:"replyTo,omitempty"`
-	ReplyNumber  *uint64   `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
-
-	// of a message
-	Text     string                     `json:"text,omitempty"` // with @edge where it carries a value
-	Edges    map[string]json.RawMessage `json:"edges,omitempty"`
-	Priority parley.Priority            `json:"priority,omitempty"` // urgent or low, as its sender says; "" is normal
-	Queued   bool                       `json:"queued,omitempty"`   // it waits for the agent's program to run for it
-
-	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
-
-	// of a form, request or approval
-	Title        string             `json:"title,omitempty"`
-	Description  string             `json:"description,omitempty"`
-	Permission   *parley.Permission `json:"permission,omitempty"` // of an approval: what it asks for
-	Folder       string             `json:"folder,omitempty"`     // of an approval: that of its Permission
-	Fields       []Field            `json:"fields,omitempty"`
-	PromiseID    ID                 `json:"promiseId,omitempty"`
-	ResolverID   ID                 `json:"resolverId,omitempty"`
-	Deadline     time.Time          `json:"deadline,omitzero"`
-	NoForward    bool               `json:"noForward,omitempty"`
-	Forwarder    ID                 `json:"forwarder,omitempty"` // who forwarded it to the agent
-	ForwardName  string             `json:"forwarderName,omitempty"`
-	Chain        []Party            `json:"chain,omitempty"` // who had it before the agent, first the one asked
-	ForwardedTo  []Forwarded        `json:"forwardedTo,omitempty"`
-	Outcome      *Outcome           `json:"outcome,omitempty"`   // nil while it is open
-	DraftAt      time.Time          `json:"draftAt,omitzero"`    // when the agent's draft of an answer or reply was saved, if there is one
-	AnswerNeeded bool               `json:"answerNeeded"`        // it is open and this agent may answer it
-	Answering    bool               `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
-	Refused      string             `json:"refused,omitempty"`   // why the home refused the agent's answer
-	Digest       string             `json:"digest,omitempty"`    // of all of the Permission
-	Revision     uint64             `json:"revision,omitempty"`  // of the question, if it was amended; the form as it was asked is 1
-
-	Amendment *Amended      `json:"amendment,omitempty"` // the last one, if the question was amended
-	Steps     []ForwardStep `json:"steps,omitempty"`     // how it came to the agent, in order; none if it was put to it
-	Route     *Route        `json:"route,omitempty"`     // of a form that is reminded of or escalated
-	Votes     *Votes        `json:"votes,omitempty"`     // of a form that needs several answers
-
-	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+	view.Message
 
 	Cursor Cursor          `json:"-"` // of a followed message: the position after it
 	Raw    json.RawMessage `json:"-"` // the message as the node sent it
 }
 
-// Amended is the last change of a form's question by its asker.
-type Amended struct {
-	At      time.Time `json:"at"`
-	Note    string    `json:"note,omitempty"` // why, in the asker's words
-	Changes []string  `json:"changes"`        // the parts that changed, in words
-}
-
-// Route is what has become of a form's reminders and escalations. Those to come are shown to its asker alone.
-type Route struct {
-	Reminded   uint32    `json:"reminded,omitempty"`  // reminders that have been due
-	RemindedAt time.Time `json:"remindedAt,omitzero"` // the time of the last
-	RemindsAt  time.Time `json:"remindsAt,omitzero"`  // the time of the next
-	Steps      []Step    `json:"escalations,omitempty"`
-}
-
-// Step is an escalation of a form.
-type Step struct {
-	To    ID        `json:"to"`
-	Name  string    `json:"toName,omitempty"`
-	At    time.Time `json:"at"`              // when it was made, or will be
-	Cause string    `json:"cause,omitempty"` // escalated, unreachable, or revoked if a forward was taken back; "" if it is to come
-}
-
-// ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. By hand, its Cause is "".
-type ForwardStep struct {
-	By     ID           `json:"by"` // the forwarder; of an escalation, the agent that was asked
-	ByName string       `json:"byName,omitempty"`
-	To     ID           `json:"to,omitempty"` // "" for the agent itself
-	ToName string       `json:"toName,omitempty"`
-	Cause  string       `json:"cause,omitempty"` // escalated; away, if By was away until Until; or member, if To is one of the group By
-	At     time.Time    `json:"at,omitzero"`
-	Until  time.Time    `json:"until,omitzero"`
-	After  events.Delay `json:"after,omitzero"` // of an escalation
-}
-
-// Forwarded is an agent to which a form was forwarded, and why, as in ForwardStep.
-type Forwarded struct {
-	Party
-	By     ID        `json:"by,omitempty"` // the forwarder, if it is not the agent itself
-	ByName string    `json:"byName,omitempty"`
-	Cause  string    `json:"cause,omitempty"`
-	Until  time.Time `json:"until,omitzero"`
-}
-
-// Votes are the votes on a form that needs several. Have counts those that agree, with the answer that settled the form.
-type Votes struct {
-	Need    uint32  `json:"need"`
-	Have    uint32  `json:"have"`
-	Veto    bool    `json:"veto"`             // one denial settles the form
-	NoSelf  bool    `json:"noSelf,omitempty"` // agents of the asker's own host do not count
-	Cast    []Vote  `json:"cast,omitempty"`
-	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker alone
-	Own     string  `json:"own,omitempty"`     // of the client's agent: cast, void, counted or notCounted; "" if it has not voted
-	VotedAs *Party  `json:"votedAs,omitempty"` // the agent as whom the caller has voted: a vote as the client's agent counts beside it, and needs SecondVote
-}
-
-// Vote is the vote of an agent. The answer that settles a form is its outcome, and none of these.
-type Vote struct {
-	By      ID        `json:"by"`
-	ByName  string    `json:"byName,omitempty"` // the client's agent's name for By
-	Outcome string    `json:"outcome"`          // answered, declined, or the decision about a call
-	At      time.Time `json:"at"`
-	Note    string    `json:"note,omitempty"`
-	Void    bool      `json:"void,omitempty"` // it was on the question before the last amendment
-}
-
-// Archived describes a message in a list whose content is in a segment of the node's archive that is elsewhere. Its type
-// is "archived".
-type Archived struct {
-	Form    bool      `json:"form"`            // it is a form, request or approval, which has ended
-	Segment uint64    `json:"segment"`         // the first commit of the segment
-	From    time.Time `json:"from"`            // the time of that
-	To      time.Time `json:"to"`              // the time of its last commit
-	Place   string    `json:"place,omitempty"` // where it was moved to, if that is known
-	Hint    string    `json:"hint"`            // the command that brings it back
-}
-
-// Party is another agent, with the viewer's name for it if there is one.
-type Party struct {
-	ID   ID     `json:"id"`
-	Name string `json:"name,omitempty"`
-}
-
 // UnmarshalJSON reads a message and keeps its text as Raw.
 func (m *Message) UnmarshalJSON(b []byte) error {
-	type plain Message
-	*m = Message{}
-	m.Raw = append(m.Raw, b...)
-	return json.Unmarshal(b, (*plain)(m))
+	*m = Message{Raw: slices.Clone(b)}
+	return m.Message.UnmarshalJSON(b)
 }
 
 // ID returns the ID that names the message in every method.
-func (m Message) ID() ID { return m.MessageID }
+func (m Message) ID() ID { return idOf(m.MessageID) }
 
 // View selects messages: with All also what the agent sent, and what it dismissed or snoozed; with Pending only what waits
 // for its answer and is not snoozed; with Snoozed, Done or Unread only that. Done is what was received, and is dismissed or
@@ -223,31 +85,22 @@ func (c *Client) Message(ctx context.Context, id ID) (Message, error) {
 }
 
 // Sent is an accepted message. It is on the node's disk.
-type Sent struct {
-	Message     ID     `json:"message"`
-	Number      uint64 `json:"number"`
-	Unreachable bool   `json:"unreachable,omitempty"` // it, or what it gives, goes there when it can
+type Sent struct{ view.Sent }
 
-	Given []string `json:"given,omitempty"` // references of the text by which something was handed over, as they were written
-	Plain []string `json:"plain,omitempty"` // what looks like a reference and was taken as text
+// ID returns the ID that names the message in every method.
+func (s Sent) ID() ID { return idOf(s.Message) }
+
+// Post is a message as its sender gives it. Text has references as @edge:name or @name.
+type Post = parley.Post
+
+// Send sends a message. With a key it is sent once, also if a call is repeated.
+func (c *Client) Send(ctx context.Context, to string, p Post) (Sent, error) {
+	return get[Sent](ctx, c, "send", api.SendRequest{Recipient: to, Post: p})
 }
 
-// Send sends a message, with references as @edge:name or @name. Its priority is normal unless one is given.
-func (c *Client) Send(ctx context.Context, to, text string, p ...parley.Priority) (Sent, error) {
-	return get[Sent](ctx, c, "send", api.SendRequest{Recipient: to, Text: text, Priority: first(p)})
-}
-
-// first returns the given priority, if there is one.
-func first(p []parley.Priority) parley.Priority {
-	if len(p) == 0 {
-		return ""
-	}
-	return p[0]
-}
-
-// Reply sends a message to the other party of one.
-func (c *Client) Reply(ctx context.Context, to ID, text string, p ...parley.Priority) (Sent, error) {
-	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Text: text, Priority: first(p)})
+// Reply sends a message, as Send does, to the other party of one.
+func (c *Client) Reply(ctx context.Context, to ID, p Post) (Sent, error) {
+	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Post: p})
 }
 
 // Adopt binds a name to the value that a message carries under an edge. An empty name is the edge's.

@@ -213,7 +213,7 @@ func TestPythonFollowSurvivesKill(t *testing.T) {
 	say := func(texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			if _, err := fae.Send(t.Context(), "HOST", text); err != nil {
+			if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: text}); err != nil {
 				t.Fatal(err)
 			}
 		}

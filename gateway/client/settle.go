@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -47,7 +48,7 @@ func textsOf(texts map[string][]string) (list []events.FieldText) {
 // covers. It refuses with INVALID_ARGUMENT if the approval is of another call than the message shows.
 func (c *Client) Decide(ctx context.Context, approval Message, decision, reason string) (Outcome, error) {
 	a := api.RespondFormRequest{
-		FormRef: refTo(approval.MessageID), Digest: approval.Digest, Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
+		FormRef: refTo(approval.ID()), Digest: approval.Digest, Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
 	}
 	if reason != "" {
 		a.Values["reason"] = capabilities.String(reason)
@@ -68,11 +69,7 @@ type Decided struct {
 func (c *Client) DecideMany(ctx context.Context, approvals []Message, decision, reason string) ([]Decided, error) {
 	r := api.DecideManyRequest{Key: string(NewKey())}
 	for _, m := range approvals {
-		form, err := capabilities.ParseID(string(m.MessageID))
-		if err != nil {
-			return nil, err
-		}
-		r.Decisions = append(r.Decisions, api.Decision{Form: form, Digest: m.Digest, Decision: decision, Reason: reason})
+		r.Decisions = append(r.Decisions, api.Decision{Form: m.MessageID, Digest: m.Digest, Decision: decision, Reason: reason})
 	}
 	got, err := get[decidedMany](ctx, c, "decide_many", r)
 	return got.Results, err
@@ -90,7 +87,7 @@ func (c *Client) Decline(ctx context.Context, form ID, reason string) (Outcome, 
 
 // DeclineShown is Decline for the form as a message shows it. If the asker has amended the form since, it refuses with AMENDED.
 func (c *Client) DeclineShown(ctx context.Context, form Message, reason string) (Outcome, error) {
-	return get[Outcome](ctx, c, "decline_form", api.DeclineRequest{FormRef: refTo(form.MessageID), Revision: max(form.Revision, 1), Reason: reason})
+	return get[Outcome](ctx, c, "decline_form", api.DeclineRequest{FormRef: refTo(form.ID()), Revision: max(form.Revision, 1), Reason: reason})
 }
 
 // Cancel cancels a form that the agent asked.
@@ -121,7 +118,7 @@ func (c *Client) Amend(ctx context.Context, form ID, a Amendment) (Message, erro
 // AnswerShown is AnswerText for the form as a message shows it. If the asker has amended the form since, it refuses the
 // answer with AMENDED.
 func (c *Client) AnswerShown(ctx context.Context, form Message, texts map[string][]string) (Outcome, error) {
-	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.MessageID), Revision: max(form.Revision, 1), Texts: textsOf(texts)})
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.ID()), Revision: max(form.Revision, 1), Texts: textsOf(texts)})
 }
 
 // Withdraw takes back the agent's vote on a form that needs several and is open. It reports whether the withdrawal is
@@ -206,15 +203,15 @@ func (c *Client) Forward(ctx context.Context, form ID, to string) error {
 
 // StandIns are the agents to which the forms of an agent are forwarded as they come.
 type StandIns struct {
-	Away    *Away   `json:"away,omitempty"` // nil if the agent is not away, and will not be
-	Members []Party `json:"members"`        // of a group
+	Away    *Away        `json:"away,omitempty"` // nil if the agent is not away, and will not be
+	Members []view.Party `json:"members"`        // of a group
 }
 
 // Away is an absence of an agent.
 type Away struct {
-	From  time.Time `json:"from"`
-	Until time.Time `json:"until"`
-	To    *Party    `json:"to,omitempty"` // to whom forms are forwarded; nil for nobody
+	From  time.Time   `json:"from"`
+	Until time.Time   `json:"until"`
+	To    *view.Party `json:"to,omitempty"` // to whom forms are forwarded; nil for nobody
 }
 
 // SetAway has the forms that come until a time forwarded to another agent, or to nobody if to is "". The zero time ends the

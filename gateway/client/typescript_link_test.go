@@ -111,7 +111,7 @@ func TestTypeScriptFollowHasCredit(t *testing.T) {
 	say := func(texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			if _, err := fae.Send(t.Context(), "HOST", text); err != nil {
+			if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: text}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -183,7 +183,7 @@ func TestTypeScriptAgentOutlivesConnection(t *testing.T) {
 	if got := s.line(t); got != "UNAUTHENTICATED" {
 		t.Errorf("the agent without a token is told %q", got)
 	}
-	if _, err := fae.Send(t.Context(), "HOST", "end"); err != nil {
+	if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: "end"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Fields(s.ends(t)); !slices.Equal(got, []string{"asked", "UNAUTHENTICATED", "end"}) {

@@ -184,7 +184,7 @@ func testTypeScriptFollowSurvivesRestart(t *testing.T) {
 	say := func(texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			if _, err := fae.Send(t.Context(), "HOST", text); err != nil {
+			if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: text}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -311,14 +311,14 @@ func TestTypeScriptFollowsLargeMailbox(t *testing.T) {
 	for range senders {
 		work.Go(func() {
 			for range messages / senders {
-				if _, err := fae.Send(t.Context(), "HOST", "x"); err != nil {
+				if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: "x"}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	work.Wait()
-	if _, err := fae.Send(t.Context(), "HOST", "end"); err != nil {
+	if _, err := fae.Send(t.Context(), "HOST", client.Post{Text: "end"}); err != nil {
 		t.Fatal(err)
 	}
 	token := hostToken(t, host)

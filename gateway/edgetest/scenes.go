@@ -128,6 +128,12 @@ func mail() []scene {
 	return []scene{
 		{operation: "send", request: `{"recipient":"bob","text":"This is @eve"}`, keep: map[string]string{"message": "message"}},
 		{operation: "reply", by: "bob", request: `{"id":"$message","text":"Thanks"}`},
+		{name: "a message with a key", operation: "send", request: `{"recipient":"bob","text":"Once","key":"s","priority":"urgent"}`},
+		{name: "the same message again", operation: "send", request: `{"recipient":"bob","text":"Once","key":"s","priority":"urgent"}`},
+		{name: "another message of that key", operation: "send", request: `{"recipient":"bob","text":"Once","key":"s"}`, code: parley.InvalidArgument},
+		{name: "a reply with a key", operation: "reply", by: "bob", request: `{"id":"$message","text":"Yes","key":"r"}`},
+		{name: "the same reply again", operation: "reply", by: "bob", request: `{"id":"$message","text":"Yes","key":"r"}`},
+		{name: "a plain message", operation: "send", request: `{"recipient":"bob","text":"@eve","plain":true}`},
 		{operation: "adopt", by: "bob", request: `{"id":"$message","edge":"nothing","name":"eve"}`, code: parley.UnknownName},
 		{operation: "set_away", by: "bob", request: `{"until":"2100-01-01T00:00:00Z"}`, shape: true},
 		{name: "the end of an absence", operation: "set_away", by: "bob", request: `{}`},

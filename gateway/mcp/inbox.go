@@ -25,20 +25,20 @@ const (
 
 // entry is a message for a model. Its texts were written by the agent in from.
 type entry struct {
-	Number       uint64            `json:"number"`
-	Type         string            `json:"type"`
-	Handle       capabilities.ID   `json:"handle"`
-	From         *party            `json:"from"`
-	To           *party            `json:"to,omitempty"`
-	Sent         bool              `json:"sent,omitempty"`
-	Date         capabilities.Time `json:"date"`
-	ReplyTo      *uint64           `json:"replyTo,omitempty"`
-	Came         []string          `json:"came,omitempty"` // how a form came to the agent, in order, if it was forwarded or escalated
-	Title        string            `json:"title,omitempty"`
-	Text         string            `json:"text,omitempty"`
-	Priority     parley.Priority   `json:"priority,omitempty"` // as its sender says
-	Carries      values            `json:"carries,omitempty"`  // references, by the @edge in the text
-	Fields       []events.Field    `json:"fields,omitempty"`   // of an open form
+	Number  uint64            `json:"number"`
+	Type    string            `json:"type"`
+	Handle  capabilities.ID   `json:"handle"`
+	From    *party            `json:"from"`
+	To      *party            `json:"to,omitempty"`
+	Sent    bool              `json:"sent,omitempty"`
+	Date    capabilities.Time `json:"date"`
+	ReplyTo *uint64           `json:"replyTo,omitempty"`
+	Came    []string          `json:"came,omitempty"` // how a form came to the agent, in order, if it was forwarded or escalated
+	Title   string            `json:"title,omitempty"`
+	Text    string            `json:"text,omitempty"`
+	parley.Header
+	Carries      values            `json:"carries,omitempty"` // references, by the @edge in the text
+	Fields       []events.Field    `json:"fields,omitempty"`  // of an open form
 	Revision     uint64            `json:"revision,omitempty"`
 	Amended      string            `json:"amended,omitempty"` // what the last amendment changed
 	Deadline     capabilities.Time `json:"deadline,omitzero"`
@@ -134,7 +134,7 @@ func pageOf(messages []view.Message, next uint64) (inbox, error) {
 func entryOf(m *view.Message) entry {
 	e := entry{
 		Number: m.Number, Type: m.Type, Handle: m.MessageID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
-		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Priority: m.Priority, Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
+		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Header: m.Header, Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)

@@ -100,10 +100,9 @@ func (c *call) withdraw() {
 // sendMessage sends a message or a reply.
 func sendMessage(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Recipient string          `json:"recipient"`
-		ReplyTo   api.RefText     `json:"replyTo"`
-		Text      string          `json:"text"`
-		Priority  parley.Priority `json:"priority"`
+		Recipient string      `json:"recipient"`
+		ReplyTo   api.RefText `json:"replyTo"`
+		parley.Post
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	}
 	var s view.Sent
 	if arguments.ReplyTo == "" {
-		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Text: arguments.Text, Priority: arguments.Priority}, &s)
+		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Post: arguments.Post}, &s)
 	}
-	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), Text: arguments.Text, Priority: arguments.Priority}, &s)
+	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), Post: arguments.Post}, &s)
 }

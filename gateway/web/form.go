@@ -296,7 +296,7 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 	case "adopt":
 		return "adopt", api.AdoptRequest{Acting: as, FormRef: which, Edge: sent.Get("edge"), Name: sent.Get("name")}
 	case "reply":
-		return "reply", api.ReplyRequest{Acting: as, FormRef: which, Text: sent.Get("text")}
+		return "reply", api.ReplyRequest{Acting: as, FormRef: which, Post: parley.Post{Text: sent.Get("text")}}
 	}
 	return "", nil
 }

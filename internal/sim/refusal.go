@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"parley"
 	"parley/mailbox"
 )
 
@@ -21,7 +22,7 @@ func (w *world) mailBehindRefusal(n *node, d *draw) {
 	}
 	w.setQuotas(quotaPeerForms, quotaInbox)
 	for range 1 + d.n(2) {
-		w.run(b, mailbox.PostMessage{To: to.name, Text: "behind"})
+		w.run(b, mailbox.PostMessage{To: to.name, Post: parley.Post{Text: "behind"}})
 	}
 	for range d.n(6) {
 		w.exchange(n, to)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -204,7 +205,7 @@ func (w *world) step(s Step) {
 				}
 			}
 			for range 2 + d.n(3) {
-				w.run(b, mailbox.PostMessage{To: to, Text: "next"})
+				w.run(b, mailbox.PostMessage{To: to, Post: parley.Post{Text: "next"}})
 			}
 		}
 	case stepElect:
@@ -289,7 +290,7 @@ func (w *world) client(b *mailboxActor, d *draw) {
 			w.forward(b, form, w.path(b, d))
 		}
 	case 9, 10, 11:
-		w.run(b, mailbox.PostMessage{To: w.path(b, d), Text: "take @it:" + w.path(b, d)})
+		w.run(b, mailbox.PostMessage{To: w.path(b, d), Post: parley.Post{Text: "take @it:" + w.path(b, d)}})
 	case 12:
 		w.rename(b, d)
 	case 24:

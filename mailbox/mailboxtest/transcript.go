@@ -204,9 +204,9 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		n, _ := ref.Number()
 		return mailbox.MarkMessages{Numbers: []uint64{n}, Unread: arg("un") == "yes"}
 	case "send":
-		return mailbox.PostMessage{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
+		return mailbox.PostMessage{To: arg("to"), Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}}
 	case "reply":
-		return mailbox.PostMessage{Reply: ref, Text: strings.TrimSuffix(input, "\n")}
+		return mailbox.PostMessage{Reply: ref, Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key")}}
 	case "adopt":
 		return mailbox.AdoptName{Message: ref, Edge: arg("edge"), Name: arg("name")}
 	case "store":

@@ -120,7 +120,7 @@ func (m *socketNode) pair(ctx context.Context, asker, answerer string) (pair, er
 	}{
 		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: asker}},
 		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: answerer}},
-		{"send", api.SendRequest{Recipient: asker, Text: introduction(answerer)}},
+		{"send", api.SendRequest{Recipient: asker, Post: parley.Post{Text: introduction(answerer)}}},
 		{"adopt", api.AdoptRequest{Acting: api.Acting{As: asker}, FormRef: api.RefTo("0"), Edge: peer}},
 	}
 	for _, c := range calls {

@@ -2,7 +2,6 @@ package editor
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -58,11 +57,7 @@ func (s *server) read() error {
 		if err != nil {
 			return err
 		}
-		var e view.Message
-		if err := json.Unmarshal(m.Raw, &e); err != nil {
-			return err
-		}
-		s.note(e)
+		s.note(m.Message)
 	}
 	return s.ctx.Err()
 }

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -65,11 +64,7 @@ func read(ctx context.Context, node *client.Client, at *client.Cursor, send func
 		if err != nil {
 			return err
 		}
-		var e view.Message
-		if err := json.Unmarshal(m.Raw, &e); err != nil {
-			return err
-		}
-		send(arrived{e})
+		send(arrived{m.Message})
 		*at = m.Cursor
 	}
 	return ctx.Err()

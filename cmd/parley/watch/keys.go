@@ -478,7 +478,7 @@ func (m *model) reply(e view.Message, text string) tea.Cmd {
 		m.state = "nothing was sent"
 		return nil
 	}
-	return m.call(e, "reply", "replied", false, api.ReplyRequest{FormRef: refTo(e.MessageID), Text: text})
+	return m.call(e, "reply", "replied", false, api.ReplyRequest{FormRef: refTo(e.MessageID), Post: parley.Post{Text: text}})
 }
 
 func refTo(id capabilities.ID) api.FormRef { return api.RefTo(id.String()) }

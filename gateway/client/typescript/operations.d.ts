@@ -562,7 +562,9 @@ export interface RenameNameRequest {
 export interface ReplyRequest {
   as?: string;
   id?: Ref;
+  key?: string;
   number?: Ref;
+  plain?: boolean;
   priority?: string;
   text: string;
 }
@@ -643,6 +645,8 @@ export interface SendAgentMessageResponse {
 
 export interface SendRequest {
   as?: string;
+  key?: string;
+  plain?: boolean;
   priority?: string;
   recipient: string;
   text: string;

@@ -254,6 +254,8 @@ function repeats(operation, request) {
     case "form":
     case "request":
     case "approve":
+    case "send":
+    case "reply":
     case "decide_many":
       return Boolean(request.key);
     case "send_agent_message":

@@ -624,7 +624,9 @@ class _ReplyRequest(TypedDict):
 
 class ReplyRequest(_ReplyRequest, total=False):
     id: Ref
+    key: str
     number: Ref
+    plain: bool
     priority: str
 
 
@@ -710,6 +712,8 @@ class _SendRequest(TypedDict):
 
 
 class SendRequest(_SendRequest, total=False):
+    key: str
+    plain: bool
     priority: str
 
 
