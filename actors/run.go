@@ -79,6 +79,9 @@ func promptOf(b *mailboxActor, e *events.RunStarted) runtime.Prompt {
 	p := runtime.Prompt{Run: e.Run.String(), Agent: b.reg.id.String()}
 	if m, err := b.state.Mail.FindID(e.Prompt); err == nil && m.Posted != nil {
 		p.Message, p.From, p.Text = m.ID().String(), m.From().String(), mailbox.ShowText(m.Posted.Text)
+		if subject := m.Posted.Subject; subject != "" {
+			p.Text = subject + "\n\n" + p.Text
+		}
 	}
 	return p
 }

@@ -136,7 +136,7 @@ func samples() map[string]Event {
 				{Last: Mark{Number: 1 << 40, Hash: Hash{3, 31: 4}}, From: goldenAt, To: goldenAt, Bytes: 1 << 33, Digest: Hash{9}},
 			},
 		},
-		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key", Header: Header{Priority: Urgent}},
+		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key", Header: Header{Priority: Urgent, Subject: "On\u00a0it"}},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
 		"MessageRestored.v1":   &MessageRestored{Number: 1 << 40},
 		"MessageSnoozed.v1":    &MessageSnoozed{Number: 1 << 40, Until: goldenAt},
@@ -264,7 +264,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "f98179eb0f6525ca903c7affc15322242c71113d7a84c595bdd198a95a641124"
+const goldenEnd = "1198a1e87581f5c8e962bf8201d8496d0cd2c75f905dcbbf0cc61636548e815e"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -24,6 +24,7 @@ type MessagePosted struct {
 // Header is what a sender says of a message beside its text. It gives no right to anything.
 type Header struct {
 	Priority Priority `json:"priority,omitempty"` // urgent, normal (default) or low
+	Subject  string   `json:"subject,omitempty"`  // a line of 200 bytes at most
 }
 
 // Priority is how soon a message should be seen, as its sender says; "" is Normal.
@@ -55,7 +56,7 @@ type Span struct {
 }
 
 func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 11), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 12), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
 	b = e.appendTo(appendFacet(b, e.Facet))
 	b = appendList(b, e.Text, appendSpan)
@@ -64,7 +65,7 @@ func appendPosted(b []byte, e *MessagePosted) []byte {
 }
 
 // appendTo encodes the members of the header in a row, as those of the event that it is part of.
-func (h Header) appendTo(b []byte) []byte { return appendTexts(b, string(h.Priority)) }
+func (h Header) appendTo(b []byte) []byte { return appendTexts(b, string(h.Priority), h.Subject) }
 
 func appendSpan(b []byte, s *Span) []byte {
 	return s.Value.AppendMsgpack(appendTexts(pack.AppendArray(b, 3), s.Words, s.Edge))

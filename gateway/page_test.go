@@ -309,13 +309,13 @@ func (h *pageServer) firstPaint() uint64 {
 	return fewest
 }
 
-// TestPagesShowPriorities draws messages of each priority in the lists and alone. Urgent ones come first.
+// TestPagesShowPriorities draws messages of each priority in the lists and alone, with their subjects. Urgent ones come first.
 func TestPagesShowPriorities(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	fae := h.guest("bob")
 	for _, p := range []events.Priority{events.Urgent, "", events.Low} {
-		if _, err := actors.Post(t.Context(), fae, mailbox.PostMessage{To: "@host", Post: parley.Post{Header: parley.Header{Priority: p}, Text: "it is " + string(p)}}); err != nil {
+		if _, err := actors.Post(t.Context(), fae, mailbox.PostMessage{To: "@host", Post: parley.Post{Header: parley.Header{Priority: p, Subject: "of <" + string(p) + ">"}, Text: "it is " + string(p)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -326,13 +326,16 @@ func TestPagesShowPriorities(t *testing.T) {
 		}
 		for n, priority := range []string{"urgent", "", "low"} {
 			mark := `<b class="priority">` + priority + `</b>`
+			if wanted := path == "/" || path == fmt.Sprintf("/forms/%d", n); wanted && !strings.Contains(body, "of &lt;"+priority+"&gt;") {
+				t.Errorf("%s lacks the subject of %q", path, priority)
+			}
 			if wanted := path == "/" || path == fmt.Sprintf("/forms/%d", n); wanted && priority != "" && !strings.Contains(body, mark) {
 				t.Errorf("%s lacks %s", path, mark)
 			}
 		}
 	}
 	_, _, body := h.get("/", "text/html")
-	if first := strings.Index(body, `class="entry`); first < 0 || !strings.Contains(body[first:first+2000], "it is urgent") {
+	if first := strings.Index(body, `class="entry`); first < 0 || !strings.Contains(body[first:first+2000], "of &lt;urgent&gt;") {
 		t.Error("the first row is not the urgent one")
 	}
 }

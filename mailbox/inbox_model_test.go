@@ -1,6 +1,7 @@
 package mailbox_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,26 +220,39 @@ func TestOldestUnfinishedMessageGoes(t *testing.T) {
 	}
 }
 
-// TestPriorityTravels sends a message of each priority, and one of none that there is: here, and as another node would.
-func TestPriorityTravels(t *testing.T) {
+// TestHeaderTravels sends a message of each priority and with a subject, and what is none: here, and as another node would.
+func TestHeaderTravels(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
 	for i, p := range []parley.Priority{"", events.Urgent, events.Normal, events.Low} {
-		v.Must("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Header: parley.Header{Priority: p}, Text: "hello", Key: "key " + string(p)}})
+		v.Must("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Header: parley.Header{Priority: p, Subject: "of " + string(p)}, Text: "hello", Key: "key " + string(p)}})
 		v.Deliver(false)
-		if got := v.Messages("host")[i].Posted.Priority; got != p && (got != "" || p != events.Normal) {
-			t.Errorf("%q has come as %q", p, got)
+		want := parley.Header{Priority: p, Subject: "of " + string(p)}
+		if p == events.Normal {
+			want.Priority = ""
+		}
+		if got := v.Messages("host")[i].Posted.Header; got != want {
+			t.Errorf("%+v has come as %+v", want, got)
 		}
 	}
-	for _, wrong := range []mailbox.PostMessage{{To: "HOST", Post: parley.Post{Header: parley.Header{Priority: "high"}, Text: "hello"}}, {To: "HOST", Post: parley.Post{Header: parley.Header{Priority: events.Low}, Text: "hello", Key: "key urgent"}}} {
-		if _, err := v.Decide("fae", wrong); parley.CodeOf(err) != parley.InvalidArgument {
-			t.Errorf("%+v: %v", wrong, err)
+	wrong := []parley.Header{{Priority: "high"}, {Subject: "two\nlines"}, {Subject: "two\u2028lines"}, {Subject: "\x1b[2J"}, {Subject: "\x9b"}, {Subject: strings.Repeat("é", 101)}}
+	for _, h := range append(wrong, parley.Header{Subject: "of urgent"}, parley.Header{Priority: events.Urgent}) { // the last two differ under the key
+		_, err := v.Decide("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Header: h, Text: "hello", Key: "key urgent"}})
+		if code := parley.CodeOf(err); code != parley.InvalidArgument && code != parley.TooLarge {
+			t.Errorf("%+v: %v", h, err)
+		}
+		_, err = v.Decide("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Header: h, Text: "hello"}})
+		if code := parley.CodeOf(err); (code == parley.InvalidArgument || code == parley.TooLarge) != slices.Contains(wrong, h) {
+			t.Errorf("%+v without a key: %v", h, err)
 		}
 	}
-	foreign := *v.Messages("host")[1].Posted
-	foreign.Message, foreign.Priority = v.NewID(), "above all"
-	if _, err := v.States["host"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Posted: &foreign}}, v.Now, v.NewID); parley.CodeOf(err) != parley.InvalidArgument {
-		t.Errorf("a priority that is none comes from another node: %v", err)
+	for _, h := range wrong {
+		foreign := *v.Messages("host")[1].Posted
+		foreign.Message, foreign.Header = v.NewID(), h
+		_, err := v.States["host"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Posted: &foreign}}, v.Now, v.NewID)
+		if code := parley.CodeOf(err); code != parley.InvalidArgument && code != parley.TooLarge {
+			t.Errorf("%+v comes from another node: %v", h, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
 
 	"parley"
 	"parley/capabilities"
@@ -139,6 +140,9 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	}}
 	return append(evs, grantEvents(d.grants)...), nil
 }
+
+// maxSubject bounds the subject of a message, in bytes.
+const maxSubject = 200
 
 // Bounds of unfinished messages: the bytes of one, and those of an agent.
 const (
@@ -286,7 +290,10 @@ func checkHeader(h parley.Header) error {
 	default:
 		return parley.Refuse(parley.InvalidArgument, "unknown priority %s", parley.Quoted(string(h.Priority), 40)).WithHint("a message is urgent, normal or low")
 	}
-	return nil
+	if strings.ContainsFunc(h.Subject, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
+		return parley.Refuse(parley.InvalidArgument, "the subject %s is not one line of text", parley.Quoted(h.Subject, 40))
+	}
+	return checkText("a subject", h.Subject, maxSubject)
 }
 
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is
@@ -312,6 +319,9 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	}
 	if c.Priority.Rank() != m.Posted.Priority.Rank() {
 		differs = append(differs, "priority")
+	}
+	if c.Subject != m.Posted.Subject {
+		differs = append(differs, "subject")
 	}
 	return m, true, keyConflict(m, "key", c.Key, differs)
 }

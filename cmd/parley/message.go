@@ -27,6 +27,7 @@ import (
 func sendsMessage(env *environment, c *cobra.Command, operation string, into func(to string, p parley.Post) (request any, whom string)) *cobra.Command {
 	var p parley.Post
 	c.Flags().StringVar((*string)(&p.Priority), "priority", "", "how soon it should be seen: `urgent`, normal or low (default: normal)")
+	c.Flags().StringVar(&p.Subject, "subject", "", "what it is about: a `line` of 200 bytes at most")
 	c.Flags().BoolVar(&p.Plain, "plain", false, "hand over nothing: an @ in the text is a plain one")
 	c.Flags().StringVar(&p.Key, "key", "", "a message with the same `key` is sent once")
 	c.RunE = func(c *cobra.Command, args []string) error {

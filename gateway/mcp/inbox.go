@@ -136,6 +136,7 @@ func entryOf(m *view.Message) entry {
 		Number: m.Number, Type: m.Type, Handle: m.MessageID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
 		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Header: m.Header, Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
+	e.Subject = sanitize.Line(m.Subject)
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
 	}

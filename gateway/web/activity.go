@@ -280,8 +280,12 @@ func (d *drawing) add(m moment, c *card) {
 		case c.Status != "":
 			m.Kind = "form"
 		default:
-			if m.HTML = asTyped(c.Text); c.Sent {
-				m.HTML = markdown(c.Text)
+			text := c.Text
+			if c.Subject != "" {
+				text = c.Subject + "\n\n" + text
+			}
+			if m.HTML = asTyped(text); c.Sent {
+				m.HTML = markdown(text)
 			}
 		}
 	}

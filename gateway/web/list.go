@@ -163,7 +163,7 @@ func (l listQuery) keeps(m view.Message) bool {
 // hasText reports whether a message shows a text, in any case.
 func hasText(m view.Message, text string) bool {
 	text = strings.ToLower(text)
-	for _, s := range []string{m.Title, m.Description, m.Text, m.FromName, m.ToName} {
+	for _, s := range []string{m.Title, m.Description, m.Subject, m.Text, m.FromName, m.ToName} {
 		if strings.Contains(strings.ToLower(s), text) {
 			return true
 		}

@@ -214,7 +214,7 @@ func (c card) Heading() string {
 	case c.Title != "":
 		return c.Title
 	case c.Type == "message":
-		return ""
+		return c.Subject
 	}
 	subject, _ := c.subject()
 	return subject

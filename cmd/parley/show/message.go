@@ -239,6 +239,9 @@ func verb(e view.Message, with string) string {
 		}
 	default:
 		words = []string{string(e.Priority), "sent", terminal.Quoted(e.Text), with}
+		if e.Subject != "" {
+			words[2] = terminal.Quoted(e.Subject) + ": " + words[2]
+		}
 		if e.Priority != "" {
 			words[0] = "(" + terminal.Visible(words[0]) + ")"
 		}
@@ -300,7 +303,7 @@ func Gist(e view.Message) string {
 	case string(events.Approval):
 		words += " wants to " + Wants(e)
 	case "message":
-		words += ": " + terminal.Visible(e.Text)
+		words += ": " + terminal.Visible(cmp.Or(e.Subject, e.Text))
 	default:
 		words += ": " + terminal.Visible(cmp.Or(e.Description, e.Title))
 	}
@@ -323,7 +326,10 @@ func Lines(e view.Message) []Line {
 	var lines []Line
 	switch e.Type {
 	case "message":
-		lines = plain(Text, "", e.Text)
+		if e.Subject != "" {
+			lines = plain(Key, "", e.Subject)
+		}
+		lines = append(lines, plain(Text, "", e.Text)...)
 	default:
 		if e.Title != "" && e.Description != "" {
 			lines = plain(Key, "", e.Title)

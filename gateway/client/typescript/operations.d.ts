@@ -566,6 +566,7 @@ export interface ReplyRequest {
   number?: Ref;
   plain?: boolean;
   priority?: string;
+  subject?: string;
   text: string;
 }
 
@@ -649,6 +650,7 @@ export interface SendRequest {
   plain?: boolean;
   priority?: string;
   recipient: string;
+  subject?: string;
   text: string;
 }
 
@@ -943,6 +945,7 @@ export interface Envelope {
   /** A time in UTC, with milliseconds. */
   snoozedUntil?: string;
   steps?: Array<ForwardStep>;
+  subject?: string;
   text?: string;
   title?: string;
   /** An ID: {ULID}@{node}. */

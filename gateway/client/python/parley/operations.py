@@ -628,6 +628,7 @@ class ReplyRequest(_ReplyRequest, total=False):
     number: Ref
     plain: bool
     priority: str
+    subject: str
 
 
 class _ResolveRequest(TypedDict):
@@ -715,6 +716,7 @@ class SendRequest(_SendRequest, total=False):
     key: str
     plain: bool
     priority: str
+    subject: str
 
 
 _SetAwayRequestOptional = TypedDict(
@@ -1033,6 +1035,7 @@ class Envelope(_Envelope, total=False):
     route: Route
     snoozedUntil: str  # A time in UTC, with milliseconds.
     steps: List[ForwardStep]
+    subject: str
     text: str
     title: str
     toName: str
