@@ -3,7 +3,6 @@ package actors
 import (
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
 	"parley"
@@ -18,12 +17,10 @@ import (
 func TestStartDeliversBeforeItDenies(t *testing.T) {
 	t.Parallel()
 	folder, left := filepath.Join(t.TempDir(), "node"), filepath.Join(t.TempDir(), "left")
-	form := capabilities.FormID(crashBeforeCopy(t, folder, left))
-
-	var loads atomic.Int64
-	held := make(chan struct{})
+	fae, asked := crashBeforeCopy(t, folder, left)
+	form, held := capabilities.FormID(asked), make(chan struct{})
 	n := openWith(t, Options{Folder: left, Failpoint: func(step string) error {
-		if step == "before load" && loads.Add(1) > 1 { // the first is the host's
+		if step == "before load "+fae.ULID.String() {
 			<-held
 		}
 		return nil
@@ -47,8 +44,8 @@ func TestStartDeliversBeforeItDenies(t *testing.T) {
 }
 
 // crashBeforeCopy asks the host of a node for a form while its mailbox is busy, and copies the folder once that is
-// acknowledged. It returns the form.
-func crashBeforeCopy(t *testing.T, folder, left string) capabilities.ID {
+// acknowledged. It returns the asker and the form.
+func crashBeforeCopy(t *testing.T, folder, left string) (asker, form capabilities.ID) {
 	t.Helper()
 	n := openWith(t, Options{Folder: folder})
 	fae := guest(t, n, "fae")
@@ -62,7 +59,7 @@ func crashBeforeCopy(t *testing.T, folder, left string) capabilities.ID {
 		done <- err
 	}()
 	<-busy
-	form := ask(t, fae, Ask{}).Form
+	form = ask(t, fae, Ask{}).Form
 	err := os.CopyFS(left, os.DirFS(folder))
 	close(release)
 	for _, err := range []error{err, <-done, os.Chmod(left, 0o700), os.Chmod(filepath.Join(left, keys.FileName), 0o600)} {
@@ -71,5 +68,5 @@ func crashBeforeCopy(t *testing.T, folder, left string) capabilities.ID {
 		}
 	}
 	closeNode(t, n)
-	return form
+	return fae.id, form
 }

@@ -53,7 +53,7 @@ func (j *Journal) load(ctx context.Context, mailbox capabilities.ID, snapshots b
 	if archivedTo > l.SnapshotVersion {
 		l.Snapshot, l.SnapshotVersion = j.archived.checkpointed(mailbox, archivedTo)
 	}
-	err := j.o.step(StepLoad, func() (err error) {
+	err := j.o.step(StepLoad+mailbox.ULID.String(), func() (err error) {
 		l.Events, err = j.reader.entries(ctx, mailbox, t, l.SnapshotVersion, m.Version)
 		return err
 	})

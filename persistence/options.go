@@ -51,7 +51,7 @@ const (
 	StepSnapshot = "snapshot"       // storing the snapshot of a mailbox
 	StepIndex    = "index snapshot" // storing the snapshot of the index
 	StepReopen   = "reopen"         // connecting to the server again
-	StepLoad     = "load"           // reading the events of a mailbox
+	StepLoad     = "load "          // and the ULID of a mailbox: reading its events
 
 	StepSegment    = "archive segment"    // writing a segment
 	StepCheckpoint = "archive checkpoint" // writing a checkpoint

@@ -1,0 +1,429 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/persistence"
+	"parley/persistence/projection"
+)
+
+const (
+	indexFile   = "search.db"
+	indexAtOnce = 500             // events that are added to the index at once
+	indexAfter  = time.Second     // how long an event waits for others of its mailbox
+	indexShare  = 9               // times as long as it works, the index rests
+	searchTime  = 5 * time.Second // that a search takes to add what the index lacks
+)
+
+// searches keeps the index for searching. It reads what mailboxes have logged, some time later, and rests for most of the
+// time: who writes never waits for it. A search adds what is missing of its own mailbox first.
+type searches struct {
+	node *Node
+
+	opening sync.Mutex
+	index   *projection.Index // nil until it is first used
+	closed  bool
+
+	mu     sync.Mutex
+	behind []*registration // mailboxes with events that the index lacks
+	others []capabilities.ID
+	known  map[capabilities.ID]bool // whose place in the index was found to be of this log
+}
+
+func newSearches(n *Node) *searches { return &searches{node: n, known: map[capabilities.ID]bool{}} }
+
+// note notes that a mailbox has new events. It is cheap.
+func (s *searches) note(reg *registration) {
+	if reg.unindexed.Load() || reg.unindexed.Swap(true) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behind = append(s.behind, reg)
+}
+
+// take returns the mailboxes that are behind.
+func (s *searches) take() (all []capabilities.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, reg := range s.behind {
+		reg.unindexed.Store(false) // what comes from now on is noted again
+		all = append(all, reg.id)
+	}
+	all = append(all, s.others...)
+	s.behind, s.others = nil, nil
+	return all
+}
+
+// putBack has mailboxes tried again later.
+func (s *searches) putBack(some ...capabilities.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.others = append(s.others, some...)
+}
+
+// opened returns the index, which the first call opens.
+func (s *searches) opened(ctx context.Context) (*projection.Index, error) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.closed {
+		return nil, errClosing()
+	}
+	if s.index == nil {
+		x, err := projection.Open(ctx, filepath.Join(s.node.o.Folder, indexFile))
+		if err != nil {
+			return nil, err
+		}
+		s.index = x
+	}
+	return s.index, nil
+}
+
+func (s *searches) close() error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.closed = true
+	if s.index == nil {
+		return nil
+	}
+	return s.index.Close()
+}
+
+// run follows the log until the node ends.
+func (s *searches) run() {
+	ctx := s.node.life
+	failing, looked := false, false
+	for rest := indexAfter; s.rest(ctx, rest); rest = indexAfter {
+		began := time.Now()
+		err := error(nil)
+		if !looked {
+			if err = s.look(ctx); err == nil {
+				looked = true
+			}
+		}
+		all := s.take()
+		for i, id := range all {
+			if err == nil {
+				err = s.follow(ctx, id)
+			}
+			if err != nil {
+				s.putBack(all[i:]...)
+				break
+			}
+		}
+		if err != nil && ctx.Err() == nil && !failing {
+			s.node.log.Warn("the index for searching cannot be written now; searches read the log meanwhile", "error", err)
+		}
+		failing = err != nil
+		rest = max(rest, time.Since(began)/indexShare)
+	}
+}
+
+// rest waits, and reports whether the node goes on.
+func (s *searches) rest(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// look finds the mailboxes that have grown while the index was not kept, such as before this program had one.
+func (s *searches) look(ctx context.Context) error {
+	x, err := s.opened(ctx)
+	if err != nil {
+		return err
+	}
+	marks, err := x.Marks(ctx)
+	if err != nil {
+		return err
+	}
+	var behind []capabilities.ID
+	for id, m := range s.node.journal.Mailboxes() {
+		if marks[projection.Key(id)] != m.Version {
+			behind = append(behind, id)
+		}
+	}
+	s.putBack(behind...)
+	return nil
+}
+
+// follow adds all that the index lacks of a mailbox, and rests in between.
+func (s *searches) follow(ctx context.Context, id capabilities.ID) error {
+	for {
+		began := time.Now()
+		left, err := s.add(ctx, id)
+		if !s.rest(ctx, time.Since(began)*indexShare) {
+			return ctx.Err()
+		}
+		if err != nil || left == 0 {
+			return err
+		}
+	}
+}
+
+// add adds the next events of a mailbox, and returns how many are left.
+func (s *searches) add(ctx context.Context, id capabilities.ID) (left uint64, err error) {
+	x, err := s.opened(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.check(ctx, x, id); err != nil {
+		return 0, err
+	}
+	at, err := x.At(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	j := s.node.journal
+	logged, err := j.Events(ctx, id, at.Version, indexAtOnce)
+	if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
+		first, last := j.VersionsIn(id, away.Segment)
+		if first <= at.Version+1 {
+			return 1, x.Skip(ctx, id, projection.Mark{Version: last})
+		}
+		logged, err = j.Events(ctx, id, at.Version, min(indexAtOnce, int(first-1-at.Version)))
+	}
+	if err != nil || len(logged) == 0 {
+		return 0, err
+	}
+	next := make([]events.Recorded, len(logged))
+	for i, e := range logged {
+		next[i] = e.Recorded
+	}
+	err = x.Add(ctx, id, at.Version+1, next)
+	if err != nil && !errors.Is(err, projection.ErrOrder) { // another added them, or the file was made again
+		return 0, err
+	}
+	if m, ok := j.Mailbox(id); ok && m.Version > at.Version+uint64(len(next)) {
+		return m.Version - at.Version - uint64(len(next)), nil
+	}
+	if err != nil {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// check removes a mailbox from the index whose events there are those of another log, such as before a backup was restored.
+func (s *searches) check(ctx context.Context, x *projection.Index, id capabilities.ID) error {
+	s.mu.Lock()
+	known := s.known[id]
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	at, err := x.At(ctx, id)
+	if err != nil {
+		return err
+	}
+	if at.At != 0 {
+		m, _ := s.node.journal.Mailbox(id)
+		same := at.Version <= m.Version
+		if same {
+			logged, err := s.node.journal.EventsAt(ctx, id, []uint64{at.Version})
+			if _, away := errors.AsType[*persistence.Elsewhere](err); err != nil && !away {
+				return err
+			}
+			same = len(logged) == 0 || logged[0].At == at.At
+		}
+		if !same {
+			if err := x.Forget(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[id] = true
+	return nil
+}
+
+// Search says what Mail.Search looks for. Parties are agents as the caller names them; "" is any.
+type Search struct {
+	view.Search
+	From, To, DecidedBy string
+	Thread              capabilities.FormRef // a message of the thread; zero for any
+	Filter              view.MessageFilter   // what the messages are now
+	Skip, Limit         int
+}
+
+// orders are the orders by their names.
+var orders = map[string]projection.Order{
+	"": projection.Newest, "newest": projection.Newest, "oldest": projection.Oldest, "relevance": projection.Relevance, "urgency": projection.Urgency, "subject": projection.BySubject,
+}
+
+// query returns the query of a search.
+func (q Search) query(ctx context.Context, a *Agent) (p projection.Query, err error) {
+	order, ok := orders[q.Order]
+	switch {
+	case !ok:
+		return p, parley.Refuse(parley.InvalidArgument, "unknown order %s", parley.Quoted(q.Order, 40)).WithHint("the orders are newest, oldest, relevance, urgency and subject")
+	case len(q.Text) > projection.MaxText || len(q.Subject) > projection.MaxText:
+		return p, parley.Refuse(parley.TooLarge, "a search has %d bytes of words at most", projection.MaxText)
+	case q.Skip < 0 || q.Limit < 0 || q.Skip > projection.MaxFound:
+		return p, parley.Refuse(parley.InvalidArgument, "a search leaves out from 0 to %d messages", projection.MaxFound).WithHint("narrow it by a time or a sender")
+	}
+	for _, t := range q.Types {
+		if !slices.Contains([]string{"message", "form", "request", "approval"}, t) {
+			return p, parley.Refuse(parley.InvalidArgument, "unknown type %s", parley.Quoted(t, 40)).WithHint("the types are message, form, request and approval")
+		}
+	}
+	for _, o := range q.Outcomes {
+		if !slices.Contains([]string{"answered", "declined", "cancelled", "expired", "superseded"}, o) {
+			return p, parley.Refuse(parley.InvalidArgument, "unknown outcome %s", parley.Quoted(o, 40)).WithHint("the outcomes are answered, declined, cancelled, expired and superseded")
+		}
+	}
+	p = projection.Query{
+		Words: q.Text, Subject: q.Subject, Kinds: q.Types, Outcomes: q.Outcomes, Since: q.Since, Until: q.Until, Order: order,
+	}
+	for _, party := range []struct {
+		name string
+		id   *capabilities.ID
+	}{{q.To, &p.Recipient}, {q.DecidedBy, &p.Decider}} {
+		if party.name != "" {
+			if *party.id, err = partyOf(ctx, a, party.name); err != nil {
+				return p, err
+			}
+		}
+	}
+	if q.From != "" {
+		from, err := partyOf(ctx, a, q.From)
+		if err != nil {
+			return p, err
+		}
+		p.Sender = []capabilities.ID{from}
+	}
+	if !q.Thread.IsZero() {
+		m, err := a.Message(ctx, q.Thread)
+		if err != nil {
+			return p, err
+		}
+		p.Thread = m.MessageID
+	}
+	return p, nil
+}
+
+// partyOf returns the agent that a name, a title or an ID stands for.
+func partyOf(ctx context.Context, a *Agent, name string) (capabilities.ID, error) {
+	v, err := a.Names().Show(ctx, name, false)
+	if ref, ok := v.AsRef(); err == nil && ok {
+		return ref.Target, nil
+	}
+	if id, err := capabilities.ParseID(name); err == nil { // of an agent that has no name here
+		return id, nil
+	}
+	found, err := a.Agents().Find(ctx, name)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	return found.ID(), nil
+}
+
+const (
+	defaultFound = 100
+	findAtOnce   = 100
+)
+
+// Search returns messages of the agent by what is in them. Those that Filter leaves out are not counted.
+func (m Mail) Search(ctx context.Context, q Search) (found view.Found, err error) {
+	found.Messages = []view.Message{}
+	p, err := q.query(ctx, m.agent)
+	if err != nil {
+		return found, err
+	}
+	limit := q.Limit
+	if limit == 0 || limit > defaultFound {
+		limit = defaultFound
+	}
+	x, err := m.agent.node.searches.opened(ctx)
+	if err != nil {
+		return found, parley.Refuse(parley.ReadOnly, "the index for searching cannot be opened: %v", err)
+	}
+	if found.Behind, err = m.addMissing(ctx); err != nil {
+		return found, err
+	}
+	size := 0
+	for skip := q.Skip; ; {
+		var numbers []uint64
+		more := false
+		p.Skip, p.Limit = 0, min(skip+findAtOnce, projection.MaxFound)
+		err := m.InTurn(ctx, func() (err error) {
+			numbers, more, err = x.Find(ctx, m.agent.id, p)
+			return err
+		})
+		if err != nil {
+			return found, err
+		}
+		numbers = numbers[min(skip, len(numbers)):]
+		shown, err := read(ctx, m.agent, queryNumbers{numbers})
+		if err != nil {
+			return found, err
+		}
+		for i := range shown {
+			if !q.Filter.Matches(&shown[i]) {
+				continue
+			}
+			if size += sizeOf(&shown[i]); len(found.Messages) == limit || size > maxListed && len(found.Messages) > 0 {
+				found.More = true
+				return found, tellVoted(ctx, m.agent, found.Messages)
+			}
+			found.Messages = append(found.Messages, shown[i])
+		}
+		if skip += len(numbers); !more || len(numbers) == 0 {
+			return found, tellVoted(ctx, m.agent, found.Messages)
+		}
+	}
+}
+
+// addMissing adds what the index lacks of the agent's mailbox, for as long as a search may take. It returns how many events are
+// left.
+func (m Mail) addMissing(ctx context.Context) (left uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, searchTime+time.Second)
+	defer cancel()
+	for end := time.Now().Add(searchTime); ; {
+		err := m.InTurn(ctx, func() (err error) {
+			left, err = m.agent.node.searches.add(ctx, m.agent.id)
+			return err
+		})
+		if err != nil {
+			return left, fmt.Errorf("bring the index for searching up to date: %w", err)
+		}
+		if left == 0 || time.Now().After(end) {
+			return left, nil
+		}
+	}
+}
+
+// queryNumbers returns messages by their numbers, in that order.
+type queryNumbers struct{ numbers []uint64 }
+
+func (q queryNumbers) handle(b *mailboxActor) ([]view.Message, error) {
+	b.recordAcksToShow()
+	all := make([]view.Message, 0, len(q.numbers))
+	listed := func(yield func(mailbox.Listed) bool) {
+		for _, n := range q.numbers {
+			if !yield(mailbox.Listed{Number: n}) {
+				return
+			}
+		}
+	}
+	for e, err := range b.old.list(these(listed), readAtOnce) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}

@@ -1,0 +1,115 @@
+package actors
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/internal/eventually"
+)
+
+// searchNumbers returns the numbers of the messages that a search finds.
+func searchNumbers(t *testing.T, a *Agent, q Search) []uint64 {
+	t.Helper()
+	found, err := a.Mail().Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := []uint64{}
+	for _, m := range found.Messages {
+		numbers = append(numbers, m.Number)
+	}
+	return numbers
+}
+
+func words(some string) Search { return Search{Search: view.Search{Text: some}} }
+
+// TestSearchFindsWhatWasJustSent searches right after messages were sent, answered and dismissed, and after a restart with
+// the index, without it, and with one that is damaged.
+func TestSearchFindsWhatWasJustSent(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	alice := guest(t, n, "alice")
+	send := func(text string) {
+		t.Helper()
+		if _, err := alice.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(q Search, numbers ...uint64) {
+		t.Helper()
+		if got := searchNumbers(t, n.Host(), q); !slices.Equal(got, numbers) {
+			t.Errorf("%+v: %d, want %d", q, got, numbers)
+		}
+	}
+	send("The Café is closed")
+	send("the harbour is open")
+	want(words("cafe"), 0)
+	want(words("the is"), 1, 0)
+	want(Search{From: "alice", Search: view.Search{Text: "open"}}, 1)
+	want(Search{From: "HOST"})
+	if err := n.Host().Dismiss(t.Context(), capabilities.FormNumber(0)); err != nil {
+		t.Fatal(err)
+	}
+	want(words("the"), 1)
+	want(Search{Search: view.Search{Text: "the"}, Filter: view.MessageFilter{All: true}}, 1, 0)
+	if _, err := n.Host().Mail().Search(t.Context(), Search{Search: view.Search{Order: "odd"}}); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Error(err)
+	}
+	file := filepath.Join(folder, indexFile)
+	for _, damage := range []func() error{
+		func() error { return nil },
+		func() error { return os.Remove(file) },
+		func() error { return os.WriteFile(file, []byte("no index"), 0o600) },
+	} {
+		closeNode(t, n)
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		n = openNode(t, folder)
+		want(words("harbour"), 1)
+	}
+}
+
+// TestIndexFollowsByItself has the index grow without a search, also for what was logged before it was kept.
+func TestIndexFollowsByItself(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	alice := guest(t, n, "alice")
+	for i := range 1200 {
+		if _, err := alice.Send(t.Context(), "HOST", fmt.Sprint("message ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	followed := func() bool {
+		x, err := n.searches.opened(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, m := range n.journal.Mailboxes() {
+			at, err := x.At(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at.Version != m.Version {
+				return false
+			}
+		}
+		return true
+	}
+	eventually.Within(t, time.Minute, "the index follows", followed)
+	closeNode(t, n)
+	if err := os.Remove(filepath.Join(folder, indexFile)); err != nil {
+		t.Fatal(err)
+	}
+	n = openNode(t, folder)
+	eventually.Within(t, time.Minute, "the index follows", followed)
+}

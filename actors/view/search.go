@@ -1,0 +1,25 @@
+package view
+
+import (
+	"parley/capabilities"
+)
+
+// Search describes messages of a mailbox. A zero member fits all.
+type Search struct {
+	// Text has words that the message with its subject has, all of them, or its answer. Words in quotation marks are a phrase,
+	// and one that ends with * is the beginning of a word. Accents and case make no difference. At most 1,000 bytes.
+	Text     string            `json:"text,omitempty"`
+	Subject  string            `json:"subject,omitempty"`  // words of the subject alone, in the same form
+	Types    []string          `json:"types,omitempty"`    // message, form, request, approval
+	Outcomes []string          `json:"outcomes,omitempty"` // answered, declined, cancelled, expired, superseded
+	Since    capabilities.Time `json:"since,omitzero"`
+	Until    capabilities.Time `json:"until,omitzero"`  // before that time
+	Order    string            `json:"order,omitempty"` // newest, the default, oldest, relevance, urgency or subject
+}
+
+// Found are the messages that a search has found.
+type Found struct {
+	Messages []Message `json:"messages"`
+	More     bool      `json:"more,omitempty"`   // there are more of them
+	Behind   uint64    `json:"behind,omitempty"` // events of the mailbox that were not looked at, since it takes longer to read them
+}

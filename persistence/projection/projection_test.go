@@ -1,0 +1,319 @@
+package projection
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+	"pgregory.net/rapid"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+func id(n byte) capabilities.ID {
+	return capabilities.ID{ULID: ulid.ULID{15: n}, Node: capabilities.NodeOf([32]byte{31: 7})}
+}
+
+var self, bob, ann = id(1), id(2), id(3)
+
+// box is a mailbox whose events go into an index.
+type box struct {
+	t       testing.TB
+	index   *Index
+	id      capabilities.ID
+	version uint64
+	number  uint64
+}
+
+func open(t testing.TB) *Index {
+	t.Helper()
+	x, err := Open(t.Context(), filepath.Join(t.TempDir(), "search.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	return x
+}
+
+func (b *box) add(all ...events.Event) {
+	b.t.Helper()
+	var next []events.Recorded
+	for i, e := range all {
+		next = append(next, events.Recorded{At: capabilities.Time(b.version) + capabilities.Time(i) + 1, Event: e})
+	}
+	if err := b.index.Add(b.t.Context(), b.id, b.version+1, next); err != nil {
+		b.t.Fatal(err)
+	}
+	b.version += uint64(len(all))
+}
+
+// message posts a message and returns its ID.
+func (b *box) message(from capabilities.ID, text string, reply capabilities.ID) capabilities.ID {
+	b.t.Helper()
+	m := capabilities.ID{ULID: ulid.ULID{14: 1, 15: byte(b.number), 13: byte(b.number >> 8)}, Node: from.Node}
+	b.add(&events.MessagePosted{Number: b.number, Message: m, From: from, To: b.id, Text: []events.Span{{Words: text}}, ReplyTo: reply, Date: capabilities.Time(1000 + b.number)})
+	b.number++
+	return m
+}
+
+func (b *box) find(q Query) []uint64 {
+	b.t.Helper()
+	found, _, err := b.index.Find(b.t.Context(), b.id, q)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return found
+}
+
+func (b *box) want(q Query, numbers ...uint64) {
+	b.t.Helper()
+	if got := b.find(q); !slices.Equal(got, numbers) {
+		b.t.Errorf("%+v: %d, want %d", q, got, numbers)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	b := &box{t: t, index: open(t), id: self}
+	first := b.message(bob, "Grüße vom Café: the deployment fails", capabilities.ID{})
+	reply := b.message(ann, "which deployment?", first)
+	b.message(bob, "the one of yesterday", reply)
+	form := id(40)
+	b.add(&events.FormRequested{Number: 3, ID: form, From: bob, To: self, Title: "Port", Description: "Which port does the proxy take?",
+		Fields: []events.Field{{Name: "port", Label: "Port number", Type: events.Number}}, Date: 1500})
+	b.number++
+	b.want(Query{}, 3, 2, 1, 0)
+	b.want(Query{Order: Oldest, Limit: 2}, 0, 1)
+	b.want(Query{Order: Oldest, Limit: 2, Skip: 2}, 2, 3)
+	b.want(Query{Words: "gruße cafe"}, 0)
+	b.want(Query{Words: "DEPLOYMENT"}, 1, 0)
+	b.want(Query{Words: `"deployment fails"`}, 0)
+	b.want(Query{Words: `"fails deployment"`})
+	b.want(Query{Words: "deploy*"}, 1, 0)
+	b.want(Query{Words: "deploy"})
+	b.want(Query{Words: "deployment", Sender: []capabilities.ID{ann}}, 1)
+	b.want(Query{Sender: []capabilities.ID{bob}, Kinds: []string{"message"}}, 2, 0)
+	b.want(Query{Thread: first}, 2, 1, 0)
+	b.want(Query{Thread: reply}, 2, 1, 0)
+	b.want(Query{Since: 1001, Until: 1002}, 1)
+	b.want(Query{Words: "proxy"}, 3)
+	b.want(Query{Subject: "port"}, 3)
+	b.want(Query{Subject: "proxy"})
+	b.want(Query{Outcomes: []string{"answered"}})
+	b.add(&events.FormAnswered{Form: form, By: self, Date: 1600, Values: capabilities.Record(map[string]capabilities.Value{
+		"port": capabilities.Int(8080), "why": capabilities.String("nginx listens there"), "secret": capabilities.Sealed([]byte("hunter2"))})})
+	b.want(Query{Outcomes: []string{"answered"}, Decider: self}, 3)
+	b.want(Query{Words: "nginx"}, 3)
+	b.want(Query{Words: "hunter2"})
+	b.want(Query{Words: "nginx", Order: Relevance}, 3)
+	other := &box{t: t, index: b.index, id: bob}
+	other.message(ann, "the deployment of another", capabilities.ID{})
+	other.want(Query{Words: "deployment"}, 0)
+	b.want(Query{Words: "deployment", Order: Relevance}, 1, 0)
+	if err := b.index.Forget(t.Context(), self); err != nil {
+		t.Fatal(err)
+	}
+	b.want(Query{})
+	other.want(Query{Words: "deployment"}, 0)
+}
+
+// TestWordsAreNoOperators searches for what the query language of the index would read as more than words.
+func TestWordsAreNoOperators(t *testing.T) {
+	t.Parallel()
+	b := &box{t: t, index: open(t), id: self}
+	b.message(bob, `a AND b OR "c" NEAR(d e) subject:x -- ' ; DROP TABLE message`, capabilities.ID{})
+	for _, words := range []string{`AND`, `a AND b`, `NEAR(d e)`, `subject:x`, `"`, `""`, `'`, `*`, `a*`, `^a`, `-b`, `(`, "a\x00b", `{body}:a`, `a + b`, strings.Repeat("a ", 400), "\xff", `"a"*`, `--`, `;`} {
+		_ = b.find(Query{Words: words})
+		_ = b.find(Query{Subject: words})
+	}
+	b.want(Query{Words: "DROP TABLE"}, 0)
+	b.want(Query{Words: `"unfinished phrase`})
+	b.want(Query{Words: "OR"}, 0)
+	b.want(Query{Words: "***"})
+}
+
+// TestFindFitsAModel compares searches with those of a list, for any messages and queries.
+func TestFindFitsAModel(t *testing.T) {
+	t.Parallel()
+	words := []string{"alpha", "beta", "gamma", "délta", "epsilon"}
+	x := open(t)
+	count := byte(0)
+	rapid.Check(t, func(rt *rapid.T) {
+		count++
+		b := &box{t: t, index: x, id: capabilities.ID{ULID: ulid.ULID{0: 1, 15: count}, Node: self.Node}}
+		type model struct {
+			from capabilities.ID
+			text []string
+		}
+		var all []model
+		for range rapid.IntRange(0, 12).Draw(rt, "messages") {
+			m := model{from: rapid.SampledFrom([]capabilities.ID{bob, ann}).Draw(rt, "from"), text: rapid.SliceOfN(rapid.SampledFrom(words), 0, 4).Draw(rt, "text")}
+			b.message(m.from, strings.Join(m.text, " "), capabilities.ID{})
+			all = append(all, m)
+		}
+		q := Query{Words: strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 2).Draw(rt, "words"), " "), Skip: rapid.IntRange(0, 3).Draw(rt, "skip"), Limit: rapid.IntRange(1, 5).Draw(rt, "limit")}
+		if rapid.Bool().Draw(rt, "by sender") {
+			q.Sender = []capabilities.ID{bob}
+		}
+		q.Order = rapid.SampledFrom([]Order{Newest, Oldest}).Draw(rt, "order")
+		var want []uint64
+		for n, m := range all {
+			fits := len(q.Sender) == 0 || m.from == bob
+			for _, w := range strings.Fields(q.Words) {
+				fits = fits && slices.Contains(m.text, w)
+			}
+			if fits {
+				want = append(want, uint64(n))
+			}
+		}
+		if q.Order == Newest {
+			slices.Reverse(want)
+		}
+		want = want[min(q.Skip, len(want)):]
+		wantMore := len(want) > q.Limit
+		want = want[:min(q.Limit, len(want))]
+		got, more, err := x.Find(t.Context(), b.id, q)
+		if err != nil || !slices.Equal(got, want) || more != wantMore {
+			rt.Fatalf("%+v: %d %v %v, want %d %v", q, got, more, err, want, wantMore)
+		}
+	})
+}
+
+// TestPositionIsKept adds events in and out of order.
+func TestPositionIsKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "search.db")
+	x, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &box{t: t, index: x, id: self}
+	b.message(bob, "one", capabilities.ID{})
+	b.message(bob, "two", capabilities.ID{})
+	e := []events.Recorded{{At: 9, Event: &events.MessageDismissed{Number: 0}}}
+	for _, version := range []uint64{1, 2, 4} {
+		if err := x.Add(t.Context(), self, version, e); !errors.Is(err, ErrOrder) {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b.index, err = Open(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	defer b.index.Close() //nolint:errcheck // only read from
+	if m, err := b.index.At(t.Context(), self); err != nil || m.Version != 2 || m.At != 2 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	b.want(Query{Words: "two"}, 1)
+}
+
+// TestDamageCostsTimeAlone damages the file in many ways: it is replaced, or read as it was.
+func TestDamageCostsTimeAlone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "search.db")
+	fill := func() *box {
+		x, err := Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &box{t: t, index: x, id: self}
+		for tries := 0; b.number < 200; {
+			m, err := x.At(t.Context(), self)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var next []events.Recorded
+			for n := m.Version; n < 200; n++ {
+				next = append(next, events.Recorded{At: 1, Event: &events.MessagePosted{Number: n, Message: id(byte(n)), From: bob, To: self, Text: []events.Span{{Words: fmt.Sprintf("message %d about the harbour", n)}}}})
+			}
+			err = x.Add(t.Context(), self, m.Version+1, next)
+			if tries++; errors.Is(err, ErrOrder) && tries < 3 {
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			b.number = 200
+		}
+		return b
+	}
+	for what, damage := range map[string]func(text []byte) []byte{
+		"cut":      func(text []byte) []byte { return text[:len(text)/2] },
+		"empty":    func([]byte) []byte { return nil },
+		"no index": func([]byte) []byte { return []byte("this is a text and no index of anything") },
+		"zeros":    func(text []byte) []byte { clear(text[4096:]); return text },
+		"header":   func(text []byte) []byte { text[30] ^= 0xff; return text },
+		"ones": func(text []byte) []byte {
+			for i := 4096; i < len(text); i += 97 {
+				text[i] = 0xff
+			}
+			return text
+		},
+	} {
+		b := fill()
+		if err := b.index.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, damage(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b = fill()
+		if _, _, err := b.index.Find(t.Context(), self, Query{Words: "harbour"}); err != nil { // found only now
+			if err := b.index.Remake(t.Context()); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			_ = b.index.Close()
+			b = fill()
+		}
+		b.want(Query{Words: "harbour 199"}, 199)
+		if err := b.index.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	x := &box{t: b, index: open(b), id: self}
+	next := make([]events.Event, 500)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range next {
+			next[i] = &events.MessagePosted{Number: x.number, Message: capabilities.ID{ULID: ulid.Make(), Node: bob.Node}, From: bob, To: self,
+				Text: []events.Span{{Words: fmt.Sprintf("the build of branch %d has failed with %d tests, see the log", x.number, i)}}, Date: capabilities.Time(x.number)}
+			x.number++
+		}
+		x.add(next...)
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(x.number), "µs/row")
+}
+
+func BenchmarkFind(b *testing.B) {
+	x := &box{t: b, index: open(b), id: self}
+	for range 100 {
+		next := make([]events.Event, 1000)
+		for i := range next {
+			next[i] = &events.MessagePosted{Number: x.number, Message: capabilities.ID{ULID: ulid.Make(), Node: bob.Node}, From: bob, To: self,
+				Text: []events.Span{{Words: fmt.Sprintf("the build of branch%d has failed", x.number)}}, Date: capabilities.Time(x.number)}
+			x.number++
+		}
+		x.add(next...)
+	}
+	for _, q := range []Query{{Words: "branch777"}, {Words: "build", Limit: 20}, {Words: "build", Limit: 20, Order: Oldest}, {Sender: []capabilities.ID{ann}}, {}} {
+		b.Run(fmt.Sprintf("%s%s", q.Words, q.Order), func(b *testing.B) {
+			for b.Loop() {
+				x.find(q)
+			}
+		})
+	}
+}

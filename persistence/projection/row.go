@@ -1,0 +1,181 @@
+package projection
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// maxBody bounds the text that is indexed of one message, in bytes.
+const maxBody = 64 << 10
+
+// adder adds the events of a mailbox in a transaction.
+type adder struct {
+	ctx   context.Context
+	tx    *sql.Tx
+	place int64
+}
+
+// add adds one event. Events that change nothing of what is searched for are passed over.
+func (a adder) add(version uint64, r events.Recorded) error {
+	switch e := r.Event.(type) {
+	case *events.MessagePosted:
+		return a.message(row{
+			number: e.Number, id: e.Message, kind: "message", sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, priority: e.Priority.Rank(),
+		}, textOf(e.Text))
+	case *events.FormRequested:
+		return a.message(row{
+			number: e.Number, id: e.ID, kind: kindOf(e.Kind), sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, subject: e.Title,
+		}, formText(e.Description, e.Fields, e.Call))
+	case *events.FormAmended:
+		return a.amended(e)
+	case *events.FormAnswered:
+		return a.ended(e.Form, "answered", e.By, e.Date, valueText(e.Values))
+	case *events.FormCancelled:
+		return a.ended(e.Form, string(e.Reason), e.By, e.Date, e.Note)
+	case *events.RuleUsed:
+		return a.ruled(version, r.At, e)
+	}
+	return nil
+}
+
+// row is a message in the index.
+type row struct {
+	number            uint64
+	id                capabilities.ID
+	kind              string
+	sender, recipient capabilities.ID
+	reply             capabilities.ID
+	date              capabilities.Time
+	priority          int
+	subject           string
+}
+
+func kindOf(k events.FormKind) string {
+	if k == events.PlainForm {
+		return "form"
+	}
+	return string(k)
+}
+
+func (a adder) message(m row, body string) error {
+	at := a.place<<32 | int64(m.number)
+	thread, err := a.threadOf(m)
+	if err != nil {
+		return err
+	}
+	_, err = a.tx.ExecContext(a.ctx, "INSERT INTO message (row, id, kind, sender, recipient, thread, date, priority, subject) VALUES (?,?,?,?,?,?,?,?,?)",
+		at, idBytes(m.id), m.kind, idBytes(m.sender), idBytes(m.recipient), thread, int64(m.date), m.priority, m.subject)
+	if err != nil {
+		return err
+	}
+	_, err = a.tx.ExecContext(a.ctx, "INSERT INTO asked (rowid, subject, body) VALUES (?,?,?)", at, m.subject, cut(body))
+	return err
+}
+
+// threadOf returns the first message of a message's thread, as far back as this mailbox has it.
+func (a adder) threadOf(m row) (thread []byte, err error) {
+	if m.reply.IsZero() {
+		return idBytes(m.id), nil
+	}
+	err = a.tx.QueryRowContext(a.ctx, "SELECT thread FROM message WHERE id = ? AND row BETWEEN ? AND ?", idBytes(m.reply), a.place<<32, a.place<<32|0xffffffff).Scan(&thread)
+	if errors.Is(err, sql.ErrNoRows) {
+		return idBytes(m.reply), nil
+	}
+	return thread, err
+}
+
+// rowOf returns the row of a form; 0 if it is not here.
+func (a adder) rowOf(form capabilities.ID) (at int64, err error) {
+	err = a.tx.QueryRowContext(a.ctx, "SELECT row FROM message WHERE id = ? AND row BETWEEN ? AND ?", idBytes(form), a.place<<32, a.place<<32|0xffffffff).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return at, err
+}
+
+func (a adder) amended(e *events.FormAmended) error {
+	at, err := a.rowOf(e.Form)
+	if err != nil || at == 0 {
+		return err
+	}
+	if _, err := a.tx.ExecContext(a.ctx, "UPDATE message SET subject = ? WHERE row = ?", e.Title, at); err != nil {
+		return err
+	}
+	_, err = a.tx.ExecContext(a.ctx, "INSERT OR REPLACE INTO asked (rowid, subject, body) VALUES (?,?,?)", at, e.Title, cut(formText(e.Description, e.Fields, nil)))
+	return err
+}
+
+// ended records the end of a form.
+func (a adder) ended(form capabilities.ID, outcome string, by capabilities.ID, date capabilities.Time, words string) error {
+	at, err := a.rowOf(form)
+	if err != nil || at == 0 {
+		return err
+	}
+	if _, err := a.tx.ExecContext(a.ctx, "UPDATE message SET outcome = ?, decider = ?, decided = ? WHERE row = ?", outcome, idBytes(by), int64(date), at); err != nil {
+		return err
+	}
+	if words == "" {
+		return nil
+	}
+	_, err = a.tx.ExecContext(a.ctx, "INSERT OR REPLACE INTO answered (rowid, body) VALUES (?,?)", at, cut(words))
+	return err
+}
+
+func (a adder) ruled(version uint64, at capabilities.Time, e *events.RuleUsed) error {
+	row := a.place<<32 | int64(version)
+	_, err := a.tx.ExecContext(a.ctx, "INSERT INTO ruled (row, rule, date, tool) VALUES (?,?,?,?)", row, idBytes(e.Rule), int64(at), e.Tool)
+	if err == nil {
+		_, err = a.tx.ExecContext(a.ctx, "INSERT INTO called (rowid, body) VALUES (?,?)", row, cut(e.Tool+" "+e.Input))
+	}
+	return err
+}
+
+// cut bounds a text.
+func cut(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxBody)], "")
+}
+
+// textOf returns the words of a message with the names of what it carries.
+func textOf(spans []events.Span) string {
+	var b strings.Builder
+	for _, s := range spans {
+		b.WriteString(s.Words)
+		if s.Edge != "" {
+			b.WriteString(" " + s.Edge + " ")
+		}
+	}
+	return b.String()
+}
+
+// formText returns the words of a question.
+func formText(description string, fields []events.Field, call *events.Call) string {
+	words := []string{description}
+	if call != nil {
+		words = append(words, call.Folder, call.Reason, call.Part)
+	} else {
+		for _, f := range fields {
+			words = append(words, f.Name, f.Label, f.Help)
+			for _, o := range f.Options {
+				words = append(words, o.Value, o.Label)
+			}
+		}
+	}
+	return strings.Join(words, "\n")
+}
+
+// valueText returns the texts in a value. Those that are sealed are left out.
+func valueText(v capabilities.Value) string {
+	var words []string
+	_, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
+		if s, ok := leaf.AsString(); ok {
+			words = append(words, s)
+		}
+		return leaf, nil
+	})
+	return strings.Join(words, "\n")
+}
