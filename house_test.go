@@ -41,11 +41,12 @@ var imports = map[string][]string{
 	"persistence":               {".", "capabilities", "events", "persistence/archive", "persistence/group", "internal/natsauth", "internal/regular"},
 	"persistence/archive":       {"capabilities", "events", "internal/regular"},
 	"persistence/group":         {"capabilities", "events", "internal/regular"},
+	"persistence/projection":    {"capabilities", "events"},
 	"persistence/archive/store": {".", "persistence/archive", "internal/regular"},
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/fair", "internal/natsauth"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "persistence/projection", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/fair", "internal/natsauth"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence", "internal/regular"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},

@@ -241,6 +241,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	section.Summary, section.Note = b.state.Summary(), b.note(shown)
 	b.last = b.node.journal.AppendSince(b.failures, append([]events.Section{section}, more...)...)
 	b.reg.last.Store(uint64(b.last))
+	b.node.searches.note(b.reg)
 	b.node.scheduler.expect(b.reg.id, section.Summary.Deadline)
 	if len(b.state.Outbox.Items()) == 0 {
 		b.lines = nil

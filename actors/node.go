@@ -59,6 +59,7 @@ type Node struct {
 
 	scheduler *scheduler
 	snapshots *snapshots
+	searches  *searches
 	archive   *Archive
 	schemas   *schemaCache
 	accounts  *accounts
@@ -127,6 +128,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.scheduler = newScheduler(n)
 	n.snapshots = newSnapshots(n)
 	n.archive = &Archive{node: n}
+	n.searches = newSearches(n)
 	if err := n.start(key); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
@@ -150,6 +152,7 @@ func (n *Node) start(key nkeys.KeyPair) (err error) {
 	}
 	n.spawnRoot()
 	n.tasks.Go(n.snapshots.run)
+	n.tasks.Go(n.searches.run)
 	if n.lease != nil {
 		n.tasks.Go(n.watchLease)
 	}
@@ -396,7 +399,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.scheduler.stop()
 		err = errors.Join(err, n.registry.drain(ctx))
 		n.registry.saveLast(ctx)
-		err = errors.Join(err, n.journal.Close(ctx), giveUpLease(n, ctx))
+		err = errors.Join(err, n.searches.close(), n.journal.Close(ctx), giveUpLease(n, ctx))
 		n.registry.end()
 		n.trace.Close(ctx)
 	})

@@ -63,6 +63,8 @@ type registration struct {
 
 	acks  acks
 	acked bool // it is in the registry's list
+
+	unindexed atomic.Bool // it is in the list of mailboxes that the index for searching lacks events of
 }
 
 // shutdown is the last message to an actor when the node ends.
