@@ -82,6 +82,19 @@ func TestLongTextsAreCutUnlessRequested(t *testing.T) {
 			break
 		}
 	}
+	found := 0
+	for cursor := ""; ; {
+		page := m.use("search_mail", arguments{"text": "äää*", "limit": 50, "cursor": cursor})
+		if found += len(page.Messages); len(page.raw) > 100<<10 {
+			t.Fatalf("%d bytes, %.200s", len(page.raw), page.raw)
+		}
+		if cursor = page.Cursor; cursor == "" {
+			break
+		}
+	}
+	if found != 30 {
+		t.Errorf("%d found", found)
+	}
 	if whole := m.use("list_inbox", arguments{"message": 3}); seen != 30 || len([]rune(whole.Messages[0].Text)) != 5000 || whole.Messages[0].Truncated {
 		t.Errorf("%d seen, %.200s", seen, whole.raw)
 	}

@@ -253,6 +253,71 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 	return c
 }
 
+func searchCommand(env *environment) *cobra.Command {
+	var (
+		r            api.SearchRequest
+		since, until pastMoment
+		thread       string
+	)
+	c := &cobra.Command{
+		Use:   "search [WORD…]",
+		Short: "Search messages and decisions",
+		Long: `Lists messages that have all the words, in their text, subject, fields or answer, the newest first. Accents and case make
+no difference. "two words" in quotation marks are a phrase, and word* is the beginning of a word. Without words it lists what the
+options pick.`,
+		Example: `  parley search 'build fail*' --from builder
+  parley search --thread 12 --order oldest
+  parley search --type approval --outcome declined --since 48h
+  parley search --decided-by SELF -o json`,
+		Args: cobra.ArbitraryArgs,
+	}
+	f := c.Flags()
+	f.StringVar(&r.Subject, "subject", "", "only with these `words` in the subject or title")
+	f.StringVar(&r.From, "from", "", "only what this `agent` sent")
+	f.StringVar(&r.To, "to", "", "only what was sent to this `agent`")
+	f.StringVar(&r.DecidedBy, "decided-by", "", "only what this `agent` has answered, declined or cancelled")
+	f.StringVar(&thread, "thread", "", "only messages of the thread of a message, by its `number` or ID")
+	f.StringSliceVar(&r.Types, "type", nil, "only this `type`: message, form, request or approval")
+	f.StringSliceVar(&r.Outcomes, "outcome", nil, "only forms that ended so: `answered`, declined, cancelled, expired or superseded")
+	f.Var(&since, "since", "only from this `time` on: 2h ago, as 2h, or a moment (2026-01-31T12:00:00Z)")
+	f.Var(&until, "until", "only before this `time`")
+	f.StringVar(&r.Order, "order", "", "newest (default), oldest, relevance, urgency or subject")
+	f.BoolVar(&r.Unread, "unread", false, "only what others sent, is not done and was not read")
+	f.BoolVar(&r.Open, "open", false, "only forms that have not ended")
+	f.IntVar(&r.Skip, "skip", 0, "leave out so many `messages` of those found")
+	f.IntVar(&r.Limit, "limit", 50, "so many `messages` at most, up to 100")
+	for _, agent := range []string{"from", "to", "decided-by"} {
+		_ = c.RegisterFlagCompletionFunc(agent, completeFlag(env, api.CompleteNames))
+	}
+	completeFlagOf(c, "type", "message", "form", "request", "approval")
+	completeFlagOf(c, "outcome", "answered", "declined", "cancelled", "expired", "superseded")
+	completeFlagOf(c, "order", "newest", "oldest", "relevance", "urgency", "subject")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r.Acting, r.Text, r.Since, r.Until = env.acting(), strings.Join(args, " "), capabilities.At(since.at), capabilities.At(until.at)
+		if thread != "" {
+			r.Thread = api.RefTo(thread)
+		}
+		var found client.Found
+		if err := env.call(c.Context(), "search", r, &found); err != nil {
+			return err
+		}
+		if env.options.json {
+			return env.printJSON(found)
+		}
+		if err := printMessages(env, found.Messages, "nothing found"); err != nil {
+			return err
+		}
+		if found.More {
+			fmt.Fprintf(env.stderr, "there are more: --skip %d\n", r.Skip+len(found.Messages))
+		}
+		if found.Behind > 0 {
+			fmt.Fprintf(env.stderr, "the newest %d events were not searched: the index is being made, try again in a moment\n", found.Behind)
+		}
+		return nil
+	}
+	return c
+}
+
 func listMessages(ctx context.Context, waiter *client.Client, v client.View) (all []client.Message, err error) {
 	for m, err := range waiter.List(ctx, v) {
 		if err != nil {

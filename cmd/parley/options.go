@@ -177,6 +177,17 @@ func (m *moment) Set(s string) error {
 	return nil
 }
 
+// pastMoment is a moment whose duration counts back from now.
+type pastMoment struct{ moment }
+
+func (m *pastMoment) Set(s string) error {
+	if d, err := parseDuration(s); err == nil {
+		m.at, m.text = time.Now().Add(-d), s
+		return nil
+	}
+	return m.moment.Set(s)
+}
+
 // readInput reads a file, or standard input for "-".
 func (env *environment) readInput(path string) ([]byte, error) {
 	if path == "-" {

@@ -101,6 +101,20 @@ type ListMessagesRequest struct {
 	Before uint64 `json:"before,omitempty"`
 }
 
+// SearchRequest looks for messages by what is in them, of those that the filter picks; an empty filter picks all. A party is a
+// name, a title or an ID. The node's index has them once they are some seconds old, and reads the others of the mailbox first.
+type SearchRequest struct {
+	Acting
+	view.Search
+	view.MessageFilter
+	From      string  `json:"from,omitempty"`
+	To        string  `json:"to,omitempty"`
+	DecidedBy string  `json:"decidedBy,omitempty"`
+	Thread    FormRef `json:"thread,omitzero"` // a message of the thread, by its number or id
+	Skip      int     `json:"skip,omitempty"`  // of those found, how many to leave out; at most 1,000
+	Limit     int     `json:"limit,omitempty"` // default 100, which is the most
+}
+
 // FollowMessagesRequest waits for messages within the view that changed after the cursor. What has changed already is in the
 // response however short the wait is. When WaitMs has passed without any, there are none, and the cursor is that to call again with.
 type FollowMessagesRequest struct {

@@ -114,6 +114,7 @@ func Operations() []Operation {
 		of[FetchDraftRequest, view.Draft]("fetch_draft", ScopeAnswer, 0),
 		of[MessageRequest, view.Message]("get_message", ScopeRead, 0),
 		of[ListMessagesRequest, view.Inbox]("list_messages", ScopeRead, lists),
+		of[SearchRequest, view.Found]("search", ScopeRead, lists),
 		of[FollowMessagesRequest, view.Inbox]("follow_messages", ScopeRead, waits|lists),
 		of[ReadLogRequest, ReadLogResponse]("read_log", ScopeRead, waits|lists),
 		of[CompleteRequest, CompleteResponse]("complete", ScopeRead, 0),

@@ -124,6 +124,20 @@ func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesReques
 	return in, err
 }
 
+func search(ctx context.Context, a *actors.Agent, r api.SearchRequest) (view.Found, error) {
+	q := actors.Search{Search: r.Search, From: r.From, To: r.To, DecidedBy: r.DecidedBy, Filter: r.MessageFilter, Skip: r.Skip, Limit: r.Limit}
+	if q.Filter == (view.MessageFilter{}) {
+		q.Filter.All = true
+	}
+	if r.Thread != (api.FormRef{}) {
+		var err error
+		if q.Thread, err = r.Thread.Parse(); err != nil {
+			return view.Found{}, err
+		}
+	}
+	return a.Mail().Search(ctx, q)
+}
+
 func followMessages(ctx context.Context, a *actors.Agent, r api.FollowMessagesRequest) (view.Inbox, error) {
 	waiting, cancel, err := bounded(ctx, r.WaitMs)
 	if err != nil {

@@ -96,6 +96,7 @@ func handlers() map[string]handler {
 		"fetch_draft":     ofAgent(fetchDraft),
 		"get_message":     ofAgent(getMessage),
 		"list_messages":   ofAgent(listMessages),
+		"search":          ofAgent(search),
 		"follow_messages": ofAgent(followMessages),
 		"read_log":        ofAgent(readLog),
 		"complete":        ofAgent(complete),

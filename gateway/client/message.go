@@ -135,6 +135,21 @@ func (c *Client) MarkRead(ctx context.Context, unread bool, numbers ...uint64) (
 	return got.Unread, err
 }
 
+// Search describes messages: see api.SearchRequest for its members. A filter that is empty picks all messages.
+type Search = api.SearchRequest
+
+// Found are the messages that a search has found, in its order.
+type Found struct {
+	Messages []Message `json:"messages"`
+	More     bool      `json:"more,omitempty"`   // there are more of them
+	Behind   uint64    `json:"behind,omitempty"` // events of the mailbox that were not looked at
+}
+
+// Search returns the messages of the agent that have some words, a sender, a time or an outcome.
+func (c *Client) Search(ctx context.Context, s Search) (Found, error) {
+	return get[Found](ctx, c, "search", s)
+}
+
 // Counts are the numbers of messages in the lists of an inbox.
 type Counts = view.MessageCounts
 

@@ -98,6 +98,51 @@ func listInbox(ctx context.Context, c *call) (any, error) {
 	return pageOf(page.Messages, page.Next)
 }
 
+// searchMail finds messages by what is in them.
+func searchMail(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Text   string            `json:"text"`
+		From   string            `json:"from"`
+		To     string            `json:"to"`
+		Thread *uint64           `json:"thread"`
+		Type   string            `json:"type"`
+		Since  capabilities.Time `json:"since"`
+		Until  capabilities.Time `json:"until"`
+		Order  string            `json:"order"`
+		Cursor string            `json:"cursor"`
+		Limit  int               `json:"limit"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	request := api.SearchRequest{
+		Search: view.Search{Text: arguments.Text, Since: arguments.Since, Until: arguments.Until, Order: arguments.Order},
+		From:   arguments.From, To: arguments.To, Limit: limit(arguments.Limit),
+	}
+	if arguments.Type != "" {
+		request.Types = []string{arguments.Type}
+	}
+	if arguments.Thread != nil {
+		request.Thread = api.RefTo(strconv.FormatUint(*arguments.Thread, 10))
+	}
+	if arguments.Cursor != "" {
+		skip, err := strconv.ParseUint(arguments.Cursor, 10, 31)
+		if err != nil {
+			return nil, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor of this tool", arguments.Cursor)
+		}
+		request.Skip = int(skip)
+	}
+	var found view.Found
+	if err := steadily(ctx, c.agent, "search", request, &found); err != nil {
+		return nil, err
+	}
+	page, left, err := fitting(found.Messages)
+	if err == nil && (found.More || left > 0) {
+		page.Cursor = strconv.Itoa(request.Skip + len(page.Messages))
+	}
+	return page, err
+}
+
 func limit(wanted int) int {
 	if wanted <= 0 {
 		return defaultPage
@@ -105,23 +150,33 @@ func limit(wanted int) int {
 	return min(wanted, maxPage)
 }
 
-// pageOf returns as many messages as fit a page.
-func pageOf(messages []view.Message, next uint64) (inbox, error) {
-	page := inbox{Messages: []entry{}}
+// fitting returns as many messages as fit a page, and how many are left.
+func fitting(messages []view.Message) (page inbox, left int, err error) {
+	page.Messages = []entry{}
 	size := 0
 	for i := range messages {
-		m := &messages[i]
-		e := entryOf(m)
+		e := entryOf(&messages[i])
 		e.shorten()
 		text, err := textOf(e)
 		if err != nil {
-			return page, err
+			return page, 0, err
 		}
 		if size += len(text); size > maxPageSize && i > 0 {
-			next = m.Number
-			break
+			return page, len(messages) - i, nil
 		}
 		page.Messages = append(page.Messages, e)
+	}
+	return page, 0, nil
+}
+
+// pageOf returns as many messages as fit a page, the urgent ones first.
+func pageOf(messages []view.Message, next uint64) (inbox, error) {
+	page, left, err := fitting(messages)
+	if err != nil {
+		return page, err
+	}
+	if left > 0 {
+		next = messages[len(messages)-left].Number
 	}
 	slices.SortStableFunc(page.Messages, func(a, b entry) int { return a.Priority.Rank() - b.Priority.Rank() })
 	if next > 0 {

@@ -57,6 +57,7 @@ func match(column, words string) string {
 		if !strings.ContainsFunc(term, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) || len(terms) == maxWords {
 			return
 		}
+		term = folded(term)
 		quoted := `"` + strings.ReplaceAll(term, `"`, `""`) + `"`
 		if prefix {
 			quoted += "*"

@@ -5,6 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 
 	"parley/capabilities"
 	"parley/events"
@@ -25,7 +29,7 @@ func (a adder) add(version uint64, r events.Recorded) error {
 	switch e := r.Event.(type) {
 	case *events.MessagePosted:
 		return a.message(row{
-			number: e.Number, id: e.Message, kind: "message", sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, priority: e.Priority.Rank(),
+			number: e.Number, id: e.Message, kind: "message", sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, priority: e.Priority.Rank(), subject: e.Subject,
 		}, textOf(e.Text))
 	case *events.FormRequested:
 		return a.message(row{
@@ -73,7 +77,7 @@ func (a adder) message(m row, body string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.tx.ExecContext(a.ctx, "INSERT INTO asked (rowid, subject, body) VALUES (?,?,?)", at, m.subject, cut(body))
+	_, err = a.tx.ExecContext(a.ctx, "INSERT INTO asked (rowid, subject, body) VALUES (?,?,?)", at, folded(m.subject), folded(body))
 	return err
 }
 
@@ -106,7 +110,7 @@ func (a adder) amended(e *events.FormAmended) error {
 	if _, err := a.tx.ExecContext(a.ctx, "UPDATE message SET subject = ? WHERE row = ?", e.Title, at); err != nil {
 		return err
 	}
-	_, err = a.tx.ExecContext(a.ctx, "INSERT OR REPLACE INTO asked (rowid, subject, body) VALUES (?,?,?)", at, e.Title, cut(formText(e.Description, e.Fields, nil)))
+	_, err = a.tx.ExecContext(a.ctx, "INSERT OR REPLACE INTO asked (rowid, subject, body) VALUES (?,?,?)", at, folded(e.Title), folded(formText(e.Description, e.Fields, nil)))
 	return err
 }
 
@@ -122,7 +126,7 @@ func (a adder) ended(form capabilities.ID, outcome string, by capabilities.ID, d
 	if words == "" {
 		return nil
 	}
-	_, err = a.tx.ExecContext(a.ctx, "INSERT OR REPLACE INTO answered (rowid, body) VALUES (?,?)", at, cut(words))
+	_, err = a.tx.ExecContext(a.ctx, "INSERT OR REPLACE INTO answered (rowid, body) VALUES (?,?)", at, folded(words))
 	return err
 }
 
@@ -130,14 +134,23 @@ func (a adder) ruled(version uint64, at capabilities.Time, e *events.RuleUsed) e
 	row := a.place<<32 | int64(version)
 	_, err := a.tx.ExecContext(a.ctx, "INSERT INTO ruled (row, rule, date, tool) VALUES (?,?,?,?)", row, idBytes(e.Rule), int64(at), e.Tool)
 	if err == nil {
-		_, err = a.tx.ExecContext(a.ctx, "INSERT INTO called (rowid, body) VALUES (?,?)", row, cut(e.Tool+" "+e.Input))
+		_, err = a.tx.ExecContext(a.ctx, "INSERT INTO called (rowid, body) VALUES (?,?)", row, folded(e.Tool+" "+e.Input))
 	}
 	return err
 }
 
-// cut bounds a text.
-func cut(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxBody)], "")
+// folded returns a text as it is matched: bounded, and without differences of case and form, as between ß and ss. The index
+// itself leaves accents out.
+func folded(text string) string {
+	text = strings.ToValidUTF8(text[:min(len(text), maxBody)], "")
+	if isASCII(text) { // the index folds these
+		return text
+	}
+	return cases.Fold().String(norm.NFKC.String(text))
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // textOf returns the words of a message with the names of what it carries.

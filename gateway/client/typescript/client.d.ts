@@ -307,6 +307,13 @@ export class Client {
         until?: Date | string | number;
     }): Promise<import("./operations.js").Unmoved[]>;
     /**
+     * Returns messages by what is in them.
+     *
+     * @param {Omit<import("./operations.js").SearchRequest, "as">} what
+     * @param {Ending} [ending]
+     */
+    search(what: Omit<import("./operations.js").SearchRequest, "as">, ending?: Ending): Promise<import("./operations.js").Found>;
+    /**
      * Counts the messages that are pending, snoozed, done, unread, and all.
      *
      * @param {Ending} [ending]

@@ -397,6 +397,16 @@ export class Client {
   }
 
   /**
+   * Returns messages by what is in them.
+   *
+   * @param {Omit<import("./operations.js").SearchRequest, "as">} what
+   * @param {Ending} [ending]
+   */
+  search(what, ending) {
+    return this.call("search", what, ending);
+  }
+
+  /**
    * Counts the messages that are pending, snoozed, done, unread, and all.
    *
    * @param {Ending} [ending]

@@ -627,6 +627,32 @@ export interface SaveDraftRequest {
   to?: string;
 }
 
+export interface SearchRequest {
+  all?: boolean;
+  as?: string;
+  decidedBy?: string;
+  done?: boolean;
+  from?: string;
+  limit?: number;
+  notes?: boolean;
+  open?: boolean;
+  order?: string;
+  outcomes?: Array<string>;
+  pending?: boolean;
+  /** A time in UTC, with milliseconds. */
+  since?: string;
+  skip?: number;
+  snoozed?: boolean;
+  subject?: string;
+  text?: string;
+  thread?: FormRef;
+  to?: string;
+  types?: Array<string>;
+  unread?: boolean;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
 export interface SendAgentMessageRequest {
   agentId: string;
   as?: string;
@@ -992,6 +1018,12 @@ export interface Forwarded {
   name?: string;
   /** A time in UTC, with milliseconds. */
   until?: string;
+}
+
+export interface Found {
+  behind?: number;
+  messages: Array<Envelope>;
+  more?: boolean;
 }
 
 export interface Granted {
@@ -1428,6 +1460,7 @@ export interface Operations {
   revoke_token: { request: RevokeTokenRequest; response: Done };
   run_agent: { request: RunAgentRequest; response: MakeAgentResponse };
   save_draft: { request: SaveDraftRequest; response: Done };
+  search: { request: SearchRequest; response: Found };
   send: { request: SendRequest; response: Sent };
   send_agent_message: { request: SendAgentMessageRequest; response: SendAgentMessageResponse };
   set_away: { request: SetAwayRequest; response: StandIns };

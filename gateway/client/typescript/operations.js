@@ -23,6 +23,7 @@ export const looks = new Set([
   "lookup",
   "read_log",
   "read_output",
+  "search",
   "status",
   "verify",
   "wait_for_finish"

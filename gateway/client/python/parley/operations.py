@@ -687,6 +687,37 @@ class SaveDraftRequest(TypedDict, total=False):
     to: str
 
 
+_SearchRequestOptional = TypedDict(
+    "_SearchRequestOptional",
+    {
+        "all": "bool",
+        "decidedBy": "str",
+        "done": "bool",
+        "from": "str",
+        "limit": "int",
+        "notes": "bool",
+        "open": "bool",
+        "order": "str",
+        "outcomes": "List[str]",
+        "pending": "bool",
+        "since": "str",
+        "skip": "int",
+        "snoozed": "bool",
+        "subject": "str",
+        "text": "str",
+        "thread": "FormRef",
+        "to": "str",
+        "types": "List[str]",
+        "unread": "bool",
+        "until": "str",
+    }, total=False,
+)
+
+
+class SearchRequest(_SearchRequestOptional):
+    pass
+
+
 class _SendAgentMessageRequest(TypedDict):
     agentId: str
     text: str
@@ -1081,6 +1112,15 @@ class Forwarded(_Forwarded, total=False):
     cause: str
     name: str
     until: str  # A time in UTC, with milliseconds.
+
+
+class _Found(TypedDict):
+    messages: List[Envelope]
+
+
+class Found(_Found, total=False):
+    behind: int
+    more: bool
 
 
 class _Granted(TypedDict):
@@ -1538,6 +1578,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "revoke_token": (RevokeTokenRequest, Done),
     "run_agent": (RunAgentRequest, MakeAgentResponse),
     "save_draft": (SaveDraftRequest, Done),
+    "search": (SearchRequest, Found),
     "send": (SendRequest, Sent),
     "send_agent_message": (SendAgentMessageRequest, SendAgentMessageResponse),
     "set_away": (SetAwayRequest, StandIns),
@@ -1581,6 +1622,7 @@ LOOKS = frozenset(
         "lookup",
         "read_log",
         "read_output",
+        "search",
         "status",
         "verify",
         "wait_for_finish",
