@@ -105,6 +105,9 @@ func (s *searches) run() {
 	ctx := s.node.life
 	failing, looked := false, false
 	for rest := indexAfter; s.rest(ctx, rest); rest = indexAfter {
+		if s.node.journal.Err() != nil || s.node.journal.Flushing() > slowDisk { // the log needs what the disk has left
+			continue
+		}
 		began := time.Now()
 		err := error(nil)
 		if !looked {

@@ -75,7 +75,7 @@ func (f *file) Write(ctx context.Context, h fs.FileHandle, data []byte, off int6
 	}
 	f.disk.mu.Lock()
 	if grows := off + int64(len(data)) - int64(len(f.data)); grows > 0 {
-		data = data[:int64(len(data))-grows+f.disk.take(grows)]
+		data = data[:max(0, int64(len(data))-grows+f.disk.take(grows))] // a gap before it takes room too
 	}
 	if len(data) == 0 {
 		f.disk.mu.Unlock()
