@@ -17,7 +17,7 @@ import (
 type endRefused struct{}
 
 func (endRefused) handle(b *mailboxActor) (none, error) {
-	evs, err := b.decide(mailbox.RequestForm{To: "HOST", Description: "d", Fields: textField("a")})
+	evs, err := b.decide(mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: textField("a")}})
 	if err != nil {
 		return none{}, err
 	}

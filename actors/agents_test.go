@@ -30,13 +30,13 @@ func makeShowpieces(t *testing.T, n *Node) {
 		case 2:
 			err = a.Report(t.Context(), mailbox.Failed, "it broke")
 		case 3:
-			ask(t, a, Ask{})
-			ask(t, a, Ask{})
+			ask(t, a, parley.Form{})
+			ask(t, a, parley.Form{})
 			_, err = a.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Input: `{"command":"ls"}`}})
 		case 4:
 			err = n.Host().Agents().Archive(t.Context(), a)
 		case 5:
-			ask(t, n.Host(), Ask{To: name})
+			ask(t, n.Host(), parley.Form{To: name})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestStatusOfKnownAgentIsNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	asked, err := made["eve"].Ask(t.Context(), Ask{To: "@mail/0/fae", Description: "d", Fields: []events.Field{{Name: "a"}}})
+	asked, err := made["eve"].Ask(t.Context(), parley.Form{To: "@mail/0/fae", Description: "d", Fields: []events.Field{{Name: "a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

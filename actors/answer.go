@@ -17,26 +17,14 @@ import (
 // that the answer is queued.
 const homePatience = 2 * time.Second
 
-// Answer is an answer to a form. Values are typed; a string for a capability field is a path of the answerer's names.
-// Texts are read by the types of their fields, as on a command line. A field is in one of the two. Digest, if it is
-// not "", is the digest of the call that was shown: an approval of another call is refused. Revision, if it is not 0, is
-// that of the question that was shown: an answer to another one is refused.
-type Answer struct {
-	Form     capabilities.FormRef
-	Digest   string
-	Revision uint64
-	Values   map[string]capabilities.Value
-	Texts    []events.FieldText
-}
-
 // Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
 // form stays open.
-func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	return settle(a, ctx, answerForm{replyOf(a, ans)})
+func (a *Agent) Answer(ctx context.Context, ref capabilities.FormRef, ans parley.Answer) (view.Outcome, error) {
+	return settle(a, ctx, answerForm{replyOf(a, ref, ans)})
 }
 
-func replyOf(a *Agent, ans Answer) mailbox.Reply {
-	return mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Revision: ans.Revision, Values: ans.Values, Texts: ans.Texts, Person: a.person, Second: a.second}
+func replyOf(a *Agent, ref capabilities.FormRef, ans parley.Answer) mailbox.Reply {
+	return mailbox.Reply{Form: ref, Answer: ans, Person: a.person, Second: a.second}
 }
 
 // Decline declines a form that the agent was asked. The revision is of the question that was shown, or 0 for the present one.

@@ -91,7 +91,7 @@ func TestRightEndsWithItsMaker(t *testing.T) {
 	}
 	_, err = n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Once})
 	wantCode(t, "a revoked right", err, parley.NotPermitted)
-	if o, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(p.Form), Values: text("decision", mailbox.Once)}); err != nil || o.Status != view.StatusAnswered {
+	if o, err := n.Host().Answer(t.Context(), capabilities.FormID(p.Form), parley.Answer{Values: text("decision", mailbox.Once)}); err != nil || o.Status != view.StatusAnswered {
 		t.Errorf("its maker can no longer answer: %+v, %v", o, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestRightEndsWithItsMaker(t *testing.T) {
 // TestSpentRightCastsNoVoteAgain takes back a vote that was cast by a right with one use. The bearer cannot cast it again.
 func TestSpentRightCastsNoVoteAgain(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	asked, err := guest(t, n, "fae").Ask(t.Context(), Ask{To: "HOST", Description: "d", Fields: []events.Field{{Name: "a"}}, Need: 2})
+	asked, err := guest(t, n, "fae").Ask(t.Context(), parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "a"}}, Need: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestSpentRightCastsNoVoteAgain(t *testing.T) {
 func TestRepeatedUseIsOneVote(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
-	asked, err := guest(t, n, "fae").Ask(t.Context(), Ask{To: "HOST", Description: "d", Fields: []events.Field{{Name: "a"}}, Need: 2})
+	asked, err := guest(t, n, "fae").Ask(t.Context(), parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "a"}}, Need: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,17 +143,6 @@ func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, 
 	})
 }
 
-// Decision is a decision on one approval, as an answer to its form. Digest is that of the call that was shown. Rule is the
-// chosen rule of Always and Never, and Until the end of that; "" is the rule for that very call, and no end.
-type Decision struct {
-	Form     capabilities.ID
-	Digest   string
-	Decision string
-	Reason   string
-	Rule     string
-	Until    string
-}
-
 // Decided is the result of one decision of several.
 type Decided struct {
 	Outcome view.Outcome
@@ -163,7 +152,7 @@ type Decided struct {
 // Decide decides on several approvals. It returns the result of each: one that is refused does not stop the others. The
 // forms of one asker are settled in one commit, unless that is too large. A decision that is repeated with its key has
 // the result of the first.
-func (a *Agent) Decide(ctx context.Context, key string, several []Decision) []Decided {
+func (a *Agent) Decide(ctx context.Context, key string, several []parley.Decision) []Decided {
 	results := make([]Decided, len(several))
 	homes, err := call(ctx, a, findHomes{several})
 	var order []capabilities.ID
@@ -199,10 +188,10 @@ func (a *Agent) Decide(ctx context.Context, key string, several []Decision) []De
 const homesAtOnce = 16
 
 // decideGroup decides on the approvals of one asker, by their indexes. It sets their results.
-func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.ID, several []Decision, group []int, results []Decided) {
+func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.ID, several []parley.Decision, group []int, results []Decided) {
 	replies := make([]mailbox.Reply, len(group))
 	for n, i := range group {
-		replies[n] = several[i].reply(a.id, key)
+		replies[n] = decided(several[i], a.id, key)
 		replies[n].Person, replies[n].Second = a.person, a.second
 	}
 	if home.Node != a.node.id {
@@ -220,9 +209,9 @@ func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.I
 	}
 }
 
-// reply returns the decision as an answer. The same decision of an agent with the same key is the same settlement.
-func (d Decision) reply(by capabilities.ID, key string) mailbox.Reply {
-	r := mailbox.Reply{Form: capabilities.FormID(d.Form), Digest: d.Digest}
+// decided returns a decision as an answer. The same decision of an agent with the same key is the same settlement.
+func decided(d parley.Decision, by capabilities.ID, key string) mailbox.Reply {
+	r := mailbox.Reply{Form: capabilities.FormID(d.Form), Answer: parley.Answer{Digest: d.Digest}}
 	for _, t := range []events.FieldText{{Name: "decision", Text: d.Decision}, {Name: "reason", Text: d.Reason}, {Name: "rule", Text: d.Rule}, {Name: "until", Text: d.Until}} {
 		if t.Text != "" {
 			r.Texts = append(r.Texts, t)
@@ -233,14 +222,14 @@ func (d Decision) reply(by capabilities.ID, key string) mailbox.Reply {
 		for _, part := range []string{by.String(), key, d.Form.String(), d.Digest, d.Decision, d.Reason, d.Rule, d.Until} {
 			fmt.Fprintf(h, "%d:%s", len(part), part)
 		}
-		r.Answer.Node = by.Node
-		copy(r.Answer.ULID[:], h.Sum(nil))
+		r.Settlement.Node = by.Node
+		copy(r.Settlement.ULID[:], h.Sum(nil))
 	}
 	return r
 }
 
 // findHomes returns the homes of the forms of decisions, or why there is none.
-type findHomes struct{ several []Decision }
+type findHomes struct{ several []parley.Decision }
 
 type foundHome struct {
 	home capabilities.ID
@@ -287,7 +276,7 @@ func (m answerForms) handle(b *mailboxActor, reply replyTo[[]Decided]) {
 // endedByReply returns the outcome of a form that this very reply has settled before.
 func endedByReply(b *mailboxActor, r mailbox.Reply) (Decided, bool) {
 	m, err := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
-	if err != nil || !m.Form.EndedBy(r.Answer) {
+	if err != nil || !m.Form.EndedBy(r.Settlement) {
 		return Decided{}, false
 	}
 	o, err := b.outcomeOf(m.Form, false)

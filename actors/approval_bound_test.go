@@ -21,7 +21,7 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fae.Answer(t.Context(), Answer{Form: capabilities.FormID(p.Form), Values: text("decision", mailbox.Once)}); err != nil {
+	if _, err := fae.Answer(t.Context(), capabilities.FormID(p.Form), parley.Answer{Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
 	}
 	if allowed, o, err := fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form)); err != nil || allowed || o.Status != view.StatusAnswered {
@@ -39,10 +39,10 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 	if p, err = fae.Approve(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: strings.Repeat("0", 64), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Digest: strings.Repeat("0", 64), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Fatalf("a call that was not shown is decided: %v", err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: digestOf(t, fae, p.Form), Values: text("decision", mailbox.Once)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Digest: digestOf(t, fae, p.Form), Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
 	}
 	if allowed, _, err := fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form)); err != nil || !allowed {

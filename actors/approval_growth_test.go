@@ -22,7 +22,7 @@ func TestGrowthOfOpenApprovals(t *testing.T) {
 	}
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	var open []Decision
+	var open []parley.Decision
 	ask := func(until int) {
 		t.Helper()
 		for len(open) < until {
@@ -31,7 +31,7 @@ func TestGrowthOfOpenApprovals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			open = append(open, Decision{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Deny})
+			open = append(open, parley.Decision{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Deny})
 		}
 	}
 	size := func() (bytes uint64) {

@@ -27,15 +27,15 @@ func digestOf(t testing.TB, asker *Agent, form capabilities.ID) string {
 func TestDecideSeveral(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
-	asking := func(a *Agent, input string) Decision {
+	asking := func(a *Agent, input string) parley.Decision {
 		t.Helper()
 		p, err := a.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Decision{Form: p.Form, Digest: digestOf(t, a, p.Form), Decision: mailbox.Once}
+		return parley.Decision{Form: p.Form, Digest: digestOf(t, a, p.Form), Decision: mailbox.Once}
 	}
-	plain, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
+	plain, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestDecideSeveral(t *testing.T) {
 	once, denied, always := asking(fae, `"once"`), asking(bob, `"denied"`), asking(fae, `"always"`)
 	denied.Decision, denied.Reason = mailbox.Deny, "no"
 	always.Decision = mailbox.Always
-	several := []Decision{once, settled, other, once, unknown, denied, absent, form, always}
+	several := []parley.Decision{once, settled, other, once, unknown, denied, absent, form, always}
 	want := []parley.Code{"", parley.AlreadyDeclined, parley.InvalidArgument, parley.InvalidArgument, parley.InvalidAnswer, "", parley.NoSuchMessage, parley.NoPendingPermission, ""}
 	for _, key := range []string{"k", "k"} {
 		for i, d := range n.Host().Decide(t.Context(), key, several) {
@@ -86,14 +86,14 @@ func TestDecideSeveral(t *testing.T) {
 func TestDecideSeveralTooLargeForOneCommit(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	var several []Decision
+	var several []parley.Decision
 	for i := range 4 {
 		input := fmt.Sprint(i)
 		p, err := fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: input}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		several = append(several, Decision{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Deny, Reason: strings.Repeat("x", 200<<10)})
+		several = append(several, parley.Decision{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Deny, Reason: strings.Repeat("x", 200<<10)})
 	}
 	for i, d := range n.Host().Decide(t.Context(), "", several) {
 		if d.Err != nil || d.Outcome.Status != view.StatusAnswered {

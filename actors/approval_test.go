@@ -41,7 +41,7 @@ func TestAttendedApprovalRequiresFollower(t *testing.T) {
 	if p := approve(`"ls"`); !p.Unattended || p.Form != asked.Form {
 		t.Fatalf("asked before, without a follower: %+v", p)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("decision", mailbox.Always)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Values: text("decision", mailbox.Always)}); err != nil {
 		t.Fatal(err)
 	}
 	if p := approve(`"ls"`); p.Unattended || !p.Allowed || p.Form != asked.Form {
@@ -92,12 +92,12 @@ func TestLargestApprovalGoesToAnotherNode(t *testing.T) {
 	if shown.Description != largest || shown.Digest != digestOf(t, a.Host(), asked.Form) {
 		t.Fatalf("shown are %d bytes, digest %s", len(shown.Description), shown.Digest)
 	}
-	answer := Answer{Form: capabilities.FormID(asked.Form), Digest: strings.Repeat("0", 64), Values: text("decision", mailbox.Deny)}
-	if _, err := b.Host().Answer(t.Context(), answer); parley.CodeOf(err) != parley.InvalidArgument {
+	ref, answer := capabilities.FormID(asked.Form), parley.Answer{Digest: strings.Repeat("0", 64), Values: text("decision", mailbox.Deny)}
+	if _, err := b.Host().Answer(t.Context(), ref, answer); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Errorf("another call is decided: %v", err)
 	}
 	answer.Digest = shown.Digest
-	if _, err := b.Host().Answer(t.Context(), answer); err != nil {
+	if _, err := b.Host().Answer(t.Context(), ref, answer); err != nil {
 		t.Fatal(err)
 	}
 	// The host of another node gives an opinion: it allows nothing.

@@ -50,8 +50,8 @@ func settleForms(tb testing.TB, n *Node, g *Agent, forms int) askedBefore {
 	before := askedBefore{}
 	for i := range forms {
 		key := fmt.Sprint("key", i)
-		asked := ask(tb, g, Ask{Key: key})
-		if _, err := n.Host().Answer(tb.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("a", key)}); err != nil {
+		asked := ask(tb, g, parley.Form{Key: key})
+		if _, err := n.Host().Answer(tb.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: text("a", key)}); err != nil {
 			tb.Fatal(err)
 		}
 		before[key] = asked
@@ -73,7 +73,7 @@ func (before askedBefore) check(tb testing.TB, n *Node) {
 				tb.Errorf("the form of %s is %+v, %v", key, m, err)
 			}
 		}
-		again := ask(tb, g, Ask{Key: key})
+		again := ask(tb, g, parley.Form{Key: key})
 		if again.Form != asked.Form {
 			tb.Errorf("the key %s is of form %s, was %s", key, again.Form, asked.Form)
 		}
@@ -394,7 +394,7 @@ func TestStateForACheckpointIsTheSameInRounds(t *testing.T) {
 	defer closeNode(t, n)
 	g := guest(t, n, "old")
 	settleForms(t, n, g, 12)
-	ask(t, g, Ask{Key: "open"})
+	ask(t, g, parley.Form{Key: "open"})
 	for _, a := range []*Agent{n.Host(), g} {
 		evs, err := n.journal.Events(t.Context(), a.id, 0, 0)
 		if err != nil {

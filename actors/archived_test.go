@@ -25,7 +25,7 @@ func TestArchivedAgentsGetNoMail(t *testing.T) {
 	}
 	old, fae := make("old"), make("fae")
 	field := []events.Field{{Name: "a"}}
-	asked, err := fae.Ask(t.Context(), Ask{To: "@host", Description: "before", Fields: field})
+	asked, err := fae.Ask(t.Context(), parley.Form{To: "@host", Description: "before", Fields: field})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestArchivedAgentsGetNoMail(t *testing.T) {
 	}
 	for what, send := range map[string]func() error{
 		"ask": func() error {
-			_, err := host.Ask(t.Context(), Ask{To: "old", Description: "d", Fields: field})
+			_, err := host.Ask(t.Context(), parley.Form{To: "old", Description: "d", Fields: field})
 			return err
 		},
 		"send": func() error { _, err := host.Send(t.Context(), "old", "t"); return err },

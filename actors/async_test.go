@@ -18,7 +18,7 @@ type asyncResult struct {
 }
 
 // startAsk starts an ask whose results are sent to a channel.
-func startAsk(a *Agent, ask Ask) (results <-chan asyncResult, forget func()) {
+func startAsk(a *Agent, ask parley.Form) (results <-chan asyncResult, forget func()) {
 	ch := make(chan asyncResult, 4)
 	forget = a.Async().Ask(ask,
 		func(asked view.Asked, err error) { ch <- asyncResult{asked: &asked, err: err} },
@@ -31,7 +31,7 @@ func startAsk(a *Agent, ask Ask) (results <-chan asyncResult, forget func()) {
 func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir()})
 	fae := guest(t, n, "fae")
-	ask := Ask{To: "HOST", Description: "x", Key: "k", Fields: textField("a")}
+	ask := parley.Form{To: "HOST", Description: "x", Key: "k", Fields: textField("a")}
 	results, _ := startAsk(fae, ask)
 	asked := <-results
 	if asked.err != nil || asked.asked == nil || asked.asked.Outcome != nil {
@@ -48,8 +48,8 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	waited := make(chan asyncResult, 2)
 	fae.Async().Await(ref, func(o view.Outcome, err error) { waited <- asyncResult{outcome: o, err: err} })
 	answered := make(chan asyncResult, 2)
-	answer := Answer{Form: ref, Values: map[string]capabilities.Value{"a": capabilities.String("yes")}}
-	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
+	answer := parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String("yes")}}
+	n.Host().Async().Answer(t.Context(), ref, answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
 	for name, ch := range map[string]<-chan asyncResult{"the ask": results, "the second": again, "an await": waited, "the answer": answered} {
 		got := <-ch
 		if v := fmt.Sprint(got.outcome.Values); got.err != nil || got.asked != nil || got.outcome.Status != view.StatusAnswered || v == "" {
@@ -66,11 +66,11 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	if got := <-late; got.err != nil || got.asked.Outcome == nil || got.asked.Outcome.Status != view.StatusAnswered {
 		t.Errorf("after its end: %+v", got)
 	}
-	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
+	n.Host().Async().Answer(t.Context(), ref, answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
 	if got := <-answered; parley.CodeOf(got.err) != parley.AlreadyAnswered {
 		t.Errorf("a second answer: %+v", got)
 	}
-	wrong, _ := startAsk(fae, Ask{To: "unknown", Description: "x", Fields: textField("a")})
+	wrong, _ := startAsk(fae, parley.Form{To: "unknown", Description: "x", Fields: textField("a")})
 	if got := <-wrong; parley.CodeOf(got.err) != parley.UnknownRecipient {
 		t.Errorf("for an unknown recipient: %+v", got)
 	}
@@ -88,13 +88,13 @@ func BenchmarkAsyncAsks(b *testing.B) {
 				agents[i] = guest(b, n, fmt.Sprintf("g%d", i))
 			}
 			begin := func(i, k int) {
-				agents[i].Async().Ask(Ask{To: "HOST", Description: "x", Key: fmt.Sprint(k), Fields: textField("a")},
+				agents[i].Async().Ask(parley.Form{To: "HOST", Description: "x", Key: fmt.Sprint(k), Fields: textField("a")},
 					func(asked view.Asked, err error) {
 						if err != nil {
 							ended <- err
 							return
 						}
-						n.Host().Async().Answer(b.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"a": capabilities.String("y")}},
+						n.Host().Async().Answer(b.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String("y")}},
 							func(_ view.Outcome, err error) {
 								if err != nil {
 									ended <- err

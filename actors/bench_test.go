@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -91,7 +92,7 @@ func cycle(host, guest *Agent) error { return keyedCycle(host, guest, "") }
 // keyedCycle is cycle with an idempotency key, such as the clients send.
 func keyedCycle(host, guest *Agent, key string) error {
 	ctx := context.Background()
-	asked, err := guest.Ask(ctx, Ask{To: "HOST", Description: "Configure project settings", Key: key, Fields: []events.Field{
+	asked, err := guest.Ask(ctx, parley.Form{To: "HOST", Description: "Configure project settings", Key: key, Fields: []events.Field{
 		{Name: "projectName", Label: "Project name", Type: events.Text, Required: true},
 		{Name: "port", Label: "Port", Type: events.Number},
 	}})
@@ -99,7 +100,7 @@ func keyedCycle(host, guest *Agent, key string) error {
 		return err
 	}
 	ref := capabilities.FormID(asked.Form)
-	_, err = host.Answer(ctx, Answer{Form: ref, Values: map[string]capabilities.Value{
+	_, err = host.Answer(ctx, ref, parley.Answer{Values: map[string]capabilities.Value{
 		"projectName": capabilities.String("my-app"), "port": capabilities.Int(8080),
 	}})
 	if err != nil {

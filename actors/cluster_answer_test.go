@@ -37,7 +37,7 @@ func answerConcurrently(a *Agent, asked capabilities.FormRef, calls, declining i
 				return
 			}
 			c.value = fmt.Sprintf("%s-%d", prefix, i)
-			c.outcome, c.err = a.Answer(ctx, Answer{Form: asked, Texts: []events.FieldText{{Name: "a", Text: c.value}}})
+			c.outcome, c.err = a.Answer(ctx, asked, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: c.value}}})
 		})
 	}
 	running.Wait()
@@ -78,7 +78,7 @@ func TestConcurrentAnswersGetTheirOwnResults(t *testing.T) {
 	for round, absence := range []time.Duration{0, 300 * time.Millisecond, 2200 * time.Millisecond, 3 * time.Second} {
 		var asked []view.Asked
 		for i := range forms {
-			q := Ask{To: "b"}
+			q := parley.Form{To: "b"}
 			if i%4 == 3 {
 				q.Deadline = a.now().Add(absence/2 + time.Second)
 			}
@@ -138,7 +138,7 @@ func TestMemberOnAnotherNodeLeaves(t *testing.T) {
 		}
 	}
 	set(true)
-	asked := ask(t, guest(t, a.Node, "fae"), Ask{To: "HOST"})
+	asked := ask(t, guest(t, a.Node, "fae"), parley.Form{To: "HOST"})
 	awaitMessage(t, b.Host(), asked.Form)
 	setMode(disconnected, a, b)
 	awaitUnreachable(t, a, b)

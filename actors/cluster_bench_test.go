@@ -165,7 +165,7 @@ func (t *traffic) run(b *testing.B, cycles int) timing {
 }
 
 func askOnce(ctx context.Context, a *Agent) error {
-	asked, err := a.Ask(ctx, Ask{To: "it", Description: "how many?", Fields: []events.Field{{Name: "n", Type: events.Number}}})
+	asked, err := a.Ask(ctx, parley.Form{To: "it", Description: "how many?", Fields: []events.Field{{Name: "n", Type: events.Number}}})
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func answerAll(ctx context.Context, b *testing.B, a *Agent) {
 			}
 			return
 		}
-		_, err := a.Answer(ctx, Answer{Form: capabilities.FormNumber(e.Number), Values: map[string]capabilities.Value{"n": capabilities.Int(1)}})
+		_, err := a.Answer(ctx, capabilities.FormNumber(e.Number), parley.Answer{Values: map[string]capabilities.Value{"n": capabilities.Int(1)}})
 		if err != nil && ctx.Err() == nil && parley.CodeOf(err) != parley.AlreadyAnswered {
 			b.Error(err)
 		}

@@ -29,7 +29,7 @@ func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 	holders := []*Agent{a.Host(), b.Host(), c.Host()}
 	ended := map[view.FormStatus]int{}
 	for round := range rounds {
-		form := askAndForward(t, fae, holders, Ask{To: "HOST"})
+		form := askAndForward(t, fae, holders, parley.Form{To: "HOST"})
 		for _, s := range []*clusterNode{b, c} {
 			s.proxy.setDelay(rand.N(4 * time.Millisecond))
 		}
@@ -59,7 +59,7 @@ func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 }
 
 // askAndForward asks the first holder a form. Each holder forwards it to the next.
-func askAndForward(t *testing.T, asker *Agent, holders []*Agent, q Ask) capabilities.ID {
+func askAndForward(t *testing.T, asker *Agent, holders []*Agent, q parley.Form) capabilities.ID {
 	t.Helper()
 	asked := ask(t, asker, q)
 	for i, h := range holders {

@@ -159,7 +159,7 @@ func boolCount(is bool) int {
 func answerWith(a *Agent, asked capabilities.ID, value string) (view.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return a.Answer(ctx, Answer{Form: capabilities.FormID(asked), Texts: []events.FieldText{{Name: "a", Text: value}}})
+	return a.Answer(ctx, capabilities.FormID(asked), parley.Answer{Texts: []events.FieldText{{Name: "a", Text: value}}})
 }
 
 // pendingAwait receives the result of an Await in another goroutine.
@@ -180,7 +180,7 @@ func TestFormIsAnsweredOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	a, b := openClusterNode(t, "a", true), openClusterNode(t, "b", true)
 	connectHosts(t, a, b)
-	asked := ask(t, a.Host(), Ask{To: "b", Fields: []events.Field{{Name: "a", Type: events.Secret, Required: true}}})
+	asked := ask(t, a.Host(), parley.Form{To: "b", Fields: []events.Field{{Name: "a", Type: events.Secret, Required: true}}})
 	if asked.Unreachable {
 		t.Error("b is shown as unreachable")
 	}
@@ -209,7 +209,7 @@ func TestSlowConnectionKeepsOrderAndAnswers(t *testing.T) {
 	a.proxy.setDelay(30 * time.Millisecond)
 	var asked []view.Asked
 	for range 20 {
-		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
+		asked = append(asked, ask(t, a.Host(), parley.Form{To: "b"}))
 	}
 	for i, q := range asked {
 		if e := awaitMessage(t, b.Host(), q.Form); e.Number != uint64(i) {

@@ -100,7 +100,7 @@ func TestRedeliveredMailChangesNothing(t *testing.T) {
 	fae := guest(t, a.Node, "fae")
 	var asked []view.Asked
 	for range 3 {
-		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
+		asked = append(asked, ask(t, a.Host(), parley.Form{To: "b"}))
 	}
 	granting := send(t, a.Host(), "b", "take @fae")
 	mail := writtenItems(t, a.Host(), b)
@@ -154,7 +154,7 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	a, b, c := openThreeNodes(t)
 	fae := guest(t, c.Node, "fae")
 	adoptReference(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
-	asked := ask(t, a.Host(), Ask{To: "b"})
+	asked := ask(t, a.Host(), parley.Form{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
 	eventually.Holds(t, "all items are delivered, and their acks recorded", func() bool {
 		return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, c.Host())
@@ -216,7 +216,7 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 func TestForwardWithLostAckReachesItsHolder(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
-	asked := ask(t, a.Host(), Ask{To: "b"})
+	asked := ask(t, a.Host(), parley.Form{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
 	eventually.Holds(t, "all items of b are delivered", func() bool { return hasDelivered(t, b.Host()) })
 	b.proxy.setMode(disconnected)

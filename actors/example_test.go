@@ -43,7 +43,7 @@ func ExampleAgent_Ask() {
 	host, fae, end := node(ctx)
 	defer end()
 
-	asked, err := fae.Ask(ctx, actors.Ask{
+	asked, err := fae.Ask(ctx, parley.Form{
 		To:          "HOST",
 		Description: "Which port?",
 		Fields:      []events.Field{{Name: "port", Type: events.Number, Required: true}},
@@ -57,7 +57,7 @@ func ExampleAgent_Ask() {
 	}
 	fmt.Println(in.Messages[0].FromName, "asks:", in.Messages[0].Description)
 
-	_, err = host.Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
+	_, err = host.Answer(ctx, capabilities.FormNumber(0), parley.Answer{Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func ExampleAgent_Answer() {
 	host, fae, end := node(ctx)
 	defer end()
 
-	_, err := fae.Ask(ctx, actors.Ask{
+	_, err := fae.Ask(ctx, parley.Form{
 		To:          "HOST",
 		Description: "Deploy",
 		Fields: []events.Field{
@@ -88,7 +88,7 @@ func ExampleAgent_Answer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = host.Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"port": capabilities.Int(70000)}})
+	_, err = host.Answer(ctx, capabilities.FormNumber(0), parley.Answer{Values: map[string]capabilities.Value{"port": capabilities.Int(70000)}})
 	e := parley.AsError(err)
 	fmt.Println(e.Code)
 	fmt.Println("service:", e.Fields["service"])
@@ -108,7 +108,7 @@ func ExampleRequests_Resolve() {
 	if _, err := host.Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "worker"}); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := fae.Requests().Send(ctx, actors.Request{To: "HOST", Text: "a worker, please", Name: "helper"}); err != nil {
+	if _, err := fae.Requests().Send(ctx, parley.Request{To: "HOST", Text: "a worker, please", Name: "helper"}); err != nil {
 		log.Fatal(err)
 	}
 	if _, err := host.Requests().Resolve(ctx, capabilities.FormNumber(0), "worker"); err != nil {
@@ -166,10 +166,10 @@ func ExampleOpen() {
 	check(err)
 	fae, err := n.Host().Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "fae"})
 	check(err)
-	asked, err := fae.Ask(ctx, actors.Ask{To: "HOST", Description: "Which port?", Fields: []events.Field{{Name: "port", Type: events.Number}}})
+	asked, err := fae.Ask(ctx, parley.Form{To: "HOST", Description: "Which port?", Fields: []events.Field{{Name: "port", Type: events.Number}}})
 	check(err)
 
-	_, err = n.Host().Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
+	_, err = n.Host().Answer(ctx, capabilities.FormNumber(0), parley.Answer{Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
 	check(err)
 	outcome, err := fae.Await(ctx, capabilities.FormID(asked.Form))
 	check(err)

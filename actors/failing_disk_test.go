@@ -39,7 +39,7 @@ func (s *messageSender) run(ctx context.Context) {
 		s.sent++
 		var err error
 		if s.sent%4 == 0 {
-			_, err = s.agent.Ask(context.Background(), Ask{To: s.to, Description: strconv.Itoa(s.sent), Fields: textField("a")})
+			_, err = s.agent.Ask(context.Background(), parley.Form{To: s.to, Description: strconv.Itoa(s.sent), Fields: textField("a")})
 		} else {
 			_, err = s.agent.Send(context.Background(), s.to, strconv.Itoa(s.sent))
 		}
@@ -159,7 +159,7 @@ func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
 			for k := 0; ctx.Err() == nil; k++ {
 				var asked view.Asked
 				retryWhileRefused(ctx, t, func() (err error) {
-					asked, err = agent.Ask(context.Background(), Ask{To: "HOST", Description: "x", Key: strconv.Itoa(k), Fields: textField("a")})
+					asked, err = agent.Ask(context.Background(), parley.Form{To: "HOST", Description: "x", Key: strconv.Itoa(k), Fields: textField("a")})
 					return err
 				})
 				retryWhileRefused(ctx, t, func() error {
@@ -316,7 +316,7 @@ func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
 	fae := guest(t, n, "fae")
 	const forms = 3 * maxOld // more than are kept
 	for i := range forms {
-		asked := ask(t, fae, Ask{To: "HOST", Description: strconv.Itoa(i), Fields: textField("a")})
+		asked := ask(t, fae, parley.Form{To: "HOST", Description: strconv.Itoa(i), Fields: textField("a")})
 		if _, err := n.Host().Decline(t.Context(), capabilities.FormID(asked.Form), 0, "no"); err != nil {
 			t.Fatal(err)
 		}

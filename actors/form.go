@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -13,28 +14,20 @@ import (
 
 // Ask sends a form, and returns when it is durable; Await waits for the answer. A form that was asked before, by its
 // Key or Name, is not sent again: Ask returns its present state.
-func (a *Agent) Ask(ctx context.Context, ask Ask) (view.Asked, error) {
-	return requestOf(a, ctx, ask.command())
-}
-
-func (ask Ask) command() mailbox.RequestForm {
-	return mailbox.RequestForm{
-		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
-		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name, Origin: ask.Origin,
-		Remind: ask.Remind, Escalate: ask.Escalate, Need: ask.Need, NoVeto: ask.NoVeto, NoSelf: ask.NoSelf,
-	}
+func (a *Agent) Ask(ctx context.Context, ask parley.Form) (view.Asked, error) {
+	return requestOf(a, ctx, mailbox.RequestForm{Form: ask})
 }
 
 // Send asks for a capability in words. Its answer is a record with that as "value".
-func (rs Requests) Send(ctx context.Context, r Request) (view.Asked, error) {
-	return requestOf(rs.agent, ctx, r.command())
+func (rs Requests) Send(ctx context.Context, r parley.Request) (view.Asked, error) {
+	return requestOf(rs.agent, ctx, requestFor(r))
 }
 
-func (r Request) command() mailbox.RequestForm {
-	return mailbox.RequestForm{
-		To: r.To, Kind: events.Request, Description: r.Text,
-		Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Result: r.Name,
-	}
+// requestFor returns a request for a capability as the form that it is.
+func requestFor(r parley.Request) mailbox.RequestForm {
+	return mailbox.RequestForm{Kind: events.Request, Form: parley.Form{
+		To: r.To, Description: r.Text, Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Name: r.Name,
+	}}
 }
 
 func requestOf(a *Agent, ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
@@ -220,10 +213,8 @@ func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
 
 // Amend corrects the question of an open form that the agent asked. Nil parts stay as they are. Answers to an earlier
 // revision are refused. It returns the form as it is now.
-func (a *Agent) Amend(ctx context.Context, m Amendment) (view.Message, error) {
-	return call(ctx, a, amendForm{mailbox.AmendForm{
-		Form: m.Form, Title: m.Title, Description: m.Description, Fields: m.Fields, Note: m.Note,
-	}})
+func (a *Agent) Amend(ctx context.Context, ref capabilities.FormRef, m parley.Amendment) (view.Message, error) {
+	return call(ctx, a, amendForm{mailbox.AmendForm{Form: ref, Amendment: m}})
 }
 
 type amendForm struct{ mailbox.AmendForm }
@@ -433,7 +424,7 @@ func (rs Requests) Resolve(ctx context.Context, ref capabilities.FormRef, path s
 	if _, err := call(ctx, rs.agent, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return rs.agent.Answer(ctx, Answer{Form: ref, Texts: []events.FieldText{{Name: "value", Text: path}}})
+	return rs.agent.Answer(ctx, ref, parley.Answer{Texts: []events.FieldText{{Name: "value", Text: path}}})
 }
 
 // Reject declines a request, as Decline does. It refuses other forms with NOT_A_REQUEST.
@@ -449,44 +440,6 @@ type checkRequest struct{ form capabilities.FormRef }
 
 func (m checkRequest) handle(b *mailboxActor) (none, error) {
 	return none{}, mailbox.CheckRequest(&b.state.Mail, m.form)
-}
-
-// Ask is a form to be sent. To is a path of the asker's names, or the ID or locator of an agent that it
-// holds. The zero value of everything but To, Description and Fields is a good default.
-type Ask struct {
-	To          string
-	Description string
-	Title       string
-	Fields      []events.Field
-	Name        string            // the answer is bound to this name; if it is bound, nothing is sent
-	Key         string            // idempotency key: the same key is the same form
-	Deadline    capabilities.Time // the form expires at this time
-	NoForward   bool
-	Remind      []events.Delay       // when who may answer is reminded
-	Escalate    []mailbox.Escalation // who may answer too, from when on
-	Need        uint32               // so many hosts have to agree; 0 is 1
-	NoVeto      bool                 // one denial does not settle it
-	NoSelf      bool                 // agents of the asker's own host do not count
-	Origin      *events.Origin       // of a form asked in a dialect
-}
-
-// Request asks for a capability in words.
-type Request struct {
-	To        string
-	Text      string
-	Name      string // the capability is bound to this name
-	Key       string
-	Deadline  capabilities.Time
-	NoForward bool
-}
-
-// Amendment corrects the question of a form. Nil parts stay as they are.
-type Amendment struct {
-	Form        capabilities.FormRef
-	Title       *string
-	Description *string
-	Fields      []events.Field
-	Note        string // why
 }
 
 // Requests are the forms by which an agent asks others for capabilities, and others ask it.

@@ -102,7 +102,7 @@ func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 		var asked view.Asked
 		key := fmt.Sprint("k", i)
 		if err := retry(func() (err error) {
-			asked, err = asker.Ask(ctx, Ask{To: to, Description: "d", Fields: textField("a"), Key: key})
+			asked, err = asker.Ask(ctx, parley.Form{To: to, Description: "d", Fields: textField("a"), Key: key})
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 			for k := range 2 {
 				answers.Go(func() {
 					err := retry(func() error {
-						_, err := holder.Answer(ctx, Answer{Form: capabilities.FormID(asked.Form), Values: text("a", fmt.Sprint(i, k))})
+						_, err := holder.Answer(ctx, capabilities.FormID(asked.Form), parley.Answer{Values: text("a", fmt.Sprint(i, k))})
 						return err
 					})
 					if err != nil && !isSettledCode(parley.CodeOf(err)) && parley.CodeOf(err) != parley.AnswerPending {

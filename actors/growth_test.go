@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"parley"
 	"parley/capabilities"
 	"parley/internal/eventually"
 )
@@ -37,9 +38,9 @@ func bytesOfARestart(t *testing.T, agents, cycles int) uint64 {
 	for _, a := range all {
 		work.Go(func() {
 			for range cycles / agents {
-				asked, err := a.Ask(t.Context(), Ask{To: "@self", Description: "what?", Fields: textField("a")})
+				asked, err := a.Ask(t.Context(), parley.Form{To: "@self", Description: "what?", Fields: textField("a")})
 				if err == nil {
-					_, err = a.Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"a": capabilities.String(strings.Repeat("b", 2000))}})
+					_, err = a.Answer(t.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String(strings.Repeat("b", 2000))}})
 				}
 				if err != nil {
 					t.Error(err)

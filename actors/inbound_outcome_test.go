@@ -3,6 +3,7 @@ package actors
 import (
 	"testing"
 
+	"parley"
 	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -54,7 +55,7 @@ func TestForgedOutcomeIsRefused(t *testing.T) {
 		v.checkNoEvents(func() { v.wantRefused(v.deliverAll(p)[0], "NOT_PERMITTED") })
 	})
 	v.runCase(t, "of a form that the victim asked", func() {
-		asked := ask(t, v.victim.Host(), Ask{To: "fae"})
+		asked := ask(t, v.victim.Host(), parley.Form{To: "fae"})
 		e := &events.FormCancelled{Form: asked.Form, Reason: events.Cancelled}
 		v.checkNoEvents(func() {
 			v.wantRefused(v.deliver(events.OutboxOutcome, v.fae.id, e), "NOT_PERMITTED")

@@ -26,7 +26,7 @@ func (v *hostileHarness) checkWorkerUnreachable() {
 		if err != nil && parley.CodeOf(err) != parley.NotPermitted && parley.CodeOf(err) != parley.UnknownRecipient {
 			v.Fatal(err)
 		}
-		_, _ = v.fae.Ask(v.Context(), Ask{To: to, Description: "tell me", Fields: textField("a")}) // as above
+		_, _ = v.fae.Ask(v.Context(), parley.Form{To: to, Description: "tell me", Fields: textField("a")}) // as above
 		_, _ = v.fae.Send(v.Context(), "HOST", "take @it:"+to)
 	}
 	v.waitIdle()
@@ -93,7 +93,7 @@ func (v *hostileHarness) askHostile(fields []events.Field) (view.Asked, *events.
 	if err := v.fae.Adopt(v.Context(), capabilities.FormID(sent.Message), "hostile", "hostile"); err != nil {
 		v.Fatal(err)
 	}
-	asked := ask(v, v.fae, Ask{To: "hostile", Fields: fields})
+	asked := ask(v, v.fae, parley.Form{To: "hostile", Fields: fields})
 	came := awaitEvent[*events.FormRequested](v.hostileNode)
 	v.awaitDelivered()
 	return asked, came
@@ -243,7 +243,7 @@ func TestForwardWithForgedGrantIsRefused(t *testing.T) {
 			t.Errorf("worker has %+v, %v", after.Messages, err)
 		}
 	})
-	fixed := ask(t, v.fae, Ask{To: "hostile", NoForward: true})
+	fixed := ask(t, v.fae, parley.Form{To: "hostile", NoForward: true})
 	v.awaitDelivered()
 	v.runCase(t, "of a form that forbids it", func() {
 		v.checkNoEvents(func() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -267,7 +268,7 @@ func (v *hostileHarness) checkEndedByAsker(form capabilities.ID) {
 func TestThirdNodeIsToldOf(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
-	asked := ask(t, a.Host(), Ask{To: "b"})
+	asked := ask(t, a.Host(), parley.Form{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)

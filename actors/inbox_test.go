@@ -22,7 +22,7 @@ func hostWithForm(t *testing.T, n *Node) (host *Agent, form capabilities.FormRef
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "name and pin", Fields: []events.Field{{Name: "name"}, {Name: "pin", Type: events.Secret}}})
+	asked, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "name and pin", Fields: []events.Field{{Name: "name"}, {Name: "pin", Type: events.Secret}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestOpenFormsAndNotesAreListed(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	ask := func(by *Agent, to string) capabilities.ID {
-		asked, err := by.Ask(t.Context(), Ask{To: to, Description: "what?", Fields: textField("a")})
+		asked, err := by.Ask(t.Context(), parley.Form{To: to, Description: "what?", Fields: textField("a")})
 		if err != nil {
 			t.Fatal(err)
 		}

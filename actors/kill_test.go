@@ -53,7 +53,7 @@ func askAndAnswerForever(ctx context.Context, n *Node, name string) error {
 		return err
 	}
 	for i := 0; ; i++ {
-		asked, err := g.Ask(ctx, Ask{To: "HOST", Description: "load", Fields: textField("a"), Key: fmt.Sprint(os.Getpid(), "-", i)})
+		asked, err := g.Ask(ctx, parley.Form{To: "HOST", Description: "load", Fields: textField("a"), Key: fmt.Sprint(os.Getpid(), "-", i)})
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func askAndAnswerForever(ctx context.Context, n *Node, name string) error {
 			continue // some stay open
 		}
 		value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
-		if _, err := n.Host().Answer(ctx, Answer{Form: capabilities.FormID(asked.Form), Values: text("a", value)}); err != nil {
+		if _, err := n.Host().Answer(ctx, capabilities.FormID(asked.Form), parley.Answer{Values: text("a", value)}); err != nil {
 			return err
 		}
 		fmt.Println("answered", name, asked.Form, value)

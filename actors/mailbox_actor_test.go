@@ -32,9 +32,9 @@ func openWith(tb testing.TB, o Options) *Node {
 func TestIdleMailboxesArePassivated(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Millisecond})
 	fae := guest(t, n, "fae")
-	asked := ask(t, fae, Ask{})
+	asked := ask(t, fae, parley.Form{})
 	eventually.Holds(t, "all mailboxes are passivated", func() bool { return n.State().Active == 0 })
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "active")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Values: text("a", "active")}); err != nil {
 		t.Fatal(err)
 	}
 	o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form))
@@ -60,7 +60,7 @@ func TestMailIsNotLostDuringPassivation(t *testing.T) {
 		}
 	}()
 	for range 200 {
-		ask(t, fae, Ask{})
+		ask(t, fae, parley.Form{})
 	}
 	close(stop)
 	<-stopped
@@ -73,7 +73,7 @@ func TestMailIsNotLostDuringPassivation(t *testing.T) {
 func TestCrashedMailboxIsReplayed(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	ask(t, fae, Ask{})
+	ask(t, fae, parley.Form{})
 	_, err := inspect(t.Context(), fae, func(b *mailboxActor) (struct{}, error) {
 		b.state = nil
 		panic("for the test")
@@ -81,7 +81,7 @@ func TestCrashedMailboxIsReplayed(t *testing.T) {
 	if parley.CodeOf(err) != parley.Internal {
 		t.Fatalf("the call that crashed: %v", err)
 	}
-	asked := ask(t, fae, Ask{})
+	asked := ask(t, fae, parley.Form{})
 	if asked.Number != 1 {
 		t.Fatalf("number %d after the crash", asked.Number)
 	}
@@ -93,7 +93,7 @@ func TestDeadlineFiresAfterRestart(t *testing.T) {
 	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
 	n := openWith(t, Options{Folder: folder, Clock: clock})
 	fae := guest(t, n, "fae")
-	asked := ask(t, fae, Ask{Deadline: n.now().Add(time.Hour)})
+	asked := ask(t, fae, parley.Form{Deadline: n.now().Add(time.Hour)})
 	closeNode(t, n)
 	skew.Store(int64(2 * time.Hour))
 	n = openWith(t, Options{Folder: folder, Clock: clock})
@@ -112,9 +112,9 @@ func TestRecordedTimeNeverGoesBack(t *testing.T) {
 	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
 	n := openWith(t, Options{Folder: t.TempDir(), Clock: clock})
 	fae := guest(t, n, "fae")
-	first := ask(t, fae, Ask{})
+	first := ask(t, fae, parley.Form{})
 	skew.Store(-int64(24 * time.Hour))
-	second := ask(t, fae, Ask{})
+	second := ask(t, fae, parley.Form{})
 	if second.Form.Compare(first.Form) <= 0 {
 		t.Errorf("IDs go back: %s after %s", second.Form, first.Form)
 	}
@@ -140,12 +140,12 @@ func TestDiskFailureMakesNodeReadOnly(t *testing.T) {
 		return nil
 	}})
 	fae := guest(t, n, "fae")
-	ask(t, fae, Ask{})
+	ask(t, fae, parley.Form{})
 	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 1 {
 		t.Fatalf("%+v, %v", in, err)
 	}
 	broken.Store(true)
-	_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "lost", Fields: textField("a")})
+	_, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "lost", Fields: textField("a")})
 	if parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("ask on a failed disk: %v", err)
 	}
@@ -156,7 +156,7 @@ func TestDiskFailureMakesNodeReadOnly(t *testing.T) {
 	}
 	broken.Store(false)
 	eventually.Holds(t, "the node writes again", func() bool {
-		_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a"), Key: "again"})
+		_, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "again", Fields: textField("a"), Key: "again"})
 		return err == nil
 	})
 	in, err = n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
@@ -180,7 +180,7 @@ func TestMailboxIsReloadedAfterUnknownCommit(t *testing.T) {
 	}})
 	fae := guest(t, n, "fae")
 	broken.Store(1)
-	_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "unknown", Fields: textField("a")})
+	_, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "unknown", Fields: textField("a")})
 	if parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("ask without an answer: %v", err)
 	}
@@ -190,7 +190,7 @@ func TestMailboxIsReloadedAfterUnknownCommit(t *testing.T) {
 	broken.Store(0)
 	eventually.Holds(t, "the node writes again", func() bool { return n.State().Problem == nil })
 	before := failures.Load()
-	again, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a")})
+	again, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "again", Fields: textField("a")})
 	if err != nil || again.Number != 1 {
 		t.Fatalf("asked as number %d, %v", again.Number, err)
 	}
@@ -205,7 +205,7 @@ func TestMailboxIsReloadedAfterUnknownCommit(t *testing.T) {
 func TestCancelledWaiterIsRemoved(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	asked := ask(t, fae, Ask{})
+	asked := ask(t, fae, parley.Form{})
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
@@ -230,12 +230,12 @@ func TestCancelledWaiterIsRemoved(t *testing.T) {
 func TestOneOfManyAnswersSettlesForm(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	ask(t, fae, Ask{})
+	ask(t, fae, parley.Form{})
 	var won atomic.Int32
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			switch _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); parley.CodeOf(err) {
+			switch _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Values: text("a", "x")}); parley.CodeOf(err) {
 			case "":
 				won.Add(1)
 			case parley.AlreadyAnswered:
@@ -280,9 +280,9 @@ func TestSecretsAreSealedOnDisk(t *testing.T) {
 	n := openNode(t, folder)
 	fae := guest(t, n, "fae")
 	fields := []events.Field{{Name: "password", Type: events.Secret, Required: true}}
-	asked := ask(t, fae, Ask{Fields: fields, Name: "login"})
+	asked := ask(t, fae, parley.Form{Fields: fields, Name: "login"})
 	const secret = "xyzzy-open-sesame"
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("password", secret)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Values: text("password", secret)}); err != nil {
 		t.Fatal(err)
 	}
 	o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form))
@@ -314,14 +314,14 @@ func TestSecretsAreSealedOnDisk(t *testing.T) {
 func TestFollowYieldsEachChangeOnce(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	ask(t, fae, Ask{Description: "one"})
+	ask(t, fae, parley.Form{Description: "one"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var answering sync.WaitGroup
 	defer answering.Wait() // the change can be seen before the call returns
 	answering.Go(func() {
-		ask(t, fae, Ask{Description: "two"})
-		if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); err != nil {
+		ask(t, fae, parley.Form{Description: "two"})
+		if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Values: text("a", "x")}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -348,7 +348,7 @@ func TestFollowYieldsEachChangeOnce(t *testing.T) {
 func TestRevocationCoversDerivedGrants(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, worker := guest(t, n, "fae"), guest(t, n, "worker")
-	asked, err := fae.Requests().Send(t.Context(), Request{To: "HOST", Text: "whom?", Name: "helper"})
+	asked, err := fae.Requests().Send(t.Context(), parley.Request{To: "HOST", Text: "whom?", Name: "helper"})
 	if err != nil {
 		t.Fatal(err)
 	}

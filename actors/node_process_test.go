@@ -72,7 +72,7 @@ func askForever(ctx context.Context, host *Agent) error {
 	}
 	for i := 0; ; i++ {
 		text := fmt.Sprint(os.Getpid(), "/", i)
-		q := Ask{To: "b", Description: text, Fields: textField("a"), Key: text}
+		q := parley.Form{To: "b", Description: text, Fields: textField("a"), Key: text}
 		if i%11 == 5 {
 			q.Deadline = host.node.now().Add(500 * time.Millisecond)
 		}
@@ -146,7 +146,7 @@ func answerRepeatedly(ctx context.Context, host *Agent, name string, e view.Mess
 		answers.Go(func() {
 			value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
 			shown := `{"a":"` + value + `"}`
-			o, err := host.Answer(ctx, Answer{Form: capabilities.FormID(e.MessageID), Values: text("a", value)})
+			o, err := host.Answer(ctx, capabilities.FormID(e.MessageID), parley.Answer{Values: text("a", value)})
 			if code := parley.CodeOf(err); isSettledCode(code) || code == parley.AnswerPending {
 				printResult("refused", e.MessageID, view.FormStatus(code), shown, nil)
 				return

@@ -49,7 +49,7 @@ func text(name, value string) map[string]capabilities.Value {
 	return map[string]capabilities.Value{name: capabilities.String(value)}
 }
 
-func ask(tb testing.TB, a *Agent, q Ask) view.Asked {
+func ask(tb testing.TB, a *Agent, q parley.Form) view.Asked {
 	tb.Helper()
 	if q.To == "" {
 		q.To = "HOST"
@@ -71,7 +71,7 @@ func TestHostAnswersGuest(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	fae := guest(t, n, "fae")
-	asked := ask(t, fae, Ask{Name: "config"})
+	asked := ask(t, fae, parley.Form{Name: "config"})
 
 	in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 1 || in.Messages[0].FromName != "fae" {
@@ -85,13 +85,13 @@ func TestHostAnswersGuest(t *testing.T) {
 		}
 		answered <- o
 	}()
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Texts: []events.FieldText{{Name: "a", Text: "hello"}}}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if o := <-answered; o.Status != view.StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {
 		t.Fatalf("%+v", o)
 	}
-	_, err = n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "again")})
+	_, err = n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Values: text("a", "again")})
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Fatalf("second answer: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestHostAnswersGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := ask(t, fae, Ask{Name: "config"})
+	again := ask(t, fae, parley.Form{Name: "config"})
 	if again.Outcome == nil || again.Outcome.Values.Text() != `{"a":"hello"}` {
 		t.Fatalf("%+v", again)
 	}
@@ -112,7 +112,7 @@ func TestPagesCoverTheInbox(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	for range 5 {
-		ask(t, fae, Ask{})
+		ask(t, fae, parley.Form{})
 	}
 	if err := n.Host().Dismiss(t.Context(), capabilities.FormNumber(1)); err != nil {
 		t.Fatal(err)

@@ -35,13 +35,13 @@ func TestFormIsSettledAfterDisconnection(t *testing.T) {
 
 func disconnectAndReconnect(t *testing.T, how proxyMode, a, b *clusterNode) {
 	t.Helper()
-	before := ask(t, a.Host(), Ask{To: "b"})
+	before := ask(t, a.Host(), parley.Form{To: "b"})
 	awaitMessage(t, b.Host(), before.Form)
 	eventually.Holds(t, "a has recorded the ack", func() bool { return hasDelivered(t, a.Host()) })
 	setMode(how, a, b)
 	awaitUnreachable(t, a, b)
 
-	asked := ask(t, a.Host(), Ask{To: "b"})
+	asked := ask(t, a.Host(), parley.Form{To: "b"})
 	if !asked.Unreachable {
 		t.Error("b is shown as reachable")
 	}
@@ -80,7 +80,7 @@ func disconnectAndReconnect(t *testing.T, how proxyMode, a, b *clusterNode) {
 func TestForwardWhileHomeIsUnreachable(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
-	asked := ask(t, a.Host(), Ask{To: "b"})
+	asked := ask(t, a.Host(), parley.Form{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
 	b.proxy.setMode(disconnected)
 	awaitUnreachable(t, b, a)
@@ -112,7 +112,7 @@ func TestForwardWhileHomeIsUnreachable(t *testing.T) {
 func TestQueuedAnswerAfterSettlement(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
-	asked := ask(t, a.Host(), Ask{To: "b"})
+	asked := ask(t, a.Host(), parley.Form{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestFormEndsAtHomeWhileHolderIsUnreachable(t *testing.T) {
 	codes := []parley.Code{parley.AlreadyCancelled, parley.AlreadyCancelled, parley.AlreadyExpired, parley.AlreadyExpired}
 	asked := make([]view.Asked, len(ends))
 	for i, end := range ends {
-		q := Ask{To: "b"}
+		q := parley.Form{To: "b"}
 		if end == view.StatusExpired {
 			q.Deadline = a.now().Add(time.Hour)
 		}
@@ -194,8 +194,8 @@ func TestQueuedAnswersSurviveRestarts(t *testing.T) {
 	fae := guest(t, c.Node, "fae")
 	gift := send(t, c.Host(), "b", "take @fae")
 	adoptReference(t, b.Host(), gift.Message, "fae", "fae")
-	answered, forwarded := ask(t, a.Host(), Ask{To: "b"}), ask(t, a.Host(), Ask{To: "b"})
-	given := ask(t, a.Host(), Ask{To: "b", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
+	answered, forwarded := ask(t, a.Host(), parley.Form{To: "b"}), ask(t, a.Host(), parley.Form{To: "b"})
+	given := ask(t, a.Host(), parley.Form{To: "b", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
 	awaitMessage(t, b.Host(), given.Form)
 	b.proxy.setMode(disconnected)
 	awaitUnreachable(t, b, a)
@@ -222,6 +222,6 @@ func TestQueuedAnswersSurviveRestarts(t *testing.T) {
 	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id {
 		t.Fatalf("%v, %v", v, err)
 	}
-	used := ask(t, a.Host(), Ask{To: "brought/a"})
+	used := ask(t, a.Host(), parley.Form{To: "brought/a"})
 	awaitMessage(t, fae, used.Form)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/internal/eventually"
 )
@@ -56,8 +57,8 @@ func TestHostIsPassivated(t *testing.T) {
 	if quotas := n.accounts.limits(g.id, n.now()); quotas == nil || quotas.Quotas.Named()["names"] != 0 {
 		t.Errorf("the quotas of the guest are %v", quotas)
 	}
-	asked := ask(t, g, Ask{Fields: textField("a")})
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("a", "b")}); err != nil {
+	asked := ask(t, g, parley.Form{Fields: textField("a")})
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: text("a", "b")}); err != nil {
 		t.Error(err)
 	}
 }

@@ -29,7 +29,7 @@ func TestDroppedPeerLosesAccess(t *testing.T) {
 	if err := v.transport.Close(); err != nil { // later items stay queued
 		t.Fatal(err)
 	}
-	asked, err := h.Ask(t.Context(), Ask{To: "hostile", Description: "d", Fields: textField("f")})
+	asked, err := h.Ask(t.Context(), parley.Form{To: "hostile", Description: "d", Fields: textField("f")})
 	if err != nil {
 		t.Fatal(err)
 	}

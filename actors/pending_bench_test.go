@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/internal/eventually"
-	"parley/mailbox/form"
 )
 
 // BenchmarkPendingAsks measures the memory that an open form adds, both copies included: 64 agents ask one host, which
@@ -72,12 +72,12 @@ func askPending(b *testing.B, guests []*Agent, from, to int, waiting bool) {
 		asking.Go(func() {
 			done := make(chan error, 1)
 			for f := from + i; f < to; f += len(guests) {
-				fields, err := form.ParseFields([]byte(pendingFields))
+				fields, err := parley.ParseFields([]byte(pendingFields))
 				if err != nil {
 					b.Error(err)
 					return
 				}
-				ask := Ask{To: "HOST", Title: fmt.Sprint("Question ", f), Description: fmt.Sprint("Configure the settings of project ", f), Fields: fields}
+				ask := parley.Form{To: "HOST", Title: fmt.Sprint("Question ", f), Description: fmt.Sprint("Configure the settings of project ", f), Fields: fields}
 				g.Async().Ask(ask, func(_ view.Asked, err error) { done <- err }, ended)
 				if err := <-done; err != nil {
 					b.Error(err)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"parley"
 	"parley/actors/keys"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -72,7 +73,7 @@ func (p *cutRun) work(n *Node, round int) {
 }
 
 func (p *cutRun) askAndAnswer(n *Node, a *Agent, name, key string) {
-	asked, err := a.Ask(p.t.Context(), Ask{To: "HOST", Description: key, Fields: textField("a"), Key: key})
+	asked, err := a.Ask(p.t.Context(), parley.Form{To: "HOST", Description: key, Fields: textField("a"), Key: key})
 	if err != nil {
 		p.t.Error(err)
 		return
@@ -89,7 +90,7 @@ func (p *cutRun) askAndAnswer(n *Node, a *Agent, name, key string) {
 		}
 		return err
 	})
-	if _, err := n.Host().Answer(p.t.Context(), Answer{Form: form, Values: text("a", key)}); err != nil {
+	if _, err := n.Host().Answer(p.t.Context(), form, parley.Answer{Values: text("a", key)}); err != nil {
 		p.t.Error(err)
 		return
 	}
@@ -213,7 +214,7 @@ func (p *cutRun) check(t *testing.T, at int, left string) {
 		if _, err := n.Verify(t.Context()); err != nil {
 			t.Errorf("verify: %v", err)
 		}
-		if _, err := n.Host().Ask(t.Context(), Ask{To: "@self", Description: "and now?", Fields: textField("a")}); err != nil {
+		if _, err := n.Host().Ask(t.Context(), parley.Form{To: "@self", Description: "and now?", Fields: textField("a")}); err != nil {
 			t.Errorf("ask: %v", err)
 		}
 		closeNode(t, n)

@@ -56,8 +56,8 @@ func answerYes(ctx context.Context, n *Node) {
 		if err != nil {
 			return
 		}
-		answer := Answer{Form: capabilities.FormID(e.MessageID), Texts: []events.FieldText{{Name: e.Fields[0].Name, Text: "Yes"}}}
-		if _, err := n.Host().Answer(ctx, answer); err != nil && ctx.Err() == nil && !isSettledCode(parley.CodeOf(err)) {
+		ref, answer := capabilities.FormID(e.MessageID), parley.Answer{Texts: []events.FieldText{{Name: e.Fields[0].Name, Text: "Yes"}}}
+		if _, err := n.Host().Answer(ctx, ref, answer); err != nil && ctx.Err() == nil && !isSettledCode(parley.CodeOf(err)) {
 			fmt.Println("failed", err)
 		}
 	}

@@ -16,7 +16,7 @@ func TestUnknownEventQuarantinesOneMailbox(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
-	ask(t, bob, Ask{})
+	ask(t, bob, parley.Form{})
 	body, err := events.Append(nil, events.Recorded{At: n.now(), Event: &events.NameBound{Name: "x", Value: capabilities.Null()}})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestUnknownEventQuarantinesOneMailbox(t *testing.T) {
 		t.Errorf("the mailbox itself: %v", err)
 	}
 	checkPutAside(t, n, watch, fae.id)
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormNumber(0), parley.Answer{Values: text("a", "x")}); err != nil {
 		t.Errorf("the others: %v", err)
 	}
 	if _, err := n.Verify(t.Context()); parley.CodeOf(err) != parley.CorruptLog {

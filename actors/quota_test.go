@@ -71,7 +71,7 @@ func TestQuotaRefusesOneGuestOnly(t *testing.T) {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
 	}
 	send(t, tom, "@host", "another sender")
-	ask(t, fae, Ask{To: "@self"})
+	ask(t, fae, parley.Form{To: "@self"})
 	eventually.Holds(t, "the day's quota is used up", func() bool {
 		in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 		if err != nil {
@@ -138,7 +138,7 @@ func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 		t.Errorf("five agents: %v", err)
 	}
 	asks := func(a *Agent) error {
-		_, err := a.Ask(t.Context(), Ask{To: "@self", Description: "d", Fields: textField("f")})
+		_, err := a.Ask(t.Context(), parley.Form{To: "@self", Description: "d", Fields: textField("f")})
 		return err
 	}
 	for range 2 {
@@ -186,7 +186,7 @@ func TestPatternsUseProcessorQuota(t *testing.T) {
 		fields := heavyFields(4)
 		fields[0].Label = fmt.Sprint(others) // equal fields are compiled once
 		others++
-		_, err := a.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: fields})
+		_, err := a.Ask(t.Context(), parley.Form{To: "@host", Description: "d", Fields: fields})
 		return err
 	}
 	var err error
@@ -196,7 +196,7 @@ func TestPatternsUseProcessorQuota(t *testing.T) {
 	if parley.CodeOf(err) != parley.QuotaExceeded || !strings.Contains(err.Error(), "processor") {
 		t.Fatalf("got %v", err)
 	}
-	ask(t, fae, Ask{To: "@host"}) // a form without patterns costs nothing
+	ask(t, fae, parley.Form{To: "@host"}) // a form without patterns costs nothing
 	for _, a := range []*Agent{tom, n.Host()} {
 		if err := asks(a); err != nil {
 			t.Errorf("another: %v", err)
@@ -233,13 +233,13 @@ func TestInvalidAnswersUseAnswererQuota(t *testing.T) {
 	n := openTimeless(t, map[string]int64{"processor": 20})
 	fae := guest(t, n, "fae")
 	field := events.Field{Name: "f", Pattern: json.RawMessage(`{"pattern":"^(a|aa)*$","minLength":1000000}`)}
-	asked, err := n.Host().Ask(t.Context(), Ask{To: "fae", Description: "d", Fields: []events.Field{field}})
+	asked, err := n.Host().Ask(t.Context(), parley.Form{To: "fae", Description: "d", Fields: []events.Field{field}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("a", 200_000))}}
+	ref, wrong := capabilities.FormID(asked.Form), parley.Answer{Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("a", 200_000))}}
 	for i := 0; ; i++ {
-		_, err := fae.Answer(t.Context(), wrong)
+		_, err := fae.Answer(t.Context(), ref, wrong)
 		if parley.CodeOf(err) == parley.QuotaExceeded {
 			break
 		}

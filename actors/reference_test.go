@@ -41,7 +41,7 @@ func TestReturnedReferenceIsTheOriginal(t *testing.T) {
 	}
 	for i, host := range []*Agent{a.Host(), b.Host(), c.Host()} {
 		name := []string{"back", "fae", "fae"}[i]
-		asked := ask(t, host, Ask{To: name, Fields: textField("a")})
+		asked := ask(t, host, parley.Form{To: name, Fields: textField("a")})
 		awaitMessage(t, fae, asked.Form)
 		if o, err := answerWith(fae, asked.Form, name); err != nil || o.Status != view.StatusAnswered {
 			t.Errorf("host %d: %+v, %v", i, o, err)
@@ -60,7 +60,7 @@ func TestReferenceIntroducesThirdNode(t *testing.T) {
 	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
 	adoptReference(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
 	closeNode(t, b.Node) // c has to reach a directly
-	asked := ask(t, c.Host(), Ask{To: "fae", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
+	asked := ask(t, c.Host(), parley.Form{To: "fae", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
 	awaitMessage(t, fae, asked.Form)
 	if o, err := answerWith(fae, asked.Form, "@self"); err != nil || o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
@@ -79,7 +79,7 @@ func TestRevocationReachesEveryNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	awaitMessage(t, fae, ask(t, c.Host(), Ask{To: "fae"}).Form)
+	awaitMessage(t, fae, ask(t, c.Host(), parley.Form{To: "fae"}).Form)
 	second := send(t, c.Host(), "fae", "and this")
 	awaitMessage(t, fae, second.Message)
 

@@ -22,7 +22,7 @@ func TestWaitersGetOutcomeOfUnknownCommit(t *testing.T) {
 		return nil
 	}})
 	fae := guest(t, n, "fae")
-	asked := ask(t, fae, Ask{To: "HOST"})
+	asked := ask(t, fae, parley.Form{To: "HOST"})
 	awaitMessage(t, n.Host(), asked.Form)
 	eventually.Holds(t, "the form is delivered", func() bool { return hasDelivered(t, fae) })
 	broken.Store(true)

@@ -52,7 +52,7 @@ func answerAsHost(tb testing.TB, a *Agent, e view.Message, name, value string) {
 		_, err := host.Message(tb.Context(), capabilities.FormID(e.MessageID))
 		return err == nil
 	})
-	if _, err := host.Answer(tb.Context(), Answer{Form: capabilities.FormID(e.MessageID), Values: text(name, value)}); err != nil {
+	if _, err := host.Answer(tb.Context(), capabilities.FormID(e.MessageID), parley.Answer{Values: text(name, value)}); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -122,7 +122,7 @@ func TestDeniedCallIsNotAskedAgainInItsRun(t *testing.T) {
 		t.Helper()
 		values := text("decision", decision)
 		values["reason"] = text("", "not that")[""]
-		if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(e.MessageID), Values: values}); err != nil {
+		if _, err := n.Host().Answer(t.Context(), capabilities.FormID(e.MessageID), parley.Answer{Values: values}); err != nil {
 			t.Fatal(err)
 		}
 	}

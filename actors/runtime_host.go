@@ -78,7 +78,7 @@ func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answ
 	if err := d.check(); err != nil {
 		return runtime.Answer{}, err
 	}
-	ask := mailbox.RequestForm{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields}
+	ask := mailbox.RequestForm{Form: parley.Form{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields}}
 	if ask.To == "" {
 		ask.To = capabilities.NameHost
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/events"
 	"parley/internal/eventually"
@@ -118,7 +119,7 @@ func BenchmarkOpenForms(b *testing.B) {
 		for range 64 {
 			go func() {
 				for i := next.Add(1); i <= forms; i = next.Add(1) {
-					_, err := guests[int(i)%len(guests)].Ask(context.Background(), Ask{
+					_, err := guests[int(i)%len(guests)].Ask(context.Background(), parley.Form{
 						To: "HOST", Description: "Configure project settings",
 						Fields: []events.Field{{Name: "projectName", Label: "Project name", Type: events.Text, Required: true}},
 					})

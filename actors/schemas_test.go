@@ -38,7 +38,7 @@ func TestSchemaCacheBoundsMemory(t *testing.T) {
 	ask := func(form, fields int) (view.Asked, error) {
 		heavy := heavyFields(fields)
 		heavy[0].Label = fmt.Sprint("form ", form) // so that no two forms share their fields
-		return fae.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: heavy})
+		return fae.Ask(t.Context(), parley.Form{To: "@host", Description: "d", Fields: heavy})
 	}
 	before := heapInUse()
 	for i := range 37 {
@@ -51,8 +51,8 @@ func TestSchemaCacheBoundsMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrong := Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"f0": capabilities.String("1")}}
-		if _, err := n.Host().Answer(t.Context(), wrong); parley.CodeOf(err) != parley.InvalidAnswer {
+		ref, wrong := capabilities.FormID(asked.Form), parley.Answer{Values: map[string]capabilities.Value{"f0": capabilities.String("1")}}
+		if _, err := n.Host().Answer(t.Context(), ref, wrong); parley.CodeOf(err) != parley.InvalidAnswer {
 			t.Fatalf("form %d: %v", i, err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestFormsShareEqualFields(t *testing.T) {
 	}
 	var agents []*Agent
 	for _, g := range []*Agent{a, b, a} {
-		ask(t, g, Ask{Fields: fields()})
+		ask(t, g, parley.Form{Fields: fields()})
 		agents = append(agents, g, n.Host())
 	}
 	shared := func(n *Node) {

@@ -49,7 +49,7 @@ func TestFormIsSettledOnce(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	guests := []*Agent{guest(t, n, "fae"), guest(t, n, "bob"), guest(t, n, "eve")}
 	for round := range 60 {
-		q := Ask{To: "HOST", Description: "race", Fields: textField("a")}
+		q := parley.Form{To: "HOST", Description: "race", Fields: textField("a")}
 		if round%3 == 0 {
 			q.Deadline = n.now().Add(time.Duration(1+rand.IntN(6)) * time.Millisecond)
 		}
@@ -108,7 +108,7 @@ func perform(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef, a o
 	var err error
 	switch a.kind {
 	case "answer":
-		_, err = n.Host().Answer(ctx, Answer{Form: form, Values: map[string]capabilities.Value{"a": capabilities.String(a.value)}})
+		_, err = n.Host().Answer(ctx, form, parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String(a.value)}})
 	case "decline":
 		_, err = n.Host().Decline(ctx, form, 0, "")
 	case "cancel":

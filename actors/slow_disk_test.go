@@ -91,7 +91,7 @@ func TestStuckDiskShowsWhatIsDurable(t *testing.T) {
 			d := disktest.Mount(t)
 			n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state")})
 			fae, host := guest(t, n, "fae"), n.Host()
-			form := capabilities.FormID(ask(t, fae, Ask{Title: "declined before"}).Form)
+			form := capabilities.FormID(ask(t, fae, parley.Form{Title: "declined before"}).Form)
 			if _, err := host.Decline(t.Context(), capabilities.FormNumber(0), 0, ""); err != nil {
 				t.Fatal(err)
 			}

@@ -272,12 +272,12 @@ func TestKeysOutOfMemoryAreRead(t *testing.T) {
 	asked := map[string]view.Asked{}
 	for i := range forms {
 		key := fmt.Sprint("key ", i)
-		asked[key] = ask(t, fae, Ask{Key: key})
+		asked[key] = ask(t, fae, parley.Form{Key: key})
 	}
 	check := func() {
 		t.Helper()
 		for key, want := range asked {
-			if got := ask(t, fae, Ask{Key: key}); got != want {
+			if got := ask(t, fae, parley.Form{Key: key}); got != want {
 				t.Errorf("%q is form %d, want %d", key, got.Number, want.Number)
 			}
 			if there, err := fae.Mail().HasAsked(t.Context(), key); err != nil || !there {
@@ -287,7 +287,7 @@ func TestKeysOutOfMemoryAreRead(t *testing.T) {
 		if there, err := fae.Mail().HasAsked(t.Context(), "another"); err != nil || there {
 			t.Errorf("another key was asked: %t, %v", there, err)
 		}
-		if _, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "other", Fields: textField("a"), Key: "key 0"}); parley.CodeOf(err) != parley.InvalidArgument {
+		if _, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "other", Fields: textField("a"), Key: "key 0"}); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("another form under the key: %v", err)
 		}
 	}

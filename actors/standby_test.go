@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/keys"
 	"parley/capabilities"
 
@@ -40,7 +41,7 @@ func TestStandbyTakesOverLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := ask(t, guest(t, n, "fae"), Ask{})
+	asked := ask(t, guest(t, n, "fae"), parley.Form{})
 	key, err := os.ReadFile(filepath.Join(first, keys.FileName))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestStandbyTakesOverLog(t *testing.T) {
 	if m, err := n.Host().Message(t.Context(), capabilities.FormID(asked.Form)); err != nil || !m.AnswerNeeded {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("a", "yes")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: text("a", "yes")}); err != nil {
 		t.Fatal(err)
 	}
 }

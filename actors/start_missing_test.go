@@ -59,7 +59,7 @@ func crashBeforeCopy(t *testing.T, folder, left string) (asker, form capabilitie
 		done <- err
 	}()
 	<-busy
-	form = ask(t, fae, Ask{}).Form
+	form = ask(t, fae, parley.Form{}).Form
 	err := os.CopyFS(left, os.DirFS(folder))
 	close(release)
 	for _, err := range []error{err, <-done, os.Chmod(left, 0o700), os.Chmod(filepath.Join(left, keys.FileName), 0o600)} {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
@@ -17,7 +18,7 @@ func TestStatusShowsAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask(t, fae, Ask{})
+	ask(t, fae, parley.Form{})
 	p, err := fae.Status(t.Context())
 	if err != nil || p.Title != "Repairs things" || !maps.Equal(p.Labels, labels) || p.Status != "idle" || p.Asks != 1 {
 		t.Fatalf("%+v, %v", p, err)

@@ -34,8 +34,8 @@ func restarts(n *Node, name string) int {
 // checkAtWork checks that a form of an agent reaches the host and is answered.
 func checkAtWork(tb testing.TB, n *Node, a *Agent) {
 	tb.Helper()
-	asked := ask(tb, a, Ask{})
-	if _, err := n.Host().Answer(tb.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("a", "x")}); err != nil {
+	asked := ask(tb, a, parley.Form{})
+	if _, err := n.Host().Answer(tb.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: text("a", "x")}); err != nil {
 		tb.Fatal(err)
 	}
 	if o, err := a.Await(tb.Context(), capabilities.FormID(asked.Form)); err != nil || o.Status != view.StatusAnswered {
@@ -88,7 +88,7 @@ func TestSchedulerCrashLeavesOthersAtWork(t *testing.T) {
 	armed.Store(true)
 	eventually.Holds(t, "it crashes", func() bool { return restarts(n, schedulerName) == 1 })
 	checkAtWork(t, n, fae)
-	asked := ask(t, fae, Ask{Deadline: n.now().Add(50_000_000)})
+	asked := ask(t, fae, parley.Form{Deadline: n.now().Add(50_000_000)})
 	if o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form)); err != nil || o.Status != view.StatusExpired {
 		t.Errorf("%+v, %v", o, err)
 	}

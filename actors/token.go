@@ -495,7 +495,7 @@ func (m answerByRight) draft(b *mailboxActor) (settle mailbox.SettleForm, home c
 		})
 		return settle, home, err
 	}
-	reply := mailbox.Reply{Form: ref, Values: m.given.Values, Texts: m.given.Texts, Revision: form.Form.Revision()}
+	reply := mailbox.Reply{Form: ref, Answer: parley.Answer{Values: m.given.Values, Texts: m.given.Texts, Revision: form.Form.Revision()}}
 	if m.use.Outcome != right.Answer {
 		reply.Values, reply.Texts = nil, []events.FieldText{{Name: "decision", Text: m.use.Outcome}}
 		if m.given.Reason != "" {

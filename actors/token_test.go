@@ -263,8 +263,8 @@ func TestSessionExpiresUnlessRenewed(t *testing.T) {
 // answeredSecret asks the host for a secret as fae, answers it, and binds the answer to a name.
 func answeredSecret(t *testing.T, n *Node, fae *Agent) view.Asked {
 	t.Helper()
-	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}, Name: "config", Key: "k"})
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("key", "sk-1")}); err != nil {
+	asked := ask(t, fae, parley.Form{Fields: []events.Field{{Name: "key", Type: events.Secret}}, Name: "config", Key: "k"})
+	if _, err := n.Host().Answer(t.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: text("key", "sk-1")}); err != nil {
 		t.Fatal(err)
 	}
 	return asked
@@ -290,7 +290,7 @@ func TestSecretsAreRevealedToAskerAndScope(t *testing.T) {
 		}
 		return o.Values.Text()
 	}
-	again := func(a *Agent, q Ask) string {
+	again := func(a *Agent, q parley.Form) string {
 		t.Helper()
 		known, err := a.Ask(t.Context(), q)
 		if err != nil || known.Outcome == nil {
@@ -301,7 +301,7 @@ func TestSecretsAreRevealedToAskerAndScope(t *testing.T) {
 		}
 		return known.Outcome.Values.Text()
 	}
-	q := Ask{To: "HOST", Description: "something", Fields: []events.Field{{Name: "key", Type: events.Secret}}}
+	q := parley.Form{To: "HOST", Description: "something", Fields: []events.Field{{Name: "key", Type: events.Secret}}}
 	byKey, byName := q, q
 	byKey.Key, byKey.Name, byName.Name = "k", "config", "config"
 	const open = `{"key":"sk-1"}`
@@ -346,7 +346,7 @@ func TestSecretsAreRevealedToAskerAndScope(t *testing.T) {
 func TestAwaitWithoutRevealHidesSecrets(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
+	asked := ask(t, fae, parley.Form{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
 	form := capabilities.FormID(asked.Form)
 	type result struct {
 		o   view.Outcome
@@ -363,7 +363,7 @@ func TestAwaitWithoutRevealHidesSecrets(t *testing.T) {
 	eventually.Holds(t, "both wait", func() bool {
 		return n.ended.of(formKey{fae.id, asked.Form}) == 2
 	})
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: form, Values: text("key", "sk-1")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), form, parley.Answer{Values: text("key", "sk-1")}); err != nil {
 		t.Fatal(err)
 	}
 	for reveals, ch := range results {

@@ -13,6 +13,7 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"parley"
 	"parley/actors/trace"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -116,19 +117,19 @@ func TestTraceOfFormAcrossNodes(t *testing.T) {
 		n.open(t)
 	}
 	connectHosts(t, a, b)
-	answered := ask(t, a.Host(), Ask{To: "b", Description: "hush"})
+	answered := ask(t, a.Host(), parley.Form{To: "b", Description: "hush"})
 	awaitMessage(t, b.Host(), answered.Form)
 	awaited := startAwait(a.Host(), answered.Form)
 	if o, err := answerWith(b.Host(), answered.Form, "hushed"); err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	<-awaited
-	cancelled := ask(t, a.Host(), Ask{To: "b"})
+	cancelled := ask(t, a.Host(), parley.Form{To: "b"})
 	awaitMessage(t, b.Host(), cancelled.Form)
 	if _, err := a.Host().Cancel(t.Context(), capabilities.FormID(cancelled.Form), "hush"); err != nil {
 		t.Fatal(err)
 	}
-	local := ask(t, a.Host(), Ask{To: "HOST"})
+	local := ask(t, a.Host(), parley.Form{To: "HOST"})
 	if _, err := answerWith(a.Host(), local.Form, "x"); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestDeadCollectorDelaysNobody(t *testing.T) {
 	c.traced(t, &n.options)
 	c.Close()
 	n.open(t)
-	asked := ask(t, n.Host(), Ask{To: "HOST"})
+	asked := ask(t, n.Host(), parley.Form{To: "HOST"})
 	if _, err := answerWith(n.Host(), asked.Form, "x"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server/ats"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
 )
 
 // TestTimersInVirtualTime runs a whole node in a bubble of package synctest, with its actors and its journal. Reminders,
@@ -29,10 +29,10 @@ func TestTimersInVirtualTime(t *testing.T) {
 		fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
 		begun := n.now()
 		remind, escalate, end := begun.Add(time.Hour), begun.Add(2*time.Hour), begun.Add(3*time.Hour)
-		asked := ask(t, n.Host(), Ask{
+		asked := ask(t, n.Host(), parley.Form{
 			To: "fae", Deadline: end,
 			Remind:   []events.Delay{events.Delay(remind - begun)},
-			Escalate: []mailbox.Escalation{{After: events.Delay(escalate - begun), To: "bob"}},
+			Escalate: []parley.Escalation{{After: events.Delay(escalate - begun), To: "bob"}},
 		})
 		sleepUntil := func(at capabilities.Time) {
 			t.Helper()

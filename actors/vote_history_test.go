@@ -109,7 +109,7 @@ func (op voteOp) perform(ctx context.Context, a *Agent, ref capabilities.FormRef
 	case "amend":
 		about := fmt.Sprint("question ", rand.Int())
 		var m view.Message
-		if m, err = a.Amend(ctx, Amendment{Form: ref, Description: &about}); err == nil {
+		if m, err = a.Amend(ctx, ref, parley.Amendment{Description: &about}); err == nil {
 			return fmt.Sprint(m.Revision)
 		}
 	case "withdraw":
@@ -119,7 +119,7 @@ func (op voteOp) perform(ctx context.Context, a *Agent, ref capabilities.FormRef
 		}
 	default:
 		var o view.Outcome
-		o, err = a.Answer(ctx, Answer{Form: ref, Revision: op.revision, Texts: []events.FieldText{{Name: "a", Text: "x"}}})
+		o, err = a.Answer(ctx, ref, parley.Answer{Revision: op.revision, Texts: []events.FieldText{{Name: "a", Text: "x"}}})
 		if err == nil && o.Status != view.StatusAnswering {
 			return string(o.Status)
 		}
@@ -158,7 +158,7 @@ func TestVotesAreLinearizable(t *testing.T) {
 	undecided, round := 0, 0
 	for ; round < len(needs) || !showsAll() && round < 4*len(needs); round++ {
 		need := needs[round%len(needs)]
-		form := askAndForward(t, fae, holders[:3], Ask{To: "HOST", Need: uint32(need)})
+		form := askAndForward(t, fae, holders[:3], parley.Form{To: "HOST", Need: uint32(need)})
 		ref := capabilities.FormID(form)
 		for i, h := range holders[3:] {
 			if err := holders[0].Forward(t.Context(), ref, fmt.Sprint("host", i)); err != nil {

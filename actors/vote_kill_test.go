@@ -359,7 +359,7 @@ func (p *principals) batch(ended map[string]int) int {
 func (p *principals) ask(fae *Agent, need uint32) capabilities.ID {
 	t := p.t
 	a, b, c := p.voters[0].node, p.voters[1].node, p.voters[2].node
-	form := askAndForward(t, fae, []*Agent{a.Host(), b.Host(), c.Host()}, Ask{To: "HOST", Need: need})
+	form := askAndForward(t, fae, []*Agent{a.Host(), b.Host(), c.Host()}, parley.Form{To: "HOST", Need: need})
 	for i := range morePrincipals {
 		name := fmt.Sprint("host", i)
 		if err := a.Host().Forward(t.Context(), capabilities.FormID(form), name); err != nil {

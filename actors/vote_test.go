@@ -16,7 +16,7 @@ import (
 // voteOn answers a form as an agent.
 func voteOn(t *testing.T, a *Agent, ref capabilities.FormRef) view.Outcome {
 	t.Helper()
-	o, err := a.Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "x"}}})
+	o, err := a.Answer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestVotesAcrossNodes(t *testing.T) {
 	a, b, c := openThreeNodes(t)
 	fae := guest(t, a.Node, "fae")
 	holders := []*Agent{a.Host(), b.Host(), c.Host()}
-	ref := capabilities.FormID(askAndForward(t, fae, holders, Ask{To: "HOST", Need: 2, NoVeto: true}))
+	ref := capabilities.FormID(askAndForward(t, fae, holders, parley.Form{To: "HOST", Need: 2, Veto: new(bool)}))
 	o := voteOn(t, b.Host(), ref)
 	if o.Status != view.StatusVoted || o.Votes == nil || o.Votes.Have != 1 || o.Votes.Need != 2 {
 		t.Fatalf("the first vote: %+v, %+v", o, o.Votes)
@@ -65,7 +65,7 @@ func TestVotesAcrossNodes(t *testing.T) {
 	b.proxy.setMode(stalled)
 	done := make(chan view.Outcome, 1)
 	go func() {
-		o, _ := b.Host().Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "y"}}})
+		o, _ := b.Host().Answer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "y"}}})
 		done <- o
 	}()
 	if o := <-done; o.Status != view.StatusAnswering {
@@ -78,7 +78,7 @@ func TestVotesAcrossNodes(t *testing.T) {
 	}
 	awaitOwnVote(t, b.Host(), ref, view.VoteCounted)
 	awaitOwnVote(t, c.Host(), ref, view.VoteCounted)
-	_, err := a.Host().Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "z"}}})
+	_, err := a.Host().Answer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "z"}}})
 	if parley.CodeOf(err) != parley.AlreadyAnswered || !strings.Contains(parley.AsError(err).Hint, "does not count") {
 		t.Fatalf("a late answer: %v", err)
 	}
@@ -93,7 +93,7 @@ func TestWithdrawalWhileHomeIsUnreachable(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
 	fae := guest(t, a.Node, "fae")
-	ref := capabilities.FormID(askAndForward(t, fae, []*Agent{a.Host(), b.Host(), c.Host()}, Ask{To: "HOST", Need: 2}))
+	ref := capabilities.FormID(askAndForward(t, fae, []*Agent{a.Host(), b.Host(), c.Host()}, parley.Form{To: "HOST", Need: 2}))
 	voteOn(t, b.Host(), ref)
 	awaitOwnVote(t, b.Host(), ref, view.VoteStands)
 	setMode(disconnected, a, b)
@@ -142,9 +142,9 @@ func TestApprovalNeedsHostAndAnother(t *testing.T) {
 	}
 	awaitMessage(t, b.Host(), p.Form)
 	decide := func(h *Agent) Decided {
-		return h.Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Once}})[0]
+		return h.Decide(t.Context(), "", []parley.Decision{{Form: p.Form, Digest: digestOf(t, fae, p.Form), Decision: mailbox.Once}})[0]
 	}
-	if d := b.Host().Decide(t.Context(), "", []Decision{{Form: p.Form, Digest: strings.Repeat("0", 64), Decision: mailbox.Once}})[0]; parley.CodeOf(d.Err) != parley.InvalidArgument {
+	if d := b.Host().Decide(t.Context(), "", []parley.Decision{{Form: p.Form, Digest: strings.Repeat("0", 64), Decision: mailbox.Once}})[0]; parley.CodeOf(d.Err) != parley.InvalidArgument {
 		t.Fatalf("another call than the one that was shown: %+v", d)
 	}
 	if d := decide(b.Host()); d.Err != nil || d.Outcome.Status != view.StatusVoted {
@@ -182,7 +182,7 @@ func TestOnePersonVotesOnce(t *testing.T) {
 	}
 	fae := guest(t, n, "fae")
 	asked := func() capabilities.FormRef {
-		asked := ask(t, fae, Ask{To: "HOST", Need: 2})
+		asked := ask(t, fae, parley.Form{To: "HOST", Need: 2})
 		awaitMessage(t, n.Host(), asked.Form)
 		if err := n.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "ops"); err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ func TestOnePersonVotesOnce(t *testing.T) {
 	}
 	person := n.Host().ID()
 	answer := func(a *Agent, ref capabilities.FormRef) (view.Outcome, error) {
-		return a.Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "x"}}})
+		return a.Answer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}})
 	}
 	host := n.Host()
 	named := map[*Agent]string{host: "HOST", ops: "ops"}
@@ -219,7 +219,7 @@ func TestOnePersonVotesOnce(t *testing.T) {
 		_, err = ActingFor(person, second).Decline(t.Context(), ref, 0, "")
 		checkSecondVote(t, err, named[first])
 		later := make(chan error, 1)
-		ActingFor(person, second).Async().Answer(t.Context(), Answer{Form: ref, Texts: []events.FieldText{{Name: "a", Text: "x"}}}, func(_ view.Outcome, err error) { later <- err })
+		ActingFor(person, second).Async().Answer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}, func(_ view.Outcome, err error) { later <- err })
 		checkSecondVote(t, <-later, named[first])
 		if o, err := answer(ActingFor(person, first), ref); err != nil || o.Status != view.StatusVoted {
 			t.Errorf("the same vote again: %v, %v", o, err)

@@ -214,13 +214,13 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 // Ask is Agent.Ask, and Agent.Await for what it asks unless ended is nil. It calls asked once, with the result of Ask.
 // If that is neither an outcome nor an error, it calls ended once later, with the result of Await. It doesn't call
 // ended after forget. Neither function may block. A node that closes calls ended for no form that is open.
-func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	return as.request(ask.command(), asked, ended)
+func (as Async) Ask(ask parley.Form, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	return as.request(mailbox.RequestForm{Form: ask}, asked, ended)
 }
 
 // Request is Requests.Send, and Agent.Await for what it asks, as Ask is of Agent.Ask.
-func (as Async) Request(r Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	return as.request(r.command(), asked, ended)
+func (as Async) Request(r parley.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	return as.request(requestFor(r), asked, ended)
 }
 
 func (as Async) request(ask mailbox.RequestForm, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
@@ -364,8 +364,8 @@ func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *outcomes {
 
 // Answer is Agent.Answer. A goroutine waits for a form homed on another node, and for names of agents. It calls done once.
 // Done must not block.
-func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, error)) {
-	beginRelay(as.agent, answerForm{replyOf(as.agent, ans)}, func(s settlement, err error) {
+func (as Async) Answer(ctx context.Context, ref capabilities.FormRef, ans parley.Answer, done func(view.Outcome, error)) {
+	beginRelay(as.agent, answerForm{replyOf(as.agent, ref, ans)}, func(s settlement, err error) {
 		finish := func() { done(s.remote.send(ctx, as.agent)) }
 		switch {
 		case isSecondVote(err):

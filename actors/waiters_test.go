@@ -16,7 +16,7 @@ func TestCancelledCallsLeaveNoWaiter(t *testing.T) {
 	t.Parallel()
 	n := openNode(t, t.TempDir())
 	host := n.Host()
-	asked, err := host.Ask(t.Context(), Ask{To: "SELF", Description: "d", Fields: []events.Field{{Name: "a", Label: "A", Type: events.Text}}})
+	asked, err := host.Ask(t.Context(), parley.Form{To: "SELF", Description: "d", Fields: []events.Field{{Name: "a", Label: "A", Type: events.Text}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,17 +128,23 @@ func (n NodeID) appendText(b []byte) []byte {
 // checksum returns the CRC-16 of XMODEM.
 func checksum(b []byte) (sum uint16) {
 	for _, c := range b {
-		for _, half := range [2]byte{c >> 4, c & 0xf} {
-			sum = sum<<4 ^ checksums[byte(sum>>12)^half]
-		}
+		sum = sum<<8 ^ checksums[byte(sum>>8)^c]
 	}
 	return sum
 }
 
-// checksums has the checksums of four bits.
-var checksums = [16]uint16{
-	0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
-}
+// checksums has the checksums of a byte.
+var checksums = func() (all [256]uint16) {
+	for i := range all {
+		sum := uint16(i) << 8
+		for range 8 {
+			high := sum >> 15
+			sum = sum<<1 ^ high*0x1021
+		}
+		all[i] = sum
+	}
+	return all
+}()
 
 // ParseID parses "{ULID}@{node}". It refuses with INVALID_ARGUMENT.
 func ParseID(s string) (ID, error) {

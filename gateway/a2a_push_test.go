@@ -19,7 +19,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
-	"parley/actors"
+	"parley"
 	"parley/events"
 	"parley/gateway/bridge"
 	"parley/internal/eventually"
@@ -108,7 +108,7 @@ func openPushing(t *testing.T) *testServer {
 // ask has the host ask an agent one question.
 func (h *testServer) ask(agent, text string) {
 	h.t.Helper()
-	if _, err := h.node.Host().Ask(h.t.Context(), actors.Ask{To: agent, Description: text, Fields: []events.Field{{Name: "a"}}}); err != nil {
+	if _, err := h.node.Host().Ask(h.t.Context(), parley.Form{To: agent, Description: text, Fields: []events.Field{{Name: "a"}}}); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -73,8 +74,8 @@ func answerLast(t *testing.T, a *actors.Agent, field, text string) {
 		}
 		return len(in.Messages) == 1
 	})
-	answer := actors.Answer{Form: capabilities.FormNumber(in.Messages[0].Number), Texts: []events.FieldText{{Name: field, Text: text}}}
-	if _, err := a.Answer(t.Context(), answer); err != nil {
+	ref, answer := capabilities.FormNumber(in.Messages[0].Number), parley.Answer{Texts: []events.FieldText{{Name: field, Text: text}}}
+	if _, err := a.Answer(t.Context(), ref, answer); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -100,7 +101,7 @@ func TestA2ATaskRequiresInput(t *testing.T) {
 			}
 			a2aTask(t, c, begun.ID, sdk.TaskStateWorking)
 
-			ask := actors.Ask{To: "fae", Title: "Which flight?", Description: "I need\u202e a day.", Fields: flightFields}
+			ask := parley.Form{To: "fae", Title: "Which flight?", Description: "I need\u202e a day.", Fields: flightFields}
 			if _, err := h.node.Host().Ask(t.Context(), ask); err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +201,7 @@ func TestA2AStreamEndsWhereInputIsRequired(t *testing.T) {
 		if id = task; state != sdk.TaskStateWorking {
 			return
 		}
-		if _, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Where?", Fields: []events.Field{{Name: "place"}}}); err != nil {
+		if _, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Description: "Where?", Fields: []events.Field{{Name: "place"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -243,7 +244,7 @@ func TestA2ACancelEndsAForm(t *testing.T) {
 	h.guest("fae")
 	c := h.a2aClient("fae", sdk.TransportProtocolJSONRPC)
 	own := a2aSend(t, c, sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("Never mind")))
-	asked, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "And you?", Fields: []events.Field{{Name: "a"}}})
+	asked, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Description: "And you?", Fields: []events.Field{{Name: "a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/actors"
+	"parley"
 	"parley/capabilities"
 	"parley/gateway/agui"
 	"parley/internal/eventually"
@@ -85,7 +85,7 @@ func TestAGUIRunIsInterruptedAndResumed(t *testing.T) {
 			return
 		}
 		eventually.Holds(t, "the form waits", func() bool { n, err := h.node.Host().Mail().Counts(t.Context()); return err == nil && n.Pending == 1 })
-		if _, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Title: "Which flight?", Description: "I need a day.", Fields: flightFields}); err != nil {
+		if _, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Title: "Which flight?", Description: "I need a day.", Fields: flightFields}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -193,7 +193,7 @@ func TestAGUIsOwnClientIsInterruptedAndResumes(t *testing.T) {
 		}
 	}
 	eventually.Holds(t, "the form waits", waits(1))
-	asked, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Which flight?", Fields: flightFields})
+	asked, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Description: "Which flight?", Fields: flightFields})
 	if err != nil {
 		t.Fatal(err)
 	}

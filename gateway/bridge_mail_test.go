@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/actors"
+	"parley"
 	"parley/events"
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/bridgetest"
@@ -89,7 +89,7 @@ func TestMailNeverToldIsNotFollowedUp(t *testing.T) {
 // TestMailOfAmendedFormStaysInThread checks that the mark is kept over an amendment and a restart.
 func TestMailOfAmendedFormStaysInThread(t *testing.T) {
 	n, m := openMail(t)
-	asked, err := n.agent().Ask(t.Context(), actors.Ask{To: "@host", Title: "Deploy", Description: "Now?", Fields: []events.Field{{Name: "ok"}}})
+	asked, err := n.agent().Ask(t.Context(), parley.Form{To: "@host", Title: "Deploy", Description: "Now?", Fields: []events.Field{{Name: "ok"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestMailOfAmendedFormStaysInThread(t *testing.T) {
 	eventually.Holds(t, "the form is told", func() bool { return len(m.Told(form)) == 1 })
 	n.Restart()
 	later := "Tomorrow?"
-	if _, err := n.agent().Amend(t.Context(), actors.Amendment{Form: n.ref(form), Description: &later}); err != nil {
+	if _, err := n.agent().Amend(t.Context(), n.ref(form), parley.Amendment{Description: &later}); err != nil {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "the amended form is told", func() bool { return len(m.Told(form)) == 2 })

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/actors"
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/bridge"
@@ -126,7 +126,7 @@ func TestForgedSlackButtonAnswersNothing(t *testing.T) {
 // TestSlackDialogAnswersForm checks a form with a field of each type that Slack can show.
 func TestSlackDialogAnswersForm(t *testing.T) {
 	n, s := openSlack(t)
-	asked, err := n.agent().Ask(t.Context(), actors.Ask{To: "@host", Title: "Deploy <!channel> & more", Description: "Where?", Fields: []events.Field{
+	asked, err := n.agent().Ask(t.Context(), parley.Form{To: "@host", Title: "Deploy <!channel> & more", Description: "Where?", Fields: []events.Field{
 		{Name: "note", Label: "A note", Help: "short"}, {Name: "size", Type: events.Number, Required: true}, {Name: "sure", Type: events.Checkbox},
 		{Name: "where", Type: events.Select, Options: []events.Option{{Value: "eu", Label: "Europe"}, {Value: "us"}}},
 		{Name: "also", Type: events.Multiselect, Options: []events.Option{{Value: "web"}, {Value: "db"}, {Value: "mail"}}},
@@ -202,7 +202,7 @@ func TestSlackLinksToThePageForOtherForms(t *testing.T) {
 	for i := range many {
 		many[i] = events.Field{Name: "f" + strings.Repeat("x", i)}
 	}
-	for name, a := range map[string]actors.Ask{
+	for name, a := range map[string]parley.Form{
 		"a secret":     {Title: "secret form", Fields: []events.Field{{Name: "a", Type: events.Secret}}},
 		"hidden text":  {Title: "hidden form", Fields: []events.Field{{Name: "a", Label: "a\u202eb"}}},
 		"long text":    {Title: "long form", Description: strings.Repeat("x", 2000), Fields: []events.Field{{Name: "a"}}},

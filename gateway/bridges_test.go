@@ -155,7 +155,7 @@ func (b *bridged) ref(form string) capabilities.FormRef {
 func (b *bridged) Decide(form, decision string) {
 	b.t.Helper()
 	values := map[string]capabilities.Value{"decision": capabilities.String(decision)}
-	if _, err := b.node.Host().Answer(b.t.Context(), actors.Answer{Form: b.ref(form), Values: values}); err != nil {
+	if _, err := b.node.Host().Answer(b.t.Context(), b.ref(form), parley.Answer{Values: values}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -359,7 +359,7 @@ func TestAnswerPageRunsNothing(t *testing.T) {
 // TestVoteIsNoEnd checks that people are not told that a form has ended when it still waits for others.
 func TestVoteIsNoEnd(t *testing.T) {
 	n, p := openWebhook(t)
-	asked, err := n.agent().Ask(t.Context(), actors.Ask{To: "@host", Description: "Deploy?", Fields: []events.Field{{Name: "ok"}}, Need: 2})
+	asked, err := n.agent().Ask(t.Context(), parley.Form{To: "@host", Description: "Deploy?", Fields: []events.Field{{Name: "ok"}}, Need: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestVoteIsNoEnd(t *testing.T) {
 		t.Errorf("a form with fields has buttons: %+v", p.Told(form))
 	}
 	values := map[string]capabilities.Value{"ok": capabilities.String("yes")}
-	if _, err := n.node.Host().Answer(t.Context(), actors.Answer{Form: n.ref(form), Values: values}); err != nil {
+	if _, err := n.node.Host().Answer(t.Context(), n.ref(form), parley.Answer{Values: values}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second is told in a later round than that which sees the vote

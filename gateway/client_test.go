@@ -23,7 +23,7 @@ func BenchmarkCall(b *testing.B) {
 	nodeOp(server, "echo", api.ScopeRead, func(_ context.Context, r api.FormRequest) (api.FormRequest, error) {
 		return r, nil
 	})
-	req := api.FormRequest{Recipient: "peer", Description: "Configure", Fields: api.FieldsOf(events.Field{Name: "a", Label: "A", Required: true})}
+	req := api.FormRequest{Form: parley.Form{To: "peer", Description: "Configure", Fields: []events.Field{{Name: "a", Label: "A", Required: true}}}}
 	b.SetParallelism(32)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
@@ -105,7 +105,7 @@ func TestWaitCutByStopCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	c, s := serveLimited(t, api.Limits{})
 	var form view.Asked
-	if err := c.Call(t.Context(), "request", api.CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {
+	if err := c.Call(t.Context(), "request", api.CapabilityRequest{Request: parley.Request{To: "@self", Text: "may I?"}}, &form); err != nil {
 		t.Fatal(err)
 	}
 	host := s.node.Host().ID().String()

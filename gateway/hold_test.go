@@ -142,9 +142,7 @@ func TestEqualCallsEndOneByOne(t *testing.T) {
 	decide := func(form capabilities.ID, decision string) {
 		t.Helper()
 		user := &toolUser{s, s.backend.Local()}
-		err := user.Call(t.Context(), "respond_form", api.RespondFormRequest{
-			FormRef: api.RefTo(form.String()), Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
-		}, nil)
+		err := user.Call(t.Context(), "respond_form", api.RespondFormRequest{FormRef: api.RefTo(form.String()), Answer: parley.Answer{Values: map[string]capabilities.Value{"decision": capabilities.String(decision)}}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

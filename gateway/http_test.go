@@ -143,7 +143,7 @@ func TestLongWaitIsCutAndRepeated(t *testing.T) {
 		done <- err
 	}()
 	eventually.Holds(t, "one waits", func() bool { return s.now(api.KindWaits) > 0 })
-	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Texts: []events.FieldText{{Name: "a", Text: "x"}}}
+	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Answer: parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}}
 	if err := c.Call(t.Context(), "respond_form", answer, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func askHost(t *testing.T, c *client.Client) view.Asked {
 		t.Fatal(err)
 	}
 	var asked view.Asked
-	req := api.FormRequest{Acting: api.Acting{As: "fae"}, Recipient: "HOST", Description: "D", Fields: api.FieldsOf(events.Field{Name: "a", Label: "A"})}
+	req := api.FormRequest{Acting: api.Acting{As: "fae"}, Form: parley.Form{To: "HOST", Description: "D", Fields: []events.Field{{Name: "a", Label: "A"}}}}
 	if err := c.Call(t.Context(), "form", req, &asked); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
@@ -102,7 +103,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 	t.Cleanup(func() { inner.CloseClientConnections(); inner.Close() })
 	h.url = inner.URL
 	node := strings.TrimPrefix(inner.URL, "http://")
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte(hostilePage)) // the client may have gone away

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -35,7 +34,7 @@ func (h *pageServer) approveIn(folder, tool, input string) view.Permitted {
 func (h *pageServer) decide(p view.Permitted, decision string) {
 	h.t.Helper()
 	texts := []events.FieldText{{Name: "decision", Text: decision}}
-	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: capabilities.FormID(p.Form), Texts: texts}); err != nil {
+	if _, err := h.node.Host().Answer(h.t.Context(), capabilities.FormID(p.Form), parley.Answer{Texts: texts}); err != nil {
 		h.t.Fatal(err)
 	}
 	if _, _, err := h.fae.AwaitApproval(h.t.Context(), capabilities.FormID(p.Form)); err != nil {
@@ -46,14 +45,14 @@ func (h *pageServer) decide(p view.Permitted, decision string) {
 // give sends a reference to the guest itself to the host.
 func (h *pageServer) give() {
 	h.t.Helper()
-	asked, err := h.node.Host().Ask(h.t.Context(), actors.Ask{
+	asked, err := h.node.Host().Ask(h.t.Context(), parley.Form{
 		To: "fae", Description: "Who helps?", Fields: []events.Field{{Name: "helper", Type: events.Capability}},
 	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	answer := actors.Answer{Form: capabilities.FormID(asked.Form), Texts: []events.FieldText{{Name: "helper", Text: "SELF"}}}
-	if _, err := h.fae.Answer(h.t.Context(), answer); err != nil {
+	ref, answer := capabilities.FormID(asked.Form), parley.Answer{Texts: []events.FieldText{{Name: "helper", Text: "SELF"}}}
+	if _, err := h.fae.Answer(h.t.Context(), ref, answer); err != nil {
 		h.t.Fatal(err)
 	}
 }

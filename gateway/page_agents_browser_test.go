@@ -5,7 +5,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"parley/actors"
+	"parley"
 	"parley/events"
 	"parley/internal/freeport"
 )
@@ -21,7 +21,7 @@ func TestAgentListIsLive(t *testing.T) {
 	h.guest("joe")
 	b.reads(".agent h2", "joe")
 	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.more-of')`) // unchanged elements stay
-	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{To: "HOST", Fields: []events.Field{{Name: "a"}}})
 	b.reads(".agent", "1 waiting for an answer")
 	b.reads(".agent", "1 asked and open")
 	b.until(`document.activeElement.matches('.more-of')`) // the same link in the new element

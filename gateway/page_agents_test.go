@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
@@ -69,8 +70,8 @@ func TestAgentListShowsStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
-	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{To: "HOST", Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{To: "HOST", Fields: []events.Field{{Name: "a"}}})
 	for _, path := range []string{"/agents", "/agents/joe"} {
 		_, _, body := h.get(path, "text/html")
 		for _, want := range []string{`Mends &lt;b&gt;things&lt;/b&gt;\u{202e}`, "team=site", "host=&lt;i&gt;", `data-standing="idle"`} {

@@ -8,7 +8,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -39,7 +38,7 @@ func TestEachFieldTypeIsAnswered(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
-	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything at once.", Fields: everyType()})
+	asked := h.ask(parley.Form{Title: "Set up the project", Description: "Everything at once.", Fields: everyType()})
 	b := h.openBrowser()
 	b.open("/")
 	b.fill(fieldAt(0)+" input", "my-app")
@@ -87,7 +86,7 @@ func TestEachFieldTypeIsAnswered(t *testing.T) {
 func TestRefusedAnswerShowsFieldErrors(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Fields: []events.Field{
+	asked := h.ask(parley.Form{Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
 		{Name: "port", Label: "Port", Type: events.Number},
 		{Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
@@ -120,7 +119,7 @@ func TestFirstAnswerOfTwoTabsWins(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
-	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	one := h.openBrowser()
 	one.open("/")
 	two := h.tab(one.ctx)
@@ -145,7 +144,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/questions")
 	b.reads("#empty", "Nothing needs you.")
-	lone := h.ask(actors.Ask{Description: "What is your name?", Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
+	lone := h.ask(parley.Form{Description: "What is your name?", Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
 	b.until(`document.activeElement.name === 'f0'`) // the person was not typing
 	b.until(`document.title.startsWith('(1) ') && document.getElementById('count').textContent === '1'`)
 	b.press("Ada" + kb.Enter)
@@ -154,9 +153,9 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 		t.Error(got)
 	}
 
-	two := h.ask(actors.Ask{Description: "And more", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
+	two := h.ask(parley.Form{Description: "And more", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
 	b.until(`document.activeElement.name === 'f0'`)
-	late := h.ask(actors.Ask{Description: "Do not disturb", Fields: []events.Field{{Name: "a", Label: "A"}}})
+	late := h.ask(parley.Form{Description: "Do not disturb", Fields: []events.Field{{Name: "a", Label: "A"}}})
 	b.reads("#stream", "Do not disturb")
 	b.until(`document.activeElement.closest('li').innerText.includes('And more')`)
 	b.press("x" + kb.Escape) // with input it asks
@@ -184,8 +183,8 @@ func TestHeldEnterSendsNothing(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	for _, fields := range [][]events.Field{{{Name: "port"}}, {{Name: "zone"}, {Name: "why"}}} {
-		asked := h.ask(actors.Ask{Title: "Which " + fields[0].Name, Fields: fields})
-		h.ask(actors.Ask{Title: "Something else", Fields: fields})
+		asked := h.ask(parley.Form{Title: "Which " + fields[0].Name, Fields: fields})
+		h.ask(parley.Form{Title: "Something else", Fields: fields})
 		b.open("/")
 		b.live()
 		b.run(`globalThis.sent = 0; document.addEventListener('submit', (e) => { if (!e.target.matches('[method=dialog]')) sent++; }, true)`)

@@ -10,7 +10,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -208,7 +207,7 @@ func TestApprovalIsShownAsText(t *testing.T) {
 func TestNewApprovalIsToldByToast(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	form := h.ask(actors.Ask{Description: "Half filled", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	form := h.ask(parley.Form{Description: "Half filled", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/questions")
 	b.live()

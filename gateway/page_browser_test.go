@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -61,7 +62,7 @@ func (h *pageServer) guest(name string) *actors.Agent {
 }
 
 // ask sends a form from the guest to the host.
-func (h *pageServer) ask(what actors.Ask) view.Asked {
+func (h *pageServer) ask(what parley.Form) view.Asked {
 	h.t.Helper()
 	if what.To == "" {
 		what.To = "HOST"

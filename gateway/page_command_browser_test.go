@@ -52,11 +52,11 @@ func TestEachSlashCommand(t *testing.T) {
 	h := openPageServer(t)
 	joe := h.guest("joe dee")
 	host := h.node.Host()
-	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}}) // 0
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})          // 1
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})          // 2
-	for range 2 {                                                   // 3, 4
-		if _, err := h.fae.Requests().Send(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil {
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}}) // 0
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})          // 1
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})          // 2
+	for range 2 {                                                    // 3, 4
+		if _, err := h.fae.Requests().Send(t.Context(), parley.Request{To: "HOST", Text: "a helper"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestEachSlashCommand(t *testing.T) {
 func TestRefusedCommandKeepsItsText(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "port", Type: events.Number}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "port", Type: events.Number}}})
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self"); err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +174,11 @@ func TestCommandsAreCompleted(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe dee")
-	h.ask(actors.Ask{Fields: []events.Field{
+	h.ask(parley.Form{Fields: []events.Field{
 		{Name: "host name"}, {Name: "zone", Label: "Where", Type: events.Select, Options: []events.Option{{Value: "eu west"}, {Value: "us"}}},
 		{Name: "tls", Type: events.Checkbox}, {Name: "helper", Type: events.Capability},
 	}}) // 0
-	if _, err := h.fae.Requests().Send(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil { // 1
+	if _, err := h.fae.Requests().Send(t.Context(), parley.Request{To: "HOST", Text: "a helper"}); err != nil { // 1
 		t.Fatal(err)
 	}
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self and @you:@host"); err != nil { // 2
@@ -187,7 +187,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 	if _, err := h.fae.Send(t.Context(), "HOST", "no more"); err != nil { // 3
 		t.Fatal(err)
 	}
-	if _, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Mine", Fields: []events.Field{{Name: "a"}}}); err != nil { // 4
+	if _, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Description: "Mine", Fields: []events.Field{{Name: "a"}}}); err != nil { // 4
 		t.Fatal(err)
 	}
 	b := h.openBrowser()
@@ -256,7 +256,7 @@ func TestCommandLineShowsHostileTextAsText(t *testing.T) {
 	const evil = `<img src=x onerror=alert(1)>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)>\u{202e}gpj.exe\u{200b}`
 	h.guest("<b>joe")
-	h.ask(actors.Ask{Title: evil, Description: evil, Fields: []events.Field{{Name: "<i>", Label: evil, Type: events.Select, Options: []events.Option{{Value: evil, Label: evil}}}}})
+	h.ask(parley.Form{Title: evil, Description: evil, Fields: []events.Field{{Name: "<i>", Label: evil, Type: events.Select, Options: []events.Option{{Value: evil, Label: evil}}}}})
 	b := h.openBrowser()
 	b.open("/")
 	b.offers("/send <", `<b>joe`)

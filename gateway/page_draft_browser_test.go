@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -24,7 +25,7 @@ import (
 func TestReloadKeepsDraftWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Fields: []events.Field{
+	asked := h.ask(parley.Form{Fields: []events.Field{
 		{Name: "name", Label: "Name", Default: capabilities.String("as it was")},
 		{Name: "key", Label: "Key", Type: events.Secret},
 		{Name: "many", Label: "Many", Type: events.Multiselect, Options: []events.Option{{Value: "a"}, {Value: "b"}}},
@@ -67,7 +68,7 @@ func (h *pageServer) keeps(asked view.Asked, texts string) {
 func TestFormBegunInOneBrowserIsFinishedInAnother(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Fields: []events.Field{
+	asked := h.ask(parley.Form{Fields: []events.Field{
 		{Name: "name", Label: "Name"}, {Name: "builder", Label: "Builder"}, {Name: "key", Label: "Key", Type: events.Secret},
 	}})
 	desk, phone := h.openBrowser(), h.openBrowser()
@@ -132,7 +133,7 @@ func TestDraftSurvivesNodeRestart(t *testing.T) {
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
-	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "key", Label: "Key", Type: events.Secret}}})
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "key", Label: "Key", Type: events.Secret}}})
 	b := h.openBrowser()
 	b.open("/")
 	b.fill(fieldAt(0)+" input", "half")
@@ -165,7 +166,7 @@ func TestDraftSurvivesNodeRestart(t *testing.T) {
 func TestEscapeConfirmsOnlyWithDraft(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/questions")
 	b.until(`document.activeElement.name === 'f0'`)
@@ -197,7 +198,7 @@ func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	h.moveOld()
-	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
 	b := h.openBrowser()
 	b.open("/questions")
 	b.live()
@@ -231,7 +232,7 @@ func TestDraftIsSentAfterRestartAndReload(t *testing.T) {
 func (h *pageServer) moveOld() {
 	h.t.Helper()
 	ctx, host := h.t.Context(), h.node.Host()
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})
 	if _, err := host.Decline(ctx, capabilities.FormNumber(0), 0, ""); err != nil {
 		h.t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func (h *pageServer) moveOld() {
 func TestDraftOnItsWayIsKept(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/questions")
 	b.run(`const ask = fetch;
@@ -273,7 +274,7 @@ func TestDraftOnItsWayIsKept(t *testing.T) {
 func TestDraftIsAskedForWhenPageIsOlder(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/questions")
 	b.live()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"parley/actors"
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -72,7 +72,7 @@ const answerPart = "[part~=answer]"
 func TestElementsShowFormInAnotherPage(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Title: "<b>Set up</b>", Fields: []events.Field{
+	asked := h.ask(parley.Form{Title: "<b>Set up</b>", Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
 		{Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(9007199254740993)},
 		{Name: "sure", Label: "Sure?", Type: events.Confirm, Required: true},
@@ -116,12 +116,12 @@ func TestElementsShowOpenQuestions(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	decide := []events.Field{{Name: "go", Label: "Go?", Type: events.Confirm, Required: true}}
-	first := h.ask(actors.Ask{Title: "First", Fields: decide})
+	first := h.ask(parley.Form{Title: "First", Fields: decide})
 	b := h.openBrowser()
 	b.openEmpty(`<parley-questions></parley-questions>`)
 	const forms = `[...(window.element?.shadowRoot.querySelectorAll('[part=question] > *') ?? [])].map((f) => f.shadowRoot)`
 	b.until(forms + `[0]?.querySelector('[part~=answer]')`)
-	second := h.ask(actors.Ask{Title: "Second", Fields: decide})
+	second := h.ask(parley.Form{Title: "Second", Fields: decide})
 	b.until(forms + `[1]?.querySelector('[part=decline]')`) // it arrived while the page was open
 	b.run(forms + `[0].querySelector('[part~=answer][value=Yes]').click()`)
 	b.until(forms + `.length === 1`)
@@ -149,7 +149,7 @@ const appPage = `<!doctype html><title>An app</title><script type="module" src="
 func TestElementsAnswerBehindAProxy(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
 	node, err := url.Parse(h.url)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -21,7 +22,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	h.guest("joe")
-	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything **at once**.\n\n- one\n- two <img src=x onerror=alert(1)>", Fields: everyType()})
+	asked := h.ask(parley.Form{Title: "Set up the project", Description: "Everything **at once**.\n\n- one\n- two <img src=x onerror=alert(1)>", Fields: everyType()})
 	b := h.openBrowser()
 	b.openEmpty(`<parley-form form="0"></parley-form>`)
 	b.typeWithin("[name=f0]", "my-app")
@@ -69,7 +70,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Fields: []events.Field{
+	asked := h.ask(parley.Form{Fields: []events.Field{
 		{Name: "toString", Label: "What every object has"}, {Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
 	}})
 	b := h.openBrowser()
@@ -107,8 +108,8 @@ func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 func TestElementsWorkBesideThePage(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	first := h.ask(actors.Ask{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
-	second := h.ask(actors.Ask{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	first := h.ask(parley.Form{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	second := h.ask(parley.Form{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/")
 	b.run(`import('` + b.path(web.ElementsPath) + `').then((m) => { // the page defines parley-ask, the module parley-form
@@ -143,7 +144,7 @@ func TestElementsWorkBesideThePage(t *testing.T) {
 	b.until(`document.querySelector('#alone > .message').dataset.revision === '2' && document.querySelector('parley-ask [name=f0]').value === 'by the page'`)
 	b.click("parley-ask " + answerButton)
 	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
-	own, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Title: "Mine", Description: "Which?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	own, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Title: "Mine", Description: "Which?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +169,8 @@ func TestElementsWorkBesideThePage(t *testing.T) {
 // relabel changes the label of the second field of a form with fields a and b.
 func (h *pageServer) relabel(by *actors.Agent, asked view.Asked) {
 	h.t.Helper()
-	m := actors.Amendment{Form: capabilities.FormID(asked.Form), Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "More of B"}}}
-	if _, err := by.Amend(h.t.Context(), m); err != nil {
+	ref, m := capabilities.FormID(asked.Form), parley.Amendment{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "More of B"}}}
+	if _, err := by.Amend(h.t.Context(), ref, m); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -179,9 +180,9 @@ func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 	h := openPageServer(t)
 	ctx := t.Context()
 	two := []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}
-	declined, cancelled := h.ask(actors.Ask{Fields: two}), h.ask(actors.Ask{Fields: two})
+	declined, cancelled := h.ask(parley.Form{Fields: two}), h.ask(parley.Form{Fields: two})
 	b := h.openBrowser()
-	h.ask(actors.Ask{Fields: two, Deadline: capabilities.At(time.Now().Add(4 * time.Second))}) // it may expire before it is shown
+	h.ask(parley.Form{Fields: two, Deadline: capabilities.At(time.Now().Add(4 * time.Second))}) // it may expire before it is shown
 	b.openEmpty(`<parley-form form="0"></parley-form><parley-form form="1"></parley-form><parley-form form="2"></parley-form>`)
 	b.until(`[...document.querySelectorAll('parley-form')].filter((f) => f.shadowRoot?.querySelector('form')).length >= 2`) // several forms in one page
 	b.typeWithin("[name=f0]", "half")
@@ -208,7 +209,7 @@ func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 func TestElementsKeepDraftUnlessDisabled(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name"}, {Name: "key", Label: "Key", Type: events.Secret}}})
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "name", Label: "Name"}, {Name: "key", Label: "Key", Type: events.Secret}}})
 	b := h.openBrowser()
 	b.openEmpty(`<parley-form form="0"></parley-form>`)
 	b.until(within("[name=f0]"))
@@ -244,7 +245,7 @@ func TestElementsSurviveNodeRestart(t *testing.T) {
 	t.Cleanup(func() { k.stop() })
 	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
-	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.openEmpty(`<parley-form form="0"></parley-form>`)
 	b.typeWithin("[name=f0]", "half")
@@ -272,8 +273,8 @@ func TestElementsForwardWherePermitted(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	hostile := "<b>bold</b>\u202eevil"
-	h.ask(actors.Ask{Title: hostile, Fields: []events.Field{{Name: "a", Label: hostile, Help: hostile, Placeholder: hostile, Type: events.Radio, Options: []events.Option{{Value: "x", Label: hostile, Description: hostile}}}}})
-	h.ask(actors.Ask{NoForward: true, Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{Title: hostile, Fields: []events.Field{{Name: "a", Label: hostile, Help: hostile, Placeholder: hostile, Type: events.Radio, Options: []events.Option{{Value: "x", Label: hostile, Description: hostile}}}}})
+	h.ask(parley.Form{NoForward: true, Fields: []events.Field{{Name: "a"}}})
 	b := h.openBrowser()
 	b.openEmpty(`<parley-form form="0"></parley-form>`)
 	b.until(within("[part=title]"))
@@ -295,7 +296,7 @@ func TestElementsForwardWherePermitted(t *testing.T) {
 func TestElementsReportWhyTheyAreEmpty(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})
 	if _, err := h.fae.Send(t.Context(), "HOST", "hello"); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
 
-	"parley/actors"
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
@@ -20,7 +20,7 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 	h := openPageServer(t)
 	const evil = `<script>alert(1)</script><img src=x onerror=alert(2)>"'` + "\u202egpj.exe\u200b"
 	h.guest("<b>joe")
-	asked := h.ask(actors.Ask{
+	asked := h.ask(parley.Form{
 		Title: evil, Description: "javascript:alert(3) " + evil,
 		Fields: []events.Field{
 			{Name: "action", Label: evil, Help: evil, Placeholder: evil, Default: capabilities.String(evil), Example: capabilities.String(evil)},

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/actors"
+	"parley"
 	"parley/events"
 )
 
@@ -20,7 +20,7 @@ func TestQuestionIsDrawnAtOnce(t *testing.T) {
 	var took []time.Duration
 	for i := range 10 {
 		began := time.Now()
-		h.ask(actors.Ask{Description: fmt.Sprintf("question number %d", i), Fields: []events.Field{{Name: "a"}}})
+		h.ask(parley.Form{Description: fmt.Sprintf("question number %d", i), Fields: []events.Field{{Name: "a"}}})
 		b.reads("#stream .entry .what", fmt.Sprintf("question number %d", i))
 		took = append(took, time.Since(began))
 	}

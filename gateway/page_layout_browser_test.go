@@ -8,6 +8,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"parley"
 	"parley/actors"
 	"parley/events"
 	"parley/gateway/web"
@@ -22,7 +23,7 @@ func TestPagesFitNarrowWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	option := []events.Option{{Value: long, Label: long, Description: long}, {Value: "b"}}
-	h.ask(actors.Ask{Title: long, Description: long + "\n\n```\n" + long + "\n```\n", Fields: []events.Field{
+	h.ask(parley.Form{Title: long, Description: long + "\n\n```\n" + long + "\n```\n", Fields: []events.Field{
 		{Name: "a", Label: long, Help: long, Placeholder: long}, {Name: "b", Type: events.Select, Options: option, Label: long},
 		{Name: "c", Type: events.Buttons, Options: option, Label: long}, {Name: "d", Type: events.Multiselect, Options: option, Label: long},
 	}})
@@ -62,7 +63,7 @@ func TestReducedMotionStopsAnimations(t *testing.T) {
 		b.open("/")
 		b.live()
 		b.run(`window.moves = undefined; new MutationObserver(() => { window.moves = document.getAnimations().length > 0; }).observe(document.getElementById('toasts'), { childList: true })`)
-		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}, {Name: "b"}}})
+		h.ask(parley.Form{Fields: []events.Field{{Name: "a"}, {Name: "b"}}})
 		b.until(`window.moves !== undefined`)
 		if got := b.text(`window.moves`); got != want {
 			t.Errorf("%s: something moves: %s", motion, got)

@@ -28,7 +28,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	if _, err := h.fae.Send(t.Context(), "HOST", "The build is green"); err != nil {
 		t.Fatal(err)
 	}
-	form := h.ask(actors.Ask{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	form := h.ask(parley.Form{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	first := h.approve("shell", `{"command":"make"}`)
 	b := h.openBrowser()
 	for _, width := range []int64{1280, 390} { // the first decision within five keys, in a wide and in a narrow window
@@ -136,7 +136,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reads("#empty", "Nothing is snoozed")
-	zone := h.ask(actors.Ask{Title: "Which zone?", Fields: []events.Field{{Name: "zone", Type: events.Radio, Options: []events.Option{{Value: "eu"}, {Value: "us"}}}, {Name: "why"}}})
+	zone := h.ask(parley.Form{Title: "Which zone?", Fields: []events.Field{{Name: "zone", Type: events.Radio, Options: []events.Option{{Value: "eu"}, {Value: "us"}}}, {Name: "why"}}})
 	b.open("/questions")
 	b.reads("#alone .heading", "Which zone?")
 	b.until(`document.activeElement.matches("#alone [type=radio]")`)
@@ -232,7 +232,7 @@ func TestListsNeedNoScript(t *testing.T) {
 	if _, err := h.fae.Send(t.Context(), "HOST", "The build is green"); err != nil {
 		t.Fatal(err)
 	}
-	asked := h.ask(actors.Ask{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "Port"}}})
+	asked := h.ask(parley.Form{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "Port"}}})
 	h.approve("shell", `{"command":"make"}`)
 	shows := func(path string, want ...string) {
 		t.Helper()
@@ -293,7 +293,7 @@ func TestLayoutFitsEveryWidth(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := openPageServer(t)
-	h.ask(actors.Ask{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	h.ask(parley.Form{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	h.approve("shell", `{"command":"make"}`)
 	b := h.openBrowser()
 	const panes = `['.left', '#list', '#item'].map((s) => document.querySelector(s)).map((e) => (e?.checkVisibility() ? Math.round(e.getBoundingClientRect().width) : 0)).join()`

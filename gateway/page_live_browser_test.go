@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"parley"
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
@@ -76,7 +77,7 @@ func TestTabsShareOneStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	send("the second")
-	h.ask(actors.Ask{Description: "the third", Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{Description: "the third", Fields: []events.Field{{Name: "a"}}})
 	for i, b := range all {
 		b.until(`window.come.length >= 3 && document.getElementById('connection').textContent === ''`)
 		if got := b.text(`[...document.querySelectorAll('#stream .entry')].map((c) => c.dataset.number).reverse().join() + " " + window.come.slice(0, 2).join() + " " + window.come.length`); got != "0,1,2,3 the first,the second 3" {

@@ -22,7 +22,7 @@ func TestFormsShowMarkdown(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	fields := []events.Field{{Name: "a", Help: "as in `x`, see [y](https://b.example)"}}
-	h.ask(actors.Ask{Description: "Deploy *now*?\n\nIt is **ready**.", Fields: fields})
+	h.ask(parley.Form{Description: "Deploy *now*?\n\nIt is **ready**.", Fields: fields})
 	_, _, body := h.get("/forms/0", "text/html")
 	for _, want := range []string{
 		"Deploy *now*?</bdi></h2>", `<div class="context markdown">It is <strong>ready</strong>.</div>`,
@@ -53,7 +53,7 @@ func TestPagesShowPermission(t *testing.T) {
 		}
 		by := map[string]*actors.Agent{"@self": fae, "bob": bob, "": h.node.Host()}[to]
 		form := capabilities.FormID(p.Form)
-		if _, err := by.Answer(t.Context(), actors.Answer{Form: form, Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
+		if _, err := by.Answer(t.Context(), form, parley.Answer{Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
 			t.Fatal(err)
 		}
 		for _, as := range []string{"fae", cmp.Or(map[string]string{"@self": "fae"}[to], to)} {
@@ -86,10 +86,10 @@ func TestForwardedFormsSayWhy(t *testing.T) {
 		_, err := ops.SetMember(ctx, mailbox.SetMember{Agent: joe.ID().String(), In: true})
 		return err == nil
 	})
-	ask := func(to *actors.Agent, then ...mailbox.Escalation) string {
+	ask := func(to *actors.Agent, then ...parley.Escalation) string {
 		var form capabilities.ID
 		eventually.Holds(t, "the form is asked", func() bool {
-			asked, err := h.fae.Ask(ctx, actors.Ask{To: to.ID().String(), Description: "Deploy?", Fields: []events.Field{{Name: "ok"}}, Escalate: then, Key: to.ID().String()})
+			asked, err := h.fae.Ask(ctx, parley.Form{To: to.ID().String(), Description: "Deploy?", Fields: []events.Field{{Name: "ok"}}, Escalate: then, Key: to.ID().String()})
 			form = asked.Form
 			return err == nil
 		})
@@ -99,7 +99,7 @@ func TestForwardedFormsSayWhy(t *testing.T) {
 		})
 		return "/forms/" + form.String()
 	}
-	forwarded, escalated := ask(ops), ask(amy, mailbox.Escalation{After: 1, To: "HOST"})
+	forwarded, escalated := ask(ops), ask(amy, parley.Escalation{After: 1, To: "HOST"})
 	for _, c := range []struct{ path, want string }{
 		{forwarded, " Forwarded to joe as a member of ops Forwarded by joe , who is away until 2 Jan 2099"},
 		{forwarded + "?as=joe", " Forwarded to you as a member of …"},
@@ -123,7 +123,7 @@ func TestSecondVoteNeedsNoScript(t *testing.T) {
 	h := openPageServer(t)
 	ops := h.second()
 	for _, button := range []string{"answer", "decline"} {
-		asked := h.askBoth(ops, actors.Ask{Need: 3, Fields: []events.Field{{Name: "a"}}})
+		asked := h.askBoth(ops, parley.Form{Need: 3, Fields: []events.Field{{Name: "a"}}})
 		path := "/forms/" + asked.Form.String() + "?as=ops"
 		h.voteAsHost(asked.Form)
 		sent := url.Values{"do": {button}, "f0": {"x"}}

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
-	"parley/actors"
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
@@ -95,9 +95,9 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	all[0].hide(true)
 	all[1].hide(true)
 	field := []events.Field{{Name: "a", Label: "A"}}
-	h.ask(actors.Ask{Title: "Which port?", Fields: field})
-	h.ask(actors.Ask{Title: "An <b>odd</b>\u202e one", Fields: field})
-	h.ask(actors.Ask{Title: "Answered meanwhile", Fields: field})
+	h.ask(parley.Form{Title: "Which port?", Fields: field})
+	h.ask(parley.Form{Title: "An <b>odd</b>\u202e one", Fields: field})
+	h.ask(parley.Form{Title: "Answered meanwhile", Fields: field})
 	h.approve("shell", `{"command":"make"}`)
 	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(2), 0, ""); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	h.ask(actors.Ask{Title: "One more", Fields: field})
+	h.ask(parley.Form{Title: "One more", Fields: field})
 	all[0].comes(`window.shown.length === 2 && window.shown[0].closed`)
 	if got := all[0].notifications()[1]; got.Title != "1 approval and 3 questions wait" || !strings.HasSuffix(got.Body, "and 1 more") {
 		t.Errorf("%+v", got)
@@ -137,7 +137,7 @@ func TestVisibleOrDisabledTabsShowNoNotification(t *testing.T) {
 	b.hide(true)
 	ask := func(title string) {
 		t.Helper()
-		h.ask(actors.Ask{Title: title, Fields: []events.Field{{Name: "a"}}})
+		h.ask(parley.Form{Title: title, Fields: []events.Field{{Name: "a"}}})
 	}
 	ask("nobody wants to be told")
 	b.waitGathered()
@@ -154,12 +154,12 @@ func TestVisibleOrDisabledTabsShowNoNotification(t *testing.T) {
 	if got := b.notifications()[0]; got.Body != "now" || got.Title != "1 question waits" {
 		t.Errorf("%+v", got)
 	}
-	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(2), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
+	if _, err := h.node.Host().Answer(t.Context(), capabilities.FormNumber(2), parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.comes(`window.shown[0].closed`) // its question was answered
 	ask("answered before it is said")
-	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(3), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
+	if _, err := h.node.Host().Answer(t.Context(), capabilities.FormNumber(3), parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.waitGathered()
@@ -185,7 +185,7 @@ func TestApprovalBehindManyQuestionsIsShown(t *testing.T) {
 	h := openPageServer(t)
 	h.notifies = true
 	for range firstPaint + 10 {
-		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+		h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})
 	}
 	all := h.tabs(2, "/agents")
 	h.mayNotify(all...)

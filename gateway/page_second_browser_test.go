@@ -16,7 +16,7 @@ import (
 )
 
 // askBoth asks a form that needs several answers, of the host and of ops, another host for whom the same person stands.
-func (h *pageServer) askBoth(ops *actors.Agent, what actors.Ask) (asked view.Asked) {
+func (h *pageServer) askBoth(ops *actors.Agent, what parley.Form) (asked view.Asked) {
 	h.t.Helper()
 	asked = h.ask(what)
 	h.passOn(ops, asked.Form)
@@ -42,7 +42,7 @@ func (h *pageServer) passOn(ops *actors.Agent, form capabilities.ID) {
 // voteAsHost votes on a form as the host.
 func (h *pageServer) voteAsHost(form capabilities.ID) {
 	h.t.Helper()
-	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
+	if _, err := h.node.Host().Answer(h.t.Context(), capabilities.FormID(form), parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -71,7 +71,7 @@ func TestSecondVoteIsAnActOfItsOwn(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			h := openPageServer(t)
 			ops := h.second()
-			asked := h.askBoth(ops, actors.Ask{Need: 3, Fields: []events.Field{{Name: "a"}}})
+			asked := h.askBoth(ops, parley.Form{Need: 3, Fields: []events.Field{{Name: "a"}}})
 			b := h.openBrowser()
 			b.do(chromedp.EmulateViewport(width, 800))
 			b.open("/forms/" + asked.Form.String() + "?as=ops")
@@ -115,7 +115,7 @@ func TestSecondVoteOnACallIsAnActOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.passOn(ops, p.Form)
-	if d := ops.Decide(t.Context(), "", []actors.Decision{{Form: p.Form, Digest: h.digest(p), Decision: mailbox.Once}})[0]; d.Err != nil {
+	if d := ops.Decide(t.Context(), "", []parley.Decision{{Form: p.Form, Digest: h.digest(p), Decision: mailbox.Once}})[0]; d.Err != nil {
 		t.Fatal(d.Err)
 	}
 	b := h.openBrowser()
@@ -132,7 +132,7 @@ func TestSecondVoteOnACallIsAnActOfItsOwn(t *testing.T) {
 	}
 	h.passOn(ops, again.Form)
 	acting := actors.ActingFor(h.node.Host().ID(), ops)
-	if d := acting.Decide(t.Context(), "", []actors.Decision{{Form: again.Form, Digest: h.digest(again), Decision: mailbox.Once}})[0]; d.Err != nil {
+	if d := acting.Decide(t.Context(), "", []parley.Decision{{Form: again.Form, Digest: h.digest(again), Decision: mailbox.Once}})[0]; d.Err != nil {
 		t.Fatal(d.Err)
 	}
 	eventually.Holds(t, "the host's copy has the vote", func() bool {
@@ -163,7 +163,7 @@ func TestElementTakesASecondVoteByItsBox(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	ops := h.second()
-	asked := h.askBoth(ops, actors.Ask{Need: 3, Fields: []events.Field{{Name: "a"}}})
+	asked := h.askBoth(ops, parley.Form{Need: 3, Fields: []events.Field{{Name: "a"}}})
 	b := h.openBrowser()
 	b.openEmpty(`<parley-form as="ops" form="` + asked.Form.String() + `"></parley-form>`)
 	b.until(within("form.ask"))

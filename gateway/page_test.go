@@ -55,7 +55,7 @@ func TestPagesNeedASession(t *testing.T) {
 func TestPagesRunNoForeignScript(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.ask(actors.Ask{Fields: everyType()})
+	h.ask(parley.Form{Fields: everyType()})
 	for _, path := range []string{"/", "/questions", "/agents", "/forms/0"} {
 		status, head, body := h.get(path, "text/html")
 		if status != 200 {
@@ -138,7 +138,7 @@ func (h *pageServer) postForm(path string, values url.Values) (int, http.Header,
 func TestFormNeedsNoScript(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Fields: everyType()})
+	asked := h.ask(parley.Form{Fields: everyType()})
 	path := "/forms/" + asked.Form.String()
 	status, _, body := h.get(path, "text/html")
 	if status != 200 || !strings.Contains(body, `<form class="ask" method="post" action="/forms/`) {
@@ -181,9 +181,9 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 	h := openPageServer(t)
 	joe := h.guest("joe")
 	field := []events.Field{{Name: "a"}}
-	h.ask(actors.Ask{Fields: field})
-	h.ask(actors.Ask{Fields: field})
-	sent, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Mine", Fields: field})
+	h.ask(parley.Form{Fields: field})
+	h.ask(parley.Form{Fields: field})
+	sent, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Description: "Mine", Fields: field})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,8 +207,8 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 	if m, err := h.fae.Message(t.Context(), capabilities.FormID(sent.Form)); err != nil || m.Title != "Mine, corrected" || m.Description != "a\nb" || m.Fields[0].Label != "Another" {
 		t.Errorf("amended: %q %q %v, %v", m.Title, m.Description, m.Fields, err)
 	}
-	late := h.message(h.ask(actors.Ask{Fields: field}))
-	if _, err := h.fae.Amend(t.Context(), actors.Amendment{Form: capabilities.FormID(late.MessageID), Title: &late.Description}); err != nil {
+	late := h.message(h.ask(parley.Form{Fields: field}))
+	if _, err := h.fae.Amend(t.Context(), capabilities.FormID(late.MessageID), parley.Amendment{Title: &late.Description}); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, body := h.postForm("/forms/"+late.MessageID.String(), url.Values{"do": {"answer"}, "f0": {"typed"}, "revision": {"1"}}); status != 409 || !strings.Contains(body, "Not sent: the question was changed") || !strings.Contains(body, `value="typed"`) {
@@ -234,7 +234,7 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 func TestReadOnlyTokenCannotAnswerOnThePage(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})
 	h.token = makeToken(t, h.node.Host(), "read")
 	if status, _, body := h.postForm("/forms/0", url.Values{"do": {"answer"}, "f0": {"x"}}); status != 403 {
 		t.Errorf("%d %s", status, body)
@@ -257,7 +257,7 @@ func TestQuestionsOfAllAgentsAreSortedByAge(t *testing.T) {
 	}
 	ask := func(from *actors.Agent, to, what string) {
 		t.Helper()
-		if _, err := from.Ask(t.Context(), actors.Ask{To: to, Description: what, Fields: []events.Field{{Name: "a"}}}); err != nil {
+		if _, err := from.Ask(t.Context(), parley.Form{To: to, Description: what, Fields: []events.Field{{Name: "a"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -179,7 +178,7 @@ func TestPickedMessagesMoveInOneCall(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	for range 3 {
-		h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+		h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	}
 	b := h.openBrowser()
 	b.open("/questions")

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/coder/websocket"
 
+	"parley"
 	"parley/actors"
 	"parley/events"
 	"parley/gateway/api"
@@ -77,7 +78,7 @@ func TestLinkToAnotherPortRevealsNoSession(t *testing.T) {
 	other := httptest.NewServer(robber)
 	t.Cleanup(func() { other.CloseClientConnections(); other.Close() })
 	_, its, _ := strings.Cut(strings.TrimPrefix(other.URL, "http://"), ":")
-	h.ask(actors.Ask{Title: "A port", Description: fmt.Sprintf("See [here](http://127.0.0.1:%s/by-address), [there](http://localhost:%s/by-name) and [yonder](http://127.0.0.1:%s/s/)", its, its, its),
+	h.ask(parley.Form{Title: "A port", Description: fmt.Sprintf("See [here](http://127.0.0.1:%s/by-address), [there](http://localhost:%s/by-name) and [yonder](http://127.0.0.1:%s/s/)", its, its, its),
 		Fields: []events.Field{{Name: "a"}}})
 	h.token = ""
 	b := h.openBrowser()
@@ -208,7 +209,7 @@ func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 func TestSignedInBrowserFollowsPlainLinks(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	asked := h.ask(actors.Ask{Description: "Which port?", Fields: []events.Field{{Name: "a"}}})
+	asked := h.ask(parley.Form{Description: "Which port?", Fields: []events.Field{{Name: "a"}}})
 	b := h.openBrowser()
 	b.open("/agents")
 	b.do(chromedp.Navigate("http://"+h.server.Address()+web.FormsPath+asked.Form.String()+"?as=#top"), chromedp.WaitReady("html[data-live]"))

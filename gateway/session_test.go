@@ -135,7 +135,7 @@ func TestTokenEndEndsWaits(t *testing.T) {
 	t.Parallel()
 	h := openTestServer(t)
 	fae := h.guest("fae")
-	asked, err := fae.Ask(t.Context(), actors.Ask{To: "HOST", Description: "?", Fields: []events.Field{{Name: "a"}}})
+	asked, err := fae.Ask(t.Context(), parley.Form{To: "HOST", Description: "?", Fields: []events.Field{{Name: "a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,7 +196,7 @@ func TestStreamReportsQuestionsAndOutcomes(t *testing.T) {
 		}
 	}
 	says(`{"count":0`)
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	h.ask(parley.Form{Fields: []events.Field{{Name: "a"}}})
 	says(`{"count":1`)
 	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(0), 0, ""); err != nil {
 		t.Fatal(err)

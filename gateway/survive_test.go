@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
+	"parley"
 	"parley/actors"
 	"parley/events"
 	"parley/gateway/a2a"
@@ -72,7 +73,7 @@ func TestBridgeCrashLeavesOthersAtWork(t *testing.T) {
 // askFrom has an agent ask the host, and returns the form.
 func askFrom(t *testing.T, a *actors.Agent, text string) string {
 	t.Helper()
-	asked, err := a.Ask(t.Context(), actors.Ask{To: "HOST", Description: text, Fields: []events.Field{{Name: "a"}}})
+	asked, err := a.Ask(t.Context(), parley.Form{To: "HOST", Description: text, Fields: []events.Field{{Name: "a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

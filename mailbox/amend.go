@@ -147,11 +147,8 @@ func changedParts(before, after *events.FormRequested) (parts []string) {
 // AmendForm corrects the question of an open form that the agent asked. Nil Title, Description and Fields stay as they
 // are. Answers to an earlier revision are refused. An amendment that changes nothing has no effect.
 type AmendForm struct {
-	Form        capabilities.FormRef
-	Title       *string
-	Description *string
-	Fields      []events.Field
-	Note        string // why
+	Form capabilities.FormRef
+	parley.Amendment
 
 	Schema *form.Schema // of Fields, if they were compiled before
 }

@@ -30,7 +30,7 @@ func TestAmendedFormLaws(t *testing.T) {
 			}
 		}
 		v.Introduce("fae@A", "host@B")
-		form := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "question 1", Fields: text})[0].(*events.FormRequested).ID
+		form := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "question 1", Fields: text}})[0].(*events.FormRequested).ID
 		v.Deliver(false)
 		ref := capabilities.FormID(form)
 		find := func(name string) *mailbox.Form {
@@ -61,7 +61,7 @@ func TestAmendedFormLaws(t *testing.T) {
 			"amend": func(*rapid.T) {
 				f := find("fae@A")
 				next := fmt.Sprint("question ", f.Revision()+1)
-				_, err := v.Decide("fae@A", mailbox.AmendForm{Form: ref, Description: &next})
+				_, err := v.Decide("fae@A", mailbox.AmendForm{Form: ref, Amendment: parley.Amendment{Description: &next}})
 				if f.IsOpen() != (err == nil) && parley.CodeOf(err) != parley.TooLarge {
 					t.Fatal(err)
 				}
@@ -73,7 +73,7 @@ func TestAmendedFormLaws(t *testing.T) {
 					return
 				}
 				shown := uint64(rapid.IntRange(1, int(f.Revision())).Draw(t, "shown"))
-				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Revision: shown, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(name))
+				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Revision: shown, Texts: []events.FieldText{{Name: "f", Text: "x"}}}}, v.Now, v.IDsOf(name))
 				switch {
 				case err == nil && shown != f.Revision():
 					t.Fatalf("an answer to revision %d of %d is drafted", shown, f.Revision())
@@ -132,7 +132,7 @@ func TestAmendmentOfAnotherNodeIsChecked(t *testing.T) {
 		v.Add(name)
 	}
 	v.Introduce("fae@A", "host@B")
-	asked := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "first", Fields: text})[0].(*events.FormRequested)
+	asked := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "first", Fields: text}})[0].(*events.FormRequested)
 	v.Deliver(false)
 	good := func() *events.FormAmended {
 		return &events.FormAmended{Form: asked.ID, Revision: 2, Description: "second", Fields: asked.Fields, Date: v.Now}

@@ -137,18 +137,14 @@ type RemoteAnswer struct {
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// Reply is an answer as an agent gives it. A capability in Values may be a path. Digest, if set, is of the call that
-// the answerer was shown. Revision, if set, is of the question that the answerer was shown.
+// Reply is an answer as an agent gives it.
 type Reply struct {
-	Form     capabilities.FormRef
-	Digest   string
-	Revision uint64
-	Values   map[string]capabilities.Value
-	Texts    []events.FieldText
+	Form capabilities.FormRef
+	parley.Answer
 
-	Answer capabilities.ID // the settlement's own ID, if it was given one; equal settlements may have the same
-	Person capabilities.ID // as in SettleForm
-	Second bool
+	Settlement capabilities.ID // its own ID, if it was given one; equal settlements may have the same
+	Person     capabilities.ID // as in SettleForm
+	Second     bool
 
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
@@ -204,7 +200,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Answer, Revision: f.answering(), Principal: s.Profile.Host, Person: r.Person, Second: r.Second}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Settlement, Revision: f.answering(), Principal: s.Profile.Host, Person: r.Person, Second: r.Second}
 	if c.Answer.IsZero() {
 		c.Answer = answerID(s, f, ids)
 	}

@@ -20,10 +20,10 @@ func draftTwoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.I
 	}
 	v.NameAgents()
 	v.Introduce("fae@A", "host@B")
-	evs := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
+	evs := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}})
 	v.Deliver(false)
 	draft := func(texts ...events.FieldText) mailbox.SettleForm {
-		c, _, err := v.States["host@B"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Texts: texts}, v.Now, v.IDsOf("host@B"))
+		c, _, err := v.States["host@B"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Answer: parley.Answer{Texts: texts}}, v.Now, v.IDsOf("host@B"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,10 +81,10 @@ type RequestApproval struct {
 	Key      string
 	Editable bool // the asker makes the call with the input that was allowed, whichever that is
 	Remind   []events.Delay
-	Escalate []Escalation // only with Need
-	DenyOnly bool         // the asker cannot be told that it may make the call: it can only be denied
-	Need     uint32       // so many principals have to agree, and the host is one of them; 0 is 1
-	NoVeto   bool         // a denial by another than the host does not settle the approval alone
+	Escalate []parley.Escalation // only with Need
+	DenyOnly bool                // the asker cannot be told that it may make the call: it can only be denied
+	Need     uint32              // so many principals have to agree, and the host is one of them; 0 is 1
+	Veto     *bool               // as in parley.Approval
 }
 
 // decisions returns the number of decisions that the approval takes.
@@ -119,12 +119,20 @@ func (c RequestApproval) Form() RequestForm {
 	if to == "" {
 		to = capabilities.NameHost
 	}
-	return RequestForm{
-		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(c.decisions()),
-		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: !c.several(), editable: c.Editable && c.decisions() == anyDecision,
-		call:   &events.Call{Folder: c.Folder, Reason: c.Reason, Part: c.Part},
-		Remind: c.Remind, Escalate: c.Escalate, Need: c.Need, NoVeto: c.NoVeto,
-	}
+	return RequestForm{Kind: events.Approval, editable: c.Editable && c.decisions() == anyDecision, call: &events.Call{Folder: c.Folder, Reason: c.Reason, Part: c.Part}, Form: parley.Form{
+		To:          to,
+		Title:       c.Tool,
+		Description: c.Input,
+		Fields:      approvalFields(c.decisions()),
+		Deadline:    c.Deadline,
+		Origin:      c.Origin,
+		Key:         c.Key,
+		NoForward:   !c.several(),
+		Remind:      c.Remind,
+		Escalate:    c.Escalate,
+		Need:        c.Need,
+		Veto:        c.Veto,
+	}}
 }
 
 func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {

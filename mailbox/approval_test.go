@@ -35,9 +35,7 @@ func TestEachOfSeveralEqualsOne(t *testing.T) {
 			}
 			v.Deliver(false)
 			for _, i := range which {
-				c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{
-					Form: capabilities.FormNumber(uint64(i)), Texts: []events.FieldText{{Name: "decision", Text: decisions[i]}},
-				}, v.Now, v.IDsOf("host"))
+				c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(uint64(i)), Answer: parley.Answer{Texts: []events.FieldText{{Name: "decision", Text: decisions[i]}}}}, v.Now, v.IDsOf("host"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +97,7 @@ func TestEditedCallMakesNoRule(t *testing.T) {
 				texts = append(texts, events.FieldText{Name: name, Text: text})
 			}
 		}
-		c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Texts: texts}, v.Now, v.IDsOf("host"))
+		c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Answer: parley.Answer{Texts: texts}}, v.Now, v.IDsOf("host"))
 		if err != nil {
 			return // it has no such field
 		}
@@ -166,9 +164,7 @@ func TestFolderIsOfTheCall(t *testing.T) {
 			digests[f.Digest()] = folder + "."
 		}
 		other := v.Messages("host")[1].Form.Digest()
-		_, _, err := v.States["host"].DraftAnswer(mailbox.Reply{
-			Form: capabilities.FormNumber(0), Digest: other, Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}},
-		}, v.Now, v.IDsOf("host"))
+		_, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Answer: parley.Answer{Digest: other, Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}}}}, v.Now, v.IDsOf("host"))
 		if parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("need %d: the call in / is allowed as that in /tmp/scratch: %v", need, err)
 		}
@@ -183,7 +179,7 @@ func TestCallThatCannotBeAllowed(t *testing.T) {
 	v.Add("fae")
 	call := mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"ls"}`, Folder: "/srv"}}
 	settle := func(form uint64, decision string) error {
-		c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(form), Texts: []events.FieldText{{Name: "decision", Text: decision}}}, v.Now, v.IDsOf("host"))
+		c, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(form), Answer: parley.Answer{Texts: []events.FieldText{{Name: "decision", Text: decision}}}}, v.Now, v.IDsOf("host"))
 		if err == nil {
 			v.Must("fae", c)
 			v.Deliver(false)
@@ -234,7 +230,7 @@ func TestOpenApprovalsAreBounded(t *testing.T) {
 	if err := ask(); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Errorf("one more: %v", err)
 	}
-	if evs, err := s.Decide(mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}}, v.Now, v.NewID); err != nil || len(evs) != 1 {
+	if evs, err := s.Decide(mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}}}, v.Now, v.NewID); err != nil || len(evs) != 1 {
 		t.Errorf("a form: %v, %v", evs, err)
 	}
 	newest, all := s.Mail.Approvals(3)
@@ -270,9 +266,7 @@ func TestDecisionIsOfWhatWasSaid(t *testing.T) {
 		digests[shown.Digest()] = true
 	}
 	answer := func(n uint64, digest string) error {
-		_, _, err := v.States["host"].DraftAnswer(mailbox.Reply{
-			Form: capabilities.FormNumber(n), Digest: digest, Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}},
-		}, v.Now, v.IDsOf("host"))
+		_, _, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(n), Answer: parley.Answer{Digest: digest, Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}}}}, v.Now, v.IDsOf("host"))
 		return err
 	}
 	if err := answer(1, v.Messages("host")[2].Form.Digest()); parley.CodeOf(err) != parley.InvalidArgument {

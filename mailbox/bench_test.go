@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -12,10 +13,14 @@ import (
 
 // benchmarkAsk returns a form of four fields.
 func benchmarkAsk() mailbox.RequestForm {
-	return mailbox.RequestForm{To: "HOST", Description: "Set up your server", Fields: []events.Field{
-		{Name: "host", Label: "Host", Required: true}, {Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(80)},
-		{Name: "proto", Label: "Protocol", Type: events.Select, Options: []events.Option{{Value: "http"}, {Value: "https"}}},
-		{Name: "tls", Label: "TLS?", Type: events.Confirm},
+	return mailbox.RequestForm{Form: parley.Form{
+		To:          "HOST",
+		Description: "Set up your server",
+		Fields: []events.Field{
+			{Name: "host", Label: "Host", Required: true}, {Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(80)},
+			{Name: "proto", Label: "Protocol", Type: events.Select, Options: []events.Option{{Value: "http"}, {Value: "https"}}},
+			{Name: "tls", Label: "TLS?", Type: events.Confirm},
+		},
 	}}
 }
 
@@ -30,9 +35,9 @@ func busyHarness(b *testing.B, n int) *mailboxtest.Harness {
 		v.Must("fae", benchmarkAsk())
 		v.Must("fae", mailbox.BindName{Name: fmt.Sprint("n", len(v.Logs["fae"])), Value: `{"a":1}`})
 		v.Deliver(false)
-		c, home, err := v.States["host"].DraftAnswer(mailbox.Reply{
-			Form: capabilities.FormNumber(uint64(len(v.Messages("host")) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
-		}, v.Now, v.NewID)
+		c, home, err := v.States["host"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(uint64(len(v.Messages("host")) - 1)), Answer: parley.Answer{
+			Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
+		}}, v.Now, v.NewID)
 		if err != nil {
 			b.Fatal(err)
 		}

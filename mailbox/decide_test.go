@@ -3,6 +3,7 @@ package mailbox_test
 import (
 	"testing"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -26,7 +27,7 @@ func TestDecideByIDChangesNothing(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
 	v.Add("fae")
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
+	v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}}})
 	id := v.Messages("fae")[0].ID()
 	restored, err := mailbox.Restore(v.States["fae"].ID, []byte(v.Snapshot("fae"))) // no lookup has filled a cache
 	if err != nil {

@@ -19,12 +19,12 @@ func TestPostedValuesCanBeDecoded(t *testing.T) {
 	for range 31 {
 		deep = "[" + deep + "]"
 	}
-	v.Must("fae", mailbox.RequestForm{To: "SELF", Description: "d", Fields: []events.Field{{Name: "f", Pattern: []byte(`{"type":"array"}`)}}})
+	v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "SELF", Description: "d", Fields: []events.Field{{Name: "f", Pattern: []byte(`{"type":"array"}`)}}}})
 	value, err := capabilities.ParseJSON([]byte(deep))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := v.States["fae"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"f": value}}, v.Now, v.NewID)
+	c, _, err := v.States["fae"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Answer: parley.Answer{Values: map[string]capabilities.Value{"f": value}}}, v.Now, v.NewID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestRepeatedAckRemovesOneItem(t *testing.T) {
 		v.Add(name)
 	}
 	v.NameAgents()
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
+	v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: text}})
 	v.Deliver(false)
 	forward := func(to string) mailbox.OutboxItem {
 		c, home, err := v.States["host"].DraftForward(capabilities.FormNumber(0), to, v.Now)
@@ -71,7 +71,7 @@ func TestRepeatedAckRemovesOneItem(t *testing.T) {
 
 func TestEmptyDeliveryIsRefused(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
+	v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: text}})
 	id := v.Messages("fae")[1].ID()
 	for _, c := range []mailbox.Command{mailbox.RecordOutcome{Form: id}, mailbox.RemoteOutcome{RecordOutcome: mailbox.RecordOutcome{Form: id}}, mailbox.AcceptDelivery{}, mailbox.RemoteDelivery{}} {
 		func() {

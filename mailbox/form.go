@@ -200,15 +200,15 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 		}
 		return Existing{Message: m}, m != nil, err
 	}
-	if a.Result == "" {
+	if a.Name == "" {
 		return Existing{}, false, nil
 	}
-	if v, ok, err := s.Names.get(a.Result); ok || err != nil {
+	if v, ok, err := s.Names.get(a.Name); ok || err != nil {
 		return Existing{Value: v}, ok, err
 	}
-	if n, ok := s.Mail.asks.results[capabilities.Normal(a.Result)]; ok {
+	if n, ok := s.Mail.asks.results[capabilities.Normal(a.Name)]; ok {
 		m := s.Mail.live[n]
-		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Result)
+		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Name)
 	}
 	return Existing{}, false, nil
 }
@@ -260,7 +260,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
 	note("decisions", a.Kind != events.Approval || len(a.Fields) == 0 || len(a.Fields[0].Options) == len(f.Fields[0].Options))
 	note("noForward", a.NoForward == f.NoForward)
-	note("name", a.Result == "" || capabilities.Normal(a.Result) == f.Result)
+	note("name", a.Name == "" || capabilities.Normal(a.Name) == f.Result)
 	return differs
 }
 
@@ -303,21 +303,8 @@ const requestField = "value"
 
 // RequestForm sends a form. To is a path, ID or locator. A Request ignores Fields.
 type RequestForm struct {
-	To          string
-	Kind        events.FormKind
-	Title       string
-	Description string
-	Fields      []events.Field
-	Deadline    capabilities.Time
-	NoForward   bool
-	Origin      *events.Origin // of a form asked in a dialect; nil for none
-	Key         string         // idempotency key
-	Result      string         // name that the answer is to be bound to
-	Remind      []events.Delay // when who may answer is reminded
-	Escalate    []Escalation
-	Need        uint32 // so many principals have to agree; 0 is 1
-	NoVeto      bool   // a denial does not settle the form alone
-	NoSelf      bool   // agents of the asker's own host do not count
+	parley.Form
+	Kind events.FormKind
 
 	Schema *form.Schema // of Fields, if they were compiled before
 
@@ -354,7 +341,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		Number: s.Mail.Index.Len(), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: events.Narrowed(to.Facet), Kind: a.Kind,
 		Title: titleOf(a.Kind, a.Title), Description: a.Description, Fields: schema.Fields(),
-		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin, Route: route,
+		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Name, Origin: a.Origin, Route: route,
 	}
 	if a.Kind == events.Approval {
 		e.Call = a.call
@@ -442,8 +429,8 @@ func (a RequestForm) checkWords(now capabilities.Time) error {
 	if a.Deadline != 0 && a.Deadline <= now {
 		return parley.Refuse(parley.InvalidArgument, "the deadline %s has passed", a.Deadline)
 	}
-	if a.Result != "" {
-		return capabilities.CheckName(a.Result)
+	if a.Name != "" {
+		return capabilities.CheckName(a.Name)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestReplyKeepsAskOnlyFacet(t *testing.T) {
 	if _, err := v.Decide("fae", mailbox.PostMessage{To: "eve", Post: parley.Post{Text: "hello"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Fatal(err)
 	}
-	v.Must("fae", mailbox.RequestForm{To: "eve", Description: "d", Fields: text}) // fae's message 1
+	v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "eve", Description: "d", Fields: text}}) // fae's message 1
 	if evs, err := v.Decide("fae", mailbox.PostMessage{Reply: capabilities.FormNumber(1), Post: parley.Post{Text: "hello"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("the reply is accepted: %v, %v", evs, err)
 	}
@@ -54,9 +54,9 @@ func TestRevocationCoversGrantsInAnswers(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
 	v.Add("bob")
 	v.Apply("bob", &events.NameBound{Name: "fae", Value: capabilities.Reference(mailbox.AgentRef(v.States["fae"].ID))})
-	v.Must("bob", mailbox.RequestForm{To: "fae", Description: "which agent?", Kind: events.Request, Result: "got"})
+	v.Must("bob", mailbox.RequestForm{Kind: events.Request, Form: parley.Form{To: "fae", Description: "which agent?", Name: "got"}})
 	v.Deliver(false)
-	c, _, err := v.States["fae"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(1), Texts: []events.FieldText{{Name: "value", Text: "eve"}}}, v.Now, v.NewID)
+	c, _, err := v.States["fae"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(1), Answer: parley.Answer{Texts: []events.FieldText{{Name: "value", Text: "eve"}}}}, v.Now, v.NewID)
 	if err != nil {
 		t.Fatal(err)
 	}

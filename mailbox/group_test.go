@@ -62,7 +62,7 @@ func TestGroupLaws(t *testing.T) {
 				members[who] = false
 			},
 			"ask": func(*rapid.T) {
-				asked = append(asked, v.Must("host@A", mailbox.RequestForm{To: to, Description: "question", Fields: text})[0].(*events.FormRequested).ID)
+				asked = append(asked, v.Must("host@A", mailbox.RequestForm{Form: parley.Form{To: to, Description: "question", Fields: text}})[0].(*events.FormRequested).ID)
 			},
 			"deliver":    func(t *rapid.T) { v.Deliver(twice.Draw(t, "twice")) },
 			"disconnect": func(*rapid.T) { v.Offline = map[string]bool{"A": true} },
@@ -87,7 +87,7 @@ func TestGroupLaws(t *testing.T) {
 
 // answerHome answers a form of host@A and delivers the answer. One who has no copy, or whose answer is refused, does nothing.
 func answerHome(t rapid.TB, v *mailboxtest.Harness, who string, form capabilities.ID) {
-	c, home, err := v.States[who].DraftAnswer(mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(who))
+	c, home, err := v.States[who].DraftAnswer(mailbox.Reply{Form: capabilities.FormID(form), Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: "x"}}}}, v.Now, v.IDsOf(who))
 	switch {
 	case parley.CodeOf(err) == parley.NoSuchMessage:
 	case err != nil:
@@ -119,7 +119,7 @@ func TestRevokedForwardCutsDelegates(t *testing.T) {
 	v.Introduce("host@A", "host@B")
 	v.Must("host@B", mailbox.PostMessage{To: "bob", Post: parley.Post{Text: "know @cy"}})
 	v.Deliver(false)
-	form := v.Must("host@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text})[0].(*events.FormRequested).ID
+	form := v.Must("host@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "question", Fields: text}})[0].(*events.FormRequested).ID
 	v.Deliver(false)
 	cy := v.States["cy@B"].ID.String()
 	evs := v.Must("host@B", mailbox.QueueForward{Form: capabilities.FormID(form), To: "bob"})

@@ -59,7 +59,7 @@ func TestInboxMatchesModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) { checkInbox(t, v, mail) },
 			"ask": func(*rapid.T) {
-				evs := v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
+				evs := v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: text}})
 				v.Deliver(false)
 				mail = append(mail, &modelMark{id: evs[0].(*events.FormRequested).ID, unread: true})
 			},

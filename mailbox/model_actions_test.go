@@ -15,11 +15,15 @@ import (
 
 func (m *model) ask(t *rapid.T) {
 	p := m.anyAgent(t)
-	a := mailbox.RequestForm{
-		To: somePath.Draw(t, "to"), Description: "something", Fields: []events.Field{{Name: "f", Required: true}},
-		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key"), Result: rapid.SampledFrom([]string{"", "", "n", "c"}).Draw(t, "result"),
-		Deadline: m.Now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")), NoForward: rapid.IntRange(0, 3).Draw(t, "no forward") == 0,
-	}
+	a := mailbox.RequestForm{Form: parley.Form{
+		To:          somePath.Draw(t, "to"),
+		Description: "something",
+		Fields:      []events.Field{{Name: "f", Required: true}},
+		Key:         rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key"),
+		Name:        rapid.SampledFrom([]string{"", "", "n", "c"}).Draw(t, "result"),
+		Deadline:    m.Now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")),
+		NoForward:   rapid.IntRange(0, 3).Draw(t, "no forward") == 0,
+	}}
 	if rapid.Bool().Draw(t, "no deadline") {
 		a.Deadline = 0
 	}
@@ -39,7 +43,7 @@ func (m *model) ask(t *rapid.T) {
 		return
 	}
 	f := &modelForm{
-		id: evs[0].(*events.FormRequested).ID, asker: p.name, holders: []string{to.agent}, deadline: a.Deadline, noForward: a.NoForward, key: a.Key, result: a.Result,
+		id: evs[0].(*events.FormRequested).ID, asker: p.name, holders: []string{to.agent}, deadline: a.Deadline, noForward: a.NoForward, key: a.Key, result: a.Name,
 	}
 	m.forms = append(m.forms, f)
 	p.mail = append(p.mail, modelMessage{id: f.id, form: f, from: p.name})
@@ -80,7 +84,7 @@ func (m *model) answer(t *rapid.T) {
 	if want == "" && text == "" {
 		want = parley.InvalidAnswer
 	}
-	c, home, err := m.States[p.name].DraftAnswer(mailbox.Reply{Form: n, Texts: []events.FieldText{{Name: "f", Text: text}}}, m.Now, m.NewID)
+	c, home, err := m.States[p.name].DraftAnswer(mailbox.Reply{Form: n, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: text}}}}, m.Now, m.NewID)
 	m.send(t, c, home, err, want)
 }
 

@@ -145,8 +145,8 @@ func (p *modelAgent) resolve(path string) (modelValue, parley.Code) {
 // existing returns the expected result of a form with a used key or name: the earlier form, or a refusal.
 func (m *model) existing(p *modelAgent, a mailbox.RequestForm) (known bool, code parley.Code) {
 	f, keyed := p.keys[a.Key]
-	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.outcome == "" && f.result == a.Result }); !keyed && a.Result != "" {
-		if _, bound := p.names[a.Result]; bound {
+	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.outcome == "" && f.result == a.Name }); !keyed && a.Name != "" {
+		if _, bound := p.names[a.Name]; bound {
 			return true, ""
 		}
 		if keyed = i >= 0; keyed {
@@ -159,7 +159,7 @@ func (m *model) existing(p *modelAgent, a mailbox.RequestForm) (known bool, code
 		return false, ""
 	case !found || to.agent == "":
 		return true, parley.UnknownRecipient
-	case to.agent != f.holders[0] || a.NoForward != f.noForward || a.Result != "" && a.Result != f.result:
+	case to.agent != f.holders[0] || a.NoForward != f.noForward || a.Name != "" && a.Name != f.result:
 		return true, parley.InvalidArgument
 	}
 	return true, ""
@@ -428,7 +428,7 @@ func (m *model) checkRevoked(t *rapid.T) {
 		for name, held := range p.names {
 			if ended[held.grant] {
 				m.do(t, p.name, mailbox.PostMessage{To: name, Post: parley.Post{Text: "hello"}}, parley.NotPermitted)
-				m.do(t, p.name, mailbox.RequestForm{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
+				m.do(t, p.name, mailbox.RequestForm{Form: parley.Form{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}}, parley.NotPermitted)
 				m.do(t, p.name, mailbox.PostMessage{To: "SELF", Post: parley.Post{Text: "@it:" + name}}, parley.NotPermitted)
 			}
 		}

@@ -91,7 +91,7 @@ func (w *cluster) try(t *rapid.T, who string, c mailbox.Command) ([]events.Event
 
 func (w *cluster) ask(t *rapid.T) {
 	who := w.anyAgent(t)
-	a := mailbox.RequestForm{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}
+	a := mailbox.RequestForm{Form: parley.Form{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}}
 	if rapid.IntRange(0, 3).Draw(t, "deadline") == 0 {
 		a.Deadline = w.Now + 20
 	}
@@ -122,7 +122,7 @@ func (w *cluster) answer(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
 		c, home, err = s.DraftDecline(which, 0, "no", w.IDsOf(who))
 	} else {
-		r := mailbox.Reply{Form: which, Texts: []events.FieldText{{Name: "f", Text: who}}}
+		r := mailbox.Reply{Form: which, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: who}}}}
 		if rapid.Bool().Draw(t, "gives") {
 			r.Texts = append(r.Texts, events.FieldText{Name: "who", Text: w.path(t, who)})
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -15,11 +16,11 @@ func TestFormsOfOriginAreIndexed(t *testing.T) {
 	v.Add("host")
 	v.Add("fae")
 	input := func(turn uint64) mailbox.RequestForm {
-		return mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "a", ID: "1", Turn: turn}}
+		return mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "a", ID: "1", Turn: turn}}}
 	}
 	v.Must("fae", input(1))
 	v.Must("fae", input(2))
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "b"}})
+	v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "b"}}})
 	v.Deliver(false)
 	count := func(who string, want int) {
 		t.Helper()
@@ -57,7 +58,7 @@ func TestOriginsAreBounded(t *testing.T) {
 	v.Add("host")
 	v.Add("fae")
 	for _, o := range []*events.Origin{{ID: "no dialect"}, {Dialect: "ask", ID: strings.Repeat("x", mailbox.MaxOrigin)}} {
-		c := mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}, Origin: o}
+		c := mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}, Origin: o}}
 		if _, err := v.Decide("fae", c); err == nil {
 			t.Errorf("an origin of %d bytes in dialect %q is accepted", len(o.ID), o.Dialect)
 		}

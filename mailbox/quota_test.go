@@ -25,7 +25,7 @@ func quotaHarness(t rapid.TB) *mailboxtest.Harness {
 }
 
 func someForm(text string) mailbox.RequestForm {
-	return mailbox.RequestForm{To: "HOST", Description: "d" + text, Fields: []events.Field{{Name: "f"}}}
+	return mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d" + text, Fields: []events.Field{{Name: "f"}}}}
 }
 
 func TestExceededQuotaIsRefusedWithHint(t *testing.T) {
@@ -253,13 +253,13 @@ func TestAnswersAndForwardsAreWithinQuota(t *testing.T) {
 	v := quotaHarness(t)
 	v.Add("tom")
 	v.Apply("host", &events.NameBound{Name: "fae", Value: capabilities.Reference(mailbox.AgentRef(v.States["fae"].ID))})
-	v.Must("host", mailbox.RequestForm{To: "fae", Description: "d", Fields: []events.Field{{Name: "f"}}})
+	v.Must("host", mailbox.RequestForm{Form: parley.Form{To: "fae", Description: "d", Fields: []events.Field{{Name: "f"}}}})
 	v.Deliver(false)
 	s := v.States["fae"]
 	l := &quota.Limits{Quotas: quota.None()}
 	l.Quotas[quota.Daily] = 400
 	for n, want := range map[int]parley.Code{10: "", 1000: parley.QuotaExceeded} {
-		c, _, err := s.DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}, v.Now, v.NewID)
+		c, _, err := s.DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Answer: parley.Answer{Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}}, v.Now, v.NewID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,9 +20,9 @@ func FuzzUnpack(f *testing.F) {
 	v.Introduce("h@A", "h@B")
 	v.OnRefusal = func(string, string, string) {}
 	fields := []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}
-	asked := v.Must("h@A", mailbox.RequestForm{To: "B", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	asked := v.Must("h@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "d", Fields: fields}})[0].(*events.FormRequested)
 	v.Deliver(false)
-	other := v.Must("h@B", mailbox.RequestForm{To: "A", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	other := v.Must("h@B", mailbox.RequestForm{Form: parley.Form{To: "A", Description: "d", Fields: fields}})[0].(*events.FormRequested)
 	v.Deliver(false)
 	b, host := v.States["h@B"].ID, v.States["h@A"].ID
 	grant := capabilities.Grant{ID: v.IDsOf("h@B")(), Target: host, Kind: capabilities.KindAgent, To: v.States["a@A"].ID, By: b}

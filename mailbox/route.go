@@ -17,13 +17,6 @@ const (
 	maxDelay = events.Delay(10 * 366 * 86_400_000) // milliseconds
 )
 
-// Escalation is a step of a RequestForm: an agent that may answer the form if it is open after a time. To is a path, ID
-// or locator.
-type Escalation struct {
-	After events.Delay
-	To    string
-}
-
 // route returns the route of a form for its recipient; nil if there is none.
 func (a RequestForm) route(s *State, to capabilities.ID, now capabilities.Time) (*events.Route, error) {
 	votes := a.votes()
@@ -324,7 +317,7 @@ type votingRule struct {
 
 // votes returns the rule of a request. One for a single answer has no veto to leave out.
 func (a RequestForm) votes() votingRule {
-	r := votingRule{a.Need, a.NoVeto, a.NoSelf}
+	r := votingRule{a.Need, a.Veto != nil && !*a.Veto, a.NoSelf}
 	if a.Need <= 1 {
 		r.need, r.noVeto = 0, false
 	}

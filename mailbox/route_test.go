@@ -47,10 +47,14 @@ func TestRouteLaws(t *testing.T) {
 		hours := func(most int, what string) events.Delay {
 			return events.Delay(time.Duration(rapid.IntRange(1, most).Draw(t, what)) * time.Hour / time.Millisecond)
 		}
-		asked := v.Must("fae@A", mailbox.RequestForm{
-			To: "B", Description: "question", Fields: text, Deadline: hours(12, "deadline").After(v.Now),
-			Remind: []events.Delay{hours(12, "remind"), hours(12, "again")}, Escalate: []mailbox.Escalation{{After: hours(12, "escalate"), To: "C"}},
-		})[0].(*events.FormRequested)
+		asked := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{
+			To:          "B",
+			Description: "question",
+			Fields:      text,
+			Deadline:    hours(12, "deadline").After(v.Now),
+			Remind:      []events.Delay{hours(12, "remind"), hours(12, "again")},
+			Escalate:    []parley.Escalation{{After: hours(12, "escalate"), To: "C"}},
+		}})[0].(*events.FormRequested)
 		ref := capabilities.FormID(asked.ID)
 		find := func(name string) *mailbox.Form {
 			m, err := v.States[name].Mail.FindFormID(asked.ID)
@@ -75,7 +79,7 @@ func TestRouteLaws(t *testing.T) {
 			},
 			"answer": func(t *rapid.T) {
 				name := agents.Draw(t, "agent")
-				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(name))
+				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: "x"}}}}, v.Now, v.IDsOf(name))
 				if err == nil {
 					v.Must(name, mailbox.QueueAnswer{Answer: c})
 				}
@@ -151,7 +155,7 @@ func TestReminderOfAnotherNodeIsChecked(t *testing.T) {
 	}
 	v.NameAgents()
 	v.Introduce("fae@A", "host@B")
-	asked := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text})[0].(*events.FormRequested)
+	asked := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "question", Fields: text}})[0].(*events.FormRequested)
 	v.Deliver(false)
 	fae, eve := v.States["fae@A"].ID, v.States["eve@A"].ID
 	for name, c := range map[string]struct {
@@ -184,7 +188,7 @@ func TestCausesOfAnotherNodeAreChecked(t *testing.T) {
 	v.NameAgents()
 	v.Introduce("fae@A", "host@B")
 	fae, host, bob := v.States["fae@A"].ID, v.States["host@B"].ID, v.States["bob@B"].ID
-	asked := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text})[0].(*events.FormRequested)
+	asked := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "question", Fields: text}})[0].(*events.FormRequested)
 	sent, err := v.States["fae@A"].CommandFor(v.States["fae@A"].Outbox.Items()[0])
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +318,7 @@ func TestStandInLaws(t *testing.T) {
 			},
 			"ask": func(t *rapid.T) {
 				to := rapid.SampledFrom([]string{"B", "ann"}).Draw(t, "recipient")
-				asked = append(asked, v.Must("host@A", mailbox.RequestForm{To: to, Description: "question", Fields: text})[0].(*events.FormRequested).ID)
+				asked = append(asked, v.Must("host@A", mailbox.RequestForm{Form: parley.Form{To: to, Description: "question", Fields: text}})[0].(*events.FormRequested).ID)
 			},
 			"answer": func(t *rapid.T) {
 				name := agent.Draw(t, "who")
@@ -322,7 +326,7 @@ func TestStandInLaws(t *testing.T) {
 					return
 				}
 				ref := capabilities.FormID(rapid.SampledFrom(asked).Draw(t, "form"))
-				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(name))
+				c, _, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: "x"}}}}, v.Now, v.IDsOf(name))
 				if err == nil && name != "host@A" && name != "ann@A" {
 					v.Must(name, mailbox.QueueAnswer{Answer: c})
 				}

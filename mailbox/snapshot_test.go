@@ -16,7 +16,7 @@ import (
 func TestRestoredStateExpiresInSameOrder(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
 	for n, at := range []capabilities.Time{10, 50, 20, 60, 70, 30, 40, 5, 6, 7} {
-		v.Must("fae", mailbox.RequestForm{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
+		v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at}})
 	}
 	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(1)})
 	v.States["fae"].Summary() // drops the deadlines of ended forms
@@ -43,7 +43,7 @@ func TestRestoredStateExpiresInSameOrder(t *testing.T) {
 // TestOverlongSnapshotListsAllocateLittle overwrites every position of a snapshot with the head of a list of a million.
 func TestOverlongSnapshotListsAllocateLittle(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
-	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "one", Fields: text})
+	v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "one", Fields: text}})
 	encoded := []byte(v.Snapshot("fae"))
 	var before, after runtime.MemStats
 	for i := range len(encoded) - 5 {

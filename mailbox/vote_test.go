@@ -35,11 +35,15 @@ func TestVoteLaws(t *testing.T) {
 		v.Introduce("host@B", "host@C")
 		v.Must("host@A", mailbox.PostMessage{To: "fae", Post: parley.Post{Text: "know @B, @C and @bob"}})
 		v.Deliver(false)
-		ask := mailbox.RequestForm{
-			To: v.States["host@B"].ID.String(), Description: "question", Fields: text,
-			Need: uint32(rapid.IntRange(2, 3).Draw(t, "need")), NoVeto: rapid.Bool().Draw(t, "no veto"), NoSelf: rapid.Bool().Draw(t, "no self"),
-			Escalate: []mailbox.Escalation{{After: 1, To: v.States["host@C"].ID.String()}, {After: 2, To: "HOST"}, {After: 3, To: v.States["bob@A"].ID.String()}},
-		}
+		ask := mailbox.RequestForm{Form: parley.Form{
+			To:          v.States["host@B"].ID.String(),
+			Description: "question",
+			Fields:      text,
+			Need:        uint32(rapid.IntRange(2, 3).Draw(t, "need")),
+			Veto:        new(!rapid.Bool().Draw(t, "no veto")),
+			NoSelf:      rapid.Bool().Draw(t, "no self"),
+			Escalate:    []parley.Escalation{{After: 1, To: v.States["host@C"].ID.String()}, {After: 2, To: "HOST"}, {After: 3, To: v.States["bob@A"].ID.String()}},
+		}}
 		asked := v.Must("fae@A", ask)[0].(*events.FormRequested)
 		ref := capabilities.FormID(asked.ID)
 		v.Now = v.Now.Add(1e9)
@@ -74,7 +78,7 @@ func TestVoteLaws(t *testing.T) {
 			},
 			"answer": func(t *rapid.T) {
 				name := agents.Draw(t, "agent")
-				c, home, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf(name))
+				c, home, err := v.States[name].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: "x"}}}}, v.Now, v.IDsOf(name))
 				settle(name, c, home, err)
 			},
 			"decline": func(t *rapid.T) {
@@ -96,7 +100,7 @@ func TestVoteLaws(t *testing.T) {
 			},
 			"amend": func(t *rapid.T) {
 				about := rapid.StringN(1, 5, 20).Draw(t, "about")
-				_, _ = v.Decide("fae@A", mailbox.AmendForm{Form: ref, Description: &about}) // refused after the end
+				_, _ = v.Decide("fae@A", mailbox.AmendForm{Form: ref, Amendment: parley.Amendment{Description: &about}}) // refused after the end
 			},
 			"disconnect": func(t *rapid.T) {
 				v.Offline = map[string]bool{rapid.SampledFrom([]string{"A", "B", "C"}).Draw(t, "node"): true}
@@ -207,8 +211,8 @@ func TestVotesOfAnotherNodeAreChecked(t *testing.T) {
 	}
 	v.NameAgents()
 	v.Introduce("fae@A", "host@B")
-	asked := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text, Need: 2})[0].(*events.FormRequested)
-	single := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "other", Fields: text})[0].(*events.FormRequested)
+	asked := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "question", Fields: text, Need: 2}})[0].(*events.FormRequested)
+	single := v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "other", Fields: text}})[0].(*events.FormRequested)
 	v.Deliver(false)
 	fae, eve, bob := v.States["fae@A"].ID, v.States["eve@A"].ID, v.States["host@B"].ID
 	good := events.VoteCast{Form: asked.ID, By: eve, Principal: fae, Revision: 1, Outcome: events.VoteAnswered, Date: v.Now}
@@ -256,11 +260,11 @@ func TestWithdrawalOfAnotherNodeNamesItsVote(t *testing.T) {
 	}
 	v.NameAgents()
 	v.Introduce("fae@A", "host@B")
-	v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "question", Fields: text, Need: 2})
+	v.Must("fae@A", mailbox.RequestForm{Form: parley.Form{To: "B", Description: "question", Fields: text, Need: 2}})
 	v.Deliver(false)
 	ref := capabilities.FormNumber(0)
 	vote := func() mailbox.SettleForm {
-		c, _, err := v.States["host@B"].DraftAnswer(mailbox.Reply{Form: ref, Texts: []events.FieldText{{Name: "f", Text: "x"}}}, v.Now, v.IDsOf("host@B"))
+		c, _, err := v.States["host@B"].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: "x"}}}}, v.Now, v.IDsOf("host@B"))
 		if err != nil {
 			t.Fatal(err)
 		}

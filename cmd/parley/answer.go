@@ -54,7 +54,7 @@ the asker has amended the form since.`,
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
 	c.Flags().Uint64Var(&revision, "revision", 0, "the `number` of the revision that is answered")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		answer := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(args[0]), Revision: revision}
+		answer := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(args[0]), Answer: parley.Answer{Revision: revision}}
 		err := gatherValues(env, c, &answer, valueArgs, valueFile)
 		if err == nil && len(args) > 1 {
 			err = addBareValues(env, c, &answer, args[1:])

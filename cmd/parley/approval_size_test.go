@@ -114,7 +114,7 @@ func TestRuleForLargestCallIsShort(t *testing.T) {
 	if err := c.Call(t.Context(), "make_agent", api.MakeAgentRequest{Kind: "guest", Name: "fae"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	approval := api.ApproveRequest{Acting: api.Acting{As: "fae"}, Tool: "Write", Input: json.RawMessage(inputOf(largestInput, "/srv/a"))}
+	approval := api.ApproveRequest{Acting: api.Acting{As: "fae"}, Approval: parley.Approval{Tool: "Write", Input: json.RawMessage(inputOf(largestInput, "/srv/a"))}}
 	var asked struct {
 		Form             capabilities.ID
 		Decided, Allowed bool

@@ -80,10 +80,20 @@ host's, and the one after which too few are left.`,
 		if err != nil {
 			return err
 		}
-		err = askWithin(c.Context(), env, timeout, "approve", api.ApproveRequest{
-			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Reason: asks.Reason, Part: asks.Part, Key: key, Deadline: capabilities.At(deadline.at), Editable: editable,
-			Remind: reminders, Escalate: steps, Need: votes.need, Veto: votes.veto(),
-		}, &asked)
+		err = askWithin(c.Context(), env, timeout, "approve", api.ApproveRequest{Acting: env.acting(), Approval: parley.Approval{
+			Tool:     args[0],
+			Input:    json.RawMessage(args[1]),
+			Folder:   where,
+			Reason:   asks.Reason,
+			Part:     asks.Part,
+			Key:      key,
+			Deadline: capabilities.At(deadline.at),
+			Editable: editable,
+			Remind:   reminders,
+			Escalate: steps,
+			Need:     votes.need,
+			Veto:     votes.veto(),
+		}}, &asked)
 		switch {
 		case err != nil:
 			return err

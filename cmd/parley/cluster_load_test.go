@@ -101,14 +101,16 @@ func (l *load) ask(name, key string) (form string, ok bool) {
 }
 
 func formRequest(as, to, key string) api.FormRequest {
-	return api.FormRequest{
-		Acting: api.Acting{As: as}, Recipient: to, Description: key, Key: key,
-		Fields: api.FieldsOf(events.Field{Name: "a", Type: events.Text, Required: true}),
-	}
+	return api.FormRequest{Acting: api.Acting{As: as}, Form: parley.Form{
+		To:          to,
+		Description: key,
+		Key:         key,
+		Fields:      []events.Field{{Name: "a", Type: events.Text, Required: true}},
+	}}
 }
 
 func answerRequest(form, value string) api.RespondFormRequest {
-	return api.RespondFormRequest{FormRef: api.RefTo(form), Values: map[string]capabilities.Value{"a": capabilities.String(value)}}
+	return api.RespondFormRequest{FormRef: api.RefTo(form), Answer: parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String(value)}}}
 }
 
 func (l *load) answer(name, form, value string) bool {

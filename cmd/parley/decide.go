@@ -346,12 +346,12 @@ type decidedCall struct {
 
 // decisionFor returns the decision on one call. The request has the form's ID and the call's digest, so that it decides
 // the call that was shown.
-func (d decision) decisionFor(which permission) (api.Decision, error) {
+func (d decision) decisionFor(which permission) (parley.Decision, error) {
 	if which.AnswerNeeded && !which.Takes(d.choice) {
-		return api.Decision{}, which.refuse()
+		return parley.Decision{}, which.refuse()
 	}
 	chosen, err := which.offer(d.rule)
-	r := api.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen.ID}
+	r := parley.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen.ID}
 	if d.until.text != "" && mailbox.MayEnd(which.Fields) {
 		r.Until = capabilities.At(d.until.at).String()
 	}
@@ -368,7 +368,7 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 	if err != nil {
 		return err
 	}
-	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(r.Form.String()), Digest: r.Digest}
+	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(r.Form.String()), Answer: parley.Answer{Digest: r.Digest}}
 	for _, t := range []events.FieldText{
 		{Name: "decision", Text: r.Decision}, {Name: "reason", Text: r.Reason}, {Name: "rule", Text: r.Rule}, {Name: "until", Text: r.Until}, {Name: "input", Text: input},
 	} {

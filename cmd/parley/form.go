@@ -95,11 +95,21 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 			return err
 		}
 		var asked view.Asked
-		err = askWithin(c.Context(), env, options.timeout, "form", api.FormRequest{
-			Acting: env.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
-			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
-			Remind: reminders, Escalate: steps, Need: votes.need, Veto: votes.veto(), NoSelf: votes.noSelf,
-		}, &asked)
+		err = askWithin(c.Context(), env, options.timeout, "form", api.FormRequest{Acting: env.acting(), Form: parley.Form{
+			To:          args[0],
+			Description: args[1],
+			Title:       title,
+			Fields:      fields,
+			Name:        options.name,
+			Key:         options.key,
+			Deadline:    capabilities.At(options.deadline.at),
+			NoForward:   options.noForward,
+			Remind:      reminders,
+			Escalate:    steps,
+			Need:        votes.need,
+			Veto:        votes.veto(),
+			NoSelf:      votes.noSelf,
+		}}, &asked)
 		if err != nil {
 			return err
 		}
@@ -139,7 +149,7 @@ func routeFlags(c *cobra.Command, remind, escalate *[]string) {
 }
 
 // routeOf reads the flags --remind and --escalate.
-func routeOf(c *cobra.Command, remind, escalate []string) (reminders []events.Delay, steps []api.Escalation, err error) {
+func routeOf(c *cobra.Command, remind, escalate []string) (reminders []events.Delay, steps []parley.Escalation, err error) {
 	for _, text := range remind {
 		d, err := parseDuration(text)
 		if err != nil {
@@ -153,7 +163,7 @@ func routeOf(c *cobra.Command, remind, escalate []string) (reminders []events.De
 		if !ok || to == "" || err != nil {
 			return nil, nil, usage(c, "--escalate %s: want a time and an agent, as 4h:ops", text)
 		}
-		steps = append(steps, api.Escalation{After: events.Delay(d.Milliseconds()), To: to})
+		steps = append(steps, parley.Escalation{After: events.Delay(d.Milliseconds()), To: to})
 	}
 	return reminders, steps, nil
 }
@@ -193,9 +203,9 @@ earlier question is refused. An approval is of one call, and cannot be amended.`
 			if err != nil {
 				return err
 			}
-			r.Fields = api.FieldsOf(fields...)
+			r.Fields = fields
 		}
-		if r.Description == nil && r.Title == nil && r.Fields.IsZero() {
+		if r.Description == nil && r.Title == nil && r.Fields == nil {
 			return usage(c, "what is to change? give a DESCRIPTION, --title, --field or --fields")
 		}
 		var m view.Message
@@ -222,10 +232,14 @@ names, or rejects it. Prints what was given.`,
 	options.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var asked view.Asked
-		err := askWithin(c.Context(), env, options.timeout, "request", api.CapabilityRequest{
-			Acting: env.acting(), Recipient: args[0], Text: args[1],
-			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
-		}, &asked)
+		err := askWithin(c.Context(), env, options.timeout, "request", api.CapabilityRequest{Acting: env.acting(), Request: parley.Request{
+			To:        args[0],
+			Text:      args[1],
+			Name:      options.name,
+			Key:       options.key,
+			Deadline:  capabilities.At(options.deadline.at),
+			NoForward: options.noForward,
+		}}, &asked)
 		if err != nil {
 			return err
 		}
@@ -265,7 +279,7 @@ func formFields(env *environment, c *cobra.Command, args []string, file string) 
 		if err != nil {
 			return nil, err
 		}
-		if fields, err = form.ParseFields(text); err != nil {
+		if fields, err = parley.ParseFields(text); err != nil {
 			return nil, err
 		}
 	}

@@ -197,7 +197,7 @@ func TestElicitationShowsOnlyOwnForms(t *testing.T) {
 		if got := m.use("await_answer", arguments{"handle": approval.Form.String(), "timeoutSeconds": 0.1}); got.Status != "pending" {
 			t.Error(got.raw)
 		}
-		asked, err := host.Ask(t.Context(), actors.Ask{To: "fae", Description: "x", Fields: []events.Field{{Name: "a"}}})
+		asked, err := host.Ask(t.Context(), parley.Form{To: "fae", Description: "x", Fields: []events.Field{{Name: "a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func TestInboxIsReadAndAnswered(t *testing.T) {
 		m := h.connect(w, nil)
 		host := h.node.Host()
 		ask := func(description string) string {
-			asked, err := host.Ask(t.Context(), actors.Ask{
+			asked, err := host.Ask(t.Context(), parley.Form{
 				To: "fae", Description: description, Fields: []events.Field{{Name: "port", Label: "Port\u202e", Type: events.Number, Required: true}},
 			})
 			if err != nil {
@@ -104,7 +104,7 @@ func TestRefusalsAreToolErrors(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		h.guest("bob", "read")
-		theirs, err := h.agent("bob").Ask(t.Context(), actors.Ask{To: "HOST", Description: "x", Fields: []events.Field{{Name: "a"}}})
+		theirs, err := h.agent("bob").Ask(t.Context(), parley.Form{To: "HOST", Description: "x", Fields: []events.Field{{Name: "a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -281,11 +282,11 @@ func awaitForm(t *testing.T, a *actors.Agent) view.Message {
 // answer answers a form with texts: name, text, ….
 func answer(t *testing.T, a *actors.Agent, which string, texts ...string) {
 	t.Helper()
-	ans := actors.Answer{Form: mustRef(which)}
+	var ans parley.Answer
 	for i := 0; i+1 < len(texts); i += 2 {
 		ans.Texts = append(ans.Texts, events.FieldText{Name: texts[i], Text: texts[i+1]})
 	}
-	if _, err := a.Answer(t.Context(), ans); err != nil {
+	if _, err := a.Answer(t.Context(), mustRef(which), ans); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,31 +1,15 @@
 package api
 
 import (
-	"encoding/json"
-
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/events"
 )
 
-// ApproveRequest asks whether a tool may be called with an input, any JSON value.
+// ApproveRequest asks whether a tool may be called with an input.
 type ApproveRequest struct {
 	Acting
-	Recipient string            `json:"recipient,omitempty"` // default: the agent's host
-	Tool      string            `json:"tool"`
-	Input     json.RawMessage   `json:"input"`
-	Folder    string            `json:"folder,omitempty"` // the working folder of the call, an absolute path; wider rules need it
-	Reason    string            `json:"reason,omitempty"` // why the call is made, in the agent's own words
-	Part      string            `json:"part,omitempty"`   // the part of the agent that makes it, such as a subagent, as the agent names it
-	Key       string            `json:"key,omitempty"`
-	Deadline  capabilities.Time `json:"deadline,omitzero"`
-	Attended  bool              `json:"attended,omitempty"` // ask only if a client follows the mail of the recipient
-	Editable  bool              `json:"editable,omitempty"` // the agent makes the call with the editedInput of the outcome, if that has one
-	Remind    []events.Delay    `json:"remind,omitempty"`   // as in form
-	Escalate  []Escalation      `json:"escalate,omitempty"` // as in form; only with need
-	Need      uint32            `json:"need,omitempty"`     // so many hosts have to allow the call once, the agent's own among them (default 1)
-	Veto      *bool             `json:"veto,omitempty"`     // with need: one denial ends it (default true); that of the agent's own host always does
+	parley.Approval
 }
 
 // MaxDecisions bounds the decisions of one decide_many.
@@ -35,21 +19,10 @@ const MaxDecisions = 256
 // results.
 type DecideManyRequest struct {
 	Acting
-	Decisions []Decision `json:"decisions"` // at most 256
-	Key       string     `json:"key,omitempty"`
+	Decisions []parley.Decision `json:"decisions"` // at most 256
+	Key       string            `json:"key,omitempty"`
 
 	SecondVote bool `json:"secondVote,omitempty"` // as in respond_form
-}
-
-// Decision is a decision on one approval. Digest is that of the call that was shown, as list_messages has it: an approval
-// of another call is refused.
-type Decision struct {
-	Form     capabilities.ID `json:"form"`
-	Digest   string          `json:"digest"`
-	Decision string          `json:"decision"` // once, always, deny or never
-	Reason   string          `json:"reason,omitempty"`
-	Rule     string          `json:"rule,omitempty"`  // of always and never: one that the approval offers; default: for that very call
-	Until    string          `json:"until,omitempty"` // when that ends: a time from now (8h), or a moment
 }
 
 // DecideManyResponse has the result of each decision, in their order.

@@ -136,7 +136,7 @@ type Agent interface {
 	// Message returns one message of the agent's mail.
 	Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error)
 	// Compile reads the fields of a form as sending it would, and returns them as its recipient sees them.
-	Compile(FormRequest) ([]events.Field, error)
+	Compile(fields []events.Field) ([]events.Field, error)
 	// WatchAgents watches the agents that the agent sees and a filter picks, or only which if that is not "". It calls changed
 	// when there is something new after the last Next, or when the node stops. Changed must not block.
 	WatchAgents(ctx context.Context, f view.AgentFilter, which string, changed func()) (AgentWatch, error)
@@ -213,12 +213,12 @@ type Chronicle interface {
 
 // Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin names the dialect.
 type Dialects interface {
-	// Ask asks a form of an origin of the agent's host. One that was asked with the same key is taken up.
-	Ask(ctx context.Context, o events.Origin, r FormRequest) (view.Asked, error)
+	// Ask asks a form. One that was asked with the same key is taken up.
+	Ask(ctx context.Context, f parley.Form) (view.Asked, error)
 	// Approve asks the agent's host to approve a call. A standing rule may decide it at once.
-	Approve(ctx context.Context, o events.Origin, r ApproveRequest) (view.Permitted, error)
+	Approve(ctx context.Context, o events.Origin, a parley.Approval) (view.Permitted, error)
 	// Answer answers a form that was put to the agent.
-	Answer(ctx context.Context, ref capabilities.FormRef, values map[string]capabilities.Value) (view.Outcome, error)
+	Answer(ctx context.Context, ref capabilities.FormRef, a parley.Answer) (view.Outcome, error)
 	// Cancel cancels a form that the agent sent.
 	Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
 	// Decline declines a form that the agent received. Revision 0 stands for the present one.

@@ -1,86 +1,21 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
-
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
 
-// FormRequest sends a form. Remind has the times after which who may answer is reminded, as in "1h". Escalate lets others
-// answer too. A deadline that has passed by then wins over both.
+// FormRequest sends a form. A deadline that has passed by the time of a reminder or an escalation wins over both.
 type FormRequest struct {
 	Acting
-	Recipient   string            `json:"recipient"`
-	Description string            `json:"description"`
-	Title       string            `json:"title,omitempty"`
-	Fields      Fields            `json:"fields"`
-	Name        string            `json:"name,omitempty"`
-	Key         string            `json:"key,omitempty"`
-	Deadline    capabilities.Time `json:"deadline,omitzero"`
-	NoForward   bool              `json:"noForward,omitempty"`
-	Remind      []events.Delay    `json:"remind,omitempty"`
-	Escalate    []Escalation      `json:"escalate,omitempty"`
-	Need        uint32            `json:"need,omitempty"`   // so many hosts have to answer; another node counts as one (default 1)
-	Veto        *bool             `json:"veto,omitempty"`   // of a form that needs several: one decline ends it (default true)
-	NoSelf      bool              `json:"noSelf,omitempty"` // answers by agents of the asker's own host are refused
-}
-
-// Escalation lets another agent answer a form that is still open after a time.
-type Escalation struct {
-	After events.Delay `json:"after"` // as in "4h"
-	To    string       `json:"to"`    // a path of the asker's names, or an agent's ID or locator
-}
-
-// Fields are the definitions of a form's fields.
-type Fields struct {
-	list  []events.Field
-	other json.RawMessage // the text, if it is not in the plain spelling
-}
-
-// FieldsOf returns the definitions of some fields.
-func FieldsOf(list ...events.Field) Fields { return Fields{list: list} }
-
-// List returns the definitions. It calls parse for a text that is not in the plain spelling, or that no form has.
-func (f Fields) List(parse func(text []byte) ([]events.Field, error)) ([]events.Field, error) {
-	if f.other != nil {
-		return parse(f.other)
-	}
-	return f.list, nil
-}
-
-// IsZero reports whether nothing was given, not even an empty list.
-func (f Fields) IsZero() bool { return f.list == nil && f.other == nil }
-
-// MarshalJSON writes the list of definitions.
-func (f Fields) MarshalJSON() ([]byte, error) {
-	if f.other != nil {
-		return f.other, nil
-	}
-	return json.Marshal(f.list)
-}
-
-// UnmarshalJSON reads a list of definitions. It keeps a text with unknown members for List.
-func (f *Fields) UnmarshalJSON(b []byte) error {
-	*f = Fields{}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if dec.Decode(&f.list) != nil || f.list == nil {
-		f.list, f.other = nil, bytes.Clone(b)
-	}
-	return nil
+	parley.Form
 }
 
 // CapabilityRequest asks for a capability in words.
 type CapabilityRequest struct {
 	Acting
-	Recipient string            `json:"recipient"`
-	Text      string            `json:"text"`
-	Name      string            `json:"name,omitempty"`
-	Key       string            `json:"key,omitempty"`
-	Deadline  capabilities.Time `json:"deadline,omitzero"`
-	NoForward bool              `json:"noForward,omitempty"`
+	parley.Request
 }
 
 // AwaitRequest waits for a form to end. When WaitMs has passed and it is still open, the answer has the
@@ -91,30 +26,21 @@ type AwaitRequest struct {
 	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }
 
-// RespondFormRequest answers a form. Values are typed; Texts are read by their fields' types. Digest is of the call that was
-// shown, as list_messages has it: an approval of another call is refused. Revision is that of the question that was shown:
-// an answer to an earlier one is refused with AMENDED. Without it, the answer is to the present question.
+// RespondFormRequest answers a form.
 type RespondFormRequest struct {
 	Acting
 	FormRef
-	Digest   string                        `json:"digest,omitempty"`
-	Revision uint64                        `json:"revision,omitempty"`
-	Values   map[string]capabilities.Value `json:"values,omitempty"`
-	Texts    []events.FieldText            `json:"texts,omitempty"`
+	parley.Answer
 
 	SecondVote bool `json:"secondVote,omitempty"` // vote as the agent although the caller has voted as another that it stands for
 }
 
-// AmendFormRequest corrects the question of an open form that the agent asked. What is not given stays as it is. Those
-// who were asked see the change, and an answer to the earlier question is refused with AMENDED. An approval cannot be
-// amended.
+// AmendFormRequest corrects the question of an open form that the agent asked. Those who were asked see the change, and an
+// answer to the earlier question is refused with AMENDED. An approval cannot be amended.
 type AmendFormRequest struct {
 	Acting
 	FormRef
-	Title       *string `json:"title,omitempty"`
-	Description *string `json:"description,omitempty"`
-	Fields      Fields  `json:"fields,omitzero"`
-	Note        string  `json:"note,omitempty"` // why, for those who were asked
+	parley.Amendment
 }
 
 // SaveDraftRequest keeps an unfinished answer to a form until the form ends. Texts are as in RespondFormRequest, but may be

@@ -3,12 +3,12 @@ package backend
 import (
 	"context"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
-	"parley/mailbox/form"
 )
 
 // agent is an agent of the node, as edges see it.
@@ -52,11 +52,7 @@ func (a agent) WatchAgents(ctx context.Context, f view.AgentFilter, which string
 }
 
 // Compile implements api.Agent.
-func (a agent) Compile(r api.FormRequest) ([]events.Field, error) {
-	fields, err := r.Fields.List(form.ParseFields)
-	if err != nil {
-		return nil, err
-	}
+func (a agent) Compile(fields []events.Field) ([]events.Field, error) {
 	schema, err := a.Agent.Compile(fields)
 	if err != nil {
 		return nil, err
@@ -64,21 +60,11 @@ func (a agent) Compile(r api.FormRequest) ([]events.Field, error) {
 	return schema.Fields(), nil
 }
 
-// Ask implements api.Dialects.
-func (a agent) Ask(ctx context.Context, o events.Origin, r api.FormRequest) (view.Asked, error) {
-	return ask(ctx, a.Agent, r, &o)
-}
-
 // Approve implements api.Dialects.
-func (a agent) Approve(ctx context.Context, o events.Origin, r api.ApproveRequest) (view.Permitted, error) {
-	ask := approvalOf(r)
+func (a agent) Approve(ctx context.Context, o events.Origin, p parley.Approval) (view.Permitted, error) {
+	ask := approvalOf(p)
 	ask.Origin = &o
 	return a.Agent.Approve(ctx, ask)
-}
-
-// Answer implements api.Dialects.
-func (a agent) Answer(ctx context.Context, ref capabilities.FormRef, values map[string]capabilities.Value) (view.Outcome, error) {
-	return a.Agent.Answer(ctx, actors.Answer{Form: ref, Values: values})
 }
 
 // KeyOf implements api.Dialects.

@@ -15,9 +15,9 @@ func approve(ctx context.Context, a *actors.Agent, r api.ApproveRequest) (view.P
 		return view.Permitted{}, err
 	}
 	if r.Attended {
-		return actors.ApproveAttended(ctx, a, approvalOf(r))
+		return actors.ApproveAttended(ctx, a, approvalOf(r.Approval))
 	}
-	return a.Approve(ctx, approvalOf(r))
+	return a.Approve(ctx, approvalOf(r.Approval))
 }
 
 func checkApproval(r api.ApproveRequest) error {
@@ -27,11 +27,11 @@ func checkApproval(r api.ApproveRequest) error {
 	return nil
 }
 
-func approvalOf(r api.ApproveRequest) mailbox.RequestApproval {
+func approvalOf(r parley.Approval) mailbox.RequestApproval {
 	return mailbox.RequestApproval{
 		Permission: parley.Permission{Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Reason: r.Reason, Part: r.Part},
-		To:         r.Recipient, Key: r.Key, Deadline: r.Deadline, Editable: r.Editable,
-		Remind: r.Remind, Escalate: stepsOf(r.Escalate), Need: r.Need, NoVeto: r.Veto != nil && !*r.Veto,
+		To:         r.To, Key: r.Key, Deadline: r.Deadline, Editable: r.Editable,
+		Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto,
 	}
 }
 
@@ -48,20 +48,19 @@ func decideMany(ctx context.Context, a *actors.Agent, r api.DecideManyRequest) (
 	case len(r.Key) > maxKey:
 		return resp, parley.Refuse(parley.TooLarge, "a key of %d bytes is over the limit of %d", len(r.Key), maxKey)
 	}
-	several, size := make([]actors.Decision, len(r.Decisions)), 0
+	size := 0
 	for i, d := range r.Decisions {
 		size += len(d.Reason) + len(d.Rule)
 		if d.Digest == "" {
 			return resp, parley.Refuse(parley.InvalidArgument, "decision %d has no digest of the call that was shown", i)
 		}
-		several[i] = actors.Decision{Form: d.Form, Digest: d.Digest, Decision: d.Decision, Reason: d.Reason, Rule: d.Rule, Until: d.Until}
 	}
 	if size > maxReasons {
 		return resp, parley.Refuse(parley.TooLarge, "reasons and rules of %d bytes are over the limit of %d", size, maxReasons)
 	}
-	resp.Results = make([]api.Decided, len(several))
-	for i, d := range actors.VotingAgain(a, r.SecondVote).Decide(ctx, r.Key, several) {
-		resp.Results[i].Form = several[i].Form
+	resp.Results = make([]api.Decided, len(r.Decisions))
+	for i, d := range actors.VotingAgain(a, r.SecondVote).Decide(ctx, r.Key, r.Decisions) {
+		resp.Results[i].Form = r.Decisions[i].Form
 		if d.Err != nil {
 			resp.Results[i].Error = api.Shown(d.Err)
 		} else {

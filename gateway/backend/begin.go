@@ -11,8 +11,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
-	"parley/mailbox"
-	"parley/mailbox/form"
 )
 
 // Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false for an
@@ -21,19 +19,20 @@ import (
 func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool) {
 	switch operation {
 	case "form":
-		a, ask, err := b.readAsk(ctx, p, r)
+		var req api.FormRequest
+		a, err := b.readFor(ctx, p, r, &req)
 		if err != nil {
 			done(nil, err)
 			return nil, true
 		}
-		a.Async().Ask(ask, func(asked view.Asked, err error) { done(asked, err) }, nil)
+		a.Async().Ask(req.Form, func(asked view.Asked, err error) { done(asked, err) }, nil)
 	case "respond_form":
-		a, answer, err := b.readAnswer(ctx, p, r)
+		a, ref, answer, err := b.readAnswer(ctx, p, r)
 		if err != nil {
 			done(nil, err)
 			return nil, true
 		}
-		a.Async().Answer(ctx, answer, func(o view.Outcome, err error) { done(o, err) })
+		a.Async().Answer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
 	case "await":
 		return b.beginAwait(ctx, p, r, done), true
 	default:
@@ -91,14 +90,14 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation strin
 	a, err := (*actors.Agent)(nil), error(nil)
 	switch operation {
 	case "form":
-		var ask actors.Ask
-		if a, ask, err = b.readAsk(ctx, p, r); err == nil {
-			return a.Async().Ask(ask, told, ended)
+		var req api.FormRequest
+		if a, err = b.readFor(ctx, p, r, &req); err == nil {
+			return a.Async().Ask(req.Form, told, ended)
 		}
 	case "request":
 		var req api.CapabilityRequest
 		if a, err = b.readFor(ctx, p, r, &req); err == nil {
-			return a.Async().Request(capabilityOf(req), told, ended)
+			return a.Async().Request(req.Request, told, ended)
 		}
 	case "approve":
 		var req api.ApproveRequest
@@ -106,7 +105,7 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation strin
 			err = checkApproval(req)
 		}
 		if err == nil {
-			return a.Async().Approve(approvalOf(req), req.Attended, func(v view.Permitted, err error) {
+			return a.Async().Approve(approvalOf(req.Approval), req.Attended, func(v view.Permitted, err error) {
 				asked(v, !v.Decided && v.Outcome == nil && !v.Form.IsZero(), err)
 			}, ended)
 		}
@@ -129,46 +128,13 @@ func (b *Backend) readFor(ctx context.Context, p api.Principal, r api.Request, i
 // are many. Fn must not block.
 func (b *Backend) AfterRelease(fn func()) { b.node.AfterRelease(fn) }
 
-func (b *Backend) readAsk(ctx context.Context, p api.Principal, r api.Request) (*actors.Agent, actors.Ask, error) {
-	var req api.FormRequest
-	a, err := b.readFor(ctx, p, r, &req)
-	if err != nil {
-		return nil, actors.Ask{}, err
-	}
-	ask, err := askOf(req)
-	return a, ask, err
-}
-
-func (b *Backend) readAnswer(ctx context.Context, p api.Principal, r api.Request) (*actors.Agent, actors.Answer, error) {
+func (b *Backend) readAnswer(ctx context.Context, p api.Principal, r api.Request) (a *actors.Agent, ref capabilities.FormRef, answer parley.Answer, err error) {
 	var req api.RespondFormRequest
-	a, err := b.readFor(ctx, p, r, &req)
+	if a, err = b.readFor(ctx, p, r, &req); err == nil {
+		ref, err = req.FormRef.Parse()
+	}
 	if err != nil {
-		return nil, actors.Answer{}, err
+		return nil, ref, answer, err
 	}
-	answer, err := answerOf(req)
-	return actors.VotingAgain(a, req.SecondVote), answer, err
-}
-
-// askOf returns the ask of a request.
-func askOf(r api.FormRequest) (actors.Ask, error) {
-	fields, err := r.Fields.List(form.ParseFields)
-	return actors.Ask{
-		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: fields,
-		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
-		Remind: r.Remind, Escalate: stepsOf(r.Escalate), Need: r.Need, NoVeto: r.Veto != nil && !*r.Veto, NoSelf: r.NoSelf,
-	}, err
-}
-
-// stepsOf returns the escalations of a request.
-func stepsOf(all []api.Escalation) (steps []mailbox.Escalation) {
-	for _, e := range all {
-		steps = append(steps, mailbox.Escalation(e))
-	}
-	return steps
-}
-
-// answerOf returns the answer of a request.
-func answerOf(r api.RespondFormRequest) (actors.Answer, error) {
-	ref, err := r.FormRef.Parse()
-	return actors.Answer{Form: ref, Digest: r.Digest, Revision: r.Revision, Values: r.Values, Texts: r.Texts}, err
+	return actors.VotingAgain(a, req.SecondVote), ref, req.Answer, nil
 }

@@ -8,10 +8,8 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox"
-	"parley/mailbox/form"
 )
 
 // Bounds of one waiting call. A client that wants to wait longer calls again.
@@ -22,25 +20,11 @@ const (
 )
 
 func requestForm(ctx context.Context, a *actors.Agent, r api.FormRequest) (view.Asked, error) {
-	return ask(ctx, a, r, nil)
-}
-
-// ask asks a form. The origin is that of a form of a dialect, or nil.
-func ask(ctx context.Context, a *actors.Agent, r api.FormRequest, origin *events.Origin) (view.Asked, error) {
-	what, err := askOf(r)
-	if err != nil {
-		return view.Asked{}, err
-	}
-	what.Origin = origin
-	return a.Ask(ctx, what)
+	return a.Ask(ctx, r.Form)
 }
 
 func requestCapability(ctx context.Context, a *actors.Agent, r api.CapabilityRequest) (view.Asked, error) {
-	return a.Requests().Send(ctx, capabilityOf(r))
-}
-
-func capabilityOf(r api.CapabilityRequest) actors.Request {
-	return actors.Request{To: r.Recipient, Text: r.Text, Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward}
+	return a.Requests().Send(ctx, r.Request)
 }
 
 func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outcome, error) {
@@ -88,11 +72,11 @@ func waitPassed(err error) bool {
 }
 
 func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest) (view.Outcome, error) {
-	answer, err := answerOf(r)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return actors.VotingAgain(a, r.SecondVote).Answer(ctx, answer)
+	return actors.VotingAgain(a, r.SecondVote).Answer(ctx, ref, r.Answer)
 }
 
 func saveDraft(ctx context.Context, a *actors.Agent, r api.SaveDraftRequest) (api.Done, error) {
@@ -162,13 +146,7 @@ func amendForm(ctx context.Context, a *actors.Agent, r api.AmendFormRequest) (vi
 	if err != nil {
 		return view.Message{}, err
 	}
-	m := actors.Amendment{Form: ref, Title: r.Title, Description: r.Description, Note: r.Note}
-	if !r.Fields.IsZero() {
-		if m.Fields, err = r.Fields.List(form.ParseFields); err != nil {
-			return view.Message{}, err
-		}
-	}
-	return a.Amend(ctx, m)
+	return a.Amend(ctx, ref, r.Amendment)
 }
 
 func withdrawVote(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Withdrawn, error) {

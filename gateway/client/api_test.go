@@ -36,12 +36,8 @@ func TestClientTypesMatchAPI(t *testing.T) {
 		ops[o.Name] = o
 	}
 	for _, c := range []wireTypes{
-		own[Form, accepted]("form"),
-		own[Request, accepted]("request"),
-		own[Approval, permitted]("approve"),
 		own[same, Outcome]("await"),
 		own[same, Outcome]("respond_form"),
-		own[same, decidedMany]("decide_many"),
 		own[same, Outcome]("decline_form"),
 		own[same, Outcome]("cancel_form"),
 		own[same, Outcome]("reject"),
@@ -50,11 +46,7 @@ func TestClientTypesMatchAPI(t *testing.T) {
 		own[same, Sent]("reply"),
 		own[same, Message]("get_message"),
 		own[same, Message]("amend_form"),
-		own[same, Right]("grant_answer"),
 		own[same, Outcome]("answer_with"),
-		own[same, StandIns]("set_away"),
-		own[same, StandIns]("set_member"),
-		own[same, StandIns]("list_stand_ins"),
 		own[same, messagePage]("list_messages"),
 		own[same, messagePage]("follow_messages"),
 		own[same, Located]("locate"),

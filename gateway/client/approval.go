@@ -3,40 +3,15 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"parley"
+	"parley/actors/view"
 )
 
 // Approval asks whether a tool may be called with an input, any JSON value, which is shown unchanged. With Attended it
 // is asked only if somebody follows the mail of the agent that would decide: a page, a client or a command. See
-// Permission.Unattended.
-type Approval struct {
-	To       string          `json:"recipient,omitempty"` // default: the agent's host
-	Tool     string          `json:"tool"`
-	Input    json.RawMessage `json:"input"`
-	Folder   string          `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
-	Reason   string          `json:"reason,omitempty"` // why the call is made: whoever decides is shown it as the agent's own words
-	Part     string          `json:"part,omitempty"`   // the part of the agent that makes it, such as a subagent
-	Key      string          `json:"key,omitempty"`
-	Deadline time.Time       `json:"deadline,omitzero"`
-	Attended bool            `json:"attended,omitempty"` // do not ask if nobody follows the mail of the recipient
-	Editable bool            `json:"editable,omitempty"` // the agent makes the call with Decision.Input
-
-	Remind   []Delay      `json:"remind,omitempty"` // as in Form
-	Escalate []Escalation `json:"escalate,omitempty"`
-	Need     uint32       `json:"need,omitempty"` // so many hosts have to allow the call, the agent's own among them; 0 is 1
-	Veto     *bool        `json:"veto,omitempty"` // with Need: one denial ends it; nil is true
-}
-
-// permitted is the node's response to an approval.
-type permitted struct {
-	accepted
-	Decided    bool `json:"decided"`
-	Allowed    bool `json:"allowed"`
-	Rule       ID   `json:"rule,omitempty"`
-	Unattended bool `json:"unattended,omitempty"`
-}
+// Permission.Unattended. An agent that asks an Editable one makes the call with Decision.Input.
+type Approval = parley.Approval
 
 // Permission is an accepted approval, which is on the node's disk. A standing rule or the agent's policy has decided it, or it is
 // a form.
@@ -69,19 +44,19 @@ func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
 	if a.Key == "" {
 		a.Key = NewKey()
 	}
-	var got permitted
+	var got view.Permitted
 	outcome, err := c.ask(ctx, "approve", a, &got)
 	if err != nil {
 		return nil, err
 	}
-	p := &Permission{Asked: *got.by(c), Unattended: got.Unattended}
+	p := &Permission{Asked: *c.asked(got.Asked, nil), Unattended: got.Unattended}
 	if outcome != nil && got.Unattended { // the same call is probably made again
 		outcome.link.forget(outcome)
 		outcome = nil
 	}
 	p.pending = outcome
 	if got.Decided {
-		p.rule = &Decision{Allowed: got.Allowed, Rule: got.Rule, Input: a.Input}
+		p.rule = &Decision{Allowed: got.Allowed, Rule: idOf(got.Rule), Input: a.Input}
 	}
 	p.input = a.Input
 	return p, nil

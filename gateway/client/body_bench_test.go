@@ -3,6 +3,7 @@ package client
 import (
 	"testing"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
@@ -33,12 +34,12 @@ func BenchmarkCycle(b *testing.B) {
 		{"asked", func() error {
 			body, err := mux.Append(nil, view.Asked{Form: id, Promise: id, Number: 7})
 			if err == nil {
-				err = answer{plain: body}.decode("form", new(accepted))
+				err = answer{plain: body}.decode("form", new(view.Asked))
 			}
 			return err
 		}},
 		{"answer", func() error {
-			body, err := c.request(answering{refTo(ID(id.String())), values})
+			body, err := c.request(api.RespondFormRequest{FormRef: refTo(ID(id.String())), Answer: parley.Answer{Values: values}})
 			if err == nil {
 				err = mux.Read(body, new(api.RespondFormRequest))
 			}

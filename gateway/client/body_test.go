@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/mux"
@@ -48,17 +50,17 @@ func sameRequest(t *testing.T, as string, in any) {
 // TestARequestIsSentAsItsJSON sends forms, answers and others, and refuses what no node takes.
 func TestARequestIsSentAsItsJSON(t *testing.T) {
 	full := Form{
-		To: "HOST", Description: "x", Title: "t", Name: "n", Key: "k", Deadline: time.Date(2026, 1, 31, 12, 0, 0, 5e8, time.UTC), NoForward: true,
+		To: "HOST", Description: "x", Title: "t", Name: "n", Key: "k", Deadline: capabilities.At(time.Date(2026, 1, 31, 12, 0, 0, 5e8, time.UTC)), NoForward: true,
 		Fields: []Field{{
-			Name: "a", Label: "A", Type: "select", Required: true, Default: "x", Placeholder: "p", Help: "h", Options: []Option{{Value: "x", Label: "X", Description: "d"}, {Value: "y"}},
-			Example: []any{1, nil}, Pattern: json.RawMessage(` { "type" : "string" }`),
+			Name: "a", Label: "A", Type: "select", Required: true, Default: capabilities.String("x"), Placeholder: "p", Help: "h", Options: []Option{{Value: "x", Label: "X", Description: "d"}, {Value: "y"}},
+			Example: capabilities.List(capabilities.Int(1), capabilities.Null()), Pattern: json.RawMessage(` { "type" : "string" }`),
 		}},
 	}
 	for _, as := range []string{"", "fae"} {
 		for _, in := range []any{
 			full, &full, Form{Fields: []Field{{Name: "a"}}}, Form{To: "HOST", Description: strings.Repeat("é", 70_000), Fields: []Field{}}, Form{Description: "\xff"},
-			answering{refTo("7"), map[string]capabilities.Value{}}, map[string]any{"a": 1, "as": "other"}, json.RawMessage(`{"b":[1.50,9007199254740993],"a":null}`),
-			answering{refTo("x@y"), map[string]capabilities.Value{"a": capabilities.String("yes"), "b": capabilities.List(capabilities.Int(1), capabilities.Float(2), capabilities.Null())}},
+			api.RespondFormRequest{FormRef: refTo("7")}, map[string]any{"a": 1, "as": "other"}, json.RawMessage(`{"b":[1.50,9007199254740993],"a":null}`),
+			api.RespondFormRequest{FormRef: refTo("x@y"), Answer: parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String("yes"), "b": capabilities.List(capabilities.Int(1), capabilities.Float(2), capabilities.Null())}}},
 			api.NameRequest{Acting: api.Acting{As: "other"}, Name: "x"},
 		} {
 			sameRequest(t, as, in)
@@ -70,8 +72,8 @@ func TestARequestIsSentAsItsJSON(t *testing.T) {
 		deep = capabilities.List(deep)
 	}
 	for _, in := range []any{
-		Form{Fields: []Field{{Default: math.NaN()}}}, Form{Fields: []Field{{Pattern: json.RawMessage("{")}}}, Form{Deadline: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)},
-		answering{Values: map[string]capabilities.Value{"deep": deep}}, strings.Repeat("x", MaxBody+1),
+		Form{Fields: []Field{{Default: capabilities.Float(math.NaN())}}}, Form{Fields: []Field{{Pattern: json.RawMessage("{")}}},
+		api.RespondFormRequest{Answer: parley.Answer{Values: map[string]capabilities.Value{"deep": deep}}}, strings.Repeat("x", MaxBody+1),
 	} {
 		if _, err := c.request(in); err == nil {
 			t.Errorf("%.200v is sent", in)
@@ -85,16 +87,18 @@ func readOutcome(a answer) (o Outcome, err error) {
 	return o, err
 }
 
-func readAccepted(a answer) (got accepted, err error) {
+func readAccepted(a answer) (got view.Asked, err error) {
 	err = a.decode("form", &got)
 	return got, err
 }
+
+const someID = "01M8AJRCHW2QFN1GJCFDYF0GSP@NC5AQTTE4HFBX75HO3GEA3K35OYU4675BOCJIAKHQ4JOHBDVFJDMWER2"
 
 // TestAnOutcomeIsReadAsItsJSON reads outcomes from maps and from JSON.
 func TestAnOutcomeIsReadAsItsJSON(t *testing.T) {
 	for _, text := range []string{
 		`{"status":"open"}`,
-		`{"status":"answered","form":"f","promise":"p","by":"b","byName":"HOST","at":"2026-01-31T12:00:00.000Z","note":"n","values":{"a":[1,2.5,"é\"",null,{"$cap":"x"}]},"order":["a","b"],"digest":"d","allowed":true,"later":{"x":1}}`,
+		`{"status":"answered","form":"` + someID + `","promise":"` + someID + `","by":"` + someID + `","byName":"HOST","at":"2026-01-31T12:00:00.000Z","note":"n","values":{"a":[1,2.5,"é\"",null,{"x":"y"}]},"order":["a","b"],"digest":"d","allowed":true,"later":{"x":1}}`,
 	} {
 		var want Outcome
 		if err := json.Unmarshal([]byte(text), &want); err != nil {
@@ -117,9 +121,9 @@ func TestAnOutcomeIsReadAsItsJSON(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		asked := answer{plain: append(pack.AppendString(pack.AppendUint(pack.AppendString(pack.AppendMap(nil, 4), "number"), 7), "outcome"), plain...)}
-		asked.plain = pack.AppendBool(pack.AppendString(pack.AppendString(pack.AppendString(asked.plain, "form"), "f"), "unreachable"), true)
+		asked.plain = pack.AppendBool(pack.AppendString(pack.AppendString(pack.AppendString(asked.plain, "form"), someID), "unreachable"), true)
 		a, err := readAccepted(asked)
-		if err != nil || a.Number != 7 || a.Form != "f" || !a.Unreachable || a.Outcome == nil || a.Outcome.Status != want.Status {
+		if err != nil || a.Number != 7 || a.Form.String() != someID || !a.Unreachable || a.Outcome == nil || a.Outcome.Status != want.Status {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}

@@ -10,8 +10,8 @@
 //	got, err := c.Prompt(ctx, client.Prompt{Agent: "builder", Text: "Make the tests pass."})
 //	status, agent, err := c.WaitForAgent(ctx, string(got.Agent))
 //
-// Promised: each ask, request, approval or prompt has an idempotency key, a new one if none is given. It is repeated
-// after a lost connection until it is known to be accepted, and arrives once. Reads are repeated too. A wait continues
+// Promised: each ask, request, approval or prompt has an idempotency key, a new one if none is given. A message has one if it is
+// given. What has a key is repeated after a lost connection until it is known to be accepted, and arrives once. Reads are repeated too. A wait continues
 // through restarts of the node until its context ends. Follow and FollowOutput miss and repeat nothing, also for a
 // program that resumes with its last cursor. FollowAgents yields the latest state of each agent. Every error is or
 // wraps a *parley.Error with a code, a message and a hint. A refused answer or form also has an error for each field.

@@ -5,78 +5,30 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
+	"slices"
 
 	"parley"
 	"parley/actors/view"
-	"parley/events"
 	"parley/gateway/mux"
 )
 
-// Form is a form to be sent. The zero values of all but To, Description and Fields are good defaults.
-type Form struct {
-	To          string    `json:"recipient"` // a path of the asker's names, as HOST, or the ID or locator of an agent that it holds
-	Description string    `json:"description"`
-	Title       string    `json:"title,omitempty"`
-	Fields      []Field   `json:"fields"`
-	Name        string    `json:"name,omitempty"`    // the answer is bound to this name; if it is bound, nothing is sent
-	Key         string    `json:"key,omitempty"`     // idempotency key, of 255 bytes at most: the same one is the same form
-	Deadline    time.Time `json:"deadline,omitzero"` // it expires then
-	NoForward   bool      `json:"noForward,omitempty"`
+// Form is a form to be sent.
+type Form = parley.Form
 
-	Remind   []Delay      `json:"remind,omitempty"` // when who may answer is reminded, after it was asked
-	Escalate []Escalation `json:"escalate,omitempty"`
-	Need     uint32       `json:"need,omitempty"`   // so many hosts have to answer; another node counts as one; 0 is 1
-	Veto     *bool        `json:"veto,omitempty"`   // of a form that needs several: one decline ends it; nil is true
-	NoSelf   bool         `json:"noSelf,omitempty"` // answers by agents of the asker's own host are refused
-}
+// Field is one question of a form.
+type Field = parley.Field
 
-// Delay is a time after a form was asked.
-type Delay time.Duration
-
-// MarshalText writes the delay as in "1h0m0s".
-func (d Delay) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText reads a delay as in "1h".
-func (d *Delay) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = Delay(parsed)
-	return err
-}
+// Option is one choice of a field.
+type Option = parley.Option
 
 // Escalation lets another agent answer a form that is still open after a time.
-type Escalation struct {
-	After Delay  `json:"after"`
-	To    string `json:"to"` // as in Form
-}
+type Escalation = parley.Escalation
 
-// Field is one question of a form. Type is one of those that docs/forms.md lists, such as text, select or date. Pattern is a
-// JSON Schema (2020-12) for the answer's JSON form.
-type Field struct {
-	Name        string          `json:"name"`
-	Label       string          `json:"label,omitempty"`
-	Type        string          `json:"type,omitempty"` // "" is text, or what the pattern allows
-	Required    bool            `json:"required,omitempty"`
-	Default     any             `json:"default,omitempty"`
-	Placeholder string          `json:"placeholder,omitempty"`
-	Help        string          `json:"help,omitempty"`
-	Options     []Option        `json:"options,omitempty"`
-	Example     any             `json:"example,omitempty"`
-	Pattern     json.RawMessage `json:"pattern,omitempty"`
-}
-
-// Option is one choice of a field. An empty Label shows the value.
-type Option = events.Option
+// Delay is a time after a form was asked.
+type Delay = parley.Delay
 
 // Request asks for a capability in words. Its answer is a Ref, under the name "value".
-type Request struct {
-	To        string    `json:"recipient"`
-	Text      string    `json:"text"`
-	Name      string    `json:"name,omitempty"` // what is given is bound to this name
-	Key       string    `json:"key,omitempty"`
-	Deadline  time.Time `json:"deadline,omitzero"`
-	NoForward bool      `json:"noForward,omitempty"`
-}
+type Request = parley.Request
 
 // Asked is an accepted form or request, which is on the node's disk. Form is "" if nothing was sent because the name for the
 // answer is bound already.
@@ -91,18 +43,14 @@ type Asked struct {
 	pending *pending // brings the outcome; nil: it is asked for
 }
 
-// accepted is the node's response to a form or request.
-type accepted struct {
-	Form        ID       `json:"form,omitempty"`
-	Promise     ID       `json:"promise,omitempty"`
-	Number      uint64   `json:"number"`
-	Outcome     *Outcome `json:"outcome,omitempty"`
-	Unreachable bool     `json:"unreachable,omitempty"`
-}
-
-// by returns the Asked of a client.
-func (a accepted) by(c *Client) *Asked {
-	return &Asked{Form: a.Form, Promise: a.Promise, Number: a.Number, Unreachable: a.Unreachable, client: c, outcome: a.Outcome}
+// asked returns the Asked of a node's response to a form or request.
+func (c *Client) asked(v view.Asked, outcome *pending) *Asked {
+	a := &Asked{Form: idOf(v.Form), Promise: idOf(v.Promise), Number: v.Number, Unreachable: v.Unreachable, client: c, pending: outcome}
+	if v.Outcome != nil {
+		raw, _ := json.Marshal(v.Outcome) // what was read can be written
+		a.outcome = &Outcome{Outcome: *v.Outcome, Raw: raw}
+	}
+	return a
 }
 
 // Ask sends a form, once, and returns when it is accepted. The recipient may answer at any time from then on.
@@ -113,14 +61,12 @@ func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 	if f.Fields == nil {
 		f.Fields = []Field{} // which is refused as what it is
 	}
-	var got accepted
+	var got view.Asked
 	outcome, err := c.ask(ctx, "form", f, &got)
 	if err != nil {
 		return nil, err
 	}
-	asked := got.by(c)
-	asked.pending = outcome
-	return asked, nil
+	return c.asked(got, outcome), nil
 }
 
 // ask asks by an operation, with a request that has a key, and decodes the response into out. The outcome of what is open
@@ -145,14 +91,12 @@ func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
 	if r.Key == "" {
 		r.Key = NewKey()
 	}
-	var got accepted
+	var got view.Asked
 	outcome, err := c.ask(ctx, "request", r, &got)
 	if err != nil {
 		return nil, err
 	}
-	asked := got.by(c)
-	asked.pending = outcome
-	return asked, nil
+	return c.asked(got, outcome), nil
 }
 
 // Await is Client.Await for the form.
@@ -193,59 +137,42 @@ func (c *Client) take(ctx context.Context, p *pending, form ID) (Outcome, error)
 
 // The statuses of a form. All but Open, Answering and Voted are ends.
 const (
-	Open       = "open"
-	Answered   = "answered"
-	Cancelled  = "cancelled"
-	Declined   = "declined"
-	Expired    = "expired"
-	Superseded = "superseded"
-	Answering  = "answering" // an answer is on its way to a home that cannot be reached: the form is open until it arrives
-	Voted      = "voted"     // an answer counts as a vote: the form is open until it has as many as it needs
+	Open       = view.StatusOpen
+	Answered   = view.StatusAnswered
+	Cancelled  = view.StatusCancelled
+	Declined   = view.StatusDeclined
+	Expired    = view.StatusExpired
+	Superseded = view.StatusSuperseded
+	Answering  = view.StatusAnswering // an answer is on its way to a home that cannot be reached: the form is open until it arrives
+	Voted      = view.StatusVoted     // an answer counts as a vote: the form is open until it has as many as it needs
 )
 
-// Outcome is the end of a form. Values is a record. A secret is in the clear for the asker, and {"$sealed":true} for others.
-// Order has the names of the values in the order of the form.
+// Outcome is the end of a form. A secret is in the clear for the asker, and masked for others.
 type Outcome struct {
-	Status  string          `json:"status"`
-	Form    ID              `json:"form,omitempty"`
-	Promise ID              `json:"promise,omitempty"`
-	By      ID              `json:"by,omitempty"`
-	ByName  string          `json:"byName,omitempty"` // the client's agent's name for By
-	At      time.Time       `json:"at,omitzero"`
-	Note    string          `json:"note,omitempty"` // in words, by whoever declined or cancelled
-	Values  json.RawMessage `json:"values,omitempty"`
-	Order   []string        `json:"order,omitempty"`
-	Votes   *view.Votes     `json:"votes,omitempty"` // of the status Voted
+	view.Outcome
 
-	// Of an approval. Allowed reports whether the asker's host has allowed the call, of which only the asker has the Digest.
-	Digest  string `json:"digest,omitempty"`
-	Allowed bool   `json:"allowed,omitempty"`
-
-	// Of an approval that allows the call with another input: that input, and the digest of the call with it. No other call
-	// is allowed then.
-	EditedInput  string `json:"editedInput,omitempty"`
-	EditedDigest string `json:"editedDigest,omitempty"`
-
-	// Raw is the outcome as the node sent it.
-	Raw json.RawMessage `json:"-"`
+	Raw json.RawMessage `json:"-"` // the outcome as the node sent it
 }
 
 // UnmarshalJSON reads an outcome and keeps its text as Raw.
 func (o *Outcome) UnmarshalJSON(b []byte) error {
-	type plain Outcome
-	*o = Outcome{}
-	o.Raw = append(o.Raw, b...)
-	return json.Unmarshal(b, (*plain)(o))
+	*o = Outcome{Raw: slices.Clone(b)}
+	return o.Outcome.UnmarshalJSON(b)
 }
 
 // UnmarshalBody does the same with the body of a frame.
-func (o *Outcome) UnmarshalBody(body []byte) (err error) {
-	type plain Outcome
+func (o *Outcome) UnmarshalBody(body []byte) error {
+	type plain view.Outcome // without its own JSON, which is for masked values
 	*o = Outcome{}
-	if err = mux.Read(body, (*plain)(o)); err == nil {
-		o.Raw, err = mux.ToJSON(body)
+	text, err := mux.ToJSON(body)
+	if err != nil {
+		return err
 	}
-	return err
+	if mux.Read(body, (*plain)(&o.Outcome)) != nil {
+		return o.UnmarshalJSON(text)
+	}
+	o.Raw = text
+	return nil
 }
 
 // Err returns nil for an answer, and for another end the error DECLINED, CANCELLED or EXPIRED.
@@ -272,10 +199,14 @@ func (o Outcome) Decode(into any) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	if len(o.Values) == 0 {
+	if o.Values.IsNull() {
 		return parley.Refuse(parley.NotPermitted, "what %s was answered is not for this agent", o.Form)
 	}
-	if err := json.Unmarshal(o.Values, into); err != nil {
+	text, err := json.Marshal(o.Values)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
 		return unreadable("await", err)
 	}
 	return nil

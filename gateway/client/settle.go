@@ -19,19 +19,13 @@ func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	return get[Outcome](ctx, c, "respond_form", answering{refTo(form), record})
-}
-
-// answering is an answer: values, also if there are none.
-type answering struct {
-	api.FormRef
-	Values map[string]capabilities.Value `json:"values"`
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form), Answer: parley.Answer{Values: record}})
 }
 
 // AnswerText answers a form with texts by the names of the fields. The node reads them by the fields' types, as on a command
 // line: 443, true, or a name of the answerer's for a capability. A field for several choices has several texts.
 func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]string) (Outcome, error) {
-	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form), Texts: textsOf(texts)})
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form), Answer: parley.Answer{Texts: textsOf(texts)}})
 }
 
 // textsOf returns texts by name as a list.
@@ -47,9 +41,10 @@ func textsOf(texts map[string][]string) (list []events.FieldText) {
 // Decide answers the approval that a message shows: with deny or once, or with always or never for all calls that the rule
 // covers. It refuses with INVALID_ARGUMENT if the approval is of another call than the message shows.
 func (c *Client) Decide(ctx context.Context, approval Message, decision, reason string) (Outcome, error) {
-	a := api.RespondFormRequest{
-		FormRef: refTo(approval.ID()), Digest: approval.Digest, Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
-	}
+	a := api.RespondFormRequest{FormRef: refTo(approval.ID()), Answer: parley.Answer{
+		Digest: approval.Digest,
+		Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
+	}}
 	if reason != "" {
 		a.Values["reason"] = capabilities.String(reason)
 	}
@@ -57,11 +52,7 @@ func (c *Client) Decide(ctx context.Context, approval Message, decision, reason 
 }
 
 // Decided is the result of one decision of DecideMany: the outcome of the form, or why the decision was refused.
-type Decided struct {
-	Form    ID            `json:"form"`
-	Outcome *Outcome      `json:"outcome,omitempty"`
-	Error   *parley.Error `json:"error,omitempty"`
-}
+type Decided = api.Decided
 
 // DecideMany decides on approvals as Decide does, all in the same way. It returns the result of each. An approval that has
 // ended, or is of another call than its message shows, does not stop the others. At most 256 are decided in one call. The
@@ -69,15 +60,10 @@ type Decided struct {
 func (c *Client) DecideMany(ctx context.Context, approvals []Message, decision, reason string) ([]Decided, error) {
 	r := api.DecideManyRequest{Key: string(NewKey())}
 	for _, m := range approvals {
-		r.Decisions = append(r.Decisions, api.Decision{Form: m.MessageID, Digest: m.Digest, Decision: decision, Reason: reason})
+		r.Decisions = append(r.Decisions, parley.Decision{Form: m.MessageID, Digest: m.Digest, Decision: decision, Reason: reason})
 	}
-	got, err := get[decidedMany](ctx, c, "decide_many", r)
+	got, err := get[api.DecideManyResponse](ctx, c, "decide_many", r)
 	return got.Results, err
-}
-
-// decidedMany is the node's response to several decisions.
-type decidedMany struct {
-	Results []Decided `json:"results"`
 }
 
 // Decline declines a form. The reason may be empty.
@@ -96,29 +82,18 @@ func (c *Client) Cancel(ctx context.Context, form ID, reason string) (Outcome, e
 }
 
 // Amendment corrects the question of a form. Nil parts stay as they are.
-type Amendment struct {
-	Title       *string
-	Description *string
-	Fields      []Field
-	Note        string // why, for those who were asked
-}
+type Amendment = parley.Amendment
 
 // Amend corrects the question of an open form that the agent asked, and returns the form as it is now. Those who were asked
 // see the change. An answer to the earlier question is refused with AMENDED.
 func (c *Client) Amend(ctx context.Context, form ID, a Amendment) (Message, error) {
-	return get[Message](ctx, c, "amend_form", struct {
-		api.FormRef
-		Title       *string `json:"title,omitempty"`
-		Description *string `json:"description,omitempty"`
-		Fields      []Field `json:"fields,omitempty"`
-		Note        string  `json:"note,omitempty"`
-	}{refTo(form), a.Title, a.Description, a.Fields, a.Note})
+	return get[Message](ctx, c, "amend_form", api.AmendFormRequest{FormRef: refTo(form), Amendment: a})
 }
 
 // AnswerShown is AnswerText for the form as a message shows it. If the asker has amended the form since, it refuses the
 // answer with AMENDED.
 func (c *Client) AnswerShown(ctx context.Context, form Message, texts map[string][]string) (Outcome, error) {
-	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.ID()), Revision: max(form.Revision, 1), Texts: textsOf(texts)})
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form.ID()), Answer: parley.Answer{Revision: max(form.Revision, 1), Texts: textsOf(texts)}})
 }
 
 // Withdraw takes back the agent's vote on a form that needs several and is open. It reports whether the withdrawal is
@@ -140,15 +115,7 @@ type NewRight struct {
 
 // Right is a right to answer a form. Whoever shows the secret may use it. Revoking the grant ends it, with all that were made
 // of it.
-type Right struct {
-	Grant    ID         `json:"grant"`
-	Form     ID         `json:"form"`
-	Revision uint64     `json:"revision"` // of the question
-	Outcomes []string   `json:"outcomes"`
-	Until    *time.Time `json:"until,omitempty"` // nil for the end of the form
-	Uses     uint32     `json:"uses,omitempty"`  // 0 for any number
-	Secret   string     `json:"secret"`
-}
+type Right = view.AnswerRight
 
 func (n NewRight) request() api.GrantAnswerRequest {
 	r := api.GrantAnswerRequest{Outcomes: n.Outcomes, Uses: n.Uses, Name: n.Name}
@@ -202,17 +169,7 @@ func (c *Client) Forward(ctx context.Context, form ID, to string) error {
 }
 
 // StandIns are the agents to which the forms of an agent are forwarded as they come.
-type StandIns struct {
-	Away    *Away        `json:"away,omitempty"` // nil if the agent is not away, and will not be
-	Members []view.Party `json:"members"`        // of a group
-}
-
-// Away is an absence of an agent.
-type Away struct {
-	From  time.Time   `json:"from"`
-	Until time.Time   `json:"until"`
-	To    *view.Party `json:"to,omitempty"` // to whom forms are forwarded; nil for nobody
-}
+type StandIns = view.StandIns
 
 // SetAway has the forms that come until a time forwarded to another agent, or to nobody if to is "". The zero time ends the
 // absence.

@@ -77,7 +77,7 @@ func approvedFrame(r *Relay, h *Head, text []byte) error {
 		return err
 	}
 	values := map[string]capabilities.Value{"decision": capabilities.String(f.Payload.decision())}
-	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), values)
+	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), parley.Answer{Values: values})
 	return err
 }
 

@@ -84,7 +84,7 @@ func askFrame(r *Relay, _ *Head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.ask(events.Origin{Dialect: askDialect, ID: f.ID}, api.FormRequest{Description: f.Payload.Prompt, Fields: api.FieldsOf(fields...)})
+	return r.ask(events.Origin{Dialect: askDialect, ID: f.ID}, parley.Form{Description: f.Payload.Prompt, Fields: fields})
 }
 
 // widgetFields returns the fields for widgets.
@@ -134,7 +134,7 @@ func askedFrame(r *Relay, h *Head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), answerTo(form.Fields, f.Payload.Value))
+	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), parley.Answer{Values: answerTo(form.Fields, f.Payload.Value)})
 	return err
 }
 

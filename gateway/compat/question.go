@@ -53,7 +53,7 @@ func questionFrame(r *Relay, _ *Head, text []byte) error {
 	if err := f.Schema.check(); err != nil {
 		return err
 	}
-	ask := api.FormRequest{Title: f.Title, Description: cmp.Or(f.Context, f.Title), Fields: api.FieldsOf(f.Schema.fields()...)}
+	ask := parley.Form{Title: f.Title, Description: cmp.Or(f.Context, f.Title), Fields: f.Schema.fields()}
 	if f.TimeoutMs > 0 {
 		ask.Deadline = capabilities.At(time.Now().Add(time.Duration(min(f.TimeoutMs, maxTimeoutMs)) * time.Millisecond))
 	}
@@ -251,7 +251,7 @@ type QuestionCommand struct {
 
 func submitFrame(r *Relay, _ *Head, text []byte) error {
 	return r.commandQuestion(text, func(ref capabilities.FormRef, f QuestionCommand) error {
-		_, err := r.agent.Answer(r.ctx, ref, f.Values)
+		_, err := r.agent.Answer(r.ctx, ref, parley.Answer{Values: f.Values})
 		if parley.CodeOf(err) == parley.AlreadyAnswered && r.isAnswer(ref, f.Values) {
 			return nil // the client lost what came back, and submits again
 		}

@@ -143,11 +143,11 @@ func (r *Relay) tell(frame any) {
 }
 
 // ask asks a form of a dialect of the agent's host, or resumes one that was asked before. The client gets the outcome.
-func (r *Relay) ask(o events.Origin, ask api.FormRequest) error {
-	ask.Recipient, ask.Key = capabilities.NameHost, keyOf(o)
+func (r *Relay) ask(o events.Origin, ask parley.Form) error {
+	ask.To, ask.Key, ask.Origin = capabilities.NameHost, keyOf(o), &o
 	r.mu.Lock() // or see could get the outcome before expect
 	defer r.mu.Unlock()
-	asked, err := r.agent.Ask(r.ctx, o, ask)
+	asked, err := r.agent.Ask(r.ctx, ask)
 	if err != nil {
 		return err
 	}
@@ -159,8 +159,13 @@ func (r *Relay) ask(o events.Origin, ask api.FormRequest) error {
 func (r *Relay) approve(o events.Origin, asks ApprovalPayload) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.agent.Approve(r.ctx, o, api.ApproveRequest{
-		Tool: asks.Tool, Input: asks.Input, Folder: asks.Folder, Reason: asks.Reason, Part: asks.Part, Key: keyOf(o),
+	p, err := r.agent.Approve(r.ctx, o, parley.Approval{
+		Tool:   asks.Tool,
+		Input:  asks.Input,
+		Folder: asks.Folder,
+		Reason: asks.Reason,
+		Part:   asks.Part,
+		Key:    keyOf(o),
 	})
 	switch {
 	case err != nil:

@@ -96,10 +96,10 @@ func requestInputFrame(r *Relay, _ *Head, text []byte) error {
 			return err
 		}
 	}
-	return r.ask(o, api.FormRequest{
+	return r.ask(o, parley.Form{
 		Title:       f.AgentName,
 		Description: cmp.Or(f.Prompt, fmt.Sprintf("%s, in run %s, waits for your input.", f.AgentName, f.RunID)),
-		Fields:      api.FieldsOf(events.Field{Name: inputField, Label: "Input", Type: events.Text}),
+		Fields:      []events.Field{{Name: inputField, Label: "Input", Type: events.Text}},
 	})
 }
 
@@ -146,7 +146,7 @@ func userInputFrame(r *Relay, _ *Head, text []byte) error {
 		return err
 	}
 	values := map[string]capabilities.Value{inputField: capabilities.String(*f.Text)}
-	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), values)
+	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), parley.Answer{Values: values})
 	if isSettled(err) {
 		return none
 	}

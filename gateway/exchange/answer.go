@@ -31,7 +31,7 @@ func (e *Exchange) Answer(ctx context.Context, c Client, r Reply) error {
 	case r.Form != "" && r.Form != q.MessageID.String():
 		return parley.Refuse(parley.NoPendingInput, "the form %s is not the one that waits", parley.Quoted(r.Form, 100))
 	}
-	request := api.RespondFormRequest{FormRef: api.RefTo(q.MessageID.String()), Revision: r.Revision}
+	request := api.RespondFormRequest{FormRef: api.RefTo(q.MessageID.String()), Answer: parley.Answer{Revision: r.Revision}}
 	if r.Revision == 0 {
 		request.Revision = q.AnswerRevision()
 	}

@@ -86,10 +86,12 @@ func Begin(ctx context.Context, c Client, agent, key, text string) (*Exchange, e
 	if agent == "" {
 		agent = DefaultAgent
 	}
-	request := api.FormRequest{
-		Recipient: agent, Description: text, Key: key,
-		Fields: api.FieldsOf(events.Field{Name: AnswerField, Label: "Answer", Type: events.Textarea, Required: true}),
-	}
+	request := api.FormRequest{Form: parley.Form{
+		To:          agent,
+		Description: text,
+		Key:         key,
+		Fields:      []events.Field{{Name: AnswerField, Label: "Answer", Type: events.Textarea, Required: true}},
+	}}
 	var asked view.Asked
 	if err := c.Call(ctx, "form", request, &asked); err != nil {
 		return nil, err

@@ -23,18 +23,18 @@ const (
 
 // question has the arguments of the tools that send a form.
 type question struct {
-	Title     string     `json:"title"`
-	Message   string     `json:"message"`
-	Fields    api.Fields `json:"fields"`
-	Recipient string     `json:"recipient"`
-	Key       string     `json:"key"`
-	ExpiresIn float64    `json:"expiresInSeconds"`
+	Title     string        `json:"title"`
+	Message   string        `json:"message"`
+	Fields    parley.Fields `json:"fields"`
+	Recipient string        `json:"recipient"`
+	Key       string        `json:"key"`
+	ExpiresIn float64       `json:"expiresInSeconds"`
 
-	Remind   []events.Delay   `json:"remind"`
-	Escalate []api.Escalation `json:"escalate"`
-	Need     uint32           `json:"need"`
-	Veto     *bool            `json:"veto"`
-	NoSelf   bool             `json:"noSelf"`
+	Remind   []events.Delay      `json:"remind"`
+	Escalate []parley.Escalation `json:"escalate"`
+	Need     uint32              `json:"need"`
+	Veto     *bool               `json:"veto"`
+	NoSelf   bool                `json:"noSelf"`
 }
 
 // waiting has the longest wait of a call.
@@ -55,14 +55,14 @@ func (w waiting) duration() (time.Duration, error) {
 // send sends a form. It makes a key if there is none, so that the operation can be repeated. It goes on when the call is
 // cancelled, so that the form is known and can be withdrawn.
 func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
-	request := api.FormRequest{Recipient: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key, Remind: q.Remind, Escalate: q.Escalate, Need: q.Need, Veto: q.Veto, NoSelf: q.NoSelf}
+	request := api.FormRequest{Form: parley.Form{To: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key, Remind: q.Remind, Escalate: q.Escalate, Need: q.Need, Veto: q.Veto, NoSelf: q.NoSelf}}
 	switch q.Recipient {
 	case "":
-		request.Recipient = atHost
+		request.To = atHost
 	case atClient:
-		request.Recipient = capabilities.NameSelf
+		request.To = capabilities.NameSelf
 	}
-	if q.Fields.IsZero() {
+	if q.Fields == nil {
 		return a, parley.Refuse(parley.InvalidForm, "a form has at least one field")
 	}
 	if q.Key == "" {

@@ -191,7 +191,7 @@ func (c *call) settle(ctx context.Context, m *view.Message, did *sdk.ElicitResul
 		if err != nil {
 			return err
 		}
-		operation, request = "respond_form", api.RespondFormRequest{FormRef: form, Revision: m.AnswerRevision(), Values: values}
+		operation, request = "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: m.AnswerRevision(), Values: values}}
 	case declined:
 		operation, request = "decline_form", api.DeclineRequest{FormRef: form, Revision: m.AnswerRevision()}
 	case cancelled:

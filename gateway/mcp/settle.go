@@ -50,7 +50,7 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	readValues(fields, arguments.Values)
-	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Revision: arguments.Shown, Values: arguments.Values})
+	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: arguments.Shown, Values: arguments.Values}})
 }
 
 // ends has the arguments of the tools that end a form without an answer.

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -234,16 +235,18 @@ func (c *codec) reader() func(*Reader, reflect.Value) {
 				r.fail()
 			}
 		}
+	case reflect.TypeFor[capabilities.ID]():
+		return func(r *Reader, v reflect.Value) { *v.Addr().Interface().(*capabilities.ID) = r.id() }
 	case reflect.TypeFor[time.Time](): // its JSON is that text
 		return readText
-	case reflect.TypeFor[api.Fields](): // its own JSON is for other spellings
+	case reflect.TypeFor[parley.Fields](): // its own JSON is for other spellings
 		list := codecOf(reflect.TypeFor[[]events.Field]())
 		return func(r *Reader, v reflect.Value) {
 			var fields []events.Field
 			if list.made().read(r, reflect.ValueOf(&fields).Elem()); fields == nil {
 				r.fail()
 			}
-			*v.Addr().Interface().(*api.Fields) = api.FieldsOf(fields...)
+			*v.Addr().Interface().(*parley.Fields) = fields
 		}
 	}
 	switch p := reflect.PointerTo(c.of); {
@@ -320,6 +323,25 @@ func readJSON(r *Reader, v reflect.Value) {
 	if err != nil {
 		r.fail()
 	}
+}
+
+// id reads an ID. The key of its node is not parsed and checked again if the one before is of the same.
+func (r *Reader) id() (id capabilities.ID) {
+	text := r.String()
+	if r.err != nil || text == "" {
+		return id
+	}
+	head, node, _ := strings.Cut(text, "@")
+	var err error
+	if node != "" && node == r.lastNode {
+		id, err = capabilities.ParseLocalID(head, r.last)
+	} else if id, err = capabilities.ParseID(text); err == nil {
+		r.last, r.lastNode = id.Node, node
+	}
+	if err != nil {
+		r.fail()
+	}
+	return id
 }
 
 func readText(r *Reader, v reflect.Value) {

@@ -8,6 +8,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley"
+	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/internal/pack"
 )
@@ -27,6 +28,9 @@ type Reader struct {
 	rest  []byte
 	whole string // whose parts String returns; "": it copies them
 	err   error
+
+	last     capabilities.NodeID // of the last ID that was read: the IDs of a body are mostly of one node
+	lastNode string              // the same as text
 }
 
 // NewReader returns a Reader of a value, as Frame.Body.

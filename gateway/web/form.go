@@ -152,7 +152,7 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 // amendmentOf returns the changed question of a plain HTML form. It has fields only if a label has changed.
 func amendmentOf(e view.Message, as api.Acting, which api.FormRef, sent url.Values) api.AmendFormRequest {
 	title, description := sent.Get("title"), strings.ReplaceAll(sent.Get("description"), "\r\n", "\n")
-	r := api.AmendFormRequest{Acting: as, FormRef: which, Title: &title, Description: &description, Note: sent.Get("note")}
+	r := api.AmendFormRequest{Acting: as, FormRef: which, Amendment: parley.Amendment{Title: &title, Description: &description, Note: sent.Get("note")}}
 	fields, changed := slices.Clone(e.Fields), false
 	for i, label := range sent["label"][:min(len(sent["label"]), len(fields))] {
 		if f := &fields[i]; label != cmp.Or(f.Label, f.Name) {
@@ -160,7 +160,7 @@ func amendmentOf(e view.Message, as api.Acting, which api.FormRef, sent url.Valu
 		}
 	}
 	if changed {
-		r.Fields = api.FieldsOf(fields...)
+		r.Fields = fields
 	}
 	return r
 }
@@ -226,7 +226,7 @@ func decisionsOf(as api.Acting, sent url.Values) api.DecideManyRequest {
 		if err != nil {
 			continue // no page has such a name
 		}
-		r.Decisions = append(r.Decisions, api.Decision{Form: form, Digest: digest, Decision: sent.Get("decision"), Reason: sent.Get("reason")})
+		r.Decisions = append(r.Decisions, parley.Decision{Form: form, Digest: digest, Decision: sent.Get("decision"), Reason: sent.Get("reason")})
 	}
 	return r
 }
@@ -276,7 +276,7 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 	revision, _ := strconv.ParseUint(sent.Get("revision"), 10, 64) // 0 is the present one, for pages without it
 	switch button {
 	case "answer":
-		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Revision: revision, Texts: texts, SecondVote: sent.Has("second")}
+		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, SecondVote: sent.Has("second"), Answer: parley.Answer{Revision: revision, Texts: texts}}
 	case "together":
 		return "decide_many", decisionsOf(as, sent)
 	case "decline":
@@ -318,7 +318,7 @@ func (p *page) preview() error {
 	if err := api.Decode(p.body, &r); err != nil {
 		return err
 	}
-	fields, err := p.agent.Compile(r)
+	fields, err := p.agent.Compile(r.Fields)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func (w *world) mailBehindRefusal(n *node, d *draw) {
 	}
 	b := w.host(n)
 	w.setQuotas(0, quotaInbox)
-	w.run(b, mailbox.RequestForm{To: to.name, Description: "d1", Fields: formFields, Schema: w.schema})
+	w.run(b, mailbox.RequestForm{Schema: w.schema, Form: parley.Form{To: to.name, Description: "d1", Fields: formFields}})
 	for i := 0; i < 8 && !b.acks.HasRefusedCopy(); i++ {
 		w.exchange(n, to)
 	}

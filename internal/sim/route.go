@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -43,7 +44,7 @@ func (w *world) route(c *mailbox.RequestForm, b *mailboxActor, d *draw) {
 		c.Remind = append(c.Remind, 1+events.Delay(d.n(80)))
 	}
 	for range 1 + d.n(2) {
-		c.Escalate = append(c.Escalate, mailbox.Escalation{After: 1 + events.Delay(d.n(60)), To: w.path(b, d)})
+		c.Escalate = append(c.Escalate, parley.Escalation{After: 1 + events.Delay(d.n(60)), To: w.path(b, d)})
 	}
 	if d.oneIn(2) {
 		w.severalNeeded(c, d)
@@ -58,7 +59,7 @@ func (w *world) amend(b *mailboxActor, form capabilities.ID) {
 			return err
 		}
 		question := "d" + strconv.FormatUint(m.Form.Revision()+1, 10)
-		_, err = b.decide(mailbox.AmendForm{Form: capabilities.FormID(form), Description: &question})
+		_, err = b.decide(mailbox.AmendForm{Form: capabilities.FormID(form), Amendment: parley.Amendment{Description: &question}})
 		if !m.Form.IsOpen() && err != nil {
 			w.sometimes(amendmentTooLate)
 		}
@@ -69,7 +70,7 @@ func (w *world) amend(b *mailboxActor, form capabilities.ID) {
 // lookAndAnswer has a client look at a form, and answer some time later what it was shown.
 func (w *world) lookAndAnswer(b *mailboxActor, form capabilities.ID) {
 	o := w.begin(b, "look at "+form.ULID.String())
-	r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f"}}, Schema: w.schema}
+	r := mailbox.Reply{Form: capabilities.FormID(form), Schema: w.schema, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f"}}}}
 	o.step(b, func(b *mailboxActor) error {
 		m, err := b.find(form)
 		if err == nil {

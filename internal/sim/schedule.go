@@ -256,7 +256,7 @@ func (w *world) busy(d *draw) *mailboxActor {
 func (w *world) client(b *mailboxActor, d *draw) {
 	switch call := d.n(32); call {
 	case 0, 1, 2, 3, 25, 26, 31:
-		c := mailbox.RequestForm{To: w.path(b, d), Description: "d1", Fields: formFields, Schema: w.schema}
+		c := mailbox.RequestForm{Schema: w.schema, Form: parley.Form{To: w.path(b, d), Description: "d1", Fields: formFields}}
 		if call == 31 || call == 3 {
 			w.route(&c, b, d)
 		}
@@ -272,7 +272,7 @@ func (w *world) client(b *mailboxActor, d *draw) {
 		w.ask(b, c, d.oneIn(2))
 	case 4, 5, 6:
 		if form, ok := w.form(b, d, true); ok {
-			r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f", Text: b.name}}, Schema: w.schema}
+			r := mailbox.Reply{Form: capabilities.FormID(form), Schema: w.schema, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: b.name}}}}
 			if d.oneIn(3) {
 				r.Texts = append(r.Texts, events.FieldText{Name: "who", Text: w.path(b, d)})
 			}
@@ -335,7 +335,7 @@ func (w *world) rename(b *mailboxActor, d *draw) {
 func (w *world) race(form capabilities.ID, d *draw) {
 	for _, b := range w.all {
 		if c := b.shadow.copies[form]; c != nil && c.open && c.from != b && !b.node.down {
-			r := mailbox.Reply{Form: capabilities.FormID(form), Texts: []events.FieldText{{Name: "f", Text: b.name}}, Schema: w.schema}
+			r := mailbox.Reply{Form: capabilities.FormID(form), Schema: w.schema, Answer: parley.Answer{Texts: []events.FieldText{{Name: "f", Text: b.name}}}}
 			w.answer(b, form, r, d.oneIn(4))
 		}
 	}

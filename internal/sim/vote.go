@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -22,7 +23,7 @@ type ballot struct {
 
 // severalNeeded has a form need two answers.
 func (w *world) severalNeeded(c *mailbox.RequestForm, d *draw) {
-	c.Need, c.NoVeto, c.Fields, c.Schema = 2, d.oneIn(2), voteFields, w.votes
+	c.Need, c.Veto, c.Fields, c.Schema = 2, new(!d.oneIn(2)), voteFields, w.votes
 }
 
 // raceVotes has all agents answer an open form that needs several answers. It reports false if there is none.
@@ -43,7 +44,7 @@ func (w *world) elect(n *node, d *draw) {
 	if n.down || to.down {
 		return
 	}
-	c := mailbox.RequestForm{To: "HOST", Description: "d1"}
+	c := mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d1"}}
 	w.severalNeeded(&c, d)
 	w.run(agent, c)
 	for range 3 {

@@ -39,12 +39,12 @@ func (b *checkBudget) spend(e capabilities.Extent, l schemaCost) bool {
 // null, []) are left out, except for a capability field that takes every value. It refuses with INVALID_ANSWER, naming
 // every wrong field, and with TOO_LARGE more than 256 KiB. It does not change the given map.
 func (c *Schema) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
-	var w fieldErrors
+	var w parley.FieldErrors
 	return c.check(values, &w)
 }
 
 // check is Check for values of which some fields could not be read. It reports nothing more about those.
-func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (map[string]capabilities.Value, error) {
+func (c *Schema) check(values map[string]capabilities.Value, w *parley.FieldErrors) (map[string]capabilities.Value, error) {
 	if err := CheckSize(values); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 	left := newCheckBudget()
 	for i := range c.fields {
 		q := c.question(i)
-		if w.has(q.Name) {
+		if w.Has(q.Name) {
 			continue
 		}
 		v, given := values[q.Name]
@@ -62,7 +62,7 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 		}
 		if isEmpty(v) && !(given && q.takesEmpty()) {
 			if q.Required {
-				w.add(q.Name, "required")
+				w.Add(q.Name, "required")
 			}
 			continue
 		}
@@ -71,7 +71,7 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 				v = normalChoice(v)
 			}
 			if why := q.wrong(v, left); why != "" {
-				w.add(q.Name, why)
+				w.Add(q.Name, why)
 				continue
 			}
 		}
@@ -82,17 +82,17 @@ func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (ma
 			continue
 		}
 		in := c.fields[i+1].Name
-		if words, _ := out[in].AsString(); strings.TrimSpace(words) == "" && !w.has(in) {
-			w.add(in, "say it in words: "+OtherOption+" alone is no answer")
+		if words, _ := out[in].AsString(); strings.TrimSpace(words) == "" && !w.Has(in) {
+			w.Add(in, "say it in words: "+OtherOption+" alone is no answer")
 		}
 	}
 	for name := range values {
-		if _, known := c.find(name); !known && !w.has(parley.Shown(name, maxFieldName)) {
-			w.add(parley.Shown(name, maxFieldName), "no such field")
+		if _, known := c.find(name); !known && !w.Has(parley.Shown(name, maxFieldName)) {
+			w.Add(parley.Shown(name, maxFieldName), "no such field")
 		}
 	}
-	w.sort(c.find)
-	if err := w.err(parley.InvalidAnswer); err != nil {
+	w.Sort(c.find)
+	if err := w.Err(parley.InvalidAnswer); err != nil {
 		return nil, err
 	}
 	return out, CheckSize(out) // defaults take room too

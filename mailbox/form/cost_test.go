@@ -43,7 +43,7 @@ func TestPatternsOfFormShareOneBudget(t *testing.T) {
 			t.Logf("refused after %v", time.Since(began))
 		})
 	}
-	compiled(t, regexps(MaxFields, `{"type":"string","minLength":1,"pattern":"^[a-z][a-z0-9-]+$"}`)...) // a form with modest patterns
+	compiled(t, regexps(parley.MaxFields, `{"type":"string","minLength":1,"pattern":"^[a-z][a-z0-9-]+$"}`)...) // a form with modest patterns
 }
 
 func TestEffortGrowsWithWork(t *testing.T) {

@@ -22,7 +22,7 @@ const deployFields = `[
 ]`
 
 func TestFieldsAreReadFromJSON(t *testing.T) {
-	got, err := ParseFields([]byte(deployFields))
+	got, err := parley.ParseFields([]byte(deployFields))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestFieldsAreReadFromJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := ParseFields(b); err != nil || !reflect.DeepEqual(again, want) {
+	if again, err := parley.ParseFields(b); err != nil || !reflect.DeepEqual(again, want) {
 		t.Errorf("parsed from its JSON: %+v, %v", again, err)
 	}
 }
@@ -73,7 +73,7 @@ func TestInvalidFieldsAreNamed(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseFields([]byte(c.json))
+			_, err := parley.ParseFields([]byte(c.json))
 			wantFields(t, err, parley.InvalidForm, c.want)
 		})
 	}
@@ -96,7 +96,7 @@ func TestInvalidDocumentsAreRefused(t *testing.T) {
 		"large":     {`[{"name":"` + strings.Repeat("x", 600<<10) + `"}]`, parley.TooLarge},
 		"no fields": {"[]", ""}, // Compile refuses a form without fields
 	} {
-		if _, err := ParseFields([]byte(c.json)); parley.CodeOf(err) != c.want {
+		if _, err := parley.ParseFields([]byte(c.json)); parley.CodeOf(err) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -107,7 +107,7 @@ func FuzzParseFields(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		fields, err := ParseFields(doc)
+		fields, err := parley.ParseFields(doc)
 		if err != nil {
 			if e, ok := errors.AsType[*parley.Error](err); !ok || e.Code != parley.InvalidForm && e.Code != parley.TooLarge {
 				t.Fatalf("%v", err)
@@ -129,7 +129,7 @@ func FuzzParseFields(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ParseFields(b); err != nil && parley.CodeOf(err) != parley.TooLarge {
+		if _, err := parley.ParseFields(b); err != nil && parley.CodeOf(err) != parley.TooLarge {
 			t.Errorf("its JSON cannot be parsed: %v\n%s", err, b)
 		}
 	})

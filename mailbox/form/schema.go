@@ -14,12 +14,10 @@ import (
 
 // Bounds of a form.
 const (
-	MaxFields   = 256
-	MaxOptions  = 1000      // of one field
 	MaxFormSize = 192 << 10 // bytes, about, of the encoded fields
 	MaxPattern  = 16 << 10  // bytes of one field's JSON Schema
 
-	maxFieldName   = 128 // characters, as the next three are
+	maxFieldName   = parley.MaxFieldName // characters, as the next three are
 	maxLabel       = 1000
 	maxHelp        = 4000
 	maxOptionValue = 1000
@@ -97,7 +95,7 @@ func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) 
 	if len(fields) > fewFields {
 		c.index = make(map[string]int, len(fields))
 	}
-	var w fieldErrors
+	var w parley.FieldErrors
 	for i := range fields {
 		field := fields[i]
 		makePlain(&field)
@@ -108,7 +106,7 @@ func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) 
 			problems = append(problems, "this name stands twice")
 		}
 		for _, why := range problems {
-			w.add(fieldKey(field.Name, i), why)
+			w.Add(parley.FieldKey(field.Name, i), why)
 		}
 		if c.index != nil {
 			c.index[field.Name] = i
@@ -120,7 +118,7 @@ func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) 
 			c.patterns[i] = p
 		}
 	}
-	if err := w.err(parley.InvalidForm); err != nil {
+	if err := w.Err(parley.InvalidForm); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -134,8 +132,8 @@ func checkFormSize(fields []events.Field) error {
 	if len(fields) == 0 {
 		return parley.Refuse(parley.InvalidForm, "a form has at least one field")
 	}
-	if n := len(fields); n > MaxFields {
-		return parley.Refuse(parley.TooLarge, "%d fields are over the limit of %d", n, MaxFields)
+	if n := len(fields); n > parley.MaxFields {
+		return parley.Refuse(parley.TooLarge, "%d fields are over the limit of %d", n, parley.MaxFields)
 	}
 	size := 0
 	for i := range fields {
@@ -155,14 +153,6 @@ func FieldSize(f *events.Field) int {
 		size += 10 + len(o.Value) + len(o.Label) + len(o.Description)
 	}
 	return size + f.Default.Extent().Bytes + f.Example.Extent().Bytes
-}
-
-// fieldKey returns the name of a field for an error. It differs from the name if that is missing or cannot be shown.
-func fieldKey(name string, i int) string {
-	if name == "" {
-		return fmt.Sprintf("field %d", i+1)
-	}
-	return parley.Shown(name, maxFieldName)
 }
 
 // compileField returns the pattern of a field, and all its faults.
@@ -311,8 +301,8 @@ func wrongOptions(f *events.Field) string {
 	case t.Takes == NoOptions && len(f.Options) > 0:
 		return fmt.Sprintf("a %s field takes no options", cmp.Or(string(f.Type), "text"))
 	}
-	if n := len(f.Options); n > MaxOptions {
-		return fmt.Sprintf("%d options are over the limit of %d", n, MaxOptions)
+	if n := len(f.Options); n > parley.MaxOptions {
+		return fmt.Sprintf("%d options are over the limit of %d", n, parley.MaxOptions)
 	}
 	if len(f.Options) == 0 {
 		return ""

@@ -29,7 +29,7 @@ type finder = func(path string) (capabilities.Value, error)
 // them to values, in which only a capability may be a path, and checks the whole. It refuses with INVALID_ANSWER,
 // naming every text that cannot be parsed and every fault that Check finds.
 func (c *Schema) ReadAndCheck(texts []events.FieldText, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
-	var w fieldErrors
+	var w parley.FieldErrors
 	all := values
 	if len(texts) > 0 || c.has(Reference) {
 		all = c.readAll(texts, values, lookup, &w)
@@ -43,12 +43,12 @@ func (c *Schema) has(k Control) bool {
 }
 
 // readAll adds the values of texts and paths to values.
-func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilities.Value, lookup finder, w *fieldErrors) map[string]capabilities.Value {
+func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilities.Value, lookup finder, w *parley.FieldErrors) map[string]capabilities.Value {
 	all := readTexts(c.fields, texts, lookup, w)
 	values = normalNames(values, w)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if _, twice := all[name]; twice || w.has(name) {
-			w.add(name, "given twice")
+		if _, twice := all[name]; twice || w.Has(name) {
+			w.Add(name, "given twice")
 			continue
 		}
 		v := values[name]
@@ -66,7 +66,7 @@ func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilitie
 }
 
 // normalNames returns values by names in normal form.
-func normalNames(values map[string]capabilities.Value, w *fieldErrors) map[string]capabilities.Value {
+func normalNames(values map[string]capabilities.Value, w *parley.FieldErrors) map[string]capabilities.Value {
 	for name := range values {
 		if capabilities.Normal(name) == name {
 			continue
@@ -75,7 +75,7 @@ func normalNames(values map[string]capabilities.Value, w *fieldErrors) map[strin
 		for name, v := range values {
 			normal := capabilities.Normal(name)
 			if _, twice := all[normal]; twice {
-				w.add(parley.Shown(normal, maxFieldName), "given twice")
+				w.Add(parley.Shown(normal, maxFieldName), "given twice")
 			}
 			all[normal] = v
 		}
@@ -85,7 +85,7 @@ func normalNames(values map[string]capabilities.Value, w *fieldErrors) map[strin
 }
 
 // readTexts returns the values of the texts that can be parsed, and adds the faults of the others to w.
-func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w *fieldErrors) map[string]capabilities.Value {
+func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w *parley.FieldErrors) map[string]capabilities.Value {
 	given := make(map[string][]string, len(texts))
 	for _, t := range texts {
 		name := capabilities.Normal(t.Name)
@@ -98,19 +98,19 @@ func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w
 				delete(given, f.Name) // no name was given
 				continue
 			}
-			if v := readField(f, texts, lookup, w); !w.has(f.Name) {
+			if v := readField(f, texts, lookup, w); !w.Has(f.Name) {
 				values[f.Name] = v
 			}
 			delete(given, f.Name)
 		}
 	}
 	for name := range given {
-		w.add(parley.Shown(name, maxFieldName), "no such field")
+		w.Add(parley.Shown(name, maxFieldName), "no such field")
 	}
 	return values
 }
 
-func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) capabilities.Value {
+func readField(f events.Field, texts []string, lookup finder, w *parley.FieldErrors) capabilities.Value {
 	asks := ControlOf(&f)
 	if asks == Choices {
 		if len(texts) == 1 && texts[0] == "" {
@@ -123,7 +123,7 @@ func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) ca
 		return capabilities.Strings(chosen...)
 	}
 	if len(texts) > 1 {
-		w.add(f.Name, "given twice")
+		w.Add(f.Name, "given twice")
 		return capabilities.Null()
 	}
 	text := texts[0]
@@ -175,7 +175,7 @@ func readOption(options []events.Option, text string) string {
 	return found[0]
 }
 
-func readNumber(name, text string, w *fieldErrors) capabilities.Value {
+func readNumber(name, text string, w *parley.FieldErrors) capabilities.Value {
 	text = strings.TrimSpace(text)
 	i, err := strconv.ParseInt(text, 10, 64)
 	if err == nil {
@@ -185,33 +185,33 @@ func readNumber(name, text string, w *fieldErrors) capabilities.Value {
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case strings.Trim(text, "+-.0123456789eE") != "" || math.IsNaN(f) || err != nil && !math.IsInf(f, 0):
-		w.add(name, "want a number")
+		w.Add(name, "want a number")
 	case digits == "" || math.IsInf(f, 0): // rounding would change the number
-		w.add(name, "the number is too large")
+		w.Add(name, "the number is too large")
 	}
 	return capabilities.Float(f)
 }
 
-func readBool(name, text string, w *fieldErrors) capabilities.Value {
+func readBool(name, text string, w *parley.FieldErrors) capabilities.Value {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "yes", "y", "on":
 		return capabilities.Bool(true)
 	case "false", "no", "n", "off":
 		return capabilities.Bool(false)
 	}
-	w.add(name, "want true or false")
+	w.Add(name, "want true or false")
 	return capabilities.Null()
 }
 
-func find(path, name string, lookup finder, w *fieldErrors) capabilities.Value {
+func find(path, name string, lookup finder, w *parley.FieldErrors) capabilities.Value {
 	if lookup == nil {
-		w.add(name, "no names are known here")
+		w.Add(name, "no names are known here")
 		return capabilities.Null()
 	}
 	v, err := lookup(path)
 	if err != nil {
 		e := parley.AsError(err)
-		w.add(name, string(e.Code)+": "+parley.Shown(e.Message, maxWhy))
+		w.Add(name, string(e.Code)+": "+parley.Shown(e.Message, maxWhy))
 	}
 	return v
 }

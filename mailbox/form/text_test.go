@@ -124,10 +124,10 @@ func TestTextsAreReadByType(t *testing.T) {
 
 // readUnchecked reads texts without checking the values.
 func readUnchecked(fields []events.Field, texts []events.FieldText, lookup finder) (map[string]capabilities.Value, error) {
-	var w fieldErrors
+	var w parley.FieldErrors
 	got := readTexts(fields, texts, lookup, &w)
-	w.sort((&Schema{fields: fields}).find)
-	return got, w.err(parley.InvalidAnswer)
+	w.Sort((&Schema{fields: fields}).find)
+	return got, w.Err(parley.InvalidAnswer)
 }
 
 func TestReadNamesEveryWrongText(t *testing.T) {
@@ -224,7 +224,7 @@ func FuzzReadAndCheck(f *testing.F) {
 		got, err := c.ReadAndCheck([]events.FieldText{{Name: name, Text: text}, {Name: name2, Text: text2}}, nil, lookupIn(values{"bob": ref}))
 		if err != nil {
 			e, ok := errors.AsType[*parley.Error](err)
-			if !ok || e.Code != parley.InvalidAnswer && e.Code != parley.TooLarge || len([]rune(e.Message)) > maxWrong+1 {
+			if !ok || e.Code != parley.InvalidAnswer && e.Code != parley.TooLarge || len([]rune(e.Message)) > 1000+1 {
 				t.Fatalf("%v", err)
 			}
 			if strings.ContainsFunc(e.Message, parley.IsInvisible) {

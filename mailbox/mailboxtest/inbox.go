@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -97,7 +98,7 @@ func (v *Harness) typed(as, to string, reply capabilities.FormRef, text string) 
 
 // amend corrects a form by the lines of an input, which are its fields; without any they stay.
 func (v *Harness) amend(ref capabilities.FormRef, arg func(string) string, input string) mailbox.Command {
-	c := mailbox.AmendForm{Form: ref, Note: arg("note")}
+	c := mailbox.AmendForm{Form: ref, Amendment: parley.Amendment{Note: arg("note")}}
 	if about := arg("about"); about != "" {
 		c.Description = &about
 	}
@@ -191,12 +192,12 @@ func (v *Harness) Withdraw(as string, home capabilities.ID, c mailbox.WithdrawVo
 // route sets the route of a form by the arguments of a command.
 func (v *Harness) route(a *mailbox.RequestForm, arg func(string) string) {
 	need, _ := strconv.ParseUint(cmp.Or(arg("need"), "0"), 10, 32)
-	a.Need, a.NoVeto, a.NoSelf = uint32(need), arg("veto") == "no", arg("self") == "no"
+	a.Need, a.Veto, a.NoSelf = uint32(need), new(arg("veto") != "no"), arg("self") == "no"
 	for in := range strings.FieldsFuncSeq(arg("remind"), func(r rune) bool { return r == ',' }) {
 		a.Remind = append(a.Remind, v.delay(in))
 	}
 	for in := range strings.FieldsFuncSeq(arg("escalate"), func(r rune) bool { return r == ',' }) {
 		after, to, _ := strings.Cut(in, ":")
-		a.Escalate = append(a.Escalate, mailbox.Escalation{After: v.delay(after), To: to})
+		a.Escalate = append(a.Escalate, parley.Escalation{After: v.delay(after), To: to})
 	}
 }

@@ -26,7 +26,7 @@ func (v *Harness) runCommand(cmd, as string, arg func(string) string, input stri
 		v.Apply(as, &p)
 		return "", true
 	case "question":
-		a := mailbox.RequestForm{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.Runs.AskKey(arg("id"))}
+		a := mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.Runs.AskKey(arg("id"))}}
 		return v.askAgain(as, a, a), true
 	case "call":
 		return v.askCall(as, arg("tool"), strings.TrimSpace(input)), true

@@ -224,7 +224,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 	case "approve":
 		var r mailbox.RequestForm
 		v.route(&r, arg)
-		return mailbox.RequestApproval{Permission: parley.Permission{Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder")}, To: arg("to"), Key: arg("key"), Editable: arg("editable") == "yes", Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, NoVeto: r.NoVeto}
+		return mailbox.RequestApproval{Permission: parley.Permission{Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder")}, To: arg("to"), Key: arg("key"), Editable: arg("editable") == "yes", Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return mailbox.RemoveRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, By: v.States[cmp.Or(arg("by"), "host")].ID}
@@ -254,10 +254,13 @@ func (v *Harness) expand(text string) string {
 }
 
 func (v *Harness) ask(as string, arg func(string) string, fields string) string {
-	a := mailbox.RequestForm{
-		To: arg("to"), Description: cmp.Or(arg("about"), "something"), Key: arg("key"), Result: arg("name"),
-		NoForward: arg("forward") == "no", Kind: events.FormKind(arg("kind")),
-	}
+	a := mailbox.RequestForm{Kind: events.FormKind(arg("kind")), Form: parley.Form{
+		To:          arg("to"),
+		Description: cmp.Or(arg("about"), "something"),
+		Key:         arg("key"),
+		Name:        arg("name"),
+		NoForward:   arg("forward") == "no",
+	}}
 	if in := arg("deadline"); in != "" {
 		dur, err := time.ParseDuration(in)
 		if err != nil {
@@ -267,7 +270,7 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 	}
 	v.route(&a, arg)
 	if strings.HasPrefix(strings.TrimSpace(fields), "[") {
-		parsed, err := form.ParseFields([]byte(fields))
+		parsed, err := parley.ParseFields([]byte(fields))
 		if err != nil {
 			return v.refusal(err)
 		}
@@ -303,7 +306,7 @@ func (v *Harness) answer(as string, ref capabilities.FormRef, input string, arg 
 		}
 		texts = append(texts, text)
 	}
-	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Texts: texts, Revision: revisionOf(arg)}, v.Now, v.IDsOf(as))
+	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: texts, Revision: revisionOf(arg)}}, v.Now, v.IDsOf(as))
 	if arg("late") == "yes" {
 		v.Now = v.Now.Add(time.Hour)
 	}

@@ -80,7 +80,7 @@ func (m ownNode) memory() float64 {
 type ownAgent struct{ agent *actors.Agent }
 
 func (s ownAgent) ask(ctx context.Context) (capabilities.ID, func(context.Context) error, error) {
-	asked, err := s.agent.Ask(ctx, actors.Ask{To: peer, Description: description, Fields: fields()})
+	asked, err := s.agent.Ask(ctx, parley.Form{To: peer, Description: description, Fields: fields()})
 	return asked.Form, func(ctx context.Context) error {
 		o, err := s.agent.Await(ctx, capabilities.FormID(asked.Form))
 		return wantAnswered(o.Status, err)
@@ -88,7 +88,7 @@ func (s ownAgent) ask(ctx context.Context) (capabilities.ID, func(context.Contex
 }
 
 func (s ownAgent) answer(ctx context.Context, form capabilities.ID) error {
-	_, err := s.agent.Answer(ctx, actors.Answer{Form: capabilities.FormID(form), Values: values()})
+	_, err := s.agent.Answer(ctx, capabilities.FormID(form), parley.Answer{Values: values()})
 	return err
 }
 
@@ -194,7 +194,7 @@ func (m *socketNode) close(ctx context.Context) error {
 type socketAgent struct{ client *client.Client }
 
 func (s socketAgent) ask(ctx context.Context) (form capabilities.ID, await func(context.Context) error, err error) {
-	asked, err := s.client.Ask(ctx, client.Form{To: peer, Description: description, Fields: clientFields()})
+	asked, err := s.client.Ask(ctx, client.Form{To: peer, Description: description, Fields: fields()})
 	if err != nil {
 		return form, nil, err
 	}
@@ -208,17 +208,6 @@ func (s socketAgent) ask(ctx context.Context) (form capabilities.ID, await func(
 func (s socketAgent) answer(ctx context.Context, form capabilities.ID) error {
 	_, err := s.client.Answer(ctx, client.ID(form.String()), values())
 	return err
-}
-
-// clientFields returns the fields as the client has them.
-func clientFields() []client.Field {
-	var all []client.Field
-	for _, f := range fields() {
-		all = append(all, client.Field{
-			Name: f.Name, Label: f.Label, Type: string(f.Type), Required: f.Required, Placeholder: f.Placeholder, Help: f.Help, Options: f.Options,
-		})
-	}
-	return all
 }
 
 // residentOf returns the resident memory of a process in bytes, or 0 where the system does not tell.

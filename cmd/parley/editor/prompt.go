@@ -103,7 +103,7 @@ func (s *server) command(ctx context.Context, session acp.SessionId, name, rest 
 		if err != nil {
 			return err
 		}
-		return s.settle(ctx, session, "respond_form", api.RespondFormRequest{FormRef: api.RefTo(first), Texts: texts}, first)
+		return s.settle(ctx, session, "respond_form", api.RespondFormRequest{FormRef: api.RefTo(first), Answer: parley.Answer{Texts: texts}}, first)
 	case "resolve":
 		return s.settle(ctx, session, "resolve", api.ResolveRequest{FormRef: api.RefTo(first), Name: more}, first)
 	case "decline":

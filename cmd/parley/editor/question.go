@@ -182,7 +182,7 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 	if chosen == mailbox.Deny || chosen == mailbox.Never {
 		status = "failed"
 	}
-	return s.settleAsked(session, e, status, "respond_form", api.RespondFormRequest{FormRef: api.RefTo(e.MessageID.String()), Digest: e.Digest, Revision: e.AnswerRevision(), Values: answer})
+	return s.settleAsked(session, e, status, "respond_form", api.RespondFormRequest{FormRef: api.RefTo(e.MessageID.String()), Answer: parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Values: answer}})
 }
 
 // toolCall describes the call of an approval. All of it is shown as content.
@@ -295,7 +295,7 @@ func (s *server) askChoice(ctx context.Context, session acp.SessionId, e view.Me
 		return parley.Refuse(parley.InvalidArgument, "%.80q is no option", chosen)
 	}
 	answer := map[string]capabilities.Value{e.Fields[0].Name: capabilities.String(choices[i].Value)}
-	return s.settleAsked(session, e, "completed", "respond_form", api.RespondFormRequest{FormRef: form, Revision: e.AnswerRevision(), Values: answer})
+	return s.settleAsked(session, e, "completed", "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: e.AnswerRevision(), Values: answer}})
 }
 
 // elicited is the editor's response to an elicitation.
@@ -327,7 +327,7 @@ func (s *server) elicit(ctx context.Context, session acp.SessionId, e view.Messa
 		case "accept":
 			answer, err := mcp.ElicitationAnswer(e.Fields, r.Content)
 			if err == nil {
-				err = s.settleAsked(session, e, "", "respond_form", api.RespondFormRequest{FormRef: form, Revision: e.AnswerRevision(), Values: answer})
+				err = s.settleAsked(session, e, "", "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: e.AnswerRevision(), Values: answer}})
 			}
 			if parley.CodeOf(err) != parley.InvalidAnswer || round == maxRounds {
 				return err

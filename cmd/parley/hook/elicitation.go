@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"parley"
 	"parley/actors/view"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
@@ -28,10 +29,11 @@ func answerElicitation(ctx context.Context, agent Agent, call toolCall, o Option
 		return undecided("the values that are asked for cannot be read: %v", err)
 	}
 	server := []rune(terminal.Visible(want.Server))
-	form := api.FormRequest{
-		Title: string(server[:min(len(server), maxServerName)]) + " asks through " + agent.Title, Description: want.Message,
-		Fields: api.FieldsOf(fields...),
-	}
+	form := api.FormRequest{Form: parley.Form{
+		Title:       string(server[:min(len(server), maxServerName)]) + " asks through " + agent.Title,
+		Description: want.Message,
+		Fields:      fields,
+	}}
 	outcome, d := ask(ctx, agent, call, o, form)
 	if outcome.Status != view.StatusAnswered {
 		return d

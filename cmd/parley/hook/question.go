@@ -61,7 +61,7 @@ func readQuestions(input json.RawMessage) ([]question, error) {
 func fieldName(i int) string { return fmt.Sprintf("q%d", i+1) }
 
 // fieldsOf returns the fields for questions: a choice, and a text for an answer in other words.
-func fieldsOf(questions []question) api.Fields {
+func fieldsOf(questions []question) parley.Fields {
 	var fields []events.Field
 	for i, q := range questions {
 		f := events.Field{Name: fieldName(i), Label: q.Text, Type: events.Radio, Required: true}
@@ -84,7 +84,7 @@ func fieldsOf(questions []question) api.Fields {
 			Name: fieldName(i) + form.OtherSuffix, Label: form.OtherOption + ": " + about, Type: events.Text, Help: "The answer in words of your own, or a remark on the choice",
 		})
 	}
-	return api.FieldsOf(fields...)
+	return fields
 }
 
 // answersOf returns the answers of a form by the texts of the questions, as Claude Code reads them.
@@ -130,7 +130,7 @@ func answerQuestions(ctx context.Context, agent Agent, call toolCall, o Options)
 		}
 	}
 	title := agent.Title + " asks"
-	outcome, d := ask(ctx, agent, call, o, api.FormRequest{Title: title, Description: title + about(headers), Fields: fieldsOf(questions)})
+	outcome, d := ask(ctx, agent, call, o, api.FormRequest{Form: parley.Form{Title: title, Description: title + about(headers), Fields: fieldsOf(questions)}})
 	if outcome.Status != view.StatusAnswered {
 		return d
 	}
@@ -169,7 +169,7 @@ func (r *request) sendForm(ctx context.Context, req api.FormRequest) (capabiliti
 	if err := r.awaitFollower(ctx); err != nil {
 		return capabilities.ID{}, err
 	}
-	req.Acting, req.Recipient, req.Key = r.as, "@host", r.call.key(r.agent)
+	req.Acting, req.To, req.Key = r.as, "@host", r.call.key(r.agent)
 	if r.options.Timeout > 0 {
 		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
 	}

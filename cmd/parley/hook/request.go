@@ -168,10 +168,15 @@ func newRequest(agent Agent, call toolCall, o Options) *request {
 
 // send asks for the approval. It tries more than once to find a follower of the inbox.
 func (r *request) send(ctx context.Context) (view.Permitted, error) {
-	req := api.ApproveRequest{
-		Acting: r.as, Tool: r.call.tool, Input: r.call.input, Folder: r.agent.callFolder(r.call, r.options.Env), Part: r.call.partName(), Key: r.call.key(r.agent),
-		Attended: !r.options.WaitAnyway, Editable: r.agent.takesInput(r.call),
-	}
+	req := api.ApproveRequest{Acting: r.as, Approval: parley.Approval{
+		Tool:     r.call.tool,
+		Input:    r.call.input,
+		Folder:   r.agent.callFolder(r.call, r.options.Env),
+		Part:     r.call.partName(),
+		Key:      r.call.key(r.agent),
+		Attended: !r.options.WaitAnyway,
+		Editable: r.agent.takesInput(r.call),
+	}}
 	if r.options.Timeout > 0 {
 		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
 	}

@@ -306,7 +306,7 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 	}
 	switch key {
 	case "a":
-		return m.settleAll(targets, "✓ Allowed once", api.Decision{Decision: mailbox.Once})
+		return m.settleAll(targets, "✓ Allowed once", parley.Decision{Decision: mailbox.Once})
 	case "A":
 		if slices.ContainsFunc(targets, func(o view.Message) bool { return !o.AsksSame(&targets[0]) }) {
 			m.state = "a rule is for one call: take the marks away with space"
@@ -321,7 +321,7 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 			if text != "" {
 				said += " · " + terminal.Visible(text)
 			}
-			return m.settleAll(targets, said, api.Decision{Decision: mailbox.Deny, Reason: text})
+			return m.settleAll(targets, said, parley.Decision{Decision: mailbox.Deny, Reason: text})
 		}})
 	}
 	m.state = "a allows this, A always, d denies it"
@@ -336,7 +336,7 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 		m.state = "nothing was decided: that is no number of a rule"
 		return nil
 	}
-	d := api.Decision{Decision: mailbox.Always}
+	d := parley.Decision{Decision: mailbox.Always}
 	if n > 1 {
 		d.Rule = offers[n-1].ID
 	}
@@ -345,7 +345,7 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 
 // settleAll decides in one request on the calls that were shown, each by its digest. Of identical ones, the first alone
 // makes a rule.
-func (m *model) settleAll(targets []view.Message, said string, how api.Decision) tea.Cmd {
+func (m *model) settleAll(targets []view.Message, said string, how parley.Decision) tea.Cmd {
 	m.busy = true
 	targets = targets[:min(len(targets), api.MaxDecisions)]
 	req := api.DecideManyRequest{Key: string(client.NewKey()), SecondVote: targets[0].IsSecondVote()}
@@ -458,7 +458,7 @@ func (m *model) call(e view.Message, operation, said string, settles bool, req a
 
 // settle answers the form that was shown.
 func (m *model) settle(e view.Message, said string, texts ...events.FieldText) tea.Cmd {
-	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts, SecondVote: e.IsSecondVote()})
+	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), SecondVote: e.IsSecondVote(), Answer: parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts}})
 }
 
 func (m *model) end(e view.Message, reason string) tea.Cmd {

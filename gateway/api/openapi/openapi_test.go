@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -166,7 +167,7 @@ type outer struct {
 	Ratio  float64          `json:"ratio"`
 	Any    any              `json:"any"`
 	Raw    json.RawMessage  `json:"raw,omitempty"`
-	Fields api.Fields       `json:"fields"`
+	Fields parley.Fields    `json:"fields"`
 	ID     *capabilities.ID `json:"id"`
 }
 

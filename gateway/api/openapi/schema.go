@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -69,7 +70,7 @@ func (s Schemas) Of(t reflect.Type) *Schema {
 	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return &Schema{Type: "string"}
 	}
-	if t == reflect.TypeFor[api.Fields]() {
+	if t == reflect.TypeFor[parley.Fields]() {
 		t = reflect.TypeFor[[]events.Field]()
 	}
 	zero := 0
@@ -117,6 +118,8 @@ func publishedName(t reflect.Type) string {
 		return "actors.Filter"
 	case "fault.Error":
 		return "parley.Error"
+	case "parley.Decision", "parley.Escalation":
+		return strings.TrimPrefix(name, "parley.")
 	case "events.FieldText":
 		return "Text"
 	}
