@@ -113,6 +113,11 @@ func (b *mailboxActor) expireForms() {
 			b.node.log.Warn("timer not met", "mailbox", b.reg.id.String(), "timer", fmt.Sprintf("%T", c), "error", err)
 		}
 	}
+	for _, n := range b.state.Mail.DueSchedules(b.node.now()) {
+		if _, err := b.decide(mailbox.FireSchedule{Schedule: n, Next: nextTime}); err != nil {
+			b.node.log.Warn("scheduled message not sent", "mailbox", b.reg.id.String(), "schedule", n, "error", err)
+		}
+	}
 }
 
 // ready makes sure that the state is in memory and agrees with the log.

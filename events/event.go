@@ -61,6 +61,9 @@ const (
 	kindMemberSet         Kind = 56
 	kindMessageDrafted    Kind = 57
 	kindAnswerGranted     Kind = 58
+	kindMessageScheduled  Kind = 80
+	kindScheduleFired     Kind = 81
+	kindScheduleEnded     Kind = 82
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -155,6 +158,12 @@ func (*MemberSet) kind() Kind { return kindMemberSet }
 
 func (*AnswerGranted) kind() Kind { return kindAnswerGranted }
 
+func (*MessageScheduled) kind() Kind { return kindMessageScheduled }
+
+func (*ScheduleFired) kind() Kind { return kindScheduleFired }
+
+func (*ScheduleEnded) kind() Kind { return kindScheduleEnded }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -203,6 +212,9 @@ var schemas = map[Kind]schema{
 	kindQuotaSet:          {name: "QuotaSet", version: 1, make: func() Event { return new(QuotaSet) }},
 	kindNodeDropped:       {name: "NodeDropped", version: 1, make: func() Event { return new(NodeDropped) }},
 	kindJournalArchived:   {name: "JournalArchived", version: 1, make: func() Event { return new(JournalArchived) }},
+	kindMessageScheduled:  {name: "MessageScheduled", version: 1, make: func() Event { return new(MessageScheduled) }},
+	kindScheduleFired:     {name: "ScheduleFired", version: 1, make: func() Event { return new(ScheduleFired) }},
+	kindScheduleEnded:     {name: "ScheduleEnded", version: 1, make: func() Event { return new(ScheduleEnded) }},
 	kindMessageSnoozed:    {name: "MessageSnoozed", version: 1, make: func() Event { return new(MessageSnoozed) }},
 	kindMessageRestored:   {name: "MessageRestored", version: 1, make: func() Event { return new(MessageRestored) }},
 	kindMessagesRead:      {name: "MessagesRead", version: 1, make: func() Event { return new(MessagesRead) }},

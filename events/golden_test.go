@@ -139,6 +139,9 @@ func samples() map[string]Event {
 		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key", Header: Header{Priority: Urgent, Subject: "On\u00a0it"}},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
 		"MessageRestored.v1":   &MessageRestored{Number: 1 << 40},
+		"MessageScheduled.v1":  &MessageScheduled{Schedule: 7, To: testID(2), Header: Header{Priority: Low, Subject: "Standup"}, Text: "what is open?", Plain: true, At: goldenAt, Every: "0 9 * * 1-5", Zone: "Europe/Berlin", Date: goldenAt, Key: "standup"},
+		"ScheduleFired.v1":     &ScheduleFired{Schedule: 7, Message: testID(3), Refused: "no", Next: goldenAt + 9},
+		"ScheduleEnded.v1":     &ScheduleEnded{Schedule: 7},
 		"MessageSnoozed.v1":    &MessageSnoozed{Number: 1 << 40, Until: goldenAt},
 		"MessagesRead.v1":      &MessagesRead{Numbers: []uint64{0, 300, 1 << 40}, Unread: true},
 		"DraftSaved.v1":        &DraftSaved{Form: testID(1), Revision: 3, Values: goldenValue(), Date: goldenAt},
@@ -264,7 +267,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "1198a1e87581f5c8e962bf8201d8496d0cd2c75f905dcbbf0cc61636548e815e"
+const goldenEnd = "a22052d98c0aeb1da501d81b1804612752988f4d94968fcfb561a19cc7d1b4d6"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -408,6 +408,8 @@ func sizeOfOther(e events.Event) int64 {
 		return int64(2*small + len(e.Note))
 	case *events.MessageSnoozed, *events.MessageRestored:
 		return small
+	case *events.MessageScheduled:
+		return int64(2*small + len(e.Subject) + len(e.Text))
 	case *events.MessagesRead:
 		return int64(small + 4*len(e.Numbers))
 	case *events.DraftSaved:

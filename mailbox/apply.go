@@ -50,6 +50,12 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.messageDismissed(e)
 	case *events.MessageRestored:
 		return f.messageRestored(e)
+	case *events.MessageScheduled:
+		return f.messageScheduled(e)
+	case *events.ScheduleFired:
+		return f.scheduleFired(e)
+	case *events.ScheduleEnded:
+		return f.scheduleEnded(e)
 	case *events.MessageSnoozed:
 		return f.messageSnoozed(e)
 	case *events.MessagesRead:

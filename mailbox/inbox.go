@@ -169,7 +169,7 @@ type Counts struct {
 	Pending int // open forms that wait for the agent's answer, neither dismissed nor snoozed
 	Snoozed int
 	Done    int // received, and dismissed or settled
-	Unread  int // received from others, not done, and not read since they came or came back
+	Unread  int // received from others or a note to itself, not done, and not read since they came or came back
 	All     int
 }
 

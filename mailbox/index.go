@@ -123,9 +123,10 @@ func isDone(e *index.Entry) bool {
 	return e.Is(index.Received) && (e.Is(index.Dismissed) || e.Is(index.Form) && e.Settled != 0)
 }
 
-// canBeUnread reports whether a message is unread as long as it is not marked as read.
+// canBeUnread reports whether a message is unread as long as it is not marked as read: one from another, or a note of the agent to
+// itself, which reminds it.
 func canBeUnread(e *index.Entry) bool {
-	return e.Is(index.Received) && !e.Is(index.Sent) && !isDone(e)
+	return e.Is(index.Received) && (!e.Is(index.Sent) || !e.Is(index.Form)) && !isDone(e)
 }
 
 func isUnread(e *index.Entry) bool { return canBeUnread(e) && !e.Is(index.Read) }

@@ -32,7 +32,9 @@ type Mail struct {
 	Snoozed Snoozed
 	drafts  int // forms with a draft
 	Texts   TextDrafts
-	marked  bool // messages were snoozed, restored or read, or a draft was saved
+
+	Schedules Schedules
+	marked    bool // messages were snoozed, restored or read, or a draft was saved
 }
 
 func newMail(self capabilities.ID) Mail {

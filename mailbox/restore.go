@@ -114,6 +114,15 @@ func (img *snapshot) restore(s *State) error {
 // restoreInbox adds the marks of the inbox. The messages have their drafts.
 func (img *snapshot) restoreInbox(l *Mail) error {
 	l.Texts, l.marked, l.Index.tally = img.Texts, img.Marked, img.Tally
+	l.Schedules = Schedules{all: img.Scheduled, made: img.Schedules}
+	for _, s := range img.Scheduled {
+		if s.MessageScheduled == nil || s.Schedule > img.Schedules {
+			return fmt.Errorf("%w: a schedule without a message", ErrNonsense)
+		}
+		if s.Next != 0 {
+			l.timers.addSchedule(s.Schedule, s.Next)
+		}
+	}
 	for _, z := range img.Snoozed {
 		if z.Number >= l.Index.Len() {
 			return missing(z.Number)

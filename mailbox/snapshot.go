@@ -68,6 +68,9 @@ type snapshot struct {
 	Tally   *tally // nil if it is not known
 	Texts   []events.MessageDrafted
 
+	Scheduled []Schedule
+	Schedules uint64 // that were ever made
+
 	Head *headSnapshot // nil for a whole snapshot
 }
 
@@ -196,7 +199,8 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 		Program: s.Runs.program, Run: s.Runs.run, Ended: s.Runs.ended, Attempt: s.Runs.attempt, Lost: s.Runs.retries,
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: made,
-		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Texts: s.Mail.Texts, Head: head,
+		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Texts: s.Mail.Texts,
+		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Head: head,
 	}
 	if s.Mail.marked {
 		img.Marked, img.Tally = true, s.Mail.Index.tally

@@ -206,7 +206,7 @@ func ownGrowth(s *State, evs []events.Event) (growth quota.Amounts) {
 // that bring a decision of another mailbox.
 func Spends(c Command) bool {
 	switch c.(type) {
-	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
+	case RequestForm, RequestApproval, PostMessage, ScheduleMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
 		SnoozeMessage, MarkMessages, SaveDraft, DraftMessage, AmendForm, SetAway, SetMember, GrantAnswer:
 		return true
 	}

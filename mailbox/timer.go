@@ -13,7 +13,7 @@ import (
 
 // timer is something that a mailbox has to do at a time.
 type timer struct {
-	number uint64 // of the message
+	number uint64 // of the message or schedule
 	kind   timerKind
 	step   uint8 // of the form's route, which begins at 1
 }
@@ -25,6 +25,7 @@ const (
 	wakes                      // a snoozed message comes back
 	reminds                    // a reminder of a form
 	escalates                  // a form is escalated
+	fires                      // a scheduled message is sent
 )
 
 // timers are those of a mailbox. One that does not matter any more is dropped when it is due.
@@ -46,6 +47,11 @@ func (t *timers) addForm(number uint64, f *Form) {
 	}
 }
 
+// addSchedule enters the next time of a schedule.
+func (t *timers) addSchedule(number uint64, at capabilities.Time) {
+	t.due.Add(at, timer{number: number, kind: fires})
+}
+
 // next returns the earliest time of a timer that is standing; 0 if there is none. It drops earlier ones.
 func (t *timers) next(isStanding func(due.Item[timer]) bool) capabilities.Time {
 	for {
@@ -62,6 +68,10 @@ func (l *Mail) isStanding(t due.Item[timer]) bool {
 	n := t.Key.number
 	if t.Key.kind == wakes {
 		return l.Snoozed.Until(n) == t.At
+	}
+	if t.Key.kind == fires {
+		s := l.Schedules.of(n)
+		return s != nil && s.Next == t.At
 	}
 	m := l.live[n]
 	if m == nil || m.Form == nil || !m.Form.IsOpen() {

@@ -26,7 +26,7 @@ type Message struct {
 	Dismissed    bool              `json:"dismissed"`
 	Delivered    bool              `json:"delivered"`             // of what it sent: whether it has arrived
 	Changed      uint64            `json:"changed"`               // version of the mailbox since which it is as it is
-	Unread       bool              `json:"unread,omitempty"`      // it came from another, is not done, and was not read since it came or came back
+	Unread       bool              `json:"unread,omitempty"`      // it came from another or is a note to itself, is not done, and was not read since it came or came back
 	SnoozedUntil capabilities.Time `json:"snoozedUntil,omitzero"` // when it comes back, if it is snoozed
 	ReplyTo      capabilities.ID   `json:"replyTo,omitzero"`
 	ReplyNumber  *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox

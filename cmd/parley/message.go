@@ -22,9 +22,8 @@ import (
 	"parley/gateway/client"
 )
 
-// sendsMessage has a command send a message: it adds the options of one. Its last argument is the text. Into makes the request from
-// the others, and tells whom it is for.
-func sendsMessage(env *environment, c *cobra.Command, operation string, into func(to string, p parley.Post) (request any, whom string)) *cobra.Command {
+// sendsMessage has a command send a message: it adds the options of one. Its arguments are whom it is for, and the text.
+func sendsMessage(c *cobra.Command, send func(ctx context.Context, to string, p parley.Post) error) *cobra.Command {
 	var p parley.Post
 	c.Flags().StringVar((*string)(&p.Priority), "priority", "", "how soon it should be seen: `urgent`, normal or low (default: normal)")
 	c.Flags().StringVar(&p.Subject, "subject", "", "what it is about: a `line` of 200 bytes at most")
@@ -32,31 +31,46 @@ func sendsMessage(env *environment, c *cobra.Command, operation string, into fun
 	c.Flags().StringVar(&p.Key, "key", "", "a message with the same `key` is sent once")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		p.Text = args[1]
-		request, whom := into(args[0], p)
-		var sent view.Sent
-		if err := env.call(c.Context(), operation, request, &sent); err != nil {
-			return err
-		}
-		env.noteUnreachable(sent.Unreachable, whom)
-		env.noteGiven(sent)
-		return env.print(sent, sent.Message.String)
+		return send(c.Context(), args[0], p)
 	}
 	return c
 }
 
+// sendNow sends a message, and prints its ID.
+func (env *environment) sendNow(ctx context.Context, operation string, request any, whom string) error {
+	var sent view.Sent
+	if err := env.call(ctx, operation, request, &sent); err != nil {
+		return err
+	}
+	env.noteUnreachable(sent.Unreachable, whom)
+	env.noteGiven(sent)
+	return env.print(sent, sent.Message.String)
+}
+
 func sendCommand(env *environment) *cobra.Command {
-	return sendsMessage(env, &cobra.Command{
+	var when scheduleOptions
+	c := &cobra.Command{
 		Use:   "send RECIPIENT TEXT",
 		Short: "Send a message",
 		Long: `Sends a message. @name at the beginning of a word carries what the agent holds under that name, @edge:name the same under
 another word. The recipient may keep it with "parley adopt". Any other @ is text: before what is no name that the agent
-holds, inside a word, in code (backticks) and in quotes, and \@. What was handed over, and what was taken as text, is said.`,
+holds, inside a word, in code (backticks) and in quotes, and \@. What was handed over, and what was taken as text, is said.
+
+With --at or --every it is sent later, from the log: once, also when the node was down at that time. Of a series, what was
+missed is sent once. "parley schedule ls" lists what is to come.`,
 		Example: `  parley send bob 'meet @alice, my address is me@example.com'
-  parley send bob 'here is the @worker:build/worker-3' --as fae`,
+  parley send bob 'here is the @worker:build/worker-3' --as fae
+  parley send SELF 'look at the build' --at 30m
+  parley send bob 'what is open?' --every '0 9 * * 1-5' --tz Europe/Berlin`,
 		Args:              exactly("RECIPIENT", "TEXT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
-	}, "send", func(to string, p parley.Post) (any, string) {
-		return api.SendRequest{Acting: env.acting(), Recipient: to, Post: p}, terminal.Quoted(to)
+	}
+	when.flags(c)
+	return sendsMessage(c, func(ctx context.Context, to string, p parley.Post) error {
+		if when.isLater() {
+			return when.send(ctx, env, to, p)
+		}
+		return env.sendNow(ctx, "send", api.SendRequest{Acting: env.acting(), Recipient: to, Post: p}, terminal.Quoted(to))
 	})
 }
 
@@ -68,15 +82,15 @@ func (env *environment) noteGiven(sent view.Sent) {
 }
 
 func replyCommand(env *environment) *cobra.Command {
-	return sendsMessage(env, &cobra.Command{
+	return sendsMessage(&cobra.Command{
 		Use:               "reply NUMBER TEXT",
 		Short:             "Reply to a message",
 		Long:              "Replies to whoever sent a message, also where the agent has no name for them. The text is as with send.",
 		Example:           "  parley reply 0 'got it' --as bob",
 		Args:              exactly("NUMBER", "TEXT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
-	}, "reply", func(to string, p parley.Post) (any, string) {
-		return api.ReplyRequest{Acting: env.acting(), FormRef: api.RefTo(to), Post: p}, "whoever sent " + terminal.Visible(to)
+	}, func(ctx context.Context, to string, p parley.Post) error {
+		return env.sendNow(ctx, "reply", api.ReplyRequest{Acting: env.acting(), FormRef: api.RefTo(to), Post: p}, "whoever sent "+terminal.Visible(to))
 	})
 }
 

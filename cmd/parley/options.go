@@ -151,7 +151,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// moment is a flag for an instant: RFC 3339, a Unix time, or a duration from now.
+// moment is a flag for an instant, as terminal.Later reads it, or a duration from now.
 type moment struct {
 	at   time.Time
 	text string
@@ -161,17 +161,13 @@ func (m *moment) String() string { return m.text }
 func (m *moment) Type() string   { return "time" }
 
 func (m *moment) Set(s string) error {
-	at, err := time.Parse(time.RFC3339Nano, s)
-	unix, isUnix := terminal.UnixTime(s)
-	switch {
-	case isUnix:
-		at = unix
-	case err != nil:
-		d, err := parseDuration(s)
-		if err != nil {
-			return fmt.Errorf("%q is neither a duration, as 2h, nor a time, as 2026-01-31T12:00:00Z", s)
-		}
-		at = time.Now().Add(d)
+	if d, err := parseDuration(s); err == nil {
+		m.at, m.text = time.Now().Add(d), s
+		return nil
+	}
+	at, err := terminal.Later(s, time.Now())
+	if err != nil || at.IsZero() {
+		return fmt.Errorf("%q is neither a duration, as 2h, nor a time, as 14:00, tomorrow or 2026-01-31T12:00:00Z", s)
 	}
 	m.at, m.text = at, s
 	return nil

@@ -20,6 +20,26 @@ type ReplyRequest struct {
 	parley.Post
 }
 
+// ScheduleRequest has a message sent later: at a time, or with Every at the times of a series, at the node's time or that of a
+// zone. What is missed while the node is down is sent once when it runs again. With a key, a repeated call schedules nothing more.
+type ScheduleRequest struct {
+	Acting
+	Recipient string `json:"recipient"`
+	parley.Post
+	At    capabilities.Time `json:"at,omitzero"`
+	Every string            `json:"every,omitempty"` // a cron expression of five fields, or as @daily; a minute apart at least
+	Zone  string            `json:"zone,omitempty"`  // as Europe/Berlin; default: the node's
+}
+
+// ListSchedulesRequest lists the agent's scheduled messages.
+type ListSchedulesRequest struct{ Acting }
+
+// EndScheduleRequest ends a schedule.
+type EndScheduleRequest struct {
+	Acting
+	Schedule uint64 `json:"schedule"`
+}
+
 // AdoptRequest stores the value that a message carries under Edge as Name, or under the edge's own name.
 type AdoptRequest struct {
 	Acting

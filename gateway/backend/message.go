@@ -23,6 +23,18 @@ func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent,
 	return actors.Post(ctx, a, mailbox.PostMessage{Reply: ref, Post: r.Post})
 }
 
+func schedule(ctx context.Context, a *actors.Agent, r api.ScheduleRequest) (view.Schedule, error) {
+	return a.Mail().Schedules().Add(ctx, mailbox.ScheduleMessage{To: r.Recipient, Post: r.Post, At: r.At, Every: r.Every, Zone: r.Zone})
+}
+
+func listSchedules(ctx context.Context, a *actors.Agent, _ api.ListSchedulesRequest) (view.Schedules, error) {
+	return a.Mail().Schedules().List(ctx)
+}
+
+func endSchedule(ctx context.Context, a *actors.Agent, r api.EndScheduleRequest) (api.Done, error) {
+	return api.Done{}, a.Mail().Schedules().End(ctx, r.Schedule)
+}
+
 func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, error) {
 	ref, err := r.FormRef.Parse()
 	if err != nil {

@@ -103,6 +103,37 @@ func (c *Client) Reply(ctx context.Context, to ID, p Post) (Sent, error) {
 	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Post: p})
 }
 
+// Schedule is a message that is sent later.
+type Schedule = view.Schedule
+
+// Schedules are the messages that the agent sends later.
+type Schedules struct{ c *Client }
+
+// Schedules returns the messages that the agent sends later.
+func (c *Client) Schedules() Schedules { return Schedules{c} }
+
+// At has a message sent at a time. With a key it is scheduled once, also if a call is repeated.
+func (s Schedules) At(ctx context.Context, to string, p Post, at time.Time) (Schedule, error) {
+	return get[Schedule](ctx, s.c, "schedule", api.ScheduleRequest{Recipient: to, Post: p, At: capabilities.At(at)})
+}
+
+// Every has a message sent at the times of a series, which is a cron expression of five fields, or as @daily. Without a zone,
+// as Europe/Berlin, they are the node's.
+func (s Schedules) Every(ctx context.Context, to string, p Post, series, zone string) (Schedule, error) {
+	return get[Schedule](ctx, s.c, "schedule", api.ScheduleRequest{Recipient: to, Post: p, Every: series, Zone: zone})
+}
+
+// List returns all schedules, by their numbers.
+func (s Schedules) List(ctx context.Context) ([]Schedule, error) {
+	got, err := get[view.Schedules](ctx, s.c, "list_schedules", api.ListSchedulesRequest{})
+	return got.Schedules, err
+}
+
+// End ends a schedule by its number.
+func (s Schedules) End(ctx context.Context, number uint64) error {
+	return s.c.Call(ctx, "end_schedule", api.EndScheduleRequest{Schedule: number}, nil)
+}
+
 // Adopt binds a name to the value that a message carries under an edge. An empty name is the edge's.
 func (c *Client) Adopt(ctx context.Context, message ID, edge, name string) error {
 	return c.Call(ctx, "adopt", api.AdoptRequest{FormRef: refTo(message), Edge: edge, Name: name}, nil)

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 )
@@ -103,6 +104,8 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 		Recipient string      `json:"recipient"`
 		ReplyTo   api.RefText `json:"replyTo"`
 		parley.Post
+		At    capabilities.Time `json:"at"`
+		Every string            `json:"every"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
@@ -110,9 +113,25 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	if (arguments.Recipient == "") == (arguments.ReplyTo == "") {
 		return nil, parley.Refuse(parley.InvalidArgument, "give either a recipient or what it replies to")
 	}
+	if arguments.At != 0 || arguments.Every != "" {
+		return scheduleMessage(ctx, c, api.ScheduleRequest{Recipient: arguments.Recipient, Post: arguments.Post, At: arguments.At, Every: arguments.Every})
+	}
 	var s view.Sent
 	if arguments.ReplyTo == "" {
 		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Post: arguments.Post}, &s)
 	}
 	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), Post: arguments.Post}, &s)
+}
+
+// scheduleMessage has a message sent later.
+func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, error) {
+	if r.Recipient == "" {
+		return nil, parley.Refuse(parley.InvalidArgument, "a reply is sent at once").WithHint("give a recipient to send a message later")
+	}
+	var s view.Schedule
+	err := c.agent.Call(ctx, "schedule", r, &s)
+	return struct {
+		Schedule uint64            `json:"schedule"`
+		Next     capabilities.Time `json:"next"`
+	}{s.Number, s.Next}, err
 }

@@ -314,6 +314,15 @@ export class Client {
      */
     search(what: Omit<import("./operations.js").SearchRequest, "as">, ending?: Ending): Promise<import("./operations.js").Found>;
     /**
+     * Has a message sent later: at a time, or every time of a series (a cron expression).
+     *
+     * @param {string} to
+     * @param {string} text
+     * @param {Omit<import("./operations.js").ScheduleRequest, "as" | "recipient" | "text">} when
+     * @param {Ending} [ending]
+     */
+    schedule(to: string, text: string, when: Omit<import("./operations.js").ScheduleRequest, "as" | "recipient" | "text">, ending?: Ending): Promise<import("./operations.js").Schedule>;
+    /**
      * Counts the messages that are pending, snoozed, done, unread, and all.
      *
      * @param {Ending} [ending]

@@ -407,6 +407,18 @@ export class Client {
   }
 
   /**
+   * Has a message sent later: at a time, or every time of a series (a cron expression).
+   *
+   * @param {string} to
+   * @param {string} text
+   * @param {Omit<import("./operations.js").ScheduleRequest, "as" | "recipient" | "text">} when
+   * @param {Ending} [ending]
+   */
+  schedule(to, text, when, ending) {
+    return this.call("schedule", { recipient: to, text, ...when }, ending);
+  }
+
+  /**
    * Counts the messages that are pending, snoozed, done, unread, and all.
    *
    * @param {Ending} [ending]

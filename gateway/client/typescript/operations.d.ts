@@ -185,6 +185,11 @@ export interface EndRequest {
   reason?: string;
 }
 
+export interface EndScheduleRequest {
+  as?: string;
+  schedule: number;
+}
+
 export interface Escalation {
   after: string;
   to: string;
@@ -388,6 +393,10 @@ export interface ListRulesRequest {
 export interface ListRulesResponse {
   next?: string;
   rules: Array<Rule>;
+}
+
+export interface ListSchedulesRequest {
+  as?: string;
 }
 
 export interface ListTokensRequest {
@@ -625,6 +634,20 @@ export interface SaveDraftRequest {
   text?: string;
   texts?: Array<Text>;
   to?: string;
+}
+
+export interface ScheduleRequest {
+  as?: string;
+  /** A time in UTC, with milliseconds. */
+  at?: string;
+  every?: string;
+  key?: string;
+  plain?: boolean;
+  priority?: string;
+  recipient: string;
+  subject?: string;
+  text: string;
+  zone?: string;
 }
 
 export interface SearchRequest {
@@ -1238,6 +1261,29 @@ export interface Rule {
   words: string;
 }
 
+export interface Schedule {
+  every?: string;
+  /** An ID: {ULID}@{node}. */
+  last?: string;
+  /** A time in UTC, with milliseconds. */
+  lastAt?: string;
+  /** A time in UTC, with milliseconds. */
+  next?: string;
+  number: number;
+  priority?: string;
+  refused?: string;
+  subject?: string;
+  text: string;
+  /** An ID: {ULID}@{node}. */
+  to: string;
+  toName?: string;
+  zone?: string;
+}
+
+export interface Schedules {
+  schedules: Array<Schedule>;
+}
+
 export interface Sent {
   given?: Array<string>;
   /** An ID: {ULID}@{node}. */
@@ -1416,6 +1462,7 @@ export interface Operations {
   describe_agent: { request: DescribeAgentRequest; response: Done };
   dismiss: { request: MessageRequest; response: Done };
   drop_peer: { request: DropPeerRequest; response: DroppedPeer };
+  end_schedule: { request: EndScheduleRequest; response: Done };
   fetch_agent: { request: AgentRequest; response: FetchAgentResponse };
   fetch_agents: { request: FetchAgentsRequest; response: FetchAgentsResponse };
   fetch_draft: { request: FetchDraftRequest; response: Draft };
@@ -1436,6 +1483,7 @@ export interface Operations {
   list_names: { request: ListNamesRequest; response: ListNamesResponse };
   list_nodes: { request: ListNodesRequest; response: ListNodesResponse };
   list_rules: { request: ListRulesRequest; response: ListRulesResponse };
+  list_schedules: { request: ListSchedulesRequest; response: Schedules };
   list_stand_ins: { request: StandInsRequest; response: StandIns };
   list_tokens: { request: ListTokensRequest; response: ListTokensResponse };
   locate: { request: NameRequest; response: LocateResponse };
@@ -1460,6 +1508,7 @@ export interface Operations {
   revoke_token: { request: RevokeTokenRequest; response: Done };
   run_agent: { request: RunAgentRequest; response: MakeAgentResponse };
   save_draft: { request: SaveDraftRequest; response: Done };
+  schedule: { request: ScheduleRequest; response: Schedule };
   search: { request: SearchRequest; response: Found };
   send: { request: SendRequest; response: Sent };
   send_agent_message: { request: SendAgentMessageRequest; response: SendAgentMessageResponse };

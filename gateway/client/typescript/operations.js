@@ -17,6 +17,7 @@ export const looks = new Set([
   "list_names",
   "list_nodes",
   "list_rules",
+  "list_schedules",
   "list_stand_ins",
   "list_tokens",
   "locate",

@@ -204,6 +204,10 @@ class EndRequest(TypedDict, total=False):
     reason: str
 
 
+class EndScheduleRequest(TypedDict):
+    schedule: int
+
+
 class Escalation(TypedDict):
     after: str
     to: str
@@ -435,6 +439,10 @@ class _ListRulesResponse(TypedDict):
 
 class ListRulesResponse(_ListRulesResponse, total=False):
     next: str
+
+
+class ListSchedulesRequest(TypedDict):
+    pass
 
 
 class ListTokensRequest(TypedDict, total=False):
@@ -685,6 +693,21 @@ class SaveDraftRequest(TypedDict, total=False):
     text: str
     texts: List[Text]
     to: str
+
+
+class _ScheduleRequest(TypedDict):
+    recipient: str
+    text: str
+
+
+class ScheduleRequest(_ScheduleRequest, total=False):
+    at: str  # A time in UTC, with milliseconds.
+    every: str
+    key: str
+    plain: bool
+    priority: str
+    subject: str
+    zone: str
 
 
 _SearchRequestOptional = TypedDict(
@@ -1337,6 +1360,28 @@ class Rule(_Rule, total=False):
     until: str  # A time in UTC, with milliseconds.
 
 
+class _Schedule(TypedDict):
+    number: int
+    text: str
+    to: str  # An ID: {ULID}@{node}.
+
+
+class Schedule(_Schedule, total=False):
+    every: str
+    last: str  # An ID: {ULID}@{node}.
+    lastAt: str  # A time in UTC, with milliseconds.
+    next: str  # A time in UTC, with milliseconds.
+    priority: str
+    refused: str
+    subject: str
+    toName: str
+    zone: str
+
+
+class Schedules(TypedDict):
+    schedules: List[Schedule]
+
+
 class _Sent(TypedDict):
     message: str  # An ID: {ULID}@{node}.
     number: int
@@ -1534,6 +1579,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "describe_agent": (DescribeAgentRequest, Done),
     "dismiss": (MessageRequest, Done),
     "drop_peer": (DropPeerRequest, DroppedPeer),
+    "end_schedule": (EndScheduleRequest, Done),
     "fetch_agent": (AgentRequest, FetchAgentResponse),
     "fetch_agents": (FetchAgentsRequest, FetchAgentsResponse),
     "fetch_draft": (FetchDraftRequest, Draft),
@@ -1554,6 +1600,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "list_names": (ListNamesRequest, ListNamesResponse),
     "list_nodes": (ListNodesRequest, ListNodesResponse),
     "list_rules": (ListRulesRequest, ListRulesResponse),
+    "list_schedules": (ListSchedulesRequest, Schedules),
     "list_stand_ins": (StandInsRequest, StandIns),
     "list_tokens": (ListTokensRequest, ListTokensResponse),
     "locate": (NameRequest, LocateResponse),
@@ -1578,6 +1625,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "revoke_token": (RevokeTokenRequest, Done),
     "run_agent": (RunAgentRequest, MakeAgentResponse),
     "save_draft": (SaveDraftRequest, Done),
+    "schedule": (ScheduleRequest, Schedule),
     "search": (SearchRequest, Found),
     "send": (SendRequest, Sent),
     "send_agent_message": (SendAgentMessageRequest, SendAgentMessageResponse),
@@ -1616,6 +1664,7 @@ LOOKS = frozenset(
         "list_names",
         "list_nodes",
         "list_rules",
+        "list_schedules",
         "list_stand_ins",
         "list_tokens",
         "locate",

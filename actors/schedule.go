@@ -1,0 +1,112 @@
+package actors
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// Schedules are the messages that an agent sends later.
+type Schedules struct{ agent *Agent }
+
+// Schedules returns the messages that the agent sends later.
+func (m Mail) Schedules() Schedules { return Schedules{m.agent} }
+
+// nextTime returns the first time of a series after another. It refuses with INVALID_ARGUMENT.
+func nextTime(every, zone string, after capabilities.Time) (capabilities.Time, error) {
+	if strings.Contains(every, "=") { // it would be read as a time zone
+		return 0, badSeries(every)
+	}
+	at, err := cron.ParseStandard(every)
+	if err != nil {
+		return 0, badSeries(every)
+	}
+	where := time.Local
+	if zone != "" {
+		if where, err = time.LoadLocation(zone); err != nil {
+			return 0, parley.Refuse(parley.InvalidArgument, "unknown time zone %s", parley.Quoted(zone, 40)).WithHint("as in Europe/Berlin")
+		}
+	}
+	next := at.Next(after.Std().In(where))
+	if next.IsZero() {
+		return 0, parley.Refuse(parley.InvalidArgument, "the series %s has no time that comes", parley.Quoted(every, 80))
+	}
+	return capabilities.At(next), nil
+}
+
+func badSeries(every string) error {
+	return parley.Refuse(parley.InvalidArgument, "%s is no series", parley.Quoted(every, 80)).WithHint(`as in "0 9 * * 1-5" (minute, hour, day, month, weekday) or @daily`)
+}
+
+// Add has a message sent later: at a time, or with Every at the times of a series, of which At is none. It returns the schedule.
+func (s Schedules) Add(ctx context.Context, c mailbox.ScheduleMessage) (view.Schedule, error) {
+	c.Next = nextTime
+	if (c.At == 0) == (c.Every == "") {
+		return view.Schedule{}, parley.Refuse(parley.InvalidArgument, "when? give a time or a series, and not both")
+	}
+	if c.Every != "" {
+		var err error
+		if c.At, err = nextTime(c.Every, c.Zone, s.agent.node.now()); err != nil {
+			return view.Schedule{}, err
+		}
+	}
+	return call(ctx, s.agent, scheduleMessage{c})
+}
+
+type scheduleMessage struct{ command mailbox.ScheduleMessage }
+
+func (m scheduleMessage) handle(b *mailboxActor) (view.Schedule, error) {
+	known, err := m.command.FindExisting(b.state)
+	if err != nil {
+		return view.Schedule{}, err
+	}
+	if known == nil {
+		if _, err := b.decide(m.command); err != nil {
+			return view.Schedule{}, err
+		}
+		all := b.state.Mail.Schedules.All()
+		known = &all[len(all)-1]
+	}
+	return b.viewer().schedule(known)
+}
+
+// schedule returns a schedule as it is shown.
+func (v *viewer) schedule(s *mailbox.Schedule) (view.Schedule, error) {
+	shown := view.Schedule{
+		Number: s.Schedule, To: s.To, ToName: v.nameOf(s.To), Header: s.Header, Text: s.Text, Next: s.Next, Every: s.Every, Zone: s.Zone,
+		Last: s.Last, LastAt: s.LastAt, Refused: s.Refused,
+	}
+	return shown, v.absent
+}
+
+// List returns all schedules, by their numbers.
+func (s Schedules) List(ctx context.Context) (view.Schedules, error) {
+	return read(ctx, s.agent, querySchedules{})
+}
+
+type querySchedules struct{}
+
+func (querySchedules) handle(b *mailboxActor) (view.Schedules, error) {
+	list := view.Schedules{Schedules: []view.Schedule{}}
+	v := b.viewer()
+	for i := range b.state.Mail.Schedules.All() {
+		one, err := v.schedule(&b.state.Mail.Schedules.All()[i])
+		if err != nil {
+			return list, err
+		}
+		list.Schedules = append(list.Schedules, one)
+	}
+	return list, nil
+}
+
+// End ends a schedule.
+func (s Schedules) End(ctx context.Context, number uint64) error {
+	return s.agent.do(ctx, mailbox.EndSchedule{Schedule: number})
+}
