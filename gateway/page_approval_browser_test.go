@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"parley"
 	"parley/actors/view"
@@ -59,6 +60,46 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 	b.reads(asking(changed)+" .state", "✕ Denied · by HOST")
 	if h.permitted(changed) {
 		t.Error("deny is leave")
+	}
+	b.checkNoFaults()
+}
+
+// TestReasonIsTypedWhereItBegins opens the reason for a denial with the mouse, and types one that has the letters of keys. No call
+// is decided but by the denial, also while the focus is elsewhere.
+func TestReasonIsTypedWhereItBegins(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	first, second := h.approve("shell", `{"command":"git push"}`), h.approve("shell", `{"command":"rm -rf ~"}`)
+	edited, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"make"}`}, Editable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := h.openBrowser()
+	for _, p := range []view.Permitted{first, second} {
+		b.open("/forms/" + p.Form.String())
+		b.until(fmt.Sprintf(`document.querySelector(%q)`, asking(p)+"[data-keys]"))
+		b.click(asking(p) + " .why summary")
+		b.until(`document.activeElement.matches(".why textarea")`)
+		b.press("as agreed, a day off")
+		b.run(fmt.Sprintf(`document.activeElement.blur(); document.querySelector(%q).focus()`, asking(p)))
+		b.press("a")
+		b.run(`document.querySelector(".why textarea").focus()`)
+		b.press(kb.Enter)
+		b.reads(asking(p)+" .state", "✕ Denied · as agreed, a day off · by HOST")
+		if h.permitted(p) {
+			t.Error("the call that was denied is allowed")
+		}
+	}
+	b.open("/forms/" + edited.Form.String())
+	b.until(fmt.Sprintf(`document.querySelector(%q)`, asking(edited)+"[data-keys]"))
+	for _, key := range []string{"d", "e"} { // and A before that is released
+		b.run(fmt.Sprintf(`for (const key of [%q, "a"]) document.querySelector(%q).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }))`, key, asking(edited)))
+		b.until(`document.querySelector(` + "`.${{d: 'why', e: 'edit'}['" + key + "']}[open]`" + `)`)
+		b.run(`for (const d of document.querySelectorAll("details[open]")) d.open = false`)
+	}
+	b.reads(asking(edited)+" button[value=once]", "Allow once")
+	if m, err := h.fae.Message(t.Context(), capabilities.FormID(edited.Form)); err != nil || m.Outcome != nil {
+		t.Errorf("a key pressed before another was released decides: %+v, %v", m.Outcome, err)
 	}
 	b.checkNoFaults()
 }

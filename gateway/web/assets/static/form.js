@@ -79,12 +79,20 @@ const said = {
   wake: 'Brought back', restore: 'Not done',
 };
 
+/** Focuses the first input of a part that is about to open: what is typed next is for it, and no key of the page. */
+function focusOpened(pressed) {
+  const part = pressed.closest('details.act > summary')?.parentElement;
+  const input = part?.querySelector('textarea, select, input:not([type=hidden], [type=radio], [type=checkbox])');
+  if (input && !part.open) part.addEventListener('toggle', () => input.focus(), { once: true });
+}
+
 /** ParleyAct is a message whose buttons make calls. */
 export class ParleyAct extends HTMLElement {
   connectedCallback() {
     if (this.card) return;
     this.card = cardOf(this);
     this.addEventListener('submit', (e) => this.submitted(e));
+    this.addEventListener('click', (e) => focusOpened(e.target));
     const reply = this.querySelector('button[value=reply]')?.form.elements.namedItem('text');
     if (reply) this.followReply(reply);
   }

@@ -23,11 +23,12 @@ export function focusFirst(card) {
 
 const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
-/** Handles a key of an approval: A allows once, or scrolls what was not shown yet; D gives a reason and denies; E edits the input. */
+/** Handles a key of an approval: A allows once, or scrolls what was not shown yet; D gives a reason and E edits the input, and A does nothing until that is closed. */
 function decide(card, key, event) {
   const [reason, edit] = [card.querySelector('.why textarea'), card.querySelector('.edit textarea')];
   if (key === 'a') {
     event.preventDefault();
+    if (card.querySelector('.why[open], .edit[open]')) return; // a denial was begun, or another input
     const once = card.querySelector('button[value=once], a.see');
     if (once?.matches('[data-unseen]')) scrollOn(card);
     else once?.click();
