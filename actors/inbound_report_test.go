@@ -187,6 +187,8 @@ func TestPeerSaysWhatLocalAgentsDid(t *testing.T) {
 			}
 		}
 		stands()
+		v.checkNoEvents(func() { v.wantAccepted(v.deliver(events.OutboxVotes, v.fae.id, &other)) })
+		stands()
 		none := &events.VoteWithdrawn{Form: form.ID, Date: 1}
 		v.checkNoEvents(func() { v.wantAccepted(v.deliver(events.OutboxVotes, v.fae.id, none)) })
 		stands()
@@ -197,6 +199,15 @@ func TestPeerSaysWhatLocalAgentsDid(t *testing.T) {
 		if m := v.received(form.ID); len(m.Votes.Cast) > 0 {
 			t.Errorf("the votes are %+v", m.Votes)
 		}
+		again := vote
+		again.Answer = answer(form).Answer
+		v.wantAccepted(v.deliver(events.OutboxVotes, v.fae.id, &again))
+		stands()
+		v.checkNoEvents(func() { v.wantAccepted(v.deliver(events.OutboxVotes, v.fae.id, none)) })
+		v.checkNoEvents(func() { v.wantAccepted(v.deliver(events.OutboxVotes, v.fae.id, &vote)) })
+		stands()
+		v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, outcome(q, q.Values)))
+		v.checkEndedByAsker(form.ID)
 	})
 	v.runCase(t, "its forward, and why", func() {
 		if _, err := v.victim.Host().Send(t.Context(), "fae", "this is @worker"); err != nil {

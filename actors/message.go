@@ -233,7 +233,7 @@ func (countMessages) handle(b *mailboxActor) (view.MessageCounts, error) {
 	if err := b.old.count(); err != nil {
 		return view.MessageCounts{}, err
 	}
-	c, err := b.state.Mail.Counts()
+	c, err := mailbox.CountsOf(b.state)
 	return view.MessageCounts{Pending: c.Pending, Snoozed: c.Snoozed, Done: c.Done, Unread: c.Unread, All: c.All}, err
 }
 

@@ -496,7 +496,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
 	}
 	e.Route, e.Votes = v.route(f), v.votes(f)
-	e.AnswerNeeded = e.Received && f.NeedsAnswer(v.state.ID)
+	e.AnswerNeeded = e.Received && f.NeedsAnswer(v.state)
 	if f.IsOpen() {
 		return nil
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -178,4 +179,54 @@ func TestElementTakesASecondVoteByItsBox(t *testing.T) {
 	b.clickWithin(answerPart)
 	eventually.Holds(t, "the second vote is there", func() bool { return h.hasVoted(ops, asked.Form) })
 	b.checkNoFaults()
+}
+
+// TestVotedFormNeedsThePersonNoMore votes as the host on a form that other agents have too, for whom the same person stands. It
+// waits for neither in the list of what needs the person, until the vote is taken back.
+func TestVotedFormNeedsThePersonNoMore(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	ops := h.second()
+	helper, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "helper"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := h.askBoth(ops, parley.Form{Need: 2, Fields: []events.Field{{Name: "a"}}})
+	if err := h.node.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "helper"); err != nil {
+		t.Fatal(err)
+	}
+	needs := func(want bool) {
+		t.Helper()
+		eventually.Holds(t, fmt.Sprintf("the form is in the list: %t", want), func() bool {
+			_, _, body := h.get("/questions", "text/html")
+			return strings.Contains(body, asked.Form.String()) == want && strings.Contains(body, `<span id="count">`+map[bool]string{true: "1", false: "0"}[want]+`</span>`)
+		})
+	}
+	waits := func(a *actors.Agent) bool {
+		m, err := a.Message(t.Context(), capabilities.FormID(asked.Form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.AnswerNeeded
+	}
+	eventually.Holds(t, "the helper has the form", func() bool {
+		_, err := helper.Message(t.Context(), capabilities.FormID(asked.Form))
+		return err == nil
+	})
+	needs(true)
+	h.voteAsHost(asked.Form)
+	needs(false)
+	if waits(helper) || !waits(ops) {
+		t.Error("the form waits for one whose vote would replace the host's, or not for one who has a vote of its own")
+	}
+	if c, err := helper.Mail().Counts(t.Context()); err != nil || c.Pending != 0 {
+		t.Errorf("the helper's inbox counts %+v, %v", c, err)
+	}
+	if _, err := h.node.Host().Withdraw(t.Context(), capabilities.FormID(asked.Form)); err != nil {
+		t.Fatal(err)
+	}
+	needs(true)
+	if !waits(helper) {
+		t.Error("the form does not wait for the helper once the vote is taken back")
+	}
 }

@@ -99,10 +99,18 @@ func (q *Question) Schema() (*form.Schema, error) {
 	return c, nil
 }
 
-// NeedsAnswer reports whether an open form waits for the answer of an agent that received it: the agent has not voted, and
-// has no answer on its way.
-func (f *Form) NeedsAnswer(by capabilities.ID) bool {
-	return f.IsOpen() && f.Queued().Answer == nil && f.Votes().Of(by) == nil
+// NeedsAnswer reports whether an open form waits for the answer of the mailbox's agent, which received it: neither the agent has
+// voted nor another that its vote would only replace, as one of the same host, and it has no answer on its way.
+func (f *Form) NeedsAnswer(s *State) bool {
+	if !f.IsOpen() || f.Queued().Answer != nil {
+		return false
+	}
+	votes := f.Votes().Standing
+	if len(votes) == 0 {
+		return true
+	}
+	own := f.principalOf(s)
+	return !slices.ContainsFunc(votes, func(v events.VoteCast) bool { return v.By == s.ID || v.Principal == own })
 }
 
 // answerSchema returns the schema that an answer has to fit. It is made of compiled, or without that of the form's

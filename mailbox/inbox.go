@@ -173,15 +173,16 @@ type Counts struct {
 	All     int
 }
 
-// Counts returns the numbers of messages in the lists of the inbox. It fails with Absent if they have to be counted, and
+// CountsOf returns the numbers of messages in the lists of a mailbox's inbox. It fails with Absent if they have to be counted, and
 // pages of the index are not in memory: then Recount counts them.
-func (l *Mail) Counts() (Counts, error) {
+func CountsOf(s *State) (Counts, error) {
+	l := &s.Mail
 	if l.Index.tally == nil {
 		return Counts{}, &Absent{Pages: l.Index.entries.Absent()}
 	}
 	c := Counts{Snoozed: l.Snoozed.Len(), Done: l.Index.tally.Done, Unread: l.Index.tally.Unread, All: int(l.Index.Len())}
 	for n := range l.waiting.From(0) {
-		if e := l.Index.entries.At(n); !e.Is(index.Dismissed) && !e.Is(index.Snoozed) && l.live[n].Form.NeedsAnswer(l.self) {
+		if e := l.Index.entries.At(n); !e.Is(index.Dismissed) && !e.Is(index.Snoozed) && l.live[n].Form.NeedsAnswer(s) {
 			c.Pending++
 		}
 	}

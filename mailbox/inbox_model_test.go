@@ -181,7 +181,7 @@ func checkInbox(t *rapid.T, v *mailboxtest.Harness, mail []*modelMark) {
 			want.Unread++
 		}
 	}
-	if got, err := v.States["host"].Mail.Counts(); err != nil || got != want {
+	if got, err := mailbox.CountsOf(v.States["host"]); err != nil || got != want {
 		t.Fatalf("counts %+v, %v; want %+v", got, err, want)
 	}
 	if got := v.States["host"].Summary().Deadline; got != first {

@@ -186,9 +186,12 @@ func (s *State) Confirms(r Report) (bool, error) {
 	case *events.VoteCast:
 		return f.hasVoted(*e) || f.hasSaid(func(q events.AnswerQueued) bool { return f.isVote(q, *e) }), nil
 	case *events.VoteWithdrawn:
+		stands := f.Votes().Of(s.ID)
 		spent := func(v vote.Spent) bool { return v.By == s.ID }
-		return f.Votes().Of(s.ID) == nil && slices.ContainsFunc(f.Votes().Spent, spent) ||
-			f.hasSaid(func(q events.AnswerQueued) bool { return q.Reason == events.Withdrawn }), nil
+		return stands == nil && slices.ContainsFunc(f.Votes().Spent, spent) ||
+			f.hasSaid(func(q events.AnswerQueued) bool {
+				return q.Reason == events.Withdrawn && (stands == nil || q.Answer == stands.Answer)
+			}), nil
 	}
 	return false, nil
 }
@@ -210,9 +213,13 @@ func reportedForm(e events.Event) capabilities.ID {
 	return capabilities.ID{}
 }
 
-// hasSaid reports whether something that the agent said to the form's home is such a thing.
+// hasSaid reports whether something that the agent said to the form's home is such a thing. A vote that the home has replaced or
+// taken back since is not said any more.
 func (f *Form) hasSaid(such func(events.AnswerQueued) bool) bool {
-	return slices.ContainsFunc(f.Queued().Said, such)
+	isSpent := func(q events.AnswerQueued) bool {
+		return q.Reason != events.Withdrawn && slices.ContainsFunc(f.Votes().Spent, func(v vote.Spent) bool { return v.Answer == q.Answer })
+	}
+	return slices.ContainsFunc(f.Queued().Said, func(q events.AnswerQueued) bool { return such(q) && !isSpent(q) })
 }
 
 // isPresent reports whether something that was said is about the question as it is now. The form's home takes nothing else,
@@ -233,7 +240,7 @@ func answers(q events.AnswerQueued, e *events.FormAnswered) bool {
 func (f *Form) hasVoted(v events.VoteCast) bool {
 	votes := slices.Concat(f.Votes().Standing, f.Votes().Void)
 	return slices.ContainsFunc(votes, func(w events.VoteCast) bool {
-		return w.By == v.By && w.Outcome == v.Outcome && w.Note == v.Note && w.Revision == v.Revision
+		return w.By == v.By && w.Outcome == v.Outcome && w.Note == v.Note && w.Revision == v.Revision && w.Digest == v.Digest && (v.Answer.IsZero() || w.Answer == v.Answer)
 	})
 }
 

@@ -395,10 +395,18 @@ func (c SettleForm) checkSecond(s *State, f *Form) error {
 	return e.WithHint("name the agent (--as), or give secondVote, to vote for another whom you stand for")
 }
 
+// principalOf returns the one as whom a mailbox's agent votes on the form: its host, or its node for a home on another.
+func (f *Form) principalOf(s *State) capabilities.ID {
+	if s.isRemote(f.From) {
+		return capabilities.ID{Node: s.ID.Node}
+	}
+	return SettleForm{By: s.ID, Principal: s.Profile.Host}.principal(s)
+}
+
 // CountsBeside reports whether a vote on the form counts beside one of a mailbox's agent. Only a home on the same node tells its
 // agents apart.
 func (f *Form) CountsBeside(s *State, v events.VoteCast) bool {
-	return !s.isRemote(f.From) && v.Principal != SettleForm{By: s.ID, Principal: s.Profile.Host}.principal(s)
+	return !s.isRemote(f.From) && v.Principal != f.principalOf(s)
 }
 
 // SecondVote is the field of the error that refuses a second vote.

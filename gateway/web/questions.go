@@ -52,7 +52,8 @@ func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([
 	return all, nil
 }
 
-// waitingFor returns the forms that wait for one agent's answer and are a question to the reader.
+// waitingFor returns the forms that wait for one agent's answer and are a question to the reader, who may vote as one of
+// their agents and is asked no more then.
 func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
 	var waiting []question
 	seen := 0
@@ -63,7 +64,7 @@ func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
 		if seen++; seen > maxQuestions {
 			break
 		}
-		if l.agent.ID() == reader.agent.ID() || e.From != reader.agent.ID() {
+		if !e.IsSecondVote() && (l.agent.ID() == reader.agent.ID() || e.From != reader.agent.ID()) {
 			waiting = append(waiting, question{e, l})
 		}
 	}

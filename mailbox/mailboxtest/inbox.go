@@ -126,7 +126,7 @@ func amended(f *mailbox.Form) string {
 
 // showCounts returns the numbers of messages in the lists of an inbox.
 func (v *Harness) showCounts(as string) string {
-	c, err := v.States[as].Mail.Counts()
+	c, err := mailbox.CountsOf(v.States[as])
 	if err != nil {
 		return v.refusal(err)
 	}
