@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"parley"
 	"parley/actors/runtime"
 	"parley/capabilities"
@@ -67,6 +69,9 @@ const (
 // coding agent would call as the host. A node asks before it opens its log.
 func CheckCoders(file string) error {
 	_, err := readCoders(file)
+	if err == nil {
+		_, err = readUnheard(file)
+	}
 	return err
 }
 
@@ -80,18 +85,74 @@ func readCoders(file string) (all notedCoders, err error) {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
-		err = parley.Refuse(parley.NotPermitted, "it is not known which processes belong to coding agents, and those would act as the host: %s cannot be read: %v", file, err).
-			WithHint("end all coding agents, move %s away, and start the node and them again", file)
+		err = unknownCoders(file, err)
 	}
 	return all, err
 }
 
-// load reads the file.
+// load reads the file, and takes up the registrations that found no node.
 func (c *coders) load() error {
 	if c.file == "" {
 		return nil
 	}
-	return loadCoders(c.file, c.server.node.Programs().Launcher())
+	if err := loadCoders(c.file, c.server.node.Programs().Launcher()); err != nil {
+		return err
+	}
+	all, err := readUnheard(c.file)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), registerTime)
+	defer cancel()
+	for _, wanted := range all {
+		guest, err := c.guest(ctx, wanted, "")
+		if err != nil && wanted.As != "" { // who is not there any more
+			wanted.As = ""
+			guest, err = c.guest(ctx, wanted, "")
+		}
+		if err == nil {
+			err = c.note(runtime.Process{}, wanted.Session, guest)
+		}
+		if err != nil {
+			return fmt.Errorf("register the coding agents of %s: %w", unheardFolder(c.file), err)
+		}
+	}
+	return os.RemoveAll(unheardFolder(c.file))
+}
+
+// unheardFolder returns the path of the registrations that found no node, beside the file with the processes of coding agents.
+func unheardFolder(coders string) string { return filepath.Join(filepath.Dir(coders), api.UnheardFolder) }
+
+// readUnheard returns the registrations that found no node. One that cannot be read is refused as readCoders does.
+func readUnheard(coders string) (all []api.Register, err error) {
+	files, err := os.ReadDir(unheardFolder(coders))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, unknownCoders(unheardFolder(coders), err)
+	}
+	for _, f := range files {
+		if filepath.Ext(f.Name()) != ".json" {
+			continue
+		}
+		file := filepath.Join(unheardFolder(coders), f.Name())
+		var wanted api.Register
+		text, err := regular.Read(file)
+		if err == nil {
+			err = json.Unmarshal(text, &wanted)
+		}
+		if err == nil && (wanted.Session == "" || len(wanted.Session) > maxSession) {
+			err = errors.New("it names no session")
+		}
+		if err != nil {
+			return nil, unknownCoders(file, err)
+		}
+		all = append(all, wanted)
+	}
+	return all, nil
+}
+
+func unknownCoders(file string, err error) error {
+	return parley.Refuse(parley.NotPermitted, "it is not known which processes belong to coding agents, and those would act as the host: %s cannot be read: %v", file, err).
+		WithHint("end all coding agents, move %s away, and start the node and them again", file)
 }
 
 // loadCoders notes the processes and sessions in the file.
@@ -116,6 +177,13 @@ func CheckOutside(coders string) error {
 	l := runtime.NewLauncher(runtime.Defaults{})
 	if err := loadCoders(coders, l); err != nil {
 		return err
+	}
+	left, err := readUnheard(coders)
+	if err != nil {
+		return err
+	}
+	for _, wanted := range left {
+		l.NoteSession(runtime.Session{ID: wanted.Session, Agent: capabilities.ID{ULID: ulid.ULID{15: 1}}}) // of whoever it will be
 	}
 	owner, err := l.Own()
 	switch {
@@ -332,8 +400,9 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 	if !p.IsHost() {
 		done, err := c.registered(ctx, p, wanted)
 		if o, ok := httpd.By(ctx).(*opener); err == nil && ok {
-			if agent, _ := o.owner(c.server.node.Programs().Launcher()); agent == p.ID() { // it has begun another session
-				err = c.note(runtime.Process{}, wanted.Session, agent)
+			if agent, _ := o.owner(c.server.node.Programs().Launcher()); agent == p.ID() { // it has begun another session, or is known by its session alone
+				coder, _, _ := runtime.Coder(o.process.PID, 0, wanted.Program) // whatever the caller says
+				err = c.note(coder, wanted.Session, agent)
 			}
 		}
 		return done, err

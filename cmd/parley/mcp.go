@@ -78,7 +78,7 @@ func register(c *cobra.Command, env *environment, name string) (err error) {
 	}
 	for _, agent := range hook.Agents() {
 		if agent.Name == name {
-			env.options.as, err = agent.Register(c.Context(), hook.Options{Env: env.lookup, Dial: env.dial})
+			env.options.as, err = agent.Register(c.Context(), hook.Options{Env: env.lookup, Dial: env.dial, Unheard: env.options.state.in(api.UnheardFolder)})
 			return err
 		}
 	}

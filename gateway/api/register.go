@@ -7,6 +7,11 @@ import "parley/capabilities"
 // act for its guest alone. So does what names its session in the environment. It is no operation.
 const RegisterPath = "/register"
 
+// UnheardFolder is the name of the folder in the state folder with the registrations that found no node: a Register in each file
+// whose name ends in .json, one for a session. The node takes them up as it starts, before it listens. So a node that is started
+// below a coding agent knows that.
+const UnheardFolder = "coders-unheard"
+
 // Register names a coding agent and the folder that it works in.
 type Register struct {
 	Acting         // a guest of the host's instead of that of the folder; "" for that

@@ -1,9 +1,14 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -28,6 +33,9 @@ func (a Agent) register(ctx context.Context, call toolCall, o Options) (name str
 		wanted.Process, _ = strconv.Atoi(set) // 0 names none
 	}
 	text, err := o.exchange(ctx, http.MethodPost, api.RegisterPath, wanted)
+	if parley.CodeOf(err) == parley.NotRunning {
+		err = cmp.Or(o.leave(wanted), err)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -36,4 +44,53 @@ func (a Agent) register(ctx context.Context, call toolCall, o Options) (name str
 		return "", parley.Refuse(parley.Internal, "the node's answer cannot be read")
 	}
 	return done.Name, nil
+}
+
+// maxUnheard bounds the registrations that found no node.
+const maxUnheard = 4096
+
+// leave has the next node of the state folder take a registration up. Without a session nothing finds what the agent starts. An
+// error is a failure of the gate.
+func (o Options) leave(wanted api.Register) error {
+	if o.Unheard == "" || wanted.Session == "" {
+		return nil
+	}
+	path := filepath.Join(o.Unheard, digest(wanted.Session)+".json")
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	text, err := json.Marshal(wanted)
+	if err == nil {
+		err = os.MkdirAll(o.Unheard, 0o700)
+	}
+	if err == nil {
+		err = writeNew(path, text)
+	}
+	if err != nil {
+		return parley.Refuse(parley.Internal, "no node runs, and the session cannot be noted for the next one: %v", err)
+	}
+	return nil
+}
+
+// writeNew writes a file that is there whole or not at all, in a folder that has room for it.
+func writeNew(path string, text []byte) error {
+	all, err := os.ReadDir(filepath.Dir(path))
+	if err == nil && len(all) >= maxUnheard {
+		err = fmt.Errorf("%d sessions wait in %s already", len(all), filepath.Dir(path))
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "new-*") // its mode is 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }

@@ -45,6 +45,8 @@ type Options struct {
 	SkipAsked  bool // on PermissionRequest, ask only about calls that PreToolUse leaves
 	WhenAway   Away // what happens where nobody decides
 
+	Unheard string // path of api.UnheardFolder; "" notes nothing
+
 	Tools []string // the names of the tools of Parley's MCP server
 
 	Client func(client.Options) *client.Client         // opens a client of the node
