@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/internal/regular"
@@ -20,6 +22,8 @@ const ServerName = "parley"
 // serverFile is a file that may define MCP servers.
 type serverFile struct {
 	path    string
+	text    string                                          // in place of a file; "" is read from path
+	named   bool                                            // the agent was told to read it: it is there
 	defined func(text []byte) (servers []server, err error) // those with the name of Parley's
 }
 
@@ -59,8 +63,11 @@ func (a Agent) OtherServers(folder string, env func(string) (string, bool)) []st
 
 func (a Agent) lookForServers(folder string, env func(string) (string, bool)) (own bool, others []string) {
 	for _, f := range a.servers(folder, env) {
-		text, err := regular.ReadLinked(f.path)
-		if errors.Is(err, fs.ErrNotExist) {
+		text, err := []byte(f.text), error(nil)
+		if f.text == "" {
+			text, err = regular.ReadLinked(f.path)
+		}
+		if errors.Is(err, fs.ErrNotExist) && !f.named {
 			continue
 		}
 		var servers []server
@@ -87,16 +94,62 @@ func above(folder string, path ...string) (all []string) {
 }
 
 // claudeServers returns where Claude Code has MCP servers from. The person's file has some for projects too. Each folder can have
-// an .mcp.json, and so can those above it. An administrator's file is one as well. A server of a plugin has another name.
+// an .mcp.json, and so can those above it. An administrator's file is one as well, and what --mcp-config names. A server of a
+// plugin has another name.
 func claudeServers(folder string, env func(string) (string, bool)) (files []serverFile) {
+	files = claudeFlagged(env)
 	for _, path := range append(above(folder, ".mcp.json"), "/etc/claude-code/managed-mcp.json") {
-		files = append(files, serverFile{path, claudeDefined})
+		files = append(files, serverFile{path: path, defined: claudeDefined})
 	}
 	if set, ok := env("CLAUDE_CONFIG_DIR"); ok && filepath.IsAbs(set) {
-		return append(files, serverFile{filepath.Join(set, ".claude.json"), claudeDefined})
+		return append(files, serverFile{path: filepath.Join(set, ".claude.json"), defined: claudeDefined})
 	}
 	if home, ok := env("HOME"); ok && filepath.IsAbs(home) {
-		files = append(files, serverFile{filepath.Join(home, ".claude.json"), claudeDefined})
+		files = append(files, serverFile{path: filepath.Join(home, ".claude.json"), defined: claudeDefined})
+	}
+	return files
+}
+
+// mcpFlag has Claude Code take the MCP servers of files and of texts in JSON: all words up to the next flag.
+const mcpFlag = "--mcp-config"
+
+// claudeFlagged returns what the command line of Claude Code names, as far as it can be read.
+func claudeFlagged(env func(string) (string, bool)) (files []serverFile) {
+	set, _ := env("CLAUDE_PID")
+	pid, err := strconv.Atoi(set)
+	if err != nil || pid <= 0 {
+		return nil
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return nil
+	}
+	folder, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err != nil {
+		folder = "" // a file in it is not found, and counts as another server's
+	}
+	add := func(word string) {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(word), "{"):
+			files = append(files, serverFile{path: mcpFlag, text: word, defined: claudeDefined})
+		case word != "":
+			if !filepath.IsAbs(word) {
+				word = filepath.Join(folder, word)
+			}
+			files = append(files, serverFile{path: word, named: true, defined: claudeDefined})
+		}
+	}
+	follows := false
+	for word := range strings.SplitSeq(string(line), "\x00") {
+		if value, ok := strings.CutPrefix(word, mcpFlag+"="); ok {
+			add(value)
+		}
+		switch {
+		case strings.HasPrefix(word, "-"):
+			follows = word == mcpFlag || strings.HasPrefix(word, mcpFlag+"=")
+		case follows:
+			add(word)
+		}
 	}
 	return files
 }

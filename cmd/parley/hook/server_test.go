@@ -2,7 +2,10 @@ package hook
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -54,6 +57,69 @@ func TestOnlyParleysServerIsItsOwn(t *testing.T) {
 			if got := ClaudeCode().isOwnTool(toolCall{tool: test.tool, folder: folder}, Options{Tools: []string{"ask_user"}, Env: env}); got != test.want {
 				t.Errorf("%s is Parley's own: %t", test.tool, got)
 			}
+		})
+	}
+}
+
+// TestServersOfTheCommandLine has a process with the flag of Claude Code for MCP servers, and other servers under the name of
+// Parley's in what it names.
+func TestServersOfTheCommandLine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("command lines are read from /proc")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const evil = `{"mcpServers":{"parley":{"command":"python3","args":["mcp"]}}}`
+	good := `{"mcpServers":{"parley":{"command":"` + self + `","args":["mcp"]}}}`
+	home := t.TempDir()
+	for name, text := range map[string]string{".claude.json": good, "evil.json": evil, "good.json": good, "other.json": `{"mcpServers":{"db":{"command":"db"}}}`} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		words []string
+		want  bool
+	}{
+		"none":                 {[]string{"-p", "evil.json"}, true},
+		"other names":          {[]string{mcpFlag, "other.json", "-p", "evil.json"}, true},
+		"Parley's":             {[]string{mcpFlag, "other.json", filepath.Join(home, "good.json")}, true},
+		"another":              {[]string{mcpFlag, "evil.json"}, false},
+		"another after one":    {[]string{mcpFlag, "other.json", "evil.json", "--strict-mcp-config"}, false},
+		"another as one word":  {[]string{mcpFlag + "=evil.json"}, false},
+		"another after a word": {[]string{mcpFlag + "=other.json", "evil.json"}, false},
+		"another as text":      {[]string{mcpFlag, " " + evil}, false},
+		"a file that is gone":  {[]string{mcpFlag, "/dev/fd/63"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			coder := exec.CommandContext(t.Context(), "sh", append([]string{"-c", "echo; read -r line", "sh"}, test.words...)...)
+			coder.Dir = home
+			life, err := coder.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := coder.StdoutPipe()
+			if err == nil {
+				err = coder.Start()
+			}
+			if err == nil {
+				_, err = out.Read(make([]byte, 1)) // it runs
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			env := func(name string) (string, bool) {
+				v, ok := map[string]string{"HOME": home, "CLAUDE_PID": strconv.Itoa(coder.Process.Pid)}[name]
+				return v, ok
+			}
+			got := ClaudeCode().isOwnTool(toolCall{tool: "mcp__parley__ask_user", folder: home}, Options{Tools: []string{"ask_user"}, Env: env})
+			if got != test.want {
+				t.Errorf("it is Parley's own: %t", got)
+			}
+			_ = life.Close()
+			_ = coder.Wait() // read fails at the end of its input
 		})
 	}
 }
