@@ -121,7 +121,9 @@ func (c *coders) load() error {
 }
 
 // unheardFolder returns the path of the registrations that found no node, beside the file with the processes of coding agents.
-func unheardFolder(coders string) string { return filepath.Join(filepath.Dir(coders), api.UnheardFolder) }
+func unheardFolder(coders string) string {
+	return filepath.Join(filepath.Dir(coders), api.UnheardFolder)
+}
 
 // readUnheard returns the registrations that found no node. One that cannot be read is refused as readCoders does.
 func readUnheard(coders string) (all []api.Register, err error) {

@@ -148,6 +148,19 @@ func (n Notice) Brief(b call.Bounds) (text string, whole bool) {
 	return text, whole && n.Whole
 }
 
+// Labelled returns a text of the notice for a place that does not set apart what others wrote: what a form asks is in quotes. The
+// call of an approval has its labels already.
+func (n Notice) Labelled(text string) string {
+	asked, isCut := strings.CutSuffix(text, notWhole)
+	if asked = strings.TrimSuffix(asked, "\n"); n.Kind == string(events.Approval) || asked == "" {
+		return text
+	}
+	if text = call.Quoted("asks", asked); isCut {
+		text += "\n" + notWhole
+	}
+	return text
+}
+
 func nameOf(name string, id capabilities.ID) string {
 	if name == "" && !id.IsZero() {
 		name = id.String()

@@ -124,6 +124,16 @@ func says(label, text string) []Row {
 	return rows
 }
 
+// Quoted returns words of somebody as a quotation behind a label, for a place that does not set them apart by itself.
+func Quoted(label, text string) string {
+	rows := says(label, text)
+	lines := make([]string, len(rows))
+	for i, r := range rows {
+		lines[i] = r.Text
+	}
+	return strings.Join(lines, "\n")
+}
+
 // named returns a path, or the name of a member, that begins a row. It is in quotes if it could be read as more than a name.
 func named(name string) string {
 	isPlain := func(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune(`:"“”`, r) }

@@ -59,7 +59,7 @@ func (r *Ntfy) Tell(ctx context.Context, n bridge.Notice) (mark string, err erro
 	if n.Title != "" {
 		title += ": " + n.Title
 	}
-	p := publication{Title: title, Message: n.Text, Click: n.Page}
+	p := publication{Title: title, Message: n.Labelled(n.Text), Click: n.Page}
 	for _, b := range n.Buttons {
 		p.Actions = append(p.Actions, action{Action: "http", Label: b.Label, URL: b.URL, Method: http.MethodPost, Clear: true})
 	}

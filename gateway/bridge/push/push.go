@@ -63,7 +63,7 @@ func (p *Push) Tell(ctx context.Context, n bridge.Notice) (mark string, err erro
 	title := bridge.Cut(m.Title, maxTitle)
 	body, whole := n.Brief(room)
 	whole = whole && title == m.Title
-	m.Title, m.Body = title, body
+	m.Title, m.Body = title, n.Labelled(body)
 	for _, b := range n.Buttons {
 		if b.Outcome == "deny" || whole { // nobody allows what they do not see
 			m.Answers = append(m.Answers, answer{Outcome: b.Outcome, Label: b.Label, URL: b.URL})
@@ -96,7 +96,8 @@ func (p *Push) send(ctx context.Context, n bridge.Notice, m message, urgency web
 	}
 	if len(body) > maxMessage { // characters of four bytes, or that JSON escapes
 		m.Title = bridge.Cut(m.Title, maxTitle/4)
-		m.Body, _ = n.Brief(call.Bounds{Lines: room.Lines, Width: room.Width, Characters: maxBody / 4})
+		less, _ := n.Brief(call.Bounds{Lines: room.Lines, Width: room.Width, Characters: maxBody / 4})
+		m.Body = n.Labelled(less)
 		m.Answers = deniesOf(m.Answers)
 		if body, err = json.Marshal(m); err != nil {
 			return err
