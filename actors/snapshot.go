@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -173,7 +174,9 @@ func (o *oldMail) remake(why error) error {
 	if o.node.life.Err() != nil {
 		return why
 	}
-	o.node.log.Warn("pages of a snapshot are lost; replaying", "mailbox", o.reg.id.String(), "error", why)
+	if !errors.Is(why, persistence.ErrSilent) { // of which the journal tells, once for all mailboxes
+		o.node.log.Warn("pages of a snapshot are lost; replaying", "mailbox", o.reg.id.String(), "error", why)
+	}
 	if err := o.awaitDurable(); err != nil {
 		return err
 	}
@@ -251,13 +254,16 @@ func (s *snapshots) forgo() {
 func (s *snapshots) offer(snap snapshot) { s.queue <- snap }
 
 func (s *snapshots) run() {
+	said := false // that one was not saved: a server may take none for hours
 	for {
 		select {
 		case snap := <-s.queue:
 			began := time.Now()
-			if err := s.save(s.node.life, snap); err != nil {
-				s.node.log.Warn("snapshot not saved", "mailbox", snap.reg.id.String(), "error", err)
+			err := s.save(s.node.life, snap)
+			if err != nil && !said {
+				s.node.log.Warn("snapshots are not saved; they are tried again", "mailbox", snap.reg.id.String(), "error", err)
 			}
+			said = err != nil
 			s.pause(min(max(pauseShare*time.Since(began), leastPause), mostPause))
 			s.forgo()
 		case <-s.node.life.Done():

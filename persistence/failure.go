@@ -37,12 +37,8 @@ func (o *order) fail(err error) {
 	close(o.changed)
 	o.changed = make(chan struct{})
 	o.settledSome()
-	switch {
-	case isExactly(err, errClosed):
-	case permanent(err):
+	if permanent(err) && !isExactly(err, errClosed) { // the one who reopens it tells of the others
 		o.log.Error("the journal has stopped for good", "error", err)
-	default:
-		o.log.Error("the journal is read-only", "error", err)
 	}
 }
 
@@ -159,7 +155,6 @@ func (j *Journal) Reopen(ctx context.Context) error {
 	if err := j.order.recovered(); err != nil {
 		return err
 	}
-	j.log.Info("the journal takes appends again", "commit", j.lastCommit().Number)
 	return nil
 }
 

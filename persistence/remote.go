@@ -186,8 +186,8 @@ const (
 // doubt gives the server less time for a while, since mailboxes are read that clients wait for.
 func (s *silence) doubt() { s.doubtful.Store(time.Now().Add(doubtfulTime).UnixNano()) }
 
-// errSilent is the error of a read of which the server is spared.
-var errSilent = errors.New("the server gives no snapshots now")
+// ErrSilent is the error of a read that an external server does not answer, or of which it is spared for a while.
+var ErrSilent = errors.New("the server gives no snapshots now")
 
 // ask reads from the server. An embedded one is always asked.
 func (s *silence) ask(ctx context.Context, o *Options, read func(context.Context) ([]byte, error)) ([]byte, error) {
@@ -196,7 +196,7 @@ func (s *silence) ask(ctx context.Context, o *Options, read func(context.Context
 	}
 	before, now, within := s.until.Load(), time.Now().UnixNano(), snapshotTimeout
 	if now < before {
-		return nil, errSilent
+		return nil, ErrSilent
 	}
 	if now < s.doubtful.Load() {
 		within = doubtfulTimeout
@@ -210,5 +210,5 @@ func (s *silence) ask(ctx context.Context, o *Options, read func(context.Context
 	if s.until.CompareAndSwap(before, time.Now().Add(snapshotPause).UnixNano()) && now-before > int64(time.Minute) { // else it was said
 		o.Log.Warn("the server gives no snapshots; for a while mailboxes are read from the log", "for", snapshotPause, "error", err)
 	}
-	return nil, errSilent
+	return nil, ErrSilent
 }

@@ -164,10 +164,13 @@ func (l *link) putParts(ctx context.Context, mailbox ulid.ULID, parts []Snapshot
 	return nil
 }
 
-// SnapshotPart returns a part of a mailbox's snapshot. It fails if the part is missing or damaged.
+// SnapshotPart returns a part of a mailbox's snapshot. It fails if the part is missing or damaged, and
+// with ErrSilent if an external server does not answer.
 func (s *snapshots) SnapshotPart(ctx context.Context, mailbox capabilities.ID, sum [sha256.Size]byte) ([]byte, error) {
-	l := s.line()
-	part, err := l.getPart(ctx, mailbox.ULID, sum)
+	part, err := s.silence.ask(ctx, s.o, func(ctx context.Context) ([]byte, error) { return s.line().getPart(ctx, mailbox.ULID, sum) })
+	if errors.Is(err, ErrSilent) {
+		return nil, err
+	}
 	if err == nil && sha256.Sum256(part) != sum {
 		err = errors.New("it is damaged")
 	}
@@ -227,7 +230,7 @@ func (s *snapshots) FoundParts(mailbox capabilities.ID, most int) [][sha256.Size
 // or was made from another log.
 func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
 	sealed, err := s.silence.ask(ctx, s.o, func(ctx context.Context) ([]byte, error) { return s.getObject(ctx, mailbox.ULID.String()) })
-	if errors.Is(err, errSilent) {
+	if errors.Is(err, ErrSilent) {
 		return nil, 0
 	}
 	if err != nil {
