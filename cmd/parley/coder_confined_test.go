@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,6 +105,37 @@ func TestCodexDecidesNothing(t *testing.T) {
 		terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
 		return func() { terminal.expect(t, "I am ready") }
 	})
+}
+
+// TestNodeThatACoderStartsKnowsIt has Claude Code start the node itself, where the mode decides because there was none, and call it
+// as the host in the same command.
+func TestNodeThatACoderStartsKnowsIt(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are told apart on Linux alone")
+	}
+	const prompt = "Start it"
+	for _, variable := range []string{newestClaude, olderClaude} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			state := filepath.Join(t.TempDir(), "state")
+			line := "parley start --listen off --state " + state + "; parley token create --state " + state + "; env -i PATH=\"$PATH\" HOME=\"$HOME\" parley token create --state " + state
+			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash(line)}}, {Text: "I am ready"}}})
+			if out, err := c.parley(t, "setup", "claude-code", "--when-away", "mode", "--state", state).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			t.Cleanup(func() {
+				if out, errs, exit := runTest(context.Background(), state, nil, "stop"); exit != exitDone {
+					t.Errorf("parley stop: %d %s%s", exit, out, errs)
+				}
+			})
+			c.print(t, "-p", prompt, "--permission-mode", "bypassPermissions")
+			results := c.model.Results(prompt)
+			if len(results) != 1 || !strings.Contains(results[0].Text, "started process") || strings.Contains(results[0].Text, "ply_") || strings.Count(results[0].Text, "NOT_PERMITTED") != 2 {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
 }
 
 // TestWhatOutlivesACoderDecidesNothing has a program wait until the coding agent that has started it is gone, and then act
