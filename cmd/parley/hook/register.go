@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -46,7 +46,7 @@ func (a Agent) register(ctx context.Context, call toolCall, o Options) (name str
 	return done.Name, nil
 }
 
-// maxUnheard bounds the registrations that found no node.
+// maxUnheard bounds the registrations that found no node. The oldest gives way, as of the sessions that a node keeps.
 const maxUnheard = 4096
 
 // leave has the next node of the state folder take a registration up. Without a session nothing finds what the agent starts. An
@@ -64,6 +64,9 @@ func (o Options) leave(wanted api.Register) error {
 		err = os.MkdirAll(o.Unheard, 0o700)
 	}
 	if err == nil {
+		err = makeRoom(o.Unheard)
+	}
+	if err == nil {
 		err = writeNew(path, text)
 	}
 	if err != nil {
@@ -72,15 +75,29 @@ func (o Options) leave(wanted api.Register) error {
 	return nil
 }
 
-// writeNew writes a file that is there whole or not at all, in a folder that has room for it.
-func writeNew(path string, text []byte) error {
-	all, err := os.ReadDir(filepath.Dir(path))
-	if err == nil && len(all) >= maxUnheard {
-		err = fmt.Errorf("%d sessions wait in %s already", len(all), filepath.Dir(path))
-	}
-	if err != nil {
+// makeRoom removes the oldest file of a folder that is full.
+func makeRoom(folder string) error {
+	all, err := os.ReadDir(folder)
+	if err != nil || len(all) < maxUnheard {
 		return err
 	}
+	var oldest fs.FileInfo
+	for _, f := range all {
+		if info, err := f.Info(); err == nil && (oldest == nil || info.ModTime().Before(oldest.ModTime())) { // else another has removed it
+			oldest = info
+		}
+	}
+	if oldest == nil {
+		return nil
+	}
+	if err := os.Remove(filepath.Join(folder, oldest.Name())); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// writeNew writes a file that is there whole or not at all.
+func writeNew(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "new-*") // its mode is 0600
 	if err != nil {
 		return err
