@@ -17,7 +17,7 @@ import (
 type Schedules struct{ agent *Agent }
 
 // Schedules returns the messages that the agent sends later.
-func (m Mail) Schedules() Schedules { return Schedules{m.agent} }
+func (m Mail) Schedules() Schedules { return Schedules(m) }
 
 // nextTime returns the first time of a series after another. It refuses with INVALID_ARGUMENT.
 func nextTime(every, zone string, after capabilities.Time) (capabilities.Time, error) {

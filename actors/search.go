@@ -104,11 +104,10 @@ func (s *searches) close() error {
 func (s *searches) run() {
 	ctx := s.node.life
 	failing, looked := false, false
-	for rest := indexAfter; s.rest(ctx, rest); rest = indexAfter {
+	for s.rest(ctx, indexAfter) {
 		if s.node.journal.Err() != nil || s.node.journal.Flushing() > slowDisk { // the log needs what the disk has left
 			continue
 		}
-		began := time.Now()
 		err := error(nil)
 		if !looked {
 			if err = s.look(ctx); err == nil {
@@ -129,7 +128,6 @@ func (s *searches) run() {
 			s.node.log.Warn("the index for searching cannot be written now; searches read the log meanwhile", "error", err)
 		}
 		failing = err != nil
-		rest = max(rest, time.Since(began)/indexShare)
 	}
 }
 
