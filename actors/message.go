@@ -15,6 +15,7 @@ import (
 	"parley/mailbox"
 	"parley/mailbox/form"
 	messagetext "parley/mailbox/text"
+	"parley/persistence"
 )
 
 // Send sends a message in which @name and @edge:name carry what the agent has under those names. Package mailbox/text says
@@ -265,7 +266,7 @@ func (m markRead) handle(b *mailboxActor, reply replyTo[none]) {
 			}
 		}
 	}
-	evs, err := b.propose(mailbox.MarkMessages{Numbers: numbers, Unread: m.unread}, b.node.now())
+	evs, err := marking(b, mailbox.MarkMessages{Numbers: numbers, Unread: m.unread}, func(c mailbox.Command) ([]events.Event, error) { return b.propose(c, b.node.now()) })
 	if err != nil || len(evs) == 0 && b.notes == nil {
 		reply.release(b, none{}, err)
 		return
@@ -454,13 +455,25 @@ func (n *notes) handle(b *mailboxActor) {
 	}
 }
 
+// marking has a mailbox decide on marks. Those of messages whose content is elsewhere are for the mailbox alone.
+func marking(b *mailboxActor, c mailbox.MarkMessages, decide func(mailbox.Command) ([]events.Event, error)) ([]events.Event, error) {
+	evs, err := decide(c)
+	if _, is := errors.AsType[*persistence.Elsewhere](err); !is {
+		return evs, err
+	}
+	if c.Elsewhere, err = b.old.elsewhere(c.Numbers); err != nil {
+		return nil, err
+	}
+	return decide(c)
+}
+
 // mark marks the messages.
 func (n *notes) mark(b *mailboxActor) error {
 	for _, unread := range []bool{false, true} {
 		numbers := slices.Sorted(maps.Keys(n.unread))
 		numbers = slices.DeleteFunc(numbers, func(number uint64) bool { return n.unread[number] != unread })
 		for some := range slices.Chunk(numbers, mailbox.MaxMarked) {
-			if _, err := b.decide(mailbox.MarkMessages{Numbers: some, Unread: unread}); err != nil {
+			if _, err := marking(b, mailbox.MarkMessages{Numbers: some, Unread: unread}, b.decide); err != nil {
 				return err
 			}
 		}

@@ -118,18 +118,18 @@ func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, a
 	}
 	slices.Sort(versions)
 	versions = slices.Compact(versions)
-	read := map[uint64]events.Event{}
+	read := map[uint64]events.Recorded{}
 	for some := range slices.Chunk(versions, 4*readAtOnce) {
 		entries, err := j.EventsAt(ctx, s.ID, some)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			read[e.Version] = e.Event
+			read[e.Version] = e.Recorded
 		}
 	}
 	for _, number := range numbers {
-		var evs []events.Event
+		var evs []events.Recorded
 		for _, v := range s.Mail.Index.Versions(number) {
 			evs = append(evs, read[v])
 		}

@@ -25,6 +25,8 @@ func appendPayload(b []byte, e Event) ([]byte, error) {
 		return appendPosted(b, e), nil
 	case *MessageDelivered:
 		return appendDelivered(b, e), nil
+	case *ReceiptReported:
+		return appendReported(b, e), nil
 	}
 	return encodeArray(b, e)
 }

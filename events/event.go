@@ -64,6 +64,11 @@ const (
 	kindMessageScheduled  Kind = 80
 	kindScheduleFired     Kind = 81
 	kindScheduleEnded     Kind = 82
+	kindMessagesOffered   Kind = 59
+	kindMessagesShown     Kind = 60
+	kindMessagesHandled   Kind = 61
+	kindOffersReturned    Kind = 62
+	kindReceiptReported   Kind = 63
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -162,7 +167,16 @@ func (*MessageScheduled) kind() Kind { return kindMessageScheduled }
 
 func (*ScheduleFired) kind() Kind { return kindScheduleFired }
 
-func (*ScheduleEnded) kind() Kind { return kindScheduleEnded }
+func (*ScheduleEnded) kind() Kind   { return kindScheduleEnded }
+func (*MessagesOffered) kind() Kind { return kindMessagesOffered }
+
+func (*MessagesShown) kind() Kind { return kindMessagesShown }
+
+func (*MessagesHandled) kind() Kind { return kindMessagesHandled }
+
+func (*OffersReturned) kind() Kind { return kindOffersReturned }
+
+func (*ReceiptReported) kind() Kind { return kindReceiptReported }
 
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
@@ -227,6 +241,11 @@ var schemas = map[Kind]schema{
 	kindAwaySet:           {name: "AwaySet", version: 1, make: func() Event { return new(AwaySet) }},
 	kindMemberSet:         {name: "MemberSet", version: 1, make: func() Event { return new(MemberSet) }},
 	kindAnswerGranted:     {name: "AnswerGranted", version: 1, make: func() Event { return new(AnswerGranted) }},
+	kindMessagesOffered:   {name: "MessagesOffered", version: 1, make: func() Event { return new(MessagesOffered) }},
+	kindMessagesShown:     {name: "MessagesShown", version: 1, make: func() Event { return new(MessagesShown) }},
+	kindMessagesHandled:   {name: "MessagesHandled", version: 1, make: func() Event { return new(MessagesHandled) }},
+	kindOffersReturned:    {name: "OffersReturned", version: 1, make: func() Event { return new(OffersReturned) }},
+	kindReceiptReported:   {name: "ReceiptReported", version: 1, make: func() Event { return new(ReceiptReported) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

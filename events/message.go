@@ -119,6 +119,7 @@ const (
 	OutboxReminder   OutboxKind = 9  // the latest reminder of a form
 	OutboxVotes      OutboxKind = 10 // the votes that stand on a form
 	OutboxWithdrawal OutboxKind = 11 // a vote that is withdrawn, for the home of the form
+	OutboxReceipt    OutboxKind = 12 // how far a message has come, for its sender
 )
 
 // MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are

@@ -60,6 +60,16 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.messageSnoozed(e)
 	case *events.MessagesRead:
 		return f.messagesRead(e)
+	case *events.MessagesOffered:
+		return f.messagesOffered(e)
+	case *events.MessagesShown:
+		return f.messagesShown(e)
+	case *events.MessagesHandled:
+		return f.messagesHandled(e)
+	case *events.OffersReturned:
+		return f.offersReturned(e)
+	case *events.ReceiptReported:
+		return f.receiptReported(e)
 	case *events.DraftSaved:
 		return f.draftSaved(e)
 	case *events.MessageDrafted:
@@ -300,6 +310,7 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 		return err
 	}
 	f.Grants.countUse(e.Via)
+	f.replied(e)
 	defer f.retire(m)
 	if e.To == f.ID && f.Runs.HasProgram() && !f.Profile.Archived {
 		f.Runs.enqueue(m)
@@ -318,6 +329,11 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	return nil
 }
 
+// receipt returns the receipt of something that the agent itself did.
+func (f fold) receipt(state events.MessageState, how events.Handling) Receipt {
+	return Receipt{Reader: f.ID, State: state, At: f.at, How: string(how)}
+}
+
 // missing returns the error of an event about a message that is not there.
 func missing(n uint64) error { return fmt.Errorf("%w: no message %d", ErrNonsense, n) }
 
@@ -326,6 +342,9 @@ func (f fold) messageDismissed(e *events.MessageDismissed) error {
 		return missing(e.Number)
 	}
 	f.Mail.dismiss(e.Number, f.Version)
+	if at := f.Mail.Index.entries.At(e.Number); at.Is(index.Received) && !at.Is(index.Sent) && at.Stage() < events.Handled.Rank() {
+		f.advance(e.Number, f.receipt(events.Handled, events.WasDismissed))
+	}
 	if m := f.Mail.live[e.Number]; m != nil {
 		if f.Runs.drop(m) {
 			f.shownChanged()
@@ -339,6 +358,7 @@ func (f fold) runStarted(e *events.RunStarted) {
 	f.Profile.Status, f.Profile.Error = Running, ""
 	if prompt := f.Runs.start(e, f.Mail.Index.Len()); prompt != nil {
 		f.Mail.touch(prompt, f.Version)
+		f.advance(prompt.Number, f.receipt(events.Shown, events.ProgramStarted))
 	}
 }
 
@@ -352,7 +372,9 @@ func (f fold) runEnded(e *events.RunEnded) {
 		f.Runs.requeue(prompt)
 		f.Mail.touch(prompt, f.Version)
 	case e.Error == "":
-		f.Runs.succeeded()
+		if f.Runs.succeeded(); prompt != nil {
+			f.advance(prompt.Number, f.receipt(events.Handled, events.ProgramEnded))
+		}
 	default:
 		f.Profile.Status = Failed
 		f.Runs.retries = 0

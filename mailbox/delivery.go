@@ -364,6 +364,8 @@ func Pack(c Command) []events.Event {
 		return []events.Event{c.Amendment}
 	case RecordReminder:
 		return []events.Event{c.Reminder}
+	case RecordReceipt:
+		return []events.Event{&c.Report}
 	case RecordVotes:
 		return c.events()
 	case WithdrawVote:
@@ -433,6 +435,8 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		return RemoteAmendment{RecordAmendment: RecordAmendment{Amendment: e}, Home: from}, from, kind == events.OutboxAmendment
 	case *events.FormReminded:
 		return RemoteReminder{RecordReminder: RecordReminder{Reminder: e}, Home: from}, from, kind == events.OutboxReminder
+	case *events.ReceiptReported:
+		return RemoteReceipt{RecordReceipt{*e}}, e.By, kind == events.OutboxReceipt
 	case *events.VoteCast, *events.VoteWithdrawn:
 		return unpackVotes(evs, from, kind)
 	case *events.FormForwarded:

@@ -135,10 +135,12 @@ func (c MoveMessages) moveOne(s *State, l *quota.Limits, ref capabilities.FormRe
 }
 
 // MarkMessages marks messages that the agent received as read or, with Unread, as not read. It has no effect on messages
-// that are done: see Counts.
+// that are done: see Counts. What is read was shown, which its sender is told. Nobody is told of what is Elsewhere: those are
+// messages whose content cannot be read now.
 type MarkMessages struct {
-	Numbers []uint64
-	Unread  bool
+	Numbers   []uint64
+	Unread    bool
+	Elsewhere []uint64
 }
 
 func (c MarkMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -161,7 +163,14 @@ func (c MarkMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	return []events.Event{&events.MessagesRead{Numbers: numbers, Unread: c.Unread}}, nil
+	evs := []events.Event{&events.MessagesRead{Numbers: numbers, Unread: c.Unread}}
+	shown := slices.DeleteFunc(slices.Clone(numbers), func(n uint64) bool {
+		return s.Mail.Index.entries.At(n).Stage() >= events.Shown.Rank() || slices.Contains(c.Elsewhere, n)
+	})
+	if c.Unread || len(shown) == 0 {
+		return evs, nil
+	}
+	return append(evs, &events.MessagesShown{Reader: s.ID, Numbers: shown, Proof: string(events.WasRead)}), nil
 }
 
 // Counts are the numbers of messages in the lists of an inbox.

@@ -17,6 +17,8 @@ type Index struct {
 	entries index.Index
 	recent  index.Changes
 	tally   *tally // nil if it is not known
+
+	unoffered *unoffered // nil if it is not kept
 }
 
 func newIndex(self capabilities.ID) Index {
@@ -198,6 +200,7 @@ func (x *Index) change(n uint64, do func(*index.Entry)) {
 	x.tally.add(e, -1)
 	do(e)
 	x.tally.add(e, 1)
+	x.unoffered.note(n, e)
 }
 
 // touch notes a change of a message at a version of the mailbox.
@@ -226,6 +229,7 @@ type Listed struct {
 	Snoozed   bool
 	Done      bool // received, and dismissed or settled
 	Unread    bool
+	Unoffered bool // it may be offered to a reader, if no reader was offered it
 }
 
 func listed(n uint64, e *index.Entry) Listed {
@@ -233,7 +237,7 @@ func listed(n uint64, e *index.Entry) Listed {
 		Number: n, Changed: uint64(e.Changed),
 		Sent: e.Is(index.Sent), Received: e.Is(index.Received), Dismissed: e.Is(index.Dismissed),
 		Form: e.Is(index.Form), Open: e.IsOpen(),
-		Snoozed: e.Is(index.Snoozed), Done: isDone(e), Unread: isUnread(e),
+		Snoozed: e.Is(index.Snoozed), Done: isDone(e), Unread: isUnread(e), Unoffered: isOfferable(e),
 	}
 }
 

@@ -34,7 +34,8 @@ type Mail struct {
 	Texts   TextDrafts
 
 	Schedules Schedules
-	marked    bool // messages were snoozed, restored or read, or a draft was saved
+	marked    bool    // messages were snoozed, restored or read, or a draft was saved
+	offers    []Offer // without proof, oldest first
 }
 
 func newMail(self capabilities.ID) Mail {
@@ -264,13 +265,30 @@ func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
 	if l.Received(m) {
 		e.Flags |= index.Received
 	}
+	if m.Posted != nil {
+		l.describe(&e, m.Posted)
+	}
 	l.Index.entries.Add(e, uint64(came), made...)
 	l.Index.tally.add(&e, 1)
+	l.Index.unoffered.add(m.Number, &e)
 	l.live[m.Number] = m
 	l.touch(m, version)
 	l.refs.addMessage(l, m)
 	l.indexForm(m)
 	return nil
+}
+
+// describe adds what the index knows of a message that is no form.
+func (l *Mail) describe(e *index.Entry, p *events.MessagePosted) {
+	switch p.Priority {
+	case events.Urgent:
+		e.Flags |= index.Urgent
+	case events.Low:
+		e.Flags |= index.Low
+	}
+	if p.From == l.self && p.To != l.self {
+		e.SetRecipient(l.Index.entries.Digest(p.To))
+	}
 }
 
 // touch notes a change of a message at a version of the mailbox.
@@ -312,6 +330,7 @@ func (l *Mail) settle(m *Message, version uint64) {
 	l.dropOrigin(m)
 	if l.Received(m) {
 		l.waiting.Remove(m.Number)
+		l.endOffersOf(m.Number)
 	}
 	if l.Sent(m) {
 		l.asks.remove(m)

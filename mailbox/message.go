@@ -21,6 +21,7 @@ type Message struct {
 	Refused   string // of a message that was sent: why its recipient refused it
 	Form      *Form
 	Posted    *events.MessagePosted
+	Receipts  []Receipt // by their states; none of a form that has ended
 
 	// Of a reply to a party that was reached by a grant, the reference by which it was reached; nil for any other.
 	reached *capabilities.Ref

@@ -72,7 +72,7 @@ func (l *Mail) Messages(numbers []uint64) ([]*Message, error) {
 
 // Recall makes a message from its events, which are those of Versions. It fails with ErrNonsense for other events. It
 // changes nothing.
-func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
+func (l *Mail) Recall(number uint64, evs []events.Recorded) (*Message, error) {
 	if number >= l.Index.Len() || !l.Index.entries.Has(number) || len(evs) != len(l.Index.Versions(number)) {
 		return nil, fmt.Errorf("%w: %d events are not those of message %d", ErrNonsense, len(evs), number)
 	}
@@ -89,12 +89,13 @@ func (l *Mail) Recall(number uint64, evs []events.Event) (*Message, error) {
 	if m.Form != nil {
 		m.Form.Settled = uint64(entry.Settled)
 	}
+
 	return m, nil
 }
 
 // recall adds an event to a message that is made again.
-func (m *Message) recall(e events.Event, self capabilities.ID) error {
-	switch e := e.(type) {
+func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
+	switch e := r.Event.(type) {
 	case *events.FormRequested:
 		m.Form = newForm(e)
 		if e.From == self {
@@ -102,16 +103,21 @@ func (m *Message) recall(e events.Event, self capabilities.ID) error {
 		}
 		return nil
 	case *events.MessagePosted:
-		m.Posted = e
-		return nil
+		if m.Posted == nil {
+			m.Posted = e
+			return nil
+		}
 	case *events.MessageDelivered:
 		m.Refused = e.Refused
 		return nil
 	}
 	if m.Form == nil {
-		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
+		if m.Posted == nil || !m.recallReceipt(r, self) {
+			return fmt.Errorf("%w: %T makes no message", ErrNonsense, r.Event)
+		}
+		return nil
 	}
-	switch e := e.(type) {
+	switch e := r.Event.(type) {
 	case *events.FormAnswered:
 		m.Form.Answered = e
 	case *events.FormCancelled:
@@ -174,6 +180,27 @@ func (s *State) needs(e events.Event) error {
 		err = l.Index.needPages(e.Number)
 	case *events.MessagesRead:
 		err = l.Index.needPages(e.Numbers...)
+	case *events.MessagesOffered:
+		if absent := l.Index.entries.Absent(); l.Index.unoffered == nil && len(absent) > 0 {
+			return &Absent{Pages: absent}
+		}
+		err = l.moveNeeds(e.Numbers)
+	case *events.MessagesShown:
+		err = l.moveNeeds(e.Numbers)
+	case *events.MessagesHandled:
+		err = l.moveNeeds(e.Numbers)
+	case *events.OffersReturned:
+		for _, o := range l.offers {
+			if o.Reader == e.Reader {
+				err = cmp.Or(err, l.Index.needPages(o.Numbers...))
+			}
+		}
+	case *events.ReceiptReported:
+		var n uint64
+		var ok bool
+		if n, ok, err = l.Index.NumberOf(e.Message); ok {
+			err = l.Index.needPages(n)
+		}
 	case *events.FormRequested:
 		err = l.addNeeds(e.ID, e.ReplyTo)
 	case *events.MessagePosted:
@@ -184,6 +211,26 @@ func (s *State) needs(e events.Event) error {
 		err = s.Names.needs(e.Name, capabilities.Value{})
 	}
 	return err
+}
+
+// moveNeeds fails with Absent if messages cannot come to another state: their senders are told, so they have to be in memory.
+func (l *Mail) moveNeeds(numbers []uint64) error {
+	if err := l.Index.needPages(numbers...); err != nil {
+		return err
+	}
+	a := &Absent{}
+	for _, n := range numbers {
+		if n >= l.Index.Len() {
+			continue
+		}
+		if _, err := l.at(n); err != nil {
+			a.Numbers = append(a.Numbers, n)
+		}
+	}
+	if len(a.Numbers) > 0 {
+		return a
+	}
+	return nil
 }
 
 // addNeeds fails with Absent if a message cannot be added.
@@ -216,6 +263,9 @@ func (f fold) retire(m *Message) {
 		l.live[m.Number] = m
 		delete(l.lent, m.Number)
 		return
+	}
+	if m.Form != nil {
+		m.Receipts = nil
 	}
 	if l.live[m.Number] == nil {
 		return

@@ -60,7 +60,7 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	case events.OutboxMint:
 		o.mints += change
 	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder,
-		events.OutboxVotes, events.OutboxWithdrawal:
+		events.OutboxVotes, events.OutboxWithdrawal, events.OutboxReceipt:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -178,6 +178,8 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	switch p.Kind {
 	case events.OutboxCopy:
 		return copyFor(s, m, p.To), nil
+	case events.OutboxReceipt:
+		return m.report(s)
 	case events.OutboxAnswer, events.OutboxWithdrawal:
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxAmendment:

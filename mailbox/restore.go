@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -129,7 +130,37 @@ func (img *snapshot) restoreInbox(l *Mail) error {
 		}
 		l.wakeAt(z.Number, z.Until)
 	}
-	return nil
+	return img.restoreOffers(l)
+}
+
+// restoreOffers adds the offers, and what may be offered.
+func (img *snapshot) restoreOffers(l *Mail) error {
+	l.offers = img.Offers
+	for _, o := range l.offers {
+		if err := l.has(o.Numbers); err != nil {
+			return err
+		}
+	}
+	if img.Unoffered == nil {
+		return nil
+	}
+	u := &unoffered{each: map[capabilities.ID]map[uint64]bool{}}
+	u.shared = setOf(img.Unoffered.Shared)
+	err := l.has(img.Unoffered.Shared)
+	for _, r := range img.Unoffered.Each {
+		u.each[r.Reader] = setOf(r.Numbers)
+		err = cmp.Or(err, l.has(r.Numbers))
+	}
+	l.Index.unoffered = u
+	return err
+}
+
+func setOf(numbers []uint64) map[uint64]bool {
+	set := make(map[uint64]bool, len(numbers))
+	for _, n := range numbers {
+		set[n] = true
+	}
+	return set
 }
 
 func (x *indexSnapshot) restore(s *State) error {
@@ -206,7 +237,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, reached: s.Mail.reached.of(n),
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, reached: s.Mail.reached.of(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""

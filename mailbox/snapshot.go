@@ -70,6 +70,8 @@ type snapshot struct {
 
 	Scheduled []Schedule
 	Schedules uint64 // that were ever made
+	Offers    []Offer
+	Unoffered *unofferedSnapshot // nil if it is not kept
 
 	Head *headSnapshot // nil for a whole snapshot
 }
@@ -139,12 +141,35 @@ type messageSnapshot struct {
 	Routed   []events.FormRouted
 	Votes    *vote.Tally
 	Draft    *events.DraftSaved
+	Receipts []Receipt
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
 type amendmentSnapshot struct {
 	Last          *events.FormAmended
 	Asked, Before *events.FormRequested
+}
+
+type unofferedSnapshot struct {
+	Shared []uint64
+	Each   []readerSnapshot
+}
+
+// readerSnapshot has the messages that a reader is still to be offered, which is offered all mail.
+type readerSnapshot struct {
+	Reader  capabilities.ID
+	Numbers []uint64
+}
+
+func (u *unoffered) snapshot() *unofferedSnapshot {
+	if u == nil {
+		return nil
+	}
+	img := &unofferedSnapshot{Shared: slices.Sorted(maps.Keys(u.shared))}
+	for _, reader := range sortedIDs(u.each) {
+		img.Each = append(img.Each, readerSnapshot{reader, slices.Sorted(maps.Keys(u.each[reader]))})
+	}
+	return img
 }
 
 type snoozeSnapshot struct {
@@ -208,6 +233,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	for _, n := range s.Mail.Snoozed.From(0) {
 		img.Snoozed = append(img.Snoozed, snoozeSnapshot{n, s.Mail.Snoozed.Until(n)})
 	}
+	img.Offers, img.Unoffered = s.Mail.offers, s.Mail.Index.unoffered.snapshot()
 	img.Index = x
 	for _, m := range s.heldMessages() {
 		img.Messages = append(img.Messages, snapshotOf(s, m))
@@ -233,7 +259,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 
 // snapshotOf returns what is stored of a message that is in memory.
 func snapshotOf(s *State, m *Message) messageSnapshot {
-	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
+	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts}
 	f := m.Form
 	if f == nil {
 		return img

@@ -184,7 +184,7 @@ func recalled[T any](b *mailboxActor, s *mailbox.State, fn func() (T, error)) (T
 			return v, err
 		}
 		for _, n := range absent.Numbers {
-			var evs []events.Event
+			var evs []events.Recorded
 			for _, version := range s.Mail.Index.Versions(n) {
 				evs = append(evs, b.event(version))
 			}
@@ -198,7 +198,7 @@ func recalled[T any](b *mailboxActor, s *mailbox.State, fn func() (T, error)) (T
 }
 
 // event returns an event of the log.
-func (b *mailboxActor) event(version uint64) events.Event {
+func (b *mailboxActor) event(version uint64) events.Recorded {
 	for _, s := range b.log {
 		if version < s.First || version >= s.First+uint64(s.Count) {
 			continue
@@ -207,10 +207,10 @@ func (b *mailboxActor) event(version uint64) events.Event {
 		if err != nil {
 			b.node.world.failf("%s: %v", b.name, err)
 		}
-		return recorded[version-s.First].Event
+		return recorded[version-s.First]
 	}
 	b.node.world.failf("%s has no event %d", b.name, version)
-	return nil
+	return events.Recorded{}
 }
 
 // decide has the state decide on a command, and applies and appends the events that follow.

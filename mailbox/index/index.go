@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math"
+	"slices"
 
 	"parley/capabilities"
 )
@@ -13,9 +14,9 @@ import (
 // the message itself need not be in memory.
 type Entry struct {
 	ID                uint64 // digest of the message's ID
-	Promise, Resolver uint32 // short digests of a form's other IDs
+	Promise, Resolver uint32 // short digests of a form's other IDs; of a message that is no form: see Receipts
 	First             uint32 // version of the event that brought the message
-	Settled           uint32 // version of the event that ended the form; 0 if there is none
+	Settled           uint32 // version of the event that ended the form; 0 if there is none; of another message: see Receipts
 	Changed           uint32 // version of the last event about the message
 	Flags             Flags
 }
@@ -34,7 +35,58 @@ const (
 	Timed     // the times in its IDs are about the time at which it came
 	Snoozed   // it comes back at a time
 	Read      // marked as read
+	stageLow  // the stage of the message: see Stage
+	stageHigh
+	Urgent // as its sender says
+	Low
 )
+
+// Stage returns the rank of the message's state.
+func (e *Entry) Stage() uint8 { return uint8(e.Flags/stageLow) & 3 }
+
+// SetStage sets the rank of the message's state.
+func (e *Entry) SetStage(rank uint8) {
+	e.Flags = e.Flags&^(stageLow|stageHigh) | Flags(rank&3)*stageLow
+}
+
+// Receipts returns, of a message that is no form, the versions of the newest events by which it was offered, shown and
+// handled; 0 for one that there is not. Of a message that the agent sent to another only the last is there: the newest
+// report. In place of the others it has a digest of the recipient.
+func (e *Entry) Receipts() (offered, shown, handled uint32) {
+	switch {
+	case e.Is(Form):
+		return 0, 0, 0
+	case e.isSentAway():
+		return 0, 0, e.Settled
+	}
+	return e.Promise, e.Resolver, e.Settled
+}
+
+// SetReceipt sets the version of the newest event by which the message came to a stage.
+func (e *Entry) SetReceipt(rank uint8, version uint32) {
+	switch {
+	case e.Is(Form):
+	case e.isSentAway() || rank == 3:
+		e.Settled = version
+	case rank == 2:
+		e.Resolver = version
+	case rank == 1:
+		e.Promise = version
+	}
+}
+
+// SetRecipient notes the digest of the recipient of a message that is no form, and that the agent sent to another.
+func (e *Entry) SetRecipient(digest uint64) {
+	e.Promise, e.Resolver = uint32(digest>>32), uint32(digest)
+}
+
+// IsTo reports whether a message that the agent sent, and that is no form, went to an agent with a digest.
+func (e *Entry) IsTo(digest uint64) bool {
+	return !e.Is(Form) && e.isSentAway() && e.Promise == uint32(digest>>32) && e.Resolver == uint32(digest)
+}
+
+// isSentAway reports whether the agent sent the message to another.
+func (e *Entry) isSentAway() bool { return e.Is(Sent) && !e.Is(Received) }
 
 // Is reports whether the Entry has a flag.
 func (e *Entry) Is(f Flags) bool { return e.Flags&f != 0 }
@@ -243,6 +295,19 @@ func (x *Index) note(n uint64, version uint32) {
 func (x *Index) Versions(n uint64) []uint64 {
 	e := x.At(n)
 	all := []uint64{uint64(e.First)}
+	if !e.Is(Form) {
+		offered, shown, handled := e.Receipts()
+		for _, v := range [...]uint32{offered, shown, handled} {
+			if v != 0 {
+				all = append(all, uint64(v))
+			}
+		}
+		for _, v := range x.other[n] {
+			all = append(all, uint64(v))
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
 	settled := uint64(e.Settled)
 	for _, v := range x.other[n] {
 		if settled != 0 && settled < uint64(v) {

@@ -169,9 +169,9 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 		}
 	}
 	for _, n := range a.Numbers {
-		var evs []events.Event
+		var evs []events.Recorded
 		for _, version := range s.Mail.Index.Versions(n) {
-			evs = append(evs, v.Logs[name][version-1].Event)
+			evs = append(evs, v.Logs[name][version-1])
 		}
 		m, err := s.Mail.Recall(n, evs)
 		if err != nil {

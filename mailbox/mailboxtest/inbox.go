@@ -22,11 +22,68 @@ func (v *Harness) marks(s *mailbox.State, m *mailbox.Message) (text string) {
 	if until := s.Mail.Snoozed.Until(m.Number); until != 0 {
 		text += ", snoozed for " + until.Std().Sub(v.Now.Std()).String()
 	}
+	text += v.receipts(m)
 	if m.Form != nil && m.Form.Draft != nil {
 		values, _ := m.Form.Draft.Values.MarshalJSON()
 		text += ", draft " + string(values)
 	}
 	return text
+}
+
+// receipts returns how far a message has come, and with whom.
+func (v *Harness) receipts(m *mailbox.Message) (text string) {
+	for _, r := range m.Receipts {
+		text += fmt.Sprintf(", %s to %s", r.State, v.NameOf[r.Reader])
+		if r.How != "" {
+			text += " (" + r.How + ")"
+		}
+		if !r.By.IsZero() {
+			text += " says " + v.NameOf[r.By]
+		}
+	}
+	return text
+}
+
+// offerCommand returns the command about offers of the messages in an input, or nil if it is none.
+func (v *Harness) offerCommand(cmd string, arg func(string) string, input string) mailbox.Command {
+	reader := v.States[cmp.Or(arg("reader"), arg("as"))].ID
+	var numbers []uint64
+	for _, ref := range strings.Fields(input) {
+		n, _ := MustRef(ref).Number()
+		numbers = append(numbers, n)
+	}
+	switch cmd {
+	case "offer":
+		return mailbox.OfferMessages{Reader: reader, Token: arg("token"), Numbers: numbers, Moment: arg("moment"), All: arg("all") == "yes"}
+	case "shown":
+		return mailbox.ShowMessages{Reader: reader, Token: arg("token"), Numbers: numbers, Proof: arg("proof")}
+	case "handle":
+		return mailbox.HandleMessages{Reader: reader, Numbers: numbers, How: events.Handling(arg("how"))}
+	case "return":
+		var tokens []string
+		if t := arg("token"); t != "" {
+			tokens = append(tokens, t)
+		}
+		return mailbox.ReturnOffers{Reader: reader, Tokens: tokens}
+	}
+	return nil
+}
+
+// showOffered returns the offers of a reader without proof, and what it may be offered.
+func (v *Harness) showOffered(as, reader string) string {
+	l, id := &v.States[as].Mail, v.States[cmp.Or(reader, as)].ID
+	text := ""
+	for _, o := range l.Offers(id) {
+		text += fmt.Sprintf("%s at %s: %d\n", o.Token, cmp.Or(o.Moment, "no moment"), o.Numbers)
+	}
+	numbers, known := l.Unoffered(id)
+	if !known {
+		return text + "unknown\n"
+	}
+	if err := l.ByPriority(numbers); err != nil {
+		return v.refusal(err)
+	}
+	return text + fmt.Sprintf("unoffered: %d\n", numbers)
 }
 
 // snooze returns the command that snoozes a message for a time, or with none brings it back.

@@ -60,6 +60,10 @@ func (v *Harness) command(d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "counts":
 		return v.showCounts(as)
+	case "offered":
+		return v.showOffered(as, arg("reader"))
+	case "offer", "shown", "handle", "return":
+		return v.outcome(v.Decide(as, v.offerCommand(d.Cmd, arg, d.Input)))
 	case "draft":
 		return v.draft(as, form(), d.Input)
 	case "move":
@@ -204,7 +208,9 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		n, _ := ref.Number()
 		return mailbox.MarkMessages{Numbers: []uint64{n}, Unread: arg("un") == "yes"}
 	case "send":
-		return mailbox.PostMessage{To: arg("to"), Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}}
+		return mailbox.PostMessage{To: arg("to"), Post: parley.Post{
+			Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes", Header: parley.Header{Priority: parley.Priority(arg("priority"))},
+		}}
 	case "reply":
 		return mailbox.PostMessage{Reply: ref, Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key")}}
 	case "adopt":

@@ -1,0 +1,232 @@
+package mailbox
+
+import (
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox/index"
+)
+
+// Receipt says how far a message has come, and with whom. At its recipient By is zero, and there is one for each state: the
+// newest. At its sender there is one for each recipient: what that last reported.
+type Receipt struct {
+	By     capabilities.ID
+	Reader capabilities.ID
+	State  events.MessageState
+	At     capabilities.Time
+	How    string // the moment of an offer, the proof that it was shown, or what was done with it
+}
+
+// addReceipt adds a receipt in place of one before.
+func (m *Message) addReceipt(r Receipt) {
+	others := slices.DeleteFunc(slices.Clone(m.Receipts), func(o Receipt) bool {
+		return o.By == r.By && (!r.By.IsZero() || o.State == r.State)
+	})
+	m.Receipts = append(others, r)
+	slices.SortStableFunc(m.Receipts, func(a, b Receipt) int { return int(a.State.Rank()) - int(b.State.Rank()) })
+}
+
+// stateOf returns the state of a rank.
+func stateOf(rank uint8) events.MessageState {
+	return [...]events.MessageState{events.Delivered, events.Offered, events.Shown, events.Handled}[rank&3]
+}
+
+// StateOf returns how far a message has come, whether it was sent or received. One that was sent may not be delivered yet.
+// Its page has to be in memory.
+func (l *Mail) StateOf(m *Message) (events.MessageState, error) {
+	e, err := l.Index.entry(m.Number)
+	if err != nil {
+		return "", err
+	}
+	if f := m.Form; f != nil && (f.Answered != nil || f.Ended != nil && f.Ended.Reason == events.Declined) {
+		return events.Handled, nil
+	}
+	return stateOf(e.Stage()), nil
+}
+
+// advance notes that a message came to a state with a reader, and has its sender told. The message has to be in memory, but
+// for a form that has ended.
+func (f fold) advance(n uint64, r Receipt) {
+	l := &f.Mail
+	forward := r.State.Rank() > l.Index.entries.At(n).Stage()
+	f.moved(n, r, forward)
+	m, err := l.at(n)
+	if err != nil {
+		return
+	}
+	if isOver := m.Form != nil && !m.Form.IsOpen(); forward && !isOver && m.From() != f.ID {
+		f.Outbox.enqueue(events.OutboxReceipt, m.ID(), m.From())
+	}
+	f.retire(m)
+}
+
+// moved notes the receipt of a message, and with forward its state.
+func (f fold) moved(n uint64, r Receipt, forward bool) {
+	l := &f.Mail
+	l.Index.change(n, func(e *index.Entry) {
+		if forward {
+			e.SetStage(r.State.Rank())
+		}
+		e.SetReceipt(r.State.Rank(), uint32(f.Version))
+	})
+	if m, err := l.at(n); err == nil && (m.Form == nil || m.Form.IsOpen()) {
+		m.addReceipt(r)
+	}
+	if l.touchEntry(n, f.Version); r.State == events.Handled {
+		l.endOffersOf(n)
+	}
+}
+
+// replied notes what a reply says of the message that it is to: its author handled that, or if it is an open form was shown
+// it. No report of it is needed, since the reply is one.
+func (f fold) replied(e *events.MessagePosted) {
+	l := &f.Mail
+	if e.ReplyTo.IsZero() || e.From == e.To {
+		return
+	}
+	n, ok, err := l.Index.NumberOf(e.ReplyTo)
+	if err != nil || !ok { // addNeeds has its page in memory, if there is one
+		return
+	}
+	parent := l.Index.entries.At(n)
+	r := Receipt{Reader: e.From, State: events.Handled, At: f.at, How: string(events.WasReplied)}
+	own := e.From == f.ID
+	if parent.Is(index.Form) {
+		m := l.live[n]
+		if r.State = events.Shown; m == nil || !m.Form.IsOpen() || own && !parent.Is(index.Received) || !own && !m.isFor(e.From) {
+			return
+		}
+	} else if own && (!parent.Is(index.Received) || parent.Is(index.Sent)) || !own && !parent.IsTo(l.Index.entries.Digest(e.From)) {
+		return
+	}
+	if !own {
+		r.By = e.From
+	}
+	if r.State.Rank() > parent.Stage() {
+		f.moved(n, r, true)
+	}
+}
+
+// isFor reports whether a message that the agent sent went to an agent.
+func (m *Message) isFor(to capabilities.ID) bool {
+	return m.To() == to || m.Form != nil && slices.Contains(m.Form.Holders, to)
+}
+
+// recallReceipt adds the receipt of an event to a message that is made again, and reports whether it has one.
+func (m *Message) recallReceipt(r events.Recorded, self capabilities.ID) bool {
+	own := func(state events.MessageState, reader capabilities.ID, how string) {
+		m.addReceipt(Receipt{Reader: reader, State: state, At: r.At, How: how})
+	}
+	switch e := r.Event.(type) {
+	case *events.MessagesOffered:
+		own(events.Offered, e.Reader, e.Moment)
+	case *events.MessagesShown:
+		own(events.Shown, e.Reader, e.Proof)
+	case *events.MessagesHandled:
+		own(events.Handled, e.Reader, string(e.How))
+	case *events.MessageDismissed:
+		own(events.Handled, self, string(events.WasDismissed))
+	case *events.RunStarted:
+		own(events.Shown, self, string(events.ProgramStarted))
+	case *events.RunEnded:
+		own(events.Handled, self, string(events.ProgramEnded))
+	case *events.MessagePosted:
+		replied := Receipt{Reader: e.From, State: events.Handled, At: r.At, How: string(events.WasReplied)}
+		if e.From != self {
+			replied.By = e.From
+		}
+		m.addReceipt(replied)
+	case *events.ReceiptReported:
+		m.addReceipt(reported(e))
+	default:
+		return false
+	}
+	return true
+}
+
+// report returns the command that tells a message's sender how far it has come.
+func (m *Message) report(s *State) (Command, error) {
+	if len(m.Receipts) == 0 {
+		return nil, parley.Refuse(parley.Internal, "outbox item of message %s, which nobody read", m.ID())
+	}
+	r := m.Receipts[len(m.Receipts)-1]
+	return RecordReceipt{events.ReceiptReported{Message: m.ID(), By: s.ID, Reader: r.Reader, State: r.State, How: r.How, Date: r.At}}, nil
+}
+
+// RecordReceipt records how far a message that the agent sent has come with a recipient. It comes from that one's mailbox on
+// this node. What is no further than what is known has no effect, nor has a report of a form that has ended.
+type RecordReceipt struct{ Report events.ReceiptReported }
+
+// RemoteReceipt is a RecordReceipt from another node.
+type RemoteReceipt struct{ RecordReceipt }
+
+func (c RecordReceipt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	e := c.Report
+	if e.State.Rank() == 0 {
+		return nil, parley.Refuse(parley.InvalidArgument, "%s is no state that is reported", parley.Quoted(string(e.State), 40))
+	}
+	n, err := s.Mail.number(capabilities.FormID(e.Message))
+	if err != nil {
+		return nil, err
+	}
+	entry, err := s.Mail.Index.entry(n)
+	if err != nil {
+		return nil, err
+	}
+	refused := parley.Refuse(parley.NotPermitted, "message %s was not sent to the one who reports on it", e.Message)
+	if !entry.Is(index.Form) {
+		if !entry.IsTo(s.Mail.Index.entries.Digest(e.By)) {
+			return nil, refused
+		}
+		if e.State.Rank() <= entry.Stage() {
+			return nil, nil
+		}
+		return []events.Event{&e}, nil
+	}
+	if !entry.Is(index.Sent) {
+		return nil, refused
+	}
+	if !entry.IsOpen() {
+		return nil, nil
+	}
+	m := s.Mail.live[n]
+	known := func(r Receipt) bool { return r.By == e.By && r.State.Rank() >= e.State.Rank() }
+	if !m.isFor(e.By) {
+		return nil, refused
+	}
+	if slices.ContainsFunc(m.Receipts, known) {
+		return nil, nil
+	}
+	return []events.Event{&e}, nil
+}
+
+func (c RemoteReceipt) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	e := &c.Report
+	if e.Reader.Node != e.By.Node {
+		return nil, parley.Refuse(parley.NotPermitted, "the report is of a reader on another node than its sender")
+	}
+	if err := checkText("a report", e.How, maxProof); err != nil {
+		return nil, err
+	}
+	e.Date = clampDate(e.Date, now)
+	return c.RecordReceipt.decide(s, now, ids)
+}
+
+// reported returns the receipt of a report.
+func reported(e *events.ReceiptReported) Receipt {
+	return Receipt{By: e.By, Reader: e.Reader, State: e.State, At: e.Date, How: e.How}
+}
+
+func (f fold) receiptReported(e *events.ReceiptReported) error {
+	n, ok, err := f.Mail.Index.NumberOf(e.Message)
+	if err != nil {
+		return err
+	}
+	if !ok || !f.Mail.Index.entries.At(n).Is(index.Sent) {
+		return missing(n)
+	}
+	f.moved(n, reported(e), e.State.Rank() > f.Mail.Index.entries.At(n).Stage())
+	return nil
+}
