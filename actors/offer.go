@@ -99,7 +99,9 @@ func (a *Agent) Offer(ctx context.Context, c mailbox.OfferMessages) ([]uint64, e
 
 // Offers returns the offers to a reader that have no proof, oldest first.
 func (a *Agent) Offers(ctx context.Context, reader capabilities.ID) ([]mailbox.Offer, error) {
-	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]mailbox.Offer, error) { return s.Mail.Offers(reader), nil })
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]mailbox.Offer, error) {
+		return s.Mail.Offers(reader), nil
+	})
 }
 
 // Show records that a request to a reader's model held the text of messages: see mailbox.ShowMessages.
