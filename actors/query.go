@@ -450,6 +450,14 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 		}
 	}
 	e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)
+	if e.Received || e.Delivered {
+		if e.State, err = v.state.Mail.StateOf(m); err != nil {
+			return e, err
+		}
+	}
+	for _, r := range m.Receipts {
+		e.Receipts = append(e.Receipts, v.receipt(r))
+	}
 	if m.Posted != nil {
 		e.Refused = m.Refused
 		v.message(&e, m.Posted)
@@ -459,6 +467,16 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 		return e, v.absent
 	}
 	return e, cmp.Or(v.form(&e, m.Form), v.absent)
+}
+
+func (v *viewer) receipt(r mailbox.Receipt) view.Receipt {
+	shown := view.Receipt{
+		By: r.By, ByName: v.nameOf(r.By), Reader: r.Reader, ReaderName: v.nameOf(r.Reader), State: r.State, At: r.At, How: r.How, Known: view.KnownByLog,
+	}
+	if !r.By.IsZero() && r.By.Node != v.state.ID.Node {
+		shown.Known = view.KnownByNode
+	}
+	return shown
 }
 
 func (v *viewer) message(e *view.Message, p *events.MessagePosted) {

@@ -33,14 +33,15 @@ func stateOf(rank uint8) events.MessageState {
 	return [...]events.MessageState{events.Delivered, events.Offered, events.Shown, events.Handled}[rank&3]
 }
 
-// StateOf returns how far a message has come, whether it was sent or received. One that was sent may not be delivered yet.
+// StateOf returns how far a message has come, whether it was sent or received. One that was sent may not be delivered yet. A
+// form that was answered is handled.
 // Its page has to be in memory.
 func (l *Mail) StateOf(m *Message) (events.MessageState, error) {
 	e, err := l.Index.entry(m.Number)
 	if err != nil {
 		return "", err
 	}
-	if f := m.Form; f != nil && (f.Answered != nil || f.Ended != nil && f.Ended.Reason == events.Declined) {
+	if m.Form != nil && m.Form.Answered != nil {
 		return events.Handled, nil
 	}
 	return stateOf(e.Stage()), nil

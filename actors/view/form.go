@@ -35,7 +35,7 @@ type Permitted struct {
 // FormStatus is the state of a form.
 type FormStatus string
 
-// The statuses of a form. All but StatusOpen, StatusAnswering and StatusVoted are ends.
+// The statuses of a form. A wait for a state of a message has that state as its status. All but StatusOpen, StatusAnswering and StatusVoted are ends.
 const (
 	StatusOpen       FormStatus = "open"
 	StatusAnswered   FormStatus = "answered"
@@ -51,6 +51,9 @@ const (
 	// StatusVoted is the status of an answer that counts as a vote. The form is open until it has as many as it needs.
 	StatusVoted FormStatus = "voted"
 )
+
+// StatusOf returns the status of a wait for a state of a message, when the message has come to a state.
+func StatusOf(s events.MessageState) FormStatus { return FormStatus(s) }
 
 // Draft is an agent's unfinished answer to a form: texts as RespondFormRequest takes them. A field for several choices
 // has one for each. Of an unfinished message or reply, it has the Text. SavedAt is 0 if there is no draft.

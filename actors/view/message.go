@@ -31,6 +31,9 @@ type Message struct {
 	ReplyTo      capabilities.ID   `json:"replyTo,omitzero"`
 	ReplyNumber  *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
+	State    events.MessageState `json:"state,omitempty"`    // delivered, offered, shown or handled; "" if what the agent sent has not arrived
+	Receipts []Receipt           `json:"receipts,omitempty"` // of what was received the newest of each state, of what was sent one of each recipient
+
 	// of a message
 	parley.Header
 	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
@@ -67,6 +70,42 @@ type Message struct {
 	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// Receipt says how far a message has come, and with whom.
+type Receipt struct {
+	By         capabilities.ID     `json:"by,omitzero"` // of a message that was sent: the recipient
+	ByName     string              `json:"byName,omitempty"`
+	Reader     capabilities.ID     `json:"reader"` // who had it there: the recipient, or a session of it
+	ReaderName string              `json:"readerName,omitempty"`
+	State      events.MessageState `json:"state"`
+	At         capabilities.Time   `json:"at,omitzero"`
+	How        string              `json:"how,omitempty"` // the moment of an offer, the proof that it was shown, or what was done with it
+	Known      Knowledge           `json:"known"`
+}
+
+// Knowledge says how a receipt is known.
+type Knowledge string
+
+// The ways of knowing a receipt.
+const (
+	KnownByLog  Knowledge = "log"  // by the log of this node
+	KnownByNode Knowledge = "node" // the recipient's node says so
+)
+
+// Words returns the receipt in words, with a function for the name of an agent.
+func (r Receipt) Words(party func(id capabilities.ID, name string) string) string {
+	words := string(r.State)
+	if r.State == events.Offered || r.Reader != r.By {
+		words += " to " + party(r.Reader, r.ReaderName)
+	}
+	if r.How != "" {
+		words += " (" + r.How + ")"
+	}
+	if r.Known == KnownByNode {
+		words += ", its node says"
+	}
+	return words
 }
 
 // ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. Cause is

@@ -18,12 +18,14 @@ type CapabilityRequest struct {
 	parley.Request
 }
 
-// AwaitRequest waits for a form to end. When WaitMs has passed and it is still open, the answer has the
-// status "open" and nothing else: call again.
+// AwaitRequest waits for a form to end, or with Until for a message or form to come to a state: delivered, offered, shown or
+// handled. The status is the state then that it is in. What its recipient refused has the status declined, with the reason as
+// its note. When WaitMs has passed and there is nothing to tell, the answer has the status "open": call again.
 type AwaitRequest struct {
 	Acting
 	FormRef
-	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
+	Until  events.MessageState `json:"until,omitempty"`
+	WaitMs *int64              `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }
 
 // RespondFormRequest answers a form.

@@ -106,6 +106,7 @@ func Operations() []Operation {
 		of[ScheduleRequest, view.Schedule]("schedule", ScopeAsk, 0),
 		of[ListSchedulesRequest, view.Schedules]("list_schedules", ScopeRead, lists),
 		of[EndScheduleRequest, Done]("end_schedule", ScopeAsk, 0),
+		of[MessageRequest, Done]("acknowledge", ScopeAnswer, 0),
 		of[AdoptRequest, Done]("adopt", ScopeAdmin, below),
 		of[MessageRequest, Done]("dismiss", ScopeAnswer, 0),
 		of[MessageRequest, Done]("restore_message", ScopeAnswer, 0),

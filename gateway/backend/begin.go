@@ -34,19 +34,25 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 		}
 		a.Async().Answer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
 	case "await":
-		return b.beginAwait(ctx, p, r, done), true
+		return b.beginAwait(ctx, p, r, done)
 	default:
 		return nil, false
 	}
 	return nil, true
 }
 
-// beginAwait begins a wait for the outcome of a form, which ends when its time has passed.
-func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request, done func(resp any, err error)) (cancel func()) {
-	a, ref, wait, err := b.readAwait(ctx, p, r)
+// beginAwait begins a wait for the outcome of a form, which ends when its time has passed. It returns false for a wait for a
+// state, which needs a goroutine.
+func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request, done func(resp any, err error)) (cancel func(), begun bool) {
+	var req api.AwaitRequest
+	a, err := b.readFor(ctx, p, r, &req)
+	if err == nil && req.Until != "" {
+		return nil, false
+	}
+	ref, wait, err := readAwait(req, err)
 	if err != nil {
 		done(nil, err)
-		return nil
+		return nil, true
 	}
 	var ended sync.Once // by the outcome, the end of the time, or cancel
 	var forget atomic.Pointer[func()]
@@ -69,18 +75,18 @@ func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request
 		ended.Do(func() {})
 		passed.Stop()
 		drop()
-	}
+	}, true
 }
 
-func (b *Backend) readAwait(ctx context.Context, p api.Principal, r api.Request) (a *actors.Agent, ref capabilities.FormRef, wait time.Duration, err error) {
-	var req api.AwaitRequest
-	if a, err = b.readFor(ctx, p, r, &req); err == nil {
+// readAwait returns the form of a wait, and how long it is, unless there is an error already.
+func readAwait(req api.AwaitRequest, err error) (ref capabilities.FormRef, wait time.Duration, _ error) {
+	if err == nil {
 		ref, err = req.FormRef.Parse()
 	}
 	if err == nil {
 		wait, err = waitTime(req.WaitMs)
 	}
-	return a, ref, wait, err
+	return ref, wait, err
 }
 
 // BeginAsk performs an operation that asks: form, request or approve. It calls asked once. If the outcome comes later, it calls

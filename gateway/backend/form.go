@@ -37,7 +37,13 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 		return view.Outcome{}, err
 	}
 	defer cancel()
-	o, err := a.Await(ctx, ref)
+	wait := a.Await
+	if r.Until != "" {
+		wait = func(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
+			return a.AwaitState(ctx, ref, r.Until)
+		}
+	}
+	o, err := wait(ctx, ref)
 	if err != nil && ctx.Err() != nil && waitPassed(err) {
 		return view.Outcome{Status: view.StatusOpen}, nil
 	}

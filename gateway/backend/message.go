@@ -35,6 +35,14 @@ func endSchedule(ctx context.Context, a *actors.Agent, r api.EndScheduleRequest)
 	return api.Done{}, a.Mail().Schedules().End(ctx, r.Schedule)
 }
 
+func acknowledge(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Done, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{}, a.Acknowledge(ctx, ref)
+}
+
 func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, error) {
 	ref, err := r.FormRef.Parse()
 	if err != nil {

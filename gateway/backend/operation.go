@@ -88,6 +88,7 @@ func handlers() map[string]handler {
 		"schedule":        ofAgent(schedule),
 		"list_schedules":  ofAgent(listSchedules),
 		"end_schedule":    ofAgent(endSchedule),
+		"acknowledge":     ofAgent(acknowledge),
 		"adopt":           ofAgent(adopt),
 		"dismiss":         ofAgent(dismiss),
 		"restore_message": ofAgent(restoreMessage),
