@@ -373,7 +373,9 @@ func (o *oldMail) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.
 	case f.Pending:
 		known = slices.Collect(o.state.Mail.ListOpen(0))
 	case f.Snoozed:
-		known = slices.AppendSeq(known, snoozed(o.state.Mail.Snoozed.From(0)))
+		known = slices.AppendSeq(known, numbered(o.state.Mail.Snoozed.From(0)))
+	case f.Overdue:
+		known = slices.AppendSeq(known, numbered(o.state.Mail.Overdue()))
 	case f.Open:
 		known = slices.Collect(o.state.Mail.ListForms(0))
 	default:
@@ -384,8 +386,8 @@ func (o *oldMail) newest(f view.MessageFilter, before uint64) iter.Seq2[mailbox.
 	return listedBy(f, these(slices.Values(known)))
 }
 
-// snoozed yields snoozed messages by their numbers, without what else the index knows.
-func snoozed(numbers []uint64) iter.Seq[mailbox.Listed] {
+// numbered yields messages by their numbers, which are snoozed or overdue, without what else the index knows.
+func numbered(numbers []uint64) iter.Seq[mailbox.Listed] {
 	return func(yield func(mailbox.Listed) bool) {
 		for _, n := range numbers {
 			if !yield(mailbox.Listed{Number: n, Snoozed: true}) {
@@ -411,6 +413,8 @@ func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 	switch {
 	case f.Snoozed:
 		return l.Snoozed // no more is known of it
+	case f.Overdue:
+		return !l.Form
 	case f.Open && !l.Open, f.Notes && l.Form:
 		return false
 	case f.Pending:
@@ -419,6 +423,8 @@ func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 		return l.Done
 	case f.Unread:
 		return l.Unread
+	case f.Sent:
+		return l.Sent
 	case f.All:
 		return true
 	}
@@ -431,7 +437,9 @@ func (o *oldMail) listed(f view.MessageFilter, first uint64) iter.Seq2[mailbox.L
 	case f.Pending:
 		return listedBy(f, these(o.state.Mail.ListOpen(first)))
 	case f.Snoozed:
-		return these(snoozed(o.state.Mail.Snoozed.From(first)))
+		return these(numbered(o.state.Mail.Snoozed.From(first)))
+	case f.Overdue:
+		return these(numbered(slices.DeleteFunc(o.state.Mail.Overdue(), func(n uint64) bool { return n < first })))
 	case f.Open:
 		return listedBy(f, these(o.state.Mail.ListForms(first)))
 	}

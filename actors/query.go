@@ -455,6 +455,9 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 			return e, err
 		}
 	}
+	if e.Acknowledged, e.Overdue, err = v.state.Mail.IsAcknowledged(m.Number); err != nil {
+		return e, err
+	}
 	for _, r := range m.Receipts {
 		e.Receipts = append(e.Receipts, v.receipt(r))
 	}

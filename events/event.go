@@ -69,6 +69,7 @@ const (
 	kindMessagesHandled   Kind = 61
 	kindOffersReturned    Kind = 62
 	kindReceiptReported   Kind = 63
+	kindMessagesOverdue   Kind = 64
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -176,6 +177,8 @@ func (*MessagesHandled) kind() Kind { return kindMessagesHandled }
 
 func (*OffersReturned) kind() Kind { return kindOffersReturned }
 
+func (*MessagesOverdue) kind() Kind { return kindMessagesOverdue }
+
 func (*ReceiptReported) kind() Kind { return kindReceiptReported }
 
 // Recorded is an event with the time of its record in the log.
@@ -246,6 +249,7 @@ var schemas = map[Kind]schema{
 	kindMessagesHandled:   {name: "MessagesHandled", version: 1, make: func() Event { return new(MessagesHandled) }},
 	kindOffersReturned:    {name: "OffersReturned", version: 1, make: func() Event { return new(OffersReturned) }},
 	kindReceiptReported:   {name: "ReceiptReported", version: 1, make: func() Event { return new(ReceiptReported) }},
+	kindMessagesOverdue:   {name: "MessagesOverdue", version: 1, make: func() Event { return new(MessagesOverdue) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

@@ -25,6 +25,8 @@ type MessagePosted struct {
 type Header struct {
 	Priority Priority `json:"priority,omitempty"` // urgent, normal (default) or low
 	Subject  string   `json:"subject,omitempty"`  // a line of 200 bytes at most
+
+	AckBy capabilities.Time `json:"ackBy,omitzero"` // when its sender wants it to be acknowledged by; a reply is one
 }
 
 // Priority is how soon a message should be seen, as its sender says; "" is Normal.
@@ -56,7 +58,7 @@ type Span struct {
 }
 
 func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 12), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 13), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
 	b = e.appendTo(appendFacet(b, e.Facet))
 	b = appendList(b, e.Text, appendSpan)
@@ -65,7 +67,9 @@ func appendPosted(b []byte, e *MessagePosted) []byte {
 }
 
 // appendTo encodes the members of the header in a row, as those of the event that it is part of.
-func (h Header) appendTo(b []byte) []byte { return appendTexts(b, string(h.Priority), h.Subject) }
+func (h Header) appendTo(b []byte) []byte {
+	return h.AckBy.AppendMsgpack(appendTexts(b, string(h.Priority), h.Subject))
+}
 
 func appendSpan(b []byte, s *Span) []byte {
 	return s.Value.AppendMsgpack(appendTexts(pack.AppendArray(b, 3), s.Words, s.Edge))

@@ -86,6 +86,12 @@ type ReceiptReported struct {
 	Date    capabilities.Time `json:"date"`
 }
 
+// MessagesOverdue records that the time has passed by which messages were to be acknowledged, at the sender and at the
+// recipient. There they come back unread, once.
+type MessagesOverdue struct {
+	Numbers []uint64 `json:"numbers"`
+}
+
 func appendReported(b []byte, e *ReceiptReported) []byte {
 	b = appendIDs(pack.AppendArray(b, 6), &e.Message, &e.By, &e.Reader)
 	return e.Date.AppendMsgpack(appendTexts(b, string(e.State), e.How))

@@ -70,6 +70,8 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.offersReturned(e)
 	case *events.ReceiptReported:
 		return f.receiptReported(e)
+	case *events.MessagesOverdue:
+		return f.messagesOverdue(e)
 	case *events.DraftSaved:
 		return f.draftSaved(e)
 	case *events.MessageDrafted:
@@ -311,6 +313,9 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	}
 	f.Grants.countUse(e.Via)
 	f.replied(e)
+	if e.AckBy != 0 && e.From != e.To {
+		f.Mail.wantAck(m.Number, wantedAck{By: e.AckBy})
+	}
 	defer f.retire(m)
 	if e.To == f.ID && f.Runs.HasProgram() && !f.Profile.Archived {
 		f.Runs.enqueue(m)
@@ -344,6 +349,9 @@ func (f fold) messageDismissed(e *events.MessageDismissed) error {
 	f.Mail.dismiss(e.Number, f.Version)
 	if at := f.Mail.Index.entries.At(e.Number); at.Is(index.Received) && !at.Is(index.Sent) && at.Stage() < events.Handled.Rank() {
 		f.advance(e.Number, f.receipt(events.Handled, events.WasDismissed))
+	}
+	if f.Mail.Index.entries.At(e.Number).Is(index.Received) {
+		delete(f.Mail.acks, e.Number)
 	}
 	if m := f.Mail.live[e.Number]; m != nil {
 		if f.Runs.drop(m) {

@@ -34,8 +34,9 @@ type Mail struct {
 	Texts   TextDrafts
 
 	Schedules Schedules
-	marked    bool    // messages were snoozed, restored or read, or a draft was saved
-	offers    []Offer // without proof, oldest first
+	marked    bool                 // messages were snoozed, restored or read, or a draft was saved
+	offers    []Offer              // without proof, oldest first
+	acks      map[uint64]wantedAck // of messages that were not acknowledged
 }
 
 func newMail(self capabilities.ID) Mail {

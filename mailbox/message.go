@@ -122,6 +122,9 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err := checkHeader(c.Header); err != nil {
 		return nil, err
 	}
+	if err := checkAckBy(c.AckBy, now); err != nil {
+		return nil, err
+	}
 	if c.Priority == events.Normal {
 		c.Priority = "" // which it is called where it is not said
 	}
@@ -293,6 +296,9 @@ func checkHeader(h parley.Header) error {
 	}
 	if strings.ContainsFunc(h.Subject, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
 		return parley.Refuse(parley.InvalidArgument, "the subject %s is not one line of text", parley.Quoted(h.Subject, 40))
+	}
+	if h.AckBy < 0 {
+		return parley.Refuse(parley.InvalidArgument, "a message cannot be acknowledged by %s", h.AckBy)
 	}
 	return checkText("a subject", h.Subject, maxSubject)
 }

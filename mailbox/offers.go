@@ -315,7 +315,8 @@ func (c HandleMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 			return nil, parley.Refuse(parley.InvalidArgument, "message %d was sent: only what was received is handled", n)
 		}
 	}
-	numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return l.Index.entries.At(n).Stage() >= events.Handled.Rank() })
+	r := Receipt{State: events.Handled, How: string(c.How)}
+	numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return !r.isFurther(l.Index.entries.At(n)) })
 	if len(numbers) == 0 {
 		return nil, nil
 	}

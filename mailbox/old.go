@@ -189,6 +189,8 @@ func (s *State) needs(e events.Event) error {
 		err = l.moveNeeds(e.Numbers)
 	case *events.MessagesHandled:
 		err = l.moveNeeds(e.Numbers)
+	case *events.MessagesOverdue:
+		err = l.Index.needPages(e.Numbers...)
 	case *events.OffersReturned:
 		for _, o := range l.offers {
 			if o.Reader == e.Reader {

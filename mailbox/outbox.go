@@ -360,6 +360,7 @@ func (f fold) refused(p OutboxItem, why string) {
 	case events.OutboxCopy:
 		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil { // a form is declined by an event of its own
 			m.Refused = why
+			delete(f.Mail.acks, m.Number)
 			f.Mail.Index.entries.Note(m.Number, f.Version)
 			f.Mail.touch(m, f.Version)
 		}

@@ -1,7 +1,9 @@
 package mailbox
 
 import (
+	"maps"
 	"slices"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -51,8 +53,8 @@ func (l *Mail) StateOf(m *Message) (events.MessageState, error) {
 // for a form that has ended.
 func (f fold) advance(n uint64, r Receipt) {
 	l := &f.Mail
-	forward := r.State.Rank() > l.Index.entries.At(n).Stage()
-	f.moved(n, r, forward)
+	forward := r.isFurther(l.Index.entries.At(n))
+	f.moved(n, r)
 	m, err := l.at(n)
 	if err != nil {
 		return
@@ -63,20 +65,33 @@ func (f fold) advance(n uint64, r Receipt) {
 	f.retire(m)
 }
 
-// moved notes the receipt of a message, and with forward its state.
-func (f fold) moved(n uint64, r Receipt, forward bool) {
+// acknowledges reports whether a receipt says that its message was acknowledged, or replied to.
+func (r Receipt) acknowledges() bool {
+	return r.State == events.Handled && (r.How == string(events.WasAcknowledged) || r.How == string(events.WasReplied))
+}
+
+// isFurther reports whether a message has come further by a receipt.
+func (r Receipt) isFurther(e *index.Entry) bool {
+	return r.State.Rank() > e.Stage() || r.acknowledges() && !e.Is(index.Acknowledged)
+}
+
+// moved notes the receipt of a message.
+func (f fold) moved(n uint64, r Receipt) {
 	l := &f.Mail
 	l.Index.change(n, func(e *index.Entry) {
-		if forward {
-			e.SetStage(r.State.Rank())
+		if e.SetStage(max(e.Stage(), r.State.Rank())); r.acknowledges() {
+			e.Flags |= index.Acknowledged
 		}
 		e.SetReceipt(r.State.Rank(), uint32(f.Version))
 	})
 	if m, err := l.at(n); err == nil && (m.Form == nil || m.Form.IsOpen()) {
 		m.addReceipt(r)
 	}
-	if l.touchEntry(n, f.Version); r.State == events.Handled {
-		l.endOffersOf(n)
+	if l.touchEntry(n, f.Version); r.State != events.Handled {
+		return
+	}
+	if l.endOffersOf(n); r.acknowledges() {
+		delete(l.acks, n)
 	}
 }
 
@@ -105,8 +120,8 @@ func (f fold) replied(e *events.MessagePosted) {
 	if !own {
 		r.By = e.From
 	}
-	if r.State.Rank() > parent.Stage() {
-		f.moved(n, r, true)
+	if r.isFurther(parent) {
+		f.moved(n, r)
 	}
 }
 
@@ -181,7 +196,7 @@ func (c RecordReceipt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 		if !entry.IsTo(s.Mail.Index.entries.Digest(e.By)) {
 			return nil, refused
 		}
-		if e.State.Rank() <= entry.Stage() {
+		if !reported(&e).isFurther(entry) {
 			return nil, nil
 		}
 		return []events.Event{&e}, nil
@@ -228,6 +243,82 @@ func (f fold) receiptReported(e *events.ReceiptReported) error {
 	if !ok || !f.Mail.Index.entries.At(n).Is(index.Sent) {
 		return missing(n)
 	}
-	f.moved(n, reported(e), e.State.Rank() > f.Mail.Index.entries.At(n).Stage())
+	f.moved(n, reported(e))
+	return nil
+}
+
+// wantedAck is a message that was not acknowledged. It is overdue once that is noted.
+type wantedAck struct {
+	By      capabilities.Time
+	Overdue bool
+}
+
+// wantAck notes that a message is to be acknowledged.
+func (l *Mail) wantAck(n uint64, a wantedAck) {
+	if l.acks == nil {
+		l.acks = map[uint64]wantedAck{}
+	}
+	if l.acks[n] = a; !a.Overdue {
+		l.timers.due.Add(a.By, timer{number: n, kind: overdue})
+	}
+}
+
+// Overdue returns the messages, sent and received, whose time to be acknowledged has passed, in order.
+func (l *Mail) Overdue() []uint64 {
+	numbers := slices.Sorted(maps.Keys(l.acks))
+	return slices.DeleteFunc(numbers, func(n uint64) bool { return !l.acks[n].Overdue })
+}
+
+// IsAcknowledged reports whether a message was acknowledged or replied to, and whether it is overdue. It fails with Absent.
+func (l *Mail) IsAcknowledged(n uint64) (acknowledged, isOverdue bool, err error) {
+	e, err := l.Index.entry(n)
+	if err != nil {
+		return false, false, err
+	}
+	return e.Is(index.Acknowledged), l.acks[n].Overdue, nil
+}
+
+// maxAckWait bounds how long a message waits to be acknowledged.
+const maxAckWait = 10 * 366 * 24 * time.Hour
+
+// checkAckBy refuses a time by which no message can be acknowledged; 0 is none.
+func checkAckBy(by, now capabilities.Time) error {
+	if by != 0 && (by <= now || by > now.Add(maxAckWait)) {
+		return parley.Refuse(parley.InvalidArgument, "a message is acknowledged by a time to come, within ten years: not by %s", by)
+	}
+	return nil
+}
+
+// NoteOverdue notes the messages whose time to be acknowledged has come.
+type NoteOverdue struct{}
+
+func (NoteOverdue) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	past := s.Mail.passed(overdue, now)
+	if len(past) == 0 {
+		return nil, nil
+	}
+	slices.Sort(past)
+	return []events.Event{&events.MessagesOverdue{Numbers: past}}, nil
+}
+
+// messagesOverdue notes what is overdue. What was received comes back unread.
+func (f fold) messagesOverdue(e *events.MessagesOverdue) error {
+	l := &f.Mail
+	if err := l.has(e.Numbers); err != nil {
+		return err
+	}
+	for _, n := range e.Numbers {
+		a, ok := l.acks[n]
+		if !ok {
+			return missing(n)
+		}
+		a.Overdue = true
+		l.acks[n] = a
+		if l.Index.entries.At(n).Is(index.Received) {
+			l.Index.setRead(n, false)
+		}
+		l.touchEntry(n, f.Version)
+	}
+	l.marked = true
 	return nil
 }

@@ -135,6 +135,12 @@ func (img *snapshot) restoreInbox(l *Mail) error {
 
 // restoreOffers adds the offers, and what may be offered.
 func (img *snapshot) restoreOffers(l *Mail) error {
+	for _, a := range img.Acks {
+		if a.Number >= l.Index.Len() {
+			return missing(a.Number)
+		}
+		l.wantAck(a.Number, a.wantedAck)
+	}
 	l.offers = img.Offers
 	for _, o := range l.offers {
 		if err := l.has(o.Numbers); err != nil {

@@ -72,6 +72,7 @@ type snapshot struct {
 	Schedules uint64 // that were ever made
 	Offers    []Offer
 	Unoffered *unofferedSnapshot // nil if it is not kept
+	Acks      []ackSnapshot
 
 	Head *headSnapshot // nil for a whole snapshot
 }
@@ -148,6 +149,11 @@ type messageSnapshot struct {
 type amendmentSnapshot struct {
 	Last          *events.FormAmended
 	Asked, Before *events.FormRequested
+}
+
+type ackSnapshot struct {
+	Number uint64
+	wantedAck
 }
 
 type unofferedSnapshot struct {
@@ -234,6 +240,9 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 		img.Snoozed = append(img.Snoozed, snoozeSnapshot{n, s.Mail.Snoozed.Until(n)})
 	}
 	img.Offers, img.Unoffered = s.Mail.offers, s.Mail.Index.unoffered.snapshot()
+	for _, n := range slices.Sorted(maps.Keys(s.Mail.acks)) {
+		img.Acks = append(img.Acks, ackSnapshot{n, s.Mail.acks[n]})
+	}
 	img.Index = x
 	for _, m := range s.heldMessages() {
 		img.Messages = append(img.Messages, snapshotOf(s, m))

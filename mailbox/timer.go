@@ -26,6 +26,7 @@ const (
 	reminds                    // a reminder of a form
 	escalates                  // a form is escalated
 	fires                      // a scheduled message is sent
+	overdue                    // a message was to be acknowledged by then
 )
 
 // timers are those of a mailbox. One that does not matter any more is dropped when it is due.
@@ -72,6 +73,9 @@ func (l *Mail) isStanding(t due.Item[timer]) bool {
 	if t.Key.kind == fires {
 		s := l.Schedules.of(n)
 		return s != nil && s.Next == t.At
+	}
+	if a := l.acks[n]; t.Key.kind == overdue {
+		return a.By == t.At && !a.Overdue
 	}
 	m := l.live[n]
 	if m == nil || m.Form == nil || !m.Form.IsOpen() {

@@ -34,6 +34,9 @@ type Message struct {
 	State    events.MessageState `json:"state,omitempty"`    // delivered, offered, shown or handled; "" if what the agent sent has not arrived
 	Receipts []Receipt           `json:"receipts,omitempty"` // of what was received the newest of each state, of what was sent one of each recipient
 
+	Acknowledged bool `json:"acknowledged,omitempty"` // or replied to
+	Overdue      bool `json:"overdue,omitempty"`      // it was not acknowledged in time
+
 	// of a message
 	parley.Header
 	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
@@ -324,6 +327,8 @@ type MessageFilter struct {
 	Snoozed bool `json:"snoozed,omitempty"` // only what is snoozed
 	Done    bool `json:"done,omitempty"`    // only what was received, and is dismissed or settled
 	Unread  bool `json:"unread,omitempty"`  // only what is unread
+	Overdue bool `json:"overdue,omitempty"` // only what was sent or received and was not acknowledged in time
+	Sent    bool `json:"sent,omitempty"`    // only what the agent sent
 	Open    bool `json:"open,omitempty"`    // and only forms that have not ended
 	Notes   bool `json:"notes,omitempty"`   // and only what is no form
 }
@@ -345,6 +350,10 @@ func (f MessageFilter) Matches(m *Message) bool {
 		return m.Received && (m.Dismissed || m.Outcome != nil || m.Archived != nil && m.Archived.Form)
 	case f.Unread:
 		return m.Unread
+	case f.Overdue:
+		return m.Overdue
+	case f.Sent:
+		return m.Sent
 	case f.All:
 		return true
 	}

@@ -39,6 +39,7 @@ const (
 	stageHigh
 	Urgent // as its sender says
 	Low
+	Acknowledged // or replied to
 )
 
 // Stage returns the rank of the message's state.

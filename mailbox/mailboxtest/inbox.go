@@ -22,6 +22,9 @@ func (v *Harness) marks(s *mailbox.State, m *mailbox.Message) (text string) {
 	if until := s.Mail.Snoozed.Until(m.Number); until != 0 {
 		text += ", snoozed for " + until.Std().Sub(v.Now.Std()).String()
 	}
+	if _, late, err := s.Mail.IsAcknowledged(m.Number); err == nil && late {
+		text += ", overdue"
+	}
 	text += v.receipts(m)
 	if m.Form != nil && m.Form.Draft != nil {
 		values, _ := m.Form.Draft.Values.MarshalJSON()

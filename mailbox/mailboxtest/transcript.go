@@ -128,6 +128,8 @@ func (v *Harness) timeCommand(d *datadriven.TestData, as string, arg func(string
 		return "", true
 	case "wake":
 		return v.outcome(v.Decide(as, mailbox.WakeMessages{})), true
+	case "overdue":
+		return v.outcome(v.Decide(as, mailbox.NoteOverdue{})), true
 	case "remind":
 		return v.outcome(v.Decide(as, mailbox.RemindForms{})), true
 	case "escalate":
@@ -192,6 +194,19 @@ func MustRef(s string) capabilities.FormRef {
 	return ref
 }
 
+// send returns the command that sends a text.
+func (v *Harness) send(arg func(string) string, text string) mailbox.Command {
+	h := parley.Header{Priority: parley.Priority(arg("priority"))}
+	if in := arg("ack"); in != "" {
+		dur, err := time.ParseDuration(in)
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+		h.AckBy = v.Now.Add(dur)
+	}
+	return mailbox.PostMessage{To: arg("to"), Post: parley.Post{Text: text, Key: arg("key"), Plain: arg("plain") == "yes", Header: h}}
+}
+
 func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) string, input string) mailbox.Command {
 	switch cmd {
 	case "cancel":
@@ -208,9 +223,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		n, _ := ref.Number()
 		return mailbox.MarkMessages{Numbers: []uint64{n}, Unread: arg("un") == "yes"}
 	case "send":
-		return mailbox.PostMessage{To: arg("to"), Post: parley.Post{
-			Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes", Header: parley.Header{Priority: parley.Priority(arg("priority"))},
-		}}
+		return v.send(arg, strings.TrimSuffix(input, "\n"))
 	case "reply":
 		return mailbox.PostMessage{Reply: ref, Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key")}}
 	case "adopt":
