@@ -81,7 +81,7 @@ func addCommands(root *cobra.Command, env *environment) {
 	add(root, groupAgents, makeCommand(env, "guest"), makeCommand(env, "host"), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),
 		inspectCommand(env), logsCommand(env), attachCommand(env), approveCommand(env), permitCommand(env), agent)
 	add(root, groupMail, replyCommand(env), searchCommand(env), awaitCommand(env), declineCommand(env), cancelCommand(env), forwardCommand(env), requestCommand(env), resolveCommand(env),
-		adoptCommand(env), scheduleCommand(env), snoozeCommand(env), dismissCommand(env), noun(logCommand(env), archiveLogCommand(env)))
+		adoptCommand(env), ackCommand(env), scheduleCommand(env), snoozeCommand(env), dismissCommand(env), noun(logCommand(env), archiveLogCommand(env)))
 	names := namesCommand(env)
 	names.Use, names.Aliases = "ls [AGENT-or-PATH]", nil
 	name := noun(&cobra.Command{

@@ -249,22 +249,39 @@ names, or rejects it. Prints what was given.`,
 }
 
 func awaitCommand(env *environment) *cobra.Command {
-	var timeout duration
+	var (
+		timeout duration
+		until   string
+	)
 	c := &cobra.Command{
 		Use:   "await ID",
-		Short: "Wait for a form or promise",
+		Short: "Wait for a form, promise or message",
 		Long: `Waits until a form, request or promise has ended, and prints the answer; at once if it has ended already.
-The wait goes on through restarts of the node.`,
+The wait goes on through restarts of the node.
+
+With --until it waits for how far a message has come, and prints that: delivered (it is in the recipient's mailbox), offered
+(a notice of it reached a reader), shown (the reader had its text, which was seen) or handled (read in full, replied to,
+acknowledged, dismissed, or worked on). It ends at once if the message has come further.`,
 		Example: `  id=$(parley form HOST 'Deploy?' --as fae --field ok:OK --no-wait)
-  parley await $id --as fae --timeout 30s`,
+  parley await $id --as fae --timeout 30s
+  parley await $(parley send fae 'The build is red') --until shown --timeout 10m`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: completeArguments(env, api.CompleteOpen),
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
+	c.Flags().StringVar(&until, "until", "", "wait for a `state` of a message: delivered, offered, shown or handled")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		o, err := waitForForm(c.Context(), env, args[0], time.Duration(timeout), false)
+		o, err := waitForForm(c.Context(), env, args[0], events.MessageState(until), time.Duration(timeout), false)
 		if err != nil {
 			return err
+		}
+		switch {
+		case until == "":
+			return printOutcome(env, o, requestText)
+		case o.Status == view.StatusDeclined && o.Promise.IsZero():
+			return parley.Refuse(parley.Declined, "message %s was refused: %s", o.Form, terminal.Visible(o.Note))
+		case events.MessageState(o.Status).Rank() > 0, o.Status == view.StatusOf(events.Delivered):
+			return env.print(o, func() string { return string(o.Status) })
 		}
 		return printOutcome(env, o, requestText)
 	}
@@ -324,7 +341,7 @@ func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, 
 	case settled != nil:
 		return printOutcome(env, *settled, text)
 	}
-	outcome, err := waitForForm(ctx, env, a.Form.String(), time.Duration(o.timeout), true)
+	outcome, err := waitForForm(ctx, env, a.Form.String(), "", time.Duration(o.timeout), true)
 	if err != nil {
 		return err
 	}
@@ -333,7 +350,7 @@ func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, 
 
 // waitForForm waits for a form, without limit if timeout is 0. The error of a wait that ended early says how to
 // continue it. known says that the node was there a moment ago.
-func waitForForm(ctx context.Context, env *environment, id string, timeout time.Duration, known bool) (view.Outcome, error) {
+func waitForForm(ctx context.Context, env *environment, id string, until events.MessageState, timeout time.Duration, known bool) (view.Outcome, error) {
 	waiter := env.waiter(known)
 	defer waiter.Close()
 	watching, stop := context.WithCancel(ctx)
@@ -343,15 +360,25 @@ func waitForForm(ctx context.Context, env *environment, id string, timeout time.
 		o   client.Outcome
 		err error
 	)
-	if timeout > 0 {
+	again, more := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), env.asFlag()), "it stays open"
+	switch {
+	case until != "" && timeout > 0:
+		o, err = waiter.AwaitStateWithin(watching, client.ID(id), until, timeout)
+	case until != "":
+		o, err = waiter.AwaitState(watching, client.ID(id), until)
+	case timeout > 0:
 		o, err = waiter.AwaitWithin(watching, client.ID(id), timeout)
-	} else {
+	default:
 		o, err = waiter.Await(watching, client.ID(id))
 	}
-	again := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), env.asFlag())
+	if until != "" {
+		again, more = again+" --until "+string(until), "it may still be"
+	}
 	switch {
 	case ctx.Err() != nil:
-		return view.Outcome{}, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}
+		return view.Outcome{}, &interrupted{message: fmt.Sprintf("no longer waiting for %s; %s", id, more), hint: again}
+	case parley.CodeOf(err) == parley.Timeout && until != "":
+		return view.Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s; %s%s", id, until, timeout, more, waitsForDisk(ctx, env)).WithHint("%s", again)
 	case parley.CodeOf(err) == parley.Timeout:
 		return view.Outcome{}, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open%s", id, timeout, waitsForDisk(ctx, env)).WithHint("%s", again)
 	case parley.CodeOf(err) == parley.NotRunning && known:

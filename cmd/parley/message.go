@@ -25,11 +25,23 @@ import (
 // sendsMessage has a command send a message: it adds the options of one. Its arguments are whom it is for, and the text.
 func sendsMessage(c *cobra.Command, send func(ctx context.Context, to string, p parley.Post) error) *cobra.Command {
 	var p parley.Post
+	var ack string
 	c.Flags().StringVar((*string)(&p.Priority), "priority", "", "how soon it should be seen: `urgent`, normal or low (default: normal)")
 	c.Flags().StringVar(&p.Subject, "subject", "", "what it is about: a `line` of 200 bytes at most")
 	c.Flags().BoolVar(&p.Plain, "plain", false, "hand over nothing: an @ in the text is a plain one")
 	c.Flags().StringVar(&p.Key, "key", "", "a message with the same `key` is sent once")
+	c.Flags().StringVar(&ack, "ack", "", "have it acknowledged by a `time`: 10m, 15:00; what is late is in \"inbox --overdue\"")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if ack != "" {
+			by, err := terminal.Later(ack, time.Now())
+			if err != nil {
+				return usage(c, "%v", err)
+			}
+			if by.IsZero() {
+				return usage(c, "--ack %s: give a time", terminal.Visible(ack))
+			}
+			p.AckBy = capabilities.At(by)
+		}
 		p.Text = args[1]
 		return send(c.Context(), args[0], p)
 	}
@@ -128,6 +140,24 @@ func adoptCommand(env *environment) *cobra.Command {
 		return env.print(map[string]string{"name": held}, func() string { return "adopted " + terminal.Quoted(args[1]) + " as " + terminal.Quoted(held) })
 	}
 	return c
+}
+
+func ackCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ack NUMBER",
+		Short: "Acknowledge a message",
+		Long: `Tells the sender of a message that the agent has taken note of it. A reply does so too. A message that says "acknowledge by"
+comes back as new when that time has passed, once.`,
+		Example:           "  parley ack 3 --as bob",
+		Args:              exactly("NUMBER"),
+		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := env.call(c.Context(), "acknowledge", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil); err != nil {
+				return err
+			}
+			return env.print(map[string]string{"acknowledged": args[0]}, func() string { return "acknowledged " + terminal.Visible(args[0]) })
+		},
+	}
 }
 
 func dismissCommand(env *environment) *cobra.Command {
@@ -229,6 +259,8 @@ Messages keep their numbers for ever. Characters that do not show themselves are
   parley inbox --snoozed               what comes back later
   parley inbox --done                  what was answered, has ended or was dismissed
   parley inbox --all --as fae          also what fae sent and dismissed
+  parley inbox --sent                  what the agent sent, and how far it has come
+  parley inbox --overdue               what was not acknowledged in time
   parley inbox --follow --json         every change, one envelope a line`,
 	}
 	c.Flags().BoolVar(&filter.All, "all", false, "also what the agent sent and what it dismissed")
@@ -236,7 +268,9 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 	c.Flags().BoolVar(&filter.Snoozed, "snoozed", false, "only what is snoozed")
 	c.Flags().BoolVar(&filter.Done, "done", false, "only what was received, and is dismissed or settled")
 	c.Flags().BoolVar(&filter.Unread, "unread", false, "only what others sent, is not done and was not read")
-	c.MarkFlagsMutuallyExclusive("pending", "snoozed", "done", "unread")
+	c.Flags().BoolVar(&filter.Sent, "sent", false, "only what the agent sent")
+	c.Flags().BoolVar(&filter.Overdue, "overdue", false, "only what was sent or received and not acknowledged in time")
+	c.MarkFlagsMutuallyExclusive("pending", "snoozed", "done", "unread", "sent", "overdue")
 	c.Flags().BoolVar(&filter.Open, "open", false, "and only forms that have not ended")
 	c.Flags().BoolVar(&filter.Notes, "notes", false, "and only messages that are no forms")
 	c.MarkFlagsMutuallyExclusive("open", "notes")
@@ -261,6 +295,8 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 			none = "nothing waits for an answer"
 		case filter.Snoozed:
 			none = "nothing is snoozed"
+		case filter.Overdue:
+			none = "nothing is overdue"
 		}
 		return printMessages(env, all, none)
 	}

@@ -139,6 +139,11 @@ func (c *Client) Adopt(ctx context.Context, message ID, edge, name string) error
 	return c.Call(ctx, "adopt", api.AdoptRequest{FormRef: refTo(message), Edge: edge, Name: name}, nil)
 }
 
+// Acknowledge records that the agent has taken note of a message that it received. Its sender is told.
+func (c *Client) Acknowledge(ctx context.Context, message ID) error {
+	return c.Call(ctx, "acknowledge", api.MessageRequest{FormRef: refTo(message)}, nil)
+}
+
 // Dismiss takes a message out of view.
 func (c *Client) Dismiss(ctx context.Context, message ID) error {
 	return c.Call(ctx, "dismiss", api.MessageRequest{FormRef: refTo(message)}, nil)

@@ -1,10 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"parley"
+	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -16,8 +18,21 @@ const (
 
 // Await blocks until a form has ended and returns its outcome. The wait goes on through restarts of the node until ctx ends.
 func (c *Client) Await(ctx context.Context, form ID) (Outcome, error) {
+	return c.await(ctx, api.AwaitRequest{FormRef: refTo(form)})
+}
+
+// State is how far a message has come with its reader: delivered, offered, shown or handled.
+type State = events.MessageState
+
+// AwaitState blocks until a message that the agent sent has come to a state: at once if it has come further. The status of the
+// outcome is the state that it is in, or Declined if its recipient refused it. It goes on as Await does.
+func (c *Client) AwaitState(ctx context.Context, message ID, until State) (Outcome, error) {
+	return c.await(ctx, api.AwaitRequest{FormRef: refTo(message), Until: until})
+}
+
+func (c *Client) await(ctx context.Context, r api.AwaitRequest) (Outcome, error) {
 	for {
-		o, err := c.wait(ctx, form, turnTime, time.Time{})
+		o, err := c.wait(ctx, r, turnTime, time.Time{})
 		if err != nil || o.Status != Open {
 			return o, err
 		}
@@ -26,22 +41,35 @@ func (c *Client) Await(ctx context.Context, form ID) (Outcome, error) {
 
 // AwaitWithin is Await with a limit; with 0 it looks once. It refuses with TIMEOUT if the form has not ended within the limit.
 func (c *Client) AwaitWithin(ctx context.Context, form ID, within time.Duration) (Outcome, error) {
+	return c.awaitWithin(ctx, api.AwaitRequest{FormRef: refTo(form)}, within)
+}
+
+// AwaitStateWithin is AwaitState with a limit, as AwaitWithin is Await.
+func (c *Client) AwaitStateWithin(ctx context.Context, message ID, until State, within time.Duration) (Outcome, error) {
+	return c.awaitWithin(ctx, api.AwaitRequest{FormRef: refTo(message), Until: until}, within)
+}
+
+func (c *Client) awaitWithin(ctx context.Context, r api.AwaitRequest, within time.Duration) (Outcome, error) {
 	deadline := time.Now().Add(within)
 	for {
-		o, err := c.wait(ctx, form, time.Until(deadline), deadline)
+		o, err := c.wait(ctx, r, time.Until(deadline), deadline)
 		if err != nil || o.Status != Open {
 			return o, err
 		}
 		if time.Until(deadline) <= 0 {
-			return Outcome{}, parley.Refuse(parley.Timeout, "%s has no outcome after %s", form, within)
+			if r.Until != "" {
+				return Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s", cmp.Or(string(r.ID), string(r.Number)), r.Until, within)
+			}
+			return Outcome{}, parley.Refuse(parley.Timeout, "%s has no outcome after %s", cmp.Or(string(r.ID), string(r.Number)), within)
 		}
 	}
 }
 
 // wait makes one waiting call. It does not repeat the call after a time, unless that is zero.
-func (c *Client) wait(ctx context.Context, form ID, long time.Duration, until time.Time) (o Outcome, err error) {
+func (c *Client) wait(ctx context.Context, r api.AwaitRequest, long time.Duration, until time.Time) (o Outcome, err error) {
 	ms := turn(ctx, long)
-	err = c.callUntil(ctx, until, "await", api.AwaitRequest{FormRef: refTo(form), WaitMs: &ms}, &o)
+	r.WaitMs = &ms
+	err = c.callUntil(ctx, until, "await", r, &o)
 	return o, err
 }
 

@@ -137,7 +137,8 @@ func sendForm(ctx context.Context, c *call) (any, error) {
 // awaitAnswer continues the wait for a form.
 func awaitAnswer(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Handle string `json:"handle"`
+		Handle string              `json:"handle"`
+		Until  events.MessageState `json:"until"`
 		waiting
 	}
 	if err := c.read(&arguments); err != nil {
@@ -152,6 +153,9 @@ func awaitAnswer(ctx context.Context, c *call) (any, error) {
 	}
 	if arguments.Handle == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "which form? give its handle")
+	}
+	if arguments.Until != "" {
+		return c.awaitState(ctx, arguments.Handle, arguments.Until, wait)
 	}
 	return c.goOn(ctx, arguments.Handle, wait)
 }

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
@@ -22,7 +23,7 @@ const (
 
 // ending is the status of a form for a model: its outcome, or pending.
 type ending struct {
-	Status      string            `json:"status"` // answered, declined, cancelled, expired; pending while it is open
+	Status      string            `json:"status"` // answered, declined, cancelled, expired; pending while it is open; of a wait for a state of a message that
 	Handle      string            `json:"handle"`
 	Values      answered          `json:"values,omitzero"`
 	By          *party            `json:"by,omitempty"`
@@ -80,6 +81,20 @@ func pending(handle string) ending {
 		Status: statusPending, Handle: handle,
 		Next: "The form stays open. Call await_answer with this handle to wait for the answer, now or later.",
 	}
+}
+
+// awaitState waits for a state of a message.
+func (c *call) awaitState(ctx context.Context, handle string, until events.MessageState, wait time.Duration) (any, error) {
+	m, err := c.message(ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	handle = m.MessageID.String()
+	e, err := c.awaitFor(ctx, api.AwaitRequest{FormRef: api.RefTo(handle), Until: until}, handle, wait)
+	if err == nil && e.Status == statusPending {
+		e.Next = "It has not come so far. Call await_answer with this handle and until to go on waiting, or go on with other work."
+	}
+	return e, err
 }
 
 // goOn waits for a form's end. It shows a form for the person at the client there, if the client can.
@@ -145,13 +160,17 @@ func (c *call) onThePage(ctx context.Context, handle, why string) ending {
 
 // await waits for a form's end, through restarts of the node.
 func (c *call) await(ctx context.Context, handle string, wait time.Duration) (ending, error) {
+	return c.awaitFor(ctx, api.AwaitRequest{FormRef: api.RefTo(handle)}, handle, wait)
+}
+
+func (c *call) awaitFor(ctx context.Context, r api.AwaitRequest, handle string, wait time.Duration) (ending, error) {
 	for end := time.Now().Add(wait); ; {
-		o, err := c.turn(ctx, handle, time.Until(end))
+		o, err := c.turn(ctx, r, time.Until(end))
 		switch {
 		case c.life.Err() != nil:
 			return pending(handle), nil
 		case err != nil && ctx.Err() != nil:
-			return c.asItIs(handle), nil
+			return c.asItIs(r, handle), nil
 		case err != nil && parley.CodeOf(err) != parley.NotRunning:
 			return ending{}, err
 		case err == nil && o.Status != view.StatusOpen:
@@ -163,8 +182,8 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (en
 }
 
 // asItIs returns the present status of a form when the call was cut short. Some clients still read the result.
-func (c *call) asItIs(handle string) ending {
-	o, err := c.turn(c.life, handle, 0)
+func (c *call) asItIs(r api.AwaitRequest, handle string) ending {
+	o, err := c.turn(c.life, r, 0)
 	if err != nil || o.Status == view.StatusOpen {
 		return pending(handle)
 	}
@@ -172,8 +191,9 @@ func (c *call) asItIs(handle string) ending {
 }
 
 // turn makes one waiting call. The status of a form that has not ended is open.
-func (c *call) turn(ctx context.Context, handle string, wait time.Duration) (o view.Outcome, err error) {
+func (c *call) turn(ctx context.Context, r api.AwaitRequest, wait time.Duration) (o view.Outcome, err error) {
 	ms := max(0, min(wait, maxWait).Milliseconds())
-	err = c.agent.Call(ctx, "await", api.AwaitRequest{FormRef: api.RefTo(handle), WaitMs: &ms}, &o)
+	r.WaitMs = &ms
+	err = c.agent.Call(ctx, "await", r, &o)
 	return o, err
 }

@@ -37,14 +37,16 @@ type entry struct {
 	Title   string            `json:"title,omitempty"`
 	Text    string            `json:"text,omitempty"`
 	parley.Header
-	Carries      values            `json:"carries,omitempty"` // references, by the @edge in the text
-	Fields       []events.Field    `json:"fields,omitempty"`  // of an open form
-	Revision     uint64            `json:"revision,omitempty"`
-	Amended      string            `json:"amended,omitempty"` // what the last amendment changed
-	Deadline     capabilities.Time `json:"deadline,omitzero"`
-	AnswerNeeded bool              `json:"answerNeeded,omitempty"`
-	Ended        *ending           `json:"ended,omitempty"`
-	Truncated    bool              `json:"truncated,omitempty"` // request it by its number
+	State        events.MessageState `json:"state,omitempty"`
+	Overdue      bool                `json:"overdue,omitempty"`
+	Carries      values              `json:"carries,omitempty"` // references, by the @edge in the text
+	Fields       []events.Field      `json:"fields,omitempty"`  // of an open form
+	Revision     uint64              `json:"revision,omitempty"`
+	Amended      string              `json:"amended,omitempty"` // what the last amendment changed
+	Deadline     capabilities.Time   `json:"deadline,omitzero"`
+	AnswerNeeded bool                `json:"answerNeeded,omitempty"`
+	Ended        *ending             `json:"ended,omitempty"`
+	Truncated    bool                `json:"truncated,omitempty"` // request it by its number
 }
 
 // values are values by name.
@@ -191,7 +193,10 @@ func entryOf(m *view.Message) entry {
 		Number: m.Number, Type: m.Type, Handle: m.MessageID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
 		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Header: m.Header, Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
-	e.Subject = sanitize.Line(m.Subject)
+	e.Subject, e.State, e.Overdue = sanitize.Line(m.Subject), m.State, m.Overdue
+	if m.Acknowledged {
+		e.AckBy = 0
+	}
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
 	}

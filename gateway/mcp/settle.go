@@ -135,3 +135,19 @@ func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, 
 		Next     capabilities.Time `json:"next"`
 	}{s.Number, s.Next}, err
 }
+
+// acknowledge tells the sender of a message that the agent has taken note of it.
+func acknowledge(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Message api.RefText `json:"message"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	err := c.agent.Call(ctx, "acknowledge", api.MessageRequest{FormRef: api.RefTo(string(arguments.Message))}, nil)
+	return acknowledged{true}, err
+}
+
+type acknowledged struct {
+	Acknowledged bool `json:"acknowledged"`
+}

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 const (
@@ -83,7 +84,7 @@ func (c *call) show(ctx context.Context, m *view.Message, p *sdk.ElicitParams) s
 		c.work.Go(func() { // the present call is work too, so that the Server waits for both
 			var why error
 			defer func() { c.shows.leave(at, m.MessageID.String(), why) }()
-			if o, err := c.turn(c.life, m.MessageID.String(), 0); err != nil || o.Status == view.StatusOpen { // it may have ended in a conversation since it was read
+			if o, err := c.turn(c.life, api.AwaitRequest{FormRef: api.RefTo(m.MessageID.String())}, 0); err != nil || o.Status == view.StatusOpen { // it may have ended in a conversation since it was read
 				why = c.converse(ctx, m, p)
 			}
 		})
@@ -151,7 +152,7 @@ func (o outliving) Value(key any) any {
 // watch blocks until a form has ended or ctx ends.
 func (c *call) watch(ctx context.Context, form string) {
 	for {
-		o, err := c.turn(ctx, form, maxWait)
+		o, err := c.turn(ctx, api.AwaitRequest{FormRef: api.RefTo(form)}, maxWait)
 		open := err == nil && o.Status == view.StatusOpen
 		if !open && parley.CodeOf(err) != parley.NotRunning || !rest(ctx) {
 			return

@@ -124,6 +124,7 @@ func ending(e view.Message, s terminal.Screen) string {
 	if e.SnoozedUntil != 0 {
 		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
 	}
+	b.WriteString(state(e, s))
 	if e.Dismissed {
 		b.WriteString(" (dismissed)")
 	}
@@ -141,6 +142,42 @@ func ending(e view.Message, s terminal.Screen) string {
 		b.WriteString(" - refused: " + terminal.Visible(e.Refused))
 	}
 	return b.String()
+}
+
+// state returns how far a message has come that was sent, if that is further than its recipient's mailbox, and by when it is to
+// be acknowledged.
+func state(e view.Message, s terminal.Screen) (text string) {
+	if e.Sent && !e.Received && e.Outcome == nil && e.State.Rank() > 0 {
+		text = ", " + string(e.State)
+	}
+	if e.AckBy == 0 || e.Refused != "" {
+		return text
+	}
+	by := s.Moment(e.AckBy.Std(), e.AckBy.String())
+	switch {
+	case e.Acknowledged:
+		return text + ", acknowledged"
+	case e.Overdue:
+		return text + s.Paint(terminal.Waiting, ", overdue: to be acknowledged by "+by)
+	case e.Sent:
+		return text + ", to be acknowledged by " + by
+	}
+	return text + s.Paint(terminal.Waiting, ", acknowledge by "+by)
+}
+
+// Receipts returns lines on how far a message has come, and with whom.
+func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
+	if e.Sent && !e.Received && e.Outcome == nil && e.State == "" && e.Refused == "" {
+		return []Line{{Note, "not delivered yet"}}
+	}
+	for _, r := range e.Receipts {
+		words := r.Words(func(id capabilities.ID, name string) string { return Party(name, id) })
+		if r.At != 0 {
+			words += ", " + s.Moment(r.At.Std(), r.At.String())
+		}
+		lines = append(lines, Line{Note, terminal.Visible(words)})
+	}
+	return lines
 }
 
 // routed returns what has become of a form's reminders and escalations. Those to come are shown while it is open.
@@ -314,7 +351,7 @@ func Gist(e view.Message) string {
 func Whole(e view.Message, s terminal.Screen) string {
 	whole := s
 	whole.Width = 0
-	lines := Lines(e)
+	lines := append(Receipts(e, s), Lines(e)...)
 	if s.Width > 0 {
 		lines = append(Passed(e, s), lines...)
 	}
