@@ -3,7 +3,6 @@ package mailbox
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -278,13 +277,10 @@ func (l *Mail) IsAcknowledged(n uint64) (acknowledged, isOverdue bool, err error
 	return e.Is(index.Acknowledged), l.acks[n].Overdue, nil
 }
 
-// maxAckWait bounds how long a message waits to be acknowledged.
-const maxAckWait = 10 * 366 * 24 * time.Hour
-
 // checkAckBy refuses a time by which no message can be acknowledged; 0 is none.
 func checkAckBy(by, now capabilities.Time) error {
-	if by != 0 && (by <= now || by > now.Add(maxAckWait)) {
-		return parley.Refuse(parley.InvalidArgument, "a message is acknowledged by a time to come, within ten years: not by %s", by)
+	if by != 0 && by <= now {
+		return parley.Refuse(parley.InvalidArgument, "a message is acknowledged by a time to come, and not by %s", by)
 	}
 	return nil
 }

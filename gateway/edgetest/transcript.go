@@ -24,6 +24,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]*Z`), "(time)"},
 	{regexp.MustCompile(`[0-9a-f]{64}`), "(digest)"},
 	{regexp.MustCompile(`"delivered":(true|false),`), ""},
+	{regexp.MustCompile(`"state":"delivered",`), ""}, // or not yet
 	{regexp.MustCompile(`"(changed|commit|cursor)":\d+`), `"$1":0`},
 }
 

@@ -2,9 +2,10 @@
  * @param {Wire} wire
  * @param {string | number} form
  * @param {AbortSignal} [signal]
+ * @param {string} [until] a state of a message
  * @returns {Promise<Outcome>}
  */
-export function awaitEnd(wire: Wire, form: string | number, signal?: AbortSignal): Promise<Outcome>;
+export function awaitEnd(wire: Wire, form: string | number, signal?: AbortSignal, until?: string): Promise<Outcome>;
 /** @typedef {import("./wire.js").Wire} Wire */
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./operations.js").Outcome} Outcome */

@@ -11,13 +11,14 @@ export const turnTime = 25000;
  * @param {Wire} wire
  * @param {string | number} form
  * @param {AbortSignal} [signal]
+ * @param {string} [until] a state of a message
  * @returns {Promise<Outcome>}
  */
-export async function awaitEnd(wire, form, signal) {
+export async function awaitEnd(wire, form, signal, until) {
   const text = String(form);
   const which = /^[0-9]+$/.test(text) ? { number: text } : { id: text };
   for (;;) {
-    const outcome = await wire.call("await", { ...which, waitMs: turnTime }, signal);
+    const outcome = await wire.call("await", { ...which, ...(until && { until }), waitMs: turnTime }, signal);
     if (outcome.status !== "open") return outcome;
   }
 }

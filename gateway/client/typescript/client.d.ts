@@ -5,7 +5,7 @@
 /** @typedef {import("./operations.js").Field} Field */
 /** @typedef {import("./operations.js").Draft} Draft */
 /** @typedef {import("./operations.js").MessageCounts} MessageCounts */
-/** @typedef {{all?: boolean, pending?: boolean, snoozed?: boolean, done?: boolean, unread?: boolean}} View all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; snoozed, done, unread: only that */
+/** @typedef {{all?: boolean, pending?: boolean, snoozed?: boolean, done?: boolean, unread?: boolean, sent?: boolean, overdue?: boolean}} View all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; overdue: only what was not acknowledged in time; snoozed, done, unread, sent: only that */
 /** @typedef {import("./wire.js").Options} Options */
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./agents.js").Agent} Agent */
@@ -87,6 +87,16 @@ export class Client {
      * @returns {Promise<Outcome>}
      */
     await(form: Which, { signal }?: Ending): Promise<Outcome>;
+    /**
+     * Waits until a message that the agent sent has come to a state, at once if it has come further, also through restarts of the
+     * node. The status of the outcome is the state that it is in; "declined" if its recipient refused it.
+     *
+     * @param {Which} message
+     * @param {"delivered" | "offered" | "shown" | "handled"} until
+     * @param {Ending} [ending]
+     * @returns {Promise<Outcome>}
+     */
+    awaitState(message: Which, until: "delivered" | "offered" | "shown" | "handled", { signal }?: Ending): Promise<Outcome>;
     /**
      * Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open.
      *
@@ -190,6 +200,13 @@ export class Client {
      * @param {Ending} [ending]
      */
     adopt(message: Which, edge: string, name?: string, ending?: Ending): Promise<void>;
+    /**
+     * Tells the sender of a message that the agent has taken note of it. A reply does so too.
+     *
+     * @param {Which} message
+     * @param {Ending} [ending]
+     */
+    acknowledge(message: Which, ending?: Ending): Promise<void>;
     /**
      * Drops a message from view.
      *
@@ -540,7 +557,7 @@ export type Field = import("./operations.js").Field;
 export type Draft = import("./operations.js").Draft;
 export type MessageCounts = import("./operations.js").MessageCounts;
 /**
- * all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; snoozed, done, unread: only that
+ * all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; overdue: only what was not acknowledged in time; snoozed, done, unread, sent: only that
  */
 export type View = {
     all?: boolean;
@@ -548,6 +565,8 @@ export type View = {
     snoozed?: boolean;
     done?: boolean;
     unread?: boolean;
+    sent?: boolean;
+    overdue?: boolean;
 };
 export type Options = import("./wire.js").Options;
 export type Ending = import("./wire.js").Ending;

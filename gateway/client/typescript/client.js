@@ -13,7 +13,7 @@ export { ParleyError, Asked, Permission };
 /** @typedef {import("./operations.js").Field} Field */
 /** @typedef {import("./operations.js").Draft} Draft */
 /** @typedef {import("./operations.js").MessageCounts} MessageCounts */
-/** @typedef {{all?: boolean, pending?: boolean, snoozed?: boolean, done?: boolean, unread?: boolean}} View all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; snoozed, done, unread: only that */
+/** @typedef {{all?: boolean, pending?: boolean, snoozed?: boolean, done?: boolean, unread?: boolean, sent?: boolean, overdue?: boolean}} View all: also what the agent sent, dismissed and snoozed; pending: only what waits for its answer; overdue: only what was not acknowledged in time; snoozed, done, unread, sent: only that */
 /** @typedef {import("./wire.js").Options} Options */
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./agents.js").Agent} Agent */
@@ -128,6 +128,19 @@ export class Client {
    */
   await(form, { signal } = {}) {
     return awaitEnd(this.#wire, form, signal);
+  }
+
+  /**
+   * Waits until a message that the agent sent has come to a state, at once if it has come further, also through restarts of the
+   * node. The status of the outcome is the state that it is in; "declined" if its recipient refused it.
+   *
+   * @param {Which} message
+   * @param {"delivered" | "offered" | "shown" | "handled"} until
+   * @param {Ending} [ending]
+   * @returns {Promise<Outcome>}
+   */
+  awaitState(message, until, { signal } = {}) {
+    return awaitEnd(this.#wire, message, signal, until);
   }
 
   /**
@@ -263,6 +276,16 @@ export class Client {
    */
   async adopt(message, edge, name = "", ending) {
     await this.call("adopt", { ...about(message), edge, name }, ending);
+  }
+
+  /**
+   * Tells the sender of a message that the agent has taken note of it. A reply does so too.
+   *
+   * @param {Which} message
+   * @param {Ending} [ending]
+   */
+  async acknowledge(message, ending) {
+    await this.call("acknowledge", about(message), ending);
   }
 
   /**

@@ -74,6 +74,7 @@ export interface AwaitRequest {
   as?: string;
   id?: Ref;
   number?: Ref;
+  until?: string;
   waitMs?: number;
 }
 
@@ -233,7 +234,9 @@ export interface FollowMessagesRequest {
   done?: boolean;
   notes?: boolean;
   open?: boolean;
+  overdue?: boolean;
   pending?: boolean;
+  sent?: boolean;
   snoozed?: boolean;
   unread?: boolean;
   waitMs?: number;
@@ -354,7 +357,9 @@ export interface ListMessagesRequest {
   limit?: number;
   notes?: boolean;
   open?: boolean;
+  overdue?: boolean;
   pending?: boolean;
+  sent?: boolean;
   snoozed?: boolean;
   unread?: boolean;
 }
@@ -569,6 +574,8 @@ export interface RenameNameRequest {
 }
 
 export interface ReplyRequest {
+  /** A time in UTC, with milliseconds. */
+  ackBy?: string;
   as?: string;
   id?: Ref;
   key?: string;
@@ -694,6 +701,8 @@ export interface SendAgentMessageResponse {
 }
 
 export interface SendRequest {
+  /** A time in UTC, with milliseconds. */
+  ackBy?: string;
   as?: string;
   key?: string;
   plain?: boolean;
@@ -944,6 +953,9 @@ export interface Entry {
 }
 
 export interface Envelope {
+  /** A time in UTC, with milliseconds. */
+  ackBy?: string;
+  acknowledged?: boolean;
   amendment?: Amendment;
   answerNeeded: boolean;
   answering?: boolean;
@@ -976,11 +988,13 @@ export interface Envelope {
   noForward?: boolean;
   number: number;
   outcome?: Outcome;
+  overdue?: boolean;
   permission?: Permission;
   priority?: string;
   /** An ID: {ULID}@{node}. */
   promiseId?: string;
   queued?: boolean;
+  receipts?: Array<Receipt>;
   received: boolean;
   refused?: string;
   replyNumber?: number;
@@ -993,6 +1007,7 @@ export interface Envelope {
   sent: boolean;
   /** A time in UTC, with milliseconds. */
   snoozedUntil?: string;
+  state?: string;
   steps?: Array<ForwardStep>;
   subject?: string;
   text?: string;
@@ -1223,6 +1238,20 @@ export interface Permitted {
   unreachable?: boolean;
 }
 
+export interface Receipt {
+  /** A time in UTC, with milliseconds. */
+  at?: string;
+  /** An ID: {ULID}@{node}. */
+  by?: string;
+  byName?: string;
+  how?: string;
+  known: string;
+  /** An ID: {ULID}@{node}. */
+  reader: string;
+  readerName?: string;
+  state: string;
+}
+
 export interface Route {
   escalations?: Array<RouteStep>;
   reminded?: number;
@@ -1445,6 +1474,7 @@ export interface Permission {
 /** What is sent to each operation, and what it answers. */
 export interface Operations {
   accept: { request: AcceptRequest; response: Accepted };
+  acknowledge: { request: MessageRequest; response: Done };
   adopt: { request: AdoptRequest; response: Done };
   amend_form: { request: AmendFormRequest; response: Envelope };
   answer_with: { request: AnswerWithRequest; response: Outcome };

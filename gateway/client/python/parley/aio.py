@@ -164,6 +164,11 @@ class AsyncClient:
         """Waits until a form has ended, at once if it has, also through restarts of the node."""
         return await _await_end(self._wire, form)
 
+    async def wait_state(self, message: Which, until: str) -> Outcome:
+        """Waits until a message that the agent sent is delivered, offered, shown or handled, at once if it has come further, also
+        through restarts of the node. The status of the outcome is the state that it is in; "declined" if its recipient refused it."""
+        return await _await_end(self._wire, message, until)
+
     async def cancel(self, form: Which, reason: str = "") -> Outcome:
         """Takes back a form that the agent asked."""
         return _outcome(await self.call("cancel_form", {**about(form), "reason": reason}))
@@ -220,6 +225,10 @@ class AsyncClient:
         """Answers a message with words, and returns the number of the answer."""
         return int((await self.call("reply", {**about(message), "text": text}))["number"])
 
+    async def acknowledge(self, message: Which) -> None:
+        """Tells the sender of a message that the agent has taken note of it. A reply does so too."""
+        await self.call("acknowledge", about(message))
+
     async def dismiss(self, message: Which) -> None:
         """Drops a message from view."""
         await self.call("dismiss", about(message))
@@ -230,7 +239,7 @@ class AsyncClient:
         return got
 
     async def inbox(self, **view: bool) -> List[Message]:
-        """Lists the messages of a view by number: all, pending, snoozed, done or unread. Without one that is what was received
+        """Lists the messages of a view by number: all, pending, snoozed, done, unread, sent or overdue. Without one that is what was received
         and not dismissed."""
         messages: List[Message] = []
         first = 0
@@ -375,9 +384,9 @@ class AsyncPermission(AsyncAsked):
         return requests.decided(await self.wait())
 
 
-async def _await_end(wire: AsyncWire, form: Which) -> Outcome:
+async def _await_end(wire: AsyncWire, form: Which, until: str = "") -> Outcome:
     while True:
-        outcome = await wire.call("await", {**about(form), "waitMs": _TURN_MS})
+        outcome = await wire.call("await", {**about(form), **({"until": until} if until else {}), "waitMs": _TURN_MS})
         if outcome["status"] != "open":
             return _outcome(outcome)
 

@@ -151,6 +151,11 @@ class Client:
         """Waits until a form has ended, at once if it has, also through restarts of the node."""
         return self._background.run(self._client.wait(form), timeout)
 
+    def wait_state(self, message: Which, until: str, *, timeout: Optional[float] = None) -> Outcome:
+        """Waits until a message that the agent sent is delivered, offered, shown or handled, at once if it has come further, also
+        through restarts of the node. The status of the outcome is the state that it is in; "declined" if its recipient refused it."""
+        return self._background.run(self._client.wait_state(message, until), timeout)
+
     def cancel(self, form: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Takes back a form that the agent asked."""
         return self._background.run(self._client.cancel(form, reason), timeout)
@@ -204,6 +209,10 @@ class Client:
         """Answers a message with words, and returns the number of the answer."""
         return self._background.run(self._client.reply(message, text), timeout)
 
+    def acknowledge(self, message: Which, *, timeout: Optional[float] = None) -> None:
+        """Tells the sender of a message that the agent has taken note of it. A reply does so too."""
+        self._background.run(self._client.acknowledge(message), timeout)
+
     def dismiss(self, message: Which, *, timeout: Optional[float] = None) -> None:
         """Drops a message from view."""
         self._background.run(self._client.dismiss(message), timeout)
@@ -213,7 +222,7 @@ class Client:
         return self._background.run(self._client.message(message), timeout)
 
     def inbox(self, *, timeout: Optional[float] = None, **view: bool) -> List[Message]:
-        """Lists the messages of a view by number: all, pending, snoozed, done or unread. Without one that is what was received
+        """Lists the messages of a view by number: all, pending, snoozed, done, unread, sent or overdue. Without one that is what was received
         and not dismissed."""
         return self._background.run(self._client.inbox(**view), timeout)
 

@@ -85,6 +85,7 @@ class ArchiveJournalRequest(_ArchiveJournalRequest, total=False):
 class AwaitRequest(TypedDict, total=False):
     id: Ref
     number: Ref
+    until: str
     waitMs: int
 
 
@@ -254,7 +255,9 @@ class FollowMessagesRequest(_FollowMessagesRequest, total=False):
     done: bool
     notes: bool
     open: bool
+    overdue: bool
     pending: bool
+    sent: bool
     snoozed: bool
     unread: bool
     waitMs: int
@@ -394,7 +397,9 @@ class ListMessagesRequest(TypedDict, total=False):
     limit: int
     notes: bool
     open: bool
+    overdue: bool
     pending: bool
+    sent: bool
     snoozed: bool
     unread: bool
 
@@ -631,6 +636,7 @@ class _ReplyRequest(TypedDict):
 
 
 class ReplyRequest(_ReplyRequest, total=False):
+    ackBy: str  # A time in UTC, with milliseconds.
     id: Ref
     key: str
     number: Ref
@@ -767,6 +773,7 @@ class _SendRequest(TypedDict):
 
 
 class SendRequest(_SendRequest, total=False):
+    ackBy: str  # A time in UTC, with milliseconds.
     key: str
     plain: bool
     priority: str
@@ -1059,6 +1066,8 @@ _Envelope = TypedDict(
 
 
 class Envelope(_Envelope, total=False):
+    ackBy: str  # A time in UTC, with milliseconds.
+    acknowledged: bool
     amendment: Amendment
     answering: bool
     archived: Archived
@@ -1077,10 +1086,12 @@ class Envelope(_Envelope, total=False):
     interrupted: bool
     noForward: bool
     outcome: Outcome
+    overdue: bool
     permission: Permission
     priority: str
     promiseId: str  # An ID: {ULID}@{node}.
     queued: bool
+    receipts: List[Receipt]
     refused: str
     replyNumber: int
     replyTo: str  # An ID: {ULID}@{node}.
@@ -1088,6 +1099,7 @@ class Envelope(_Envelope, total=False):
     revision: int
     route: Route
     snoozedUntil: str  # A time in UTC, with milliseconds.
+    state: str
     steps: List[ForwardStep]
     subject: str
     text: str
@@ -1326,6 +1338,20 @@ class Permitted(_Permitted, total=False):
     unreachable: bool
 
 
+class _Receipt(TypedDict):
+    known: str
+    reader: str  # An ID: {ULID}@{node}.
+    state: str
+
+
+class Receipt(_Receipt, total=False):
+    at: str  # A time in UTC, with milliseconds.
+    by: str  # An ID: {ULID}@{node}.
+    byName: str
+    how: str
+    readerName: str
+
+
 class Route(TypedDict, total=False):
     escalations: List[RouteStep]
     reminded: int
@@ -1562,6 +1588,7 @@ class Permission(_Permission, total=False):
 # What is sent to each operation, and what it answers.
 OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "accept": (AcceptRequest, Accepted),
+    "acknowledge": (MessageRequest, Done),
     "adopt": (AdoptRequest, Done),
     "amend_form": (AmendFormRequest, Envelope),
     "answer_with": (AnswerWithRequest, Outcome),
