@@ -179,7 +179,7 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	case events.OutboxCopy:
 		return copyFor(s, m, p.To), nil
 	case events.OutboxReceipt:
-		return m.report(s)
+		return m.report(s), nil
 	case events.OutboxAnswer, events.OutboxWithdrawal:
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxAmendment:

@@ -162,12 +162,12 @@ func (m *Message) recallReceipt(r events.Recorded, self capabilities.ID) bool {
 }
 
 // report returns the command that tells a message's sender how far it has come.
-func (m *Message) report(s *State) (Command, error) {
-	if len(m.Receipts) == 0 {
-		return nil, parley.Refuse(parley.Internal, "outbox item of message %s, which nobody read", m.ID())
+func (m *Message) report(s *State) Command {
+	r := Receipt{Reader: s.ID, State: events.Delivered} // if the offer was returned
+	if len(m.Receipts) > 0 {
+		r = m.Receipts[len(m.Receipts)-1]
 	}
-	r := m.Receipts[len(m.Receipts)-1]
-	return RecordReceipt{events.ReceiptReported{Message: m.ID(), By: s.ID, Reader: r.Reader, State: r.State, How: r.How, Date: r.At}}, nil
+	return RecordReceipt{events.ReceiptReported{Message: m.ID(), By: s.ID, Reader: r.Reader, State: r.State, How: r.How, Date: r.At}}
 }
 
 // RecordReceipt records how far a message that the agent sent has come with a recipient. It comes from that one's mailbox on
@@ -179,7 +179,7 @@ type RemoteReceipt struct{ RecordReceipt }
 
 func (c RecordReceipt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	e := c.Report
-	if e.State.Rank() == 0 {
+	if e.State.Rank() == 0 && e.State != events.Delivered {
 		return nil, parley.Refuse(parley.InvalidArgument, "%s is no state that is reported", parley.Quoted(string(e.State), 40))
 	}
 	n, err := s.Mail.number(capabilities.FormID(e.Message))
