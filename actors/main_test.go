@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(promptNodeEnv); folder != "" {
 		runPromptNode(folder)
 	}
+	if folder := os.Getenv(offeringNodeEnv); folder != "" {
+		runOfferingNode(folder)
+	}
 	if spec := os.Getenv(archiveNodeEnv); spec != "" {
 		runArchiveNode(spec)
 	}
