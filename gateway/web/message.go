@@ -61,6 +61,25 @@ type card struct {
 // carried is a value that a message brings.
 type carried struct{ Edge, Value string }
 
+// Progress returns how far a message has come that the reader sent, in words; "" for others, and for a form that has ended.
+func (c card) Progress() string {
+	if !c.Sent || c.Received || c.Outcome != nil || c.Message.Refused != "" || c.Archived != nil {
+		return ""
+	}
+	if c.State == "" {
+		return "Not delivered yet"
+	}
+	if len(c.Receipts) == 0 {
+		return "Delivered"
+	}
+	var all []string
+	for _, r := range c.Receipts {
+		all = append(all, r.Words(func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))
+	}
+	words := strings.Join(all, "; ")
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
 // refusedAnswer is an answer that the node refused, with the reasons.
 type refusedAnswer struct {
 	Texts  []events.FieldText

@@ -176,3 +176,28 @@ func TestHostileCallsAreShownOnPage(t *testing.T) {
 		}
 	}
 }
+
+// TestProgressIsShown draws messages that were sent: how far each has come, who says so, and what is overdue. What another node says
+// of how it was seen is text.
+func TestProgressIsShown(t *testing.T) {
+	t.Parallel()
+	now := capabilities.At(time.Now())
+	m := view.Message{Type: "message", Number: 1, Date: now, Text: "hello", Sent: true, ToName: "bob"}
+	if html := fragment(t, newCard("", "", m, nil, nil)); !strings.Contains(html, "Not delivered yet") {
+		t.Errorf("on its way: %s", html)
+	}
+	m.State, m.AckBy, m.Overdue = events.Shown, now, true
+	m.Receipts = []view.Receipt{{ByName: "bob", Reader: capabilities.ID{ULID: [16]byte{1}}, ReaderName: "session", State: events.Shown, At: now, How: "<b>seen</b>", Known: view.KnownByNode}}
+	html := fragment(t, newCard("", "", m, nil, nil))
+	for _, want := range []string{"Shown to session (&lt;b&gt;seen&lt;/b&gt;), its node says", "Overdue: to be acknowledged by"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q in %s", want, html)
+		}
+	}
+	if state := newRow("", local{}, m).State(); state != "Overdue" {
+		t.Errorf("in the list: %s", state)
+	}
+	if m.Overdue = false; newRow("", local{}, m).State() != "shown" {
+		t.Errorf("in the list: %s", newRow("", local{}, m).State())
+	}
+}

@@ -170,7 +170,8 @@ func suffix(q url.Values, in string) string {
 	return "?" + q.Encode()
 }
 
-// State returns the state of a form in few words, with its sign; "" for a message and an open form.
+// State returns the state of a form in few words, with its sign, or how far a message has come that the reader sent; "" for
+// another message and an open form.
 func (r row) State() string {
 	switch {
 	case r.Decision.Words != "":
@@ -183,6 +184,10 @@ func (r row) State() string {
 		return fmt.Sprintf("○ %d of %d", r.Votes.Have, r.Votes.Need)
 	case r.Status == view.StatusOpen && r.Sent && !r.AnswerNeeded:
 		return "○ Waits"
+	case r.Outcome == nil && r.Overdue:
+		return "Overdue"
+	case r.Outcome == nil && r.Sent && !r.Received && r.Message.State.Rank() > 0:
+		return string(r.Message.State)
 	case r.Outcome == nil:
 		return ""
 	}
