@@ -64,7 +64,7 @@ func TestSnoozedMessageComesBackAfterDowntime(t *testing.T) {
 	n := openWith(t, Options{Folder: folder, Clock: clock})
 	host, form, _ := hostWithForm(t, n)
 	until := n.now().Add(time.Hour)
-	if err := host.Snooze(t.Context(), form, until); err != nil {
+	if err := host.Mail().Snooze(t.Context(), form, until); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := host.Mail().MarkRead(t.Context(), []uint64{0}, false); err != nil {
@@ -159,7 +159,7 @@ func TestLastDraftIsKeptUntilTheFormEnds(t *testing.T) {
 	saved := make(chan error, 20)
 	for i := range cap(saved) {
 		go func() {
-			saved <- host.SaveDraft(t.Context(), form, []events.FieldText{{Name: "name", Text: "Georg"[:1+i%4]}, {Name: "pin", Text: "1234"}})
+			saved <- host.Mail().SaveDraft(t.Context(), form, []events.FieldText{{Name: "name", Text: "Georg"[:1+i%4]}, {Name: "pin", Text: "1234"}})
 		}()
 	}
 	for range cap(saved) {
@@ -168,22 +168,22 @@ func TestLastDraftIsKeptUntilTheFormEnds(t *testing.T) {
 		}
 	}
 	last := []events.FieldText{{Name: "name", Text: "Georg"}, {Name: "pin", Text: "1234"}}
-	if err := host.SaveDraft(t.Context(), form, last); err != nil {
+	if err := host.Mail().SaveDraft(t.Context(), form, last); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := host.Version(t.Context()); err != nil || after > before+8 {
 		t.Errorf("21 drafts made %d events, %v", after-before, err)
 	}
-	if err := fae.SaveDraft(t.Context(), form, last); parley.CodeOf(err) != parley.NotPermitted {
+	if err := fae.Mail().SaveDraft(t.Context(), form, last); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("the asker saves a draft: %v", err)
 	}
-	if err := host.SaveDraft(t.Context(), form, []events.FieldText{{Name: "nosuch"}}); parley.CodeOf(err) != parley.InvalidArgument {
+	if err := host.Mail().SaveDraft(t.Context(), form, []events.FieldText{{Name: "nosuch"}}); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Errorf("a draft of another field: %v", err)
 	}
 	closeNode(t, n)
 	n = openWith(t, Options{Folder: folder})
 	host = n.Host()
-	if d, err := host.Draft(t.Context(), form); err != nil || !slices.Equal(d.Texts, last) || d.SavedAt == 0 {
+	if d, err := host.Mail().Draft(t.Context(), form); err != nil || !slices.Equal(d.Texts, last) || d.SavedAt == 0 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	logged, err := host.Log(t.Context(), before, 100)
@@ -198,7 +198,7 @@ func TestLastDraftIsKeptUntilTheFormEnds(t *testing.T) {
 	if _, err := host.Decline(t.Context(), form, 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := host.Draft(t.Context(), form); err != nil || len(d.Texts) != 0 {
+	if d, err := host.Mail().Draft(t.Context(), form); err != nil || len(d.Texts) != 0 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 }
@@ -208,7 +208,7 @@ func TestWaitingDraftIsNotShown(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	host, form, _ := hostWithForm(t, n)
 	stored := []events.FieldText{{Name: "name", Text: "stored"}}
-	if err := host.SaveDraft(t.Context(), form, stored); err != nil {
+	if err := host.Mail().SaveDraft(t.Context(), form, stored); err != nil {
 		t.Fatal(err)
 	}
 	shown, err := inspect(t.Context(), host, func(b *mailboxActor) (view.Draft, error) {

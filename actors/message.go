@@ -66,14 +66,14 @@ func (a *Agent) Restore(ctx context.Context, ref capabilities.FormRef) error {
 
 // Snooze takes a message out of the list of those that wait, until a time. It comes back unread. A time that has passed
 // brings it back now.
-func (a *Agent) Snooze(ctx context.Context, ref capabilities.FormRef, until capabilities.Time) error {
-	return a.do(ctx, mailbox.SnoozeMessage{Message: ref, Until: until})
+func (m Mail) Snooze(ctx context.Context, ref capabilities.FormRef, until capabilities.Time) error {
+	return m.agent.do(ctx, mailbox.SnoozeMessage{Message: ref, Until: until})
 }
 
 // Move moves messages between the lists of the inbox in one commit. It returns why each is refused, in their order; nil for
 // those that are moved.
-func (a *Agent) Move(ctx context.Context, c mailbox.MoveMessages) ([]error, error) {
-	return call(ctx, a, moveMessages{c})
+func (m Mail) Move(ctx context.Context, c mailbox.MoveMessages) ([]error, error) {
+	return call(ctx, m.agent, moveMessages{c})
 }
 
 type moveMessages struct{ command mailbox.MoveMessages }
@@ -280,8 +280,8 @@ func (m markRead) handle(b *mailboxActor, reply replyTo[none]) {
 
 // SaveDraft keeps the agent's unfinished answer to a form, until the form ends. No texts remove it. It returns when the
 // draft, or a later one of the same form, is durable.
-func (a *Agent) SaveDraft(ctx context.Context, ref capabilities.FormRef, texts []events.FieldText) error {
-	_, err := callRelay(ctx, a, saveDraft{ref, texts})
+func (m Mail) SaveDraft(ctx context.Context, ref capabilities.FormRef, texts []events.FieldText) error {
+	_, err := callRelay(ctx, m.agent, saveDraft{ref, texts})
 	return err
 }
 
@@ -320,8 +320,8 @@ func (m saveDraft) command(b *mailboxActor) (mailbox.SaveDraft, error) {
 
 // DraftMessage keeps the unfinished text of a message to an agent, or of a reply, until it is sent. An empty text removes
 // it. It returns when the text, or a later one for the same place, is durable.
-func (a *Agent) DraftMessage(ctx context.Context, draft mailbox.DraftMessage) error {
-	_, err := callRelay(ctx, a, draftMessage{draft})
+func (m Mail) DraftMessage(ctx context.Context, draft mailbox.DraftMessage) error {
+	_, err := callRelay(ctx, m.agent, draftMessage{draft})
 	return err
 }
 
@@ -347,8 +347,8 @@ func placeOf(b *mailboxActor, draft mailbox.DraftMessage) (draftKey, error) {
 }
 
 // MessageDraft returns the unfinished text of a message to an agent, or of a reply.
-func (a *Agent) MessageDraft(ctx context.Context, to string, reply capabilities.FormRef) (view.Draft, error) {
-	return read(ctx, a, queryMessageDraft{mailbox.DraftMessage{To: to, Reply: reply}})
+func (m Mail) MessageDraft(ctx context.Context, to string, reply capabilities.FormRef) (view.Draft, error) {
+	return read(ctx, m.agent, queryMessageDraft{mailbox.DraftMessage{To: to, Reply: reply}})
 }
 
 type queryMessageDraft struct{ place mailbox.DraftMessage }
@@ -364,8 +364,8 @@ func (m queryMessageDraft) handle(b *mailboxActor) (view.Draft, error) {
 
 // Draft returns the agent's unfinished answer to a form. Texts of secret fields are left out for a token whose scopes do not
 // include them.
-func (a *Agent) Draft(ctx context.Context, ref capabilities.FormRef) (view.Draft, error) {
-	return read(ctx, a, queryDraft{ref, a.reveals()})
+func (m Mail) Draft(ctx context.Context, ref capabilities.FormRef) (view.Draft, error) {
+	return read(ctx, m.agent, queryDraft{ref, m.agent.reveals()})
 }
 
 type queryDraft struct {

@@ -33,7 +33,7 @@ type unofferedMail struct {
 }
 
 func (m queryUnoffered) handle(b *mailboxActor) (unofferedMail, error) {
-	numbers, known := b.state.Mail.Unoffered(m.reader)
+	numbers, known := b.state.Mail.Index.Unoffered(m.reader)
 	if !known {
 		for l, err := range b.old.listed(view.MessageFilter{Unread: true}, 0) {
 			if err != nil {
@@ -45,7 +45,7 @@ func (m queryUnoffered) handle(b *mailboxActor) (unofferedMail, error) {
 		}
 	}
 	found := unofferedMail{all: len(numbers)}
-	if _, err := recalled(b.old, func() (none, error) { return none{}, b.state.Mail.ByPriority(numbers) }); err != nil {
+	if _, err := recalled(b.old, func() (none, error) { return none{}, b.state.Mail.Index.ByPriority(numbers) }); err != nil {
 		return found, err
 	}
 	for len(found.messages) < m.most && len(numbers) > 0 {
@@ -100,7 +100,7 @@ func (a *Agent) Offer(ctx context.Context, c mailbox.OfferMessages) ([]uint64, e
 // Offers returns the offers to a reader that have no proof, oldest first.
 func (a *Agent) Offers(ctx context.Context, reader capabilities.ID) ([]mailbox.Offer, error) {
 	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]mailbox.Offer, error) {
-		return s.Mail.Offers(reader), nil
+		return s.Mail.Offers.Of(reader), nil
 	})
 }
 

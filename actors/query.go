@@ -451,11 +451,11 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	}
 	e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)
 	if e.Received || e.Delivered {
-		if e.State, err = v.state.Mail.StateOf(m); err != nil {
+		if e.State, err = mailbox.StateOf(&v.state.Mail, m); err != nil {
 			return e, err
 		}
 	}
-	if e.Acknowledged, e.Overdue, err = v.state.Mail.IsAcknowledged(m.Number); err != nil {
+	if e.Acknowledged, e.Overdue, err = mailbox.IsAcknowledged(&v.state.Mail, m.Number); err != nil {
 		return e, err
 	}
 	for _, r := range m.Receipts {

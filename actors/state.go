@@ -13,23 +13,23 @@ import (
 // AwaitState blocks until a message of the agent has come to a state: at once if it has come further. The status of the
 // outcome is the state that it is in. A message that its recipient refused, or a form that ended before, has an outcome of its
 // own. It may be called at any time, and as often as wanted.
-func (a *Agent) AwaitState(ctx context.Context, ref capabilities.FormRef, until events.MessageState) (view.Outcome, error) {
+func (m Mail) AwaitState(ctx context.Context, ref capabilities.FormRef, until events.MessageState) (view.Outcome, error) {
 	if until.Rank() == 0 && until != events.Delivered {
 		return view.Outcome{}, parley.Refuse(parley.InvalidArgument, "%s is no state of a message", parley.Quoted(string(until), 40)).
 			WithHint("the states are delivered, offered, shown and handled")
 	}
 	changed := make(chan struct{}, 1)
-	defer a.node.changed.drop(a.node.changed.wait(a.id, changed))
+	defer m.agent.node.changed.drop(m.agent.node.changed.wait(m.agent.id, changed))
 	for {
-		o, err := read(ctx, a, queryReached{ref, until})
+		o, err := read(ctx, m.agent, queryReached{ref, until})
 		if err != nil || o.Status != view.StatusOpen {
 			return o, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return o, errEnded(ctx, a.node)
-		case <-a.node.life.Done():
+			return o, errEnded(ctx, m.agent.node)
+		case <-m.agent.node.life.Done():
 			return o, errClosing()
 		}
 	}
@@ -71,8 +71,8 @@ func (m queryReached) handle(b *mailboxActor) (view.Outcome, error) {
 }
 
 // Acknowledge records that the agent has taken note of a message that it received. Its sender is told.
-func (a *Agent) Acknowledge(ctx context.Context, ref capabilities.FormRef) error {
-	_, err := call(ctx, a, acknowledgeMessage{ref})
+func (m Mail) Acknowledge(ctx context.Context, ref capabilities.FormRef) error {
+	_, err := call(ctx, m.agent, acknowledgeMessage{ref})
 	return err
 }
 

@@ -54,7 +54,7 @@ func TestReloadKeepsDraftWithoutSecrets(t *testing.T) {
 func (h *pageServer) keeps(asked view.Asked, texts string) {
 	h.t.Helper()
 	eventually.Holds(h.t, "the draft is "+texts, func() bool {
-		d, err := h.node.Host().Draft(h.t.Context(), capabilities.FormID(asked.Form))
+		d, err := h.node.Host().Mail().Draft(h.t.Context(), capabilities.FormID(asked.Form))
 		var got []string
 		for _, t := range d.Texts {
 			got = append(got, t.Name+"="+t.Text)
@@ -337,7 +337,7 @@ func TestReplyBegunInOneBrowserIsSentFromAnother(t *testing.T) {
 func TestBegunMessageIsShownWithoutScripts(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	if err := h.node.Host().DraftMessage(t.Context(), mailbox.DraftMessage{To: "fae", Text: "</textarea><b>begun"}); err != nil {
+	if err := h.node.Host().Mail().DraftMessage(t.Context(), mailbox.DraftMessage{To: "fae", Text: "</textarea><b>begun"}); err != nil {
 		t.Fatal(err)
 	}
 	b := h.openBrowser()
@@ -351,7 +351,7 @@ func TestBegunMessageIsShownWithoutScripts(t *testing.T) {
 func (h *pageServer) keepsText(to string, reply capabilities.FormRef, text string) {
 	h.t.Helper()
 	eventually.Holds(h.t, "the draft is "+text, func() bool {
-		d, err := h.node.Host().MessageDraft(h.t.Context(), to, reply)
+		d, err := h.node.Host().Mail().MessageDraft(h.t.Context(), to, reply)
 		return err == nil && d.Text == text
 	})
 }

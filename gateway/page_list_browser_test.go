@@ -128,11 +128,11 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	if got := b.text(`document.documentElement.dataset.theme`); got != "dark" {
 		t.Errorf("after loading, the theme is %q", got)
 	}
-	if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(form.Form), capabilities.At(time.Now().Add(time.Hour))); err != nil {
+	if err := h.node.Host().Mail().Snooze(t.Context(), capabilities.FormID(form.Form), capabilities.At(time.Now().Add(time.Hour))); err != nil {
 		t.Fatal(err)
 	}
 	b.reads("#stream", "Which port?")
-	if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(form.Form), 0); err != nil {
+	if err := h.node.Host().Mail().Snooze(t.Context(), capabilities.FormID(form.Form), 0); err != nil {
 		t.Fatal(err)
 	}
 	b.reads("#empty", "Nothing is snoozed")
@@ -144,7 +144,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.until(`document.querySelector("#alone [type=radio]:checked")?.closest("label").textContent.includes("us")`)
 	snooze := func(span time.Duration) {
 		t.Helper()
-		if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(zone.Form), capabilities.At(time.Now().Add(span))); err != nil {
+		if err := h.node.Host().Mail().Snooze(t.Context(), capabilities.FormID(zone.Form), capabilities.At(time.Now().Add(span))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -304,7 +304,7 @@ func TestPressedButtonStaysUntilReleased(t *testing.T) {
 		window.fetch = async (to, ...more) => { const got = await ask(to, ...more); if (String(to).includes('pane=item')) window.drawn = true; return got; };`)
 	at := b.place(".tools button[value=dismiss]")
 	b.mouse(input.DispatchMouseEventTypeMousePressed, at)
-	if err := h.node.Host().Snooze(t.Context(), capabilities.FormID(sent.Message), capabilities.At(time.Now().Add(time.Hour))); err != nil {
+	if err := h.node.Host().Mail().Snooze(t.Context(), capabilities.FormID(sent.Message), capabilities.At(time.Now().Add(time.Hour))); err != nil {
 		t.Fatal(err)
 	}
 	b.until(`window.drawn`)

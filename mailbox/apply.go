@@ -71,7 +71,7 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.ReceiptReported:
 		return f.receiptReported(e)
 	case *events.MessagesOverdue:
-		return f.messagesOverdue(e)
+		return noteOverdue(f, e)
 	case *events.DraftSaved:
 		return f.draftSaved(e)
 	case *events.MessageDrafted:
@@ -312,9 +312,9 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 		return err
 	}
 	f.Grants.countUse(e.Via)
-	f.replied(e)
+	noteReply(f, e)
 	if e.AckBy != 0 && e.From != e.To {
-		f.Mail.wantAck(m.Number, wantedAck{By: e.AckBy})
+		wantAck(&f.Mail, m.Number, wantedAck{By: e.AckBy})
 	}
 	defer f.retire(m)
 	if e.To == f.ID && f.Runs.HasProgram() && !f.Profile.Archived {
@@ -334,8 +334,8 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	return nil
 }
 
-// receipt returns the receipt of something that the agent itself did.
-func (f fold) receipt(state events.MessageState, how events.Handling) Receipt {
+// ownReceipt returns the receipt of something that the agent itself did.
+func ownReceipt(f fold, state events.MessageState, how events.Handling) Receipt {
 	return Receipt{Reader: f.ID, State: state, At: f.at, How: string(how)}
 }
 
@@ -348,7 +348,7 @@ func (f fold) messageDismissed(e *events.MessageDismissed) error {
 	}
 	f.Mail.dismiss(e.Number, f.Version)
 	if at := f.Mail.Index.entries.At(e.Number); at.Is(index.Received) && !at.Is(index.Sent) && at.Stage() < events.Handled.Rank() {
-		f.advance(e.Number, f.receipt(events.Handled, events.WasDismissed))
+		f.advance(e.Number, ownReceipt(f, events.Handled, events.WasDismissed))
 	}
 	if f.Mail.Index.entries.At(e.Number).Is(index.Received) {
 		delete(f.Mail.acks, e.Number)
@@ -366,7 +366,7 @@ func (f fold) runStarted(e *events.RunStarted) {
 	f.Profile.Status, f.Profile.Error = Running, ""
 	if prompt := f.Runs.start(e, f.Mail.Index.Len()); prompt != nil {
 		f.Mail.touch(prompt, f.Version)
-		f.advance(prompt.Number, f.receipt(events.Shown, events.ProgramStarted))
+		f.advance(prompt.Number, ownReceipt(f, events.Shown, events.ProgramStarted))
 	}
 }
 
@@ -381,7 +381,7 @@ func (f fold) runEnded(e *events.RunEnded) {
 		f.Mail.touch(prompt, f.Version)
 	case e.Error == "":
 		if f.Runs.succeeded(); prompt != nil {
-			f.advance(prompt.Number, f.receipt(events.Handled, events.ProgramEnded))
+			f.advance(prompt.Number, ownReceipt(f, events.Handled, events.ProgramEnded))
 		}
 	default:
 		f.Profile.Status = Failed

@@ -34,8 +34,8 @@ type Mail struct {
 	Texts   TextDrafts
 
 	Schedules Schedules
-	marked    bool                 // messages were snoozed, restored or read, or a draft was saved
-	offers    []Offer              // without proof, oldest first
+	marked    bool // messages were snoozed, restored or read, or a draft was saved
+	Offers    Offers
 	acks      map[uint64]wantedAck // of messages that were not acknowledged
 }
 
@@ -267,7 +267,7 @@ func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
 		e.Flags |= index.Received
 	}
 	if m.Posted != nil {
-		l.describe(&e, m.Posted)
+		describe(l, &e, m.Posted)
 	}
 	l.Index.entries.Add(e, uint64(came), made...)
 	l.Index.tally.add(&e, 1)
@@ -280,7 +280,7 @@ func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
 }
 
 // describe adds what the index knows of a message that is no form.
-func (l *Mail) describe(e *index.Entry, p *events.MessagePosted) {
+func describe(l *Mail, e *index.Entry, p *events.MessagePosted) {
 	switch p.Priority {
 	case events.Urgent:
 		e.Flags |= index.Urgent
@@ -331,7 +331,7 @@ func (l *Mail) settle(m *Message, version uint64) {
 	l.dropOrigin(m)
 	if l.Received(m) {
 		l.waiting.Remove(m.Number)
-		l.endOffersOf(m.Number)
+		endOffersOf(l, m.Number)
 	}
 	if l.Sent(m) {
 		l.asks.remove(m)

@@ -91,24 +91,24 @@ func (x *Index) startOffers() {
 // Unoffered returns the messages that a reader may be offered: the urgent first, those of low priority last, and else the
 // oldest first. It reports false if they are not known, because the mailbox never offered anything: then they are those of
 // Listed with Unoffered.
-func (l *Mail) Unoffered(reader capabilities.ID) ([]uint64, bool) {
-	u := l.Index.unoffered
+func (x *Index) Unoffered(reader capabilities.ID) ([]uint64, bool) {
+	u := x.unoffered
 	if u == nil {
 		return nil, false
 	}
 	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(u.of(reader))), func(n uint64) bool {
-		return l.Index.entries.Has(n) && l.Index.entries.At(n).Is(index.Snoozed)
+		return x.entries.Has(n) && x.entries.At(n).Is(index.Snoozed)
 	})
 	return numbers, true
 }
 
 // ByPriority orders messages by their priority, and keeps the order of those with the same. It fails with Absent.
-func (l *Mail) ByPriority(numbers []uint64) error {
-	if err := l.Index.needPages(numbers...); err != nil {
+func (x *Index) ByPriority(numbers []uint64) error {
+	if err := x.needPages(numbers...); err != nil {
 		return err
 	}
 	rank := func(n uint64) int {
-		switch e := l.Index.entries.At(n); {
+		switch e := x.entries.At(n); {
 		case e.Is(index.Urgent):
 			return -1
 		case e.Is(index.Low):
@@ -120,10 +120,13 @@ func (l *Mail) ByPriority(numbers []uint64) error {
 	return nil
 }
 
-// Offers returns the offers of a reader without proof, oldest first. They are the caller's.
-func (l *Mail) Offers(reader capabilities.ID) []Offer {
+// Offers are the offers of a mailbox without proof, oldest first.
+type Offers struct{ all []Offer }
+
+// Of returns the offers of a reader. They are the caller's.
+func (l *Offers) Of(reader capabilities.ID) []Offer {
 	var all []Offer
-	for _, o := range l.offers {
+	for _, o := range l.all {
 		if o.Reader == reader {
 			o.Numbers = slices.Clone(o.Numbers)
 			all = append(all, o)
@@ -132,23 +135,23 @@ func (l *Mail) Offers(reader capabilities.ID) []Offer {
 	return all
 }
 
-// offered returns the place of the newest offer of a message; -1 if there is none.
-func (l *Mail) offered(n uint64) int {
-	for i, o := range slices.Backward(l.offers) {
+// newest returns the newest offer of a message; nil if there is none.
+func (l *Offers) newest(n uint64) *Offer {
+	for i, o := range slices.Backward(l.all) {
 		if slices.Contains(o.Numbers, n) {
-			return i
+			return &l.all[i]
 		}
 	}
-	return -1
+	return nil
 }
 
-// endOffers takes messages out of the offers that fit. Offers without messages are dropped.
-func (l *Mail) endOffers(numbers []uint64, fits func(*Offer) bool) {
-	if len(l.offers) == 0 {
+// end takes messages out of the offers that fit. Offers without messages are dropped.
+func (l *Offers) end(numbers []uint64, fits func(*Offer) bool) {
+	if len(l.all) == 0 {
 		return
 	}
-	left := make([]Offer, 0, len(l.offers))
-	for _, o := range l.offers {
+	left := make([]Offer, 0, len(l.all))
+	for _, o := range l.all {
 		if fits(&o) {
 			o.Numbers = slices.DeleteFunc(slices.Clone(o.Numbers), func(n uint64) bool { return slices.Contains(numbers, n) })
 		}
@@ -156,15 +159,15 @@ func (l *Mail) endOffers(numbers []uint64, fits func(*Offer) bool) {
 			left = append(left, o)
 		}
 	}
-	l.offers = left
+	l.all = left
 }
 
 // endOffersOf takes a message out of all offers, but of those to readers of which each is offered all mail.
-func (l *Mail) endOffersOf(n uint64) {
+func endOffersOf(l *Mail, n uint64) {
 	if l.Index.unoffered == nil {
 		return
 	}
-	l.endOffers([]uint64{n}, func(o *Offer) bool { return l.Index.unoffered.each[o.Reader] == nil })
+	l.Offers.end([]uint64{n}, func(o *Offer) bool { return l.Index.unoffered.each[o.Reader] == nil })
 }
 
 // OfferMessages records that a notice of messages, with a token, reaches a reader at a moment of its program. Messages that
@@ -194,24 +197,24 @@ func (c OfferMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 	}
 	begins := c.All && (l.Index.unoffered == nil || l.Index.unoffered.each[c.Reader] == nil)
 	numbers := slices.Compact(slices.Sorted(slices.Values(c.Numbers)))
-	numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return !l.mayOffer(c.Reader, n) })
+	numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return !l.Index.mayOffer(c.Reader, n) })
 	if len(numbers) == 0 && !begins {
 		return nil, nil
 	}
-	if len(numbers) > 0 && len(l.offers) >= maxOffers {
-		return nil, parley.Refuse(parley.TooLarge, "%d offers of the mailbox have no proof", len(l.offers)).
+	if len(numbers) > 0 && len(l.Offers.all) >= maxOffers {
+		return nil, parley.Refuse(parley.TooLarge, "%d offers of the mailbox have no proof", len(l.Offers.all)).
 			WithHint("readers that ended have not returned theirs")
 	}
 	return []events.Event{&events.MessagesOffered{Reader: c.Reader, Token: c.Token, Numbers: numbers, Moment: c.Moment, Each: c.All}}, nil
 }
 
 // mayOffer reports whether a message may be offered to a reader. Its page has to be in memory.
-func (l *Mail) mayOffer(reader capabilities.ID, n uint64) bool {
-	e := l.Index.entries.At(n)
-	if l.Index.unoffered == nil {
+func (x *Index) mayOffer(reader capabilities.ID, n uint64) bool {
+	e := x.entries.At(n)
+	if x.unoffered == nil {
 		return isOfferable(e)
 	}
-	return l.Index.unoffered.of(reader)[n] && !e.Is(index.Snoozed)
+	return x.unoffered.of(reader)[n] && !e.Is(index.Snoozed)
 }
 
 func (c OfferMessages) check(l *Mail) error {
@@ -221,7 +224,7 @@ func (c OfferMessages) check(l *Mail) error {
 	if c.Token == "" {
 		return parley.Refuse(parley.InvalidArgument, "an offer needs a token")
 	}
-	if slices.ContainsFunc(l.offers, func(o Offer) bool { return o.Token == c.Token }) {
+	if slices.ContainsFunc(l.Offers.all, func(o Offer) bool { return o.Token == c.Token }) {
 		return parley.Refuse(parley.InvalidArgument, "there is an offer with the token %s", parley.Quoted(c.Token, maxToken))
 	}
 	if err := checkText("a token", c.Token, maxToken); err != nil {
@@ -230,20 +233,20 @@ func (c OfferMessages) check(l *Mail) error {
 	if err := checkText("a moment", c.Moment, maxToken); err != nil {
 		return err
 	}
-	return l.checkNumbers(c.Numbers)
+	return l.Index.checkNumbers(c.Numbers)
 }
 
 // checkNumbers refuses too many messages at once, and numbers of none. It fails with Absent if pages are not in memory.
-func (l *Mail) checkNumbers(numbers []uint64) error {
+func (x *Index) checkNumbers(numbers []uint64) error {
 	if len(numbers) > MaxMarked {
 		return parley.Refuse(parley.TooLarge, "%d messages: there are %d at once at most", len(numbers), MaxMarked)
 	}
 	for _, n := range numbers {
-		if n >= l.Index.Len() {
+		if n >= x.Len() {
 			return noNumber(n)
 		}
 	}
-	return l.Index.needPages(numbers...)
+	return x.needPages(numbers...)
 }
 
 // ShowMessages records that a request to the reader's model held the text of messages. Proof says how that was seen. They
@@ -264,11 +267,11 @@ func (c ShowMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 	if c.Proof == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "nothing is shown without a proof")
 	}
-	if err := l.checkNumbers(c.Numbers); err != nil {
+	if err := l.Index.checkNumbers(c.Numbers); err != nil {
 		return nil, err
 	}
 	var open []uint64
-	for _, o := range l.offers {
+	for _, o := range l.Offers.all {
 		if o.Reader == c.Reader && (c.Token == "" || o.Token == c.Token) {
 			open = append(open, o.Numbers...)
 		}
@@ -306,7 +309,7 @@ func (c HandleMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 		return nil, parley.Refuse(parley.InvalidArgument, "%s is no way of handling a message", parley.Quoted(string(c.How), 40))
 	}
 	l := &s.Mail
-	if err := l.checkNumbers(c.Numbers); err != nil {
+	if err := l.Index.checkNumbers(c.Numbers); err != nil {
 		return nil, err
 	}
 	numbers := slices.Compact(slices.Sorted(slices.Values(c.Numbers)))
@@ -334,7 +337,7 @@ func (c ReturnOffers) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 	l := &s.Mail
 	e := &events.OffersReturned{Reader: c.Reader}
 	var numbers []uint64
-	for _, o := range l.offers {
+	for _, o := range l.Offers.all {
 		if o.Reader == c.Reader && (len(c.Tokens) == 0 || slices.Contains(c.Tokens, o.Token)) {
 			e.Tokens, numbers = append(e.Tokens, o.Token), append(numbers, o.Numbers...)
 		}
@@ -354,7 +357,7 @@ func (c ReturnOffers) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 
 func (f fold) messagesOffered(e *events.MessagesOffered) error {
 	l := &f.Mail
-	if err := l.has(e.Numbers); err != nil {
+	if err := l.Index.hasAll(e.Numbers); err != nil {
 		return err
 	}
 	l.Index.startOffers()
@@ -365,7 +368,7 @@ func (f fold) messagesOffered(e *events.MessagesOffered) error {
 	if len(e.Numbers) == 0 {
 		return nil
 	}
-	l.offers = append(slices.Clip(l.offers), Offer{Reader: e.Reader, Token: e.Token, Numbers: slices.Clone(e.Numbers), Moment: e.Moment, At: f.at, Version: f.Version})
+	l.Offers.all = append(slices.Clip(l.Offers.all), Offer{Reader: e.Reader, Token: e.Token, Numbers: slices.Clone(e.Numbers), Moment: e.Moment, At: f.at, Version: f.Version})
 	for _, n := range e.Numbers {
 		delete(u.each[e.Reader], n)
 		f.advance(n, Receipt{Reader: e.Reader, State: events.Offered, At: f.at, How: e.Moment})
@@ -373,10 +376,10 @@ func (f fold) messagesOffered(e *events.MessagesOffered) error {
 	return nil
 }
 
-// has fails with ErrNonsense for a number of no message.
-func (l *Mail) has(numbers []uint64) error {
+// hasAll fails with ErrNonsense for a number of no message.
+func (x *Index) hasAll(numbers []uint64) error {
 	for _, n := range numbers {
-		if n >= l.Index.Len() {
+		if n >= x.Len() {
 			return missing(n)
 		}
 	}
@@ -384,25 +387,23 @@ func (l *Mail) has(numbers []uint64) error {
 }
 
 func (f fold) messagesShown(e *events.MessagesShown) error {
-	if err := f.Mail.has(e.Numbers); err != nil {
-		return err
-	}
-	f.Mail.endOffers(e.Numbers, func(o *Offer) bool { return o.Reader == e.Reader && (e.Token == "" || o.Token == e.Token) })
-	for _, n := range e.Numbers {
-		f.advance(n, Receipt{Reader: e.Reader, State: events.Shown, At: f.at, How: e.Proof})
-		f.Mail.Index.setRead(n, true)
-	}
-	f.Mail.marked = true
-	return nil
+	ends := func(o *Offer) bool { return o.Reader == e.Reader && (e.Token == "" || o.Token == e.Token) }
+	return readerHad(f, e.Numbers, ends, Receipt{Reader: e.Reader, State: events.Shown, At: f.at, How: e.Proof})
 }
 
 func (f fold) messagesHandled(e *events.MessagesHandled) error {
-	if err := f.Mail.has(e.Numbers); err != nil {
+	ends := func(o *Offer) bool { return o.Reader == e.Reader }
+	return readerHad(f, e.Numbers, ends, Receipt{Reader: e.Reader, State: events.Handled, At: f.at, How: string(e.How)})
+}
+
+// readerHad notes that a reader had messages, which ends the part of its offers that they are in.
+func readerHad(f fold, numbers []uint64, ends func(*Offer) bool, r Receipt) error {
+	if err := f.Mail.Index.hasAll(numbers); err != nil {
 		return err
 	}
-	f.Mail.endOffers(e.Numbers, func(o *Offer) bool { return o.Reader == e.Reader })
-	for _, n := range e.Numbers {
-		f.advance(n, Receipt{Reader: e.Reader, State: events.Handled, At: f.at, How: string(e.How)})
+	f.Mail.Offers.end(numbers, ends)
+	for _, n := range numbers {
+		f.advance(n, r)
 		f.Mail.Index.setRead(n, true)
 	}
 	f.Mail.marked = true
@@ -413,15 +414,15 @@ func (f fold) messagesHandled(e *events.MessagesHandled) error {
 func (f fold) offersReturned(e *events.OffersReturned) error {
 	l := &f.Mail
 	var numbers []uint64
-	left := make([]Offer, 0, len(l.offers))
-	for _, o := range l.offers {
+	left := make([]Offer, 0, len(l.Offers.all))
+	for _, o := range l.Offers.all {
 		if o.Reader == e.Reader && (len(e.Tokens) == 0 || slices.Contains(e.Tokens, o.Token)) {
 			numbers = append(numbers, o.Numbers...)
 		} else {
 			left = append(left, o)
 		}
 	}
-	if l.offers = left; l.Index.unoffered == nil {
+	if l.Offers.all = left; l.Index.unoffered == nil {
 		return nil
 	}
 	own := l.Index.unoffered.each[e.Reader]
@@ -435,25 +436,21 @@ func (f fold) offersReturned(e *events.OffersReturned) error {
 		if l.Index.entries.At(n).Stage() != events.Offered.Rank() {
 			continue
 		}
-		other := l.offered(n)
+		other := l.Offers.newest(n)
 		l.Index.change(n, func(e *index.Entry) {
-			if e.SetReceipt(events.Offered.Rank(), 0); other < 0 {
+			if e.SetReceipt(events.Offered.Rank(), 0); other == nil {
 				e.SetStage(0)
 			} else {
-				e.SetReceipt(events.Offered.Rank(), uint32(l.offers[other].Version))
+				e.SetReceipt(events.Offered.Rank(), uint32(other.Version))
 			}
 		})
 		if m, err := l.at(n); err == nil {
 			m.Receipts = slices.DeleteFunc(slices.Clone(m.Receipts), func(r Receipt) bool { return r.State == events.Offered })
-			if other >= 0 {
-				m.addReceipt(l.offers[other].receipt())
+			if other != nil {
+				m.addReceipt(Receipt{Reader: other.Reader, State: events.Offered, At: other.At, How: other.Moment})
 			}
 		}
 		l.touchEntry(n, f.Version)
 	}
 	return nil
-}
-
-func (o *Offer) receipt() Receipt {
-	return Receipt{Reader: o.Reader, State: events.Offered, At: o.At, How: o.Moment}
 }

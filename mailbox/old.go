@@ -184,15 +184,15 @@ func (s *State) needs(e events.Event) error {
 		if absent := l.Index.entries.Absent(); l.Index.unoffered == nil && len(absent) > 0 {
 			return &Absent{Pages: absent}
 		}
-		err = l.moveNeeds(e.Numbers)
+		err = moveNeeds(l, e.Numbers)
 	case *events.MessagesShown:
-		err = l.moveNeeds(e.Numbers)
+		err = moveNeeds(l, e.Numbers)
 	case *events.MessagesHandled:
-		err = l.moveNeeds(e.Numbers)
+		err = moveNeeds(l, e.Numbers)
 	case *events.MessagesOverdue:
 		err = l.Index.needPages(e.Numbers...)
 	case *events.OffersReturned:
-		for _, o := range l.offers {
+		for _, o := range l.Offers.all {
 			if o.Reader == e.Reader {
 				err = cmp.Or(err, l.Index.needPages(o.Numbers...))
 			}
@@ -216,7 +216,7 @@ func (s *State) needs(e events.Event) error {
 }
 
 // moveNeeds fails with Absent if messages cannot come to another state: their senders are told, so they have to be in memory.
-func (l *Mail) moveNeeds(numbers []uint64) error {
+func moveNeeds(l *Mail, numbers []uint64) error {
 	if err := l.Index.needPages(numbers...); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func stateOf(rank uint8) events.MessageState {
 // StateOf returns how far a message has come, whether it was sent or received. One that was sent may not be delivered yet. A
 // form that was answered is handled.
 // Its page has to be in memory.
-func (l *Mail) StateOf(m *Message) (events.MessageState, error) {
+func StateOf(l *Mail, m *Message) (events.MessageState, error) {
 	e, err := l.Index.entry(m.Number)
 	if err != nil {
 		return "", err
@@ -89,14 +89,14 @@ func (f fold) moved(n uint64, r Receipt) {
 	if l.touchEntry(n, f.Version); r.State != events.Handled {
 		return
 	}
-	if l.endOffersOf(n); r.acknowledges() {
+	if endOffersOf(l, n); r.acknowledges() {
 		delete(l.acks, n)
 	}
 }
 
-// replied notes what a reply says of the message that it is to: its author handled that, or if it is an open form was shown
+// noteReply notes what a reply says of the message that it is to: its author handled that, or if it is an open form was shown
 // it. No report of it is needed, since the reply is one.
-func (f fold) replied(e *events.MessagePosted) {
+func noteReply(f fold, e *events.MessagePosted) {
 	l := &f.Mail
 	if e.ReplyTo.IsZero() || e.From == e.To {
 		return
@@ -253,7 +253,7 @@ type wantedAck struct {
 }
 
 // wantAck notes that a message is to be acknowledged.
-func (l *Mail) wantAck(n uint64, a wantedAck) {
+func wantAck(l *Mail, n uint64, a wantedAck) {
 	if l.acks == nil {
 		l.acks = map[uint64]wantedAck{}
 	}
@@ -269,7 +269,7 @@ func (l *Mail) Overdue() []uint64 {
 }
 
 // IsAcknowledged reports whether a message was acknowledged or replied to, and whether it is overdue. It fails with Absent.
-func (l *Mail) IsAcknowledged(n uint64) (acknowledged, isOverdue bool, err error) {
+func IsAcknowledged(l *Mail, n uint64) (acknowledged, isOverdue bool, err error) {
 	e, err := l.Index.entry(n)
 	if err != nil {
 		return false, false, err
@@ -297,10 +297,10 @@ func (NoteOverdue) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	return []events.Event{&events.MessagesOverdue{Numbers: past}}, nil
 }
 
-// messagesOverdue notes what is overdue. What was received comes back unread.
-func (f fold) messagesOverdue(e *events.MessagesOverdue) error {
+// noteOverdue notes what is overdue. What was received comes back unread.
+func noteOverdue(f fold, e *events.MessagesOverdue) error {
 	l := &f.Mail
-	if err := l.has(e.Numbers); err != nil {
+	if err := l.Index.hasAll(e.Numbers); err != nil {
 		return err
 	}
 	for _, n := range e.Numbers {

@@ -76,7 +76,7 @@ func (r *receipts) idOf(reader string) capabilities.ID { return r.States[reader]
 
 // unoffered draws some of the messages that a reader may be offered, and of others.
 func (r *receipts) unoffered(t *rapid.T, reader string) []uint64 {
-	numbers, known := r.mail().Unoffered(r.idOf(reader))
+	numbers, known := r.mail().Index.Unoffered(r.idOf(reader))
 	if !known {
 		for n := range r.mail().Index.Len() {
 			numbers = append(numbers, n)
@@ -116,7 +116,7 @@ func (r *receipts) offerAtOnce(t *rapid.T) {
 
 func (r *receipts) show(t *rapid.T) {
 	reader := r.reader(t)
-	offers := r.mail().Offers(r.idOf(reader))
+	offers := r.mail().Offers.Of(r.idOf(reader))
 	c := mailbox.ShowMessages{Reader: r.idOf(reader), Token: "of nobody", Proof: "seen"}
 	if len(offers) > 0 {
 		o := rapid.SampledFrom(offers).Draw(t, "offer")
@@ -155,7 +155,7 @@ func (r *receipts) handle(t *rapid.T) {
 func (r *receipts) giveBack(t *rapid.T) {
 	reader := r.reader(t)
 	c := mailbox.ReturnOffers{Reader: r.idOf(reader)}
-	if offers := r.mail().Offers(c.Reader); len(offers) > 0 && rapid.Bool().Draw(t, "one") {
+	if offers := r.mail().Offers.Of(c.Reader); len(offers) > 0 && rapid.Bool().Draw(t, "one") {
 		c.Tokens = []string{rapid.SampledFrom(offers).Draw(t, "offer").Token}
 	}
 	r.Must("fae@A", c)
@@ -211,7 +211,7 @@ func (r *receipts) check(t *rapid.T) {
 		if r.mail().Sent(m) {
 			continue
 		}
-		got, err := r.mail().StateOf(m)
+		got, err := mailbox.StateOf(r.mail(), m)
 		if err != nil || got.Rank() != r.state[m.Number] {
 			t.Fatalf("message %d is %s, %v; by the log it is %d", m.Number, got, err, r.state[m.Number])
 		}
@@ -228,7 +228,7 @@ func (r *receipts) known(t *rapid.T, m *mailbox.Message) uint8 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := sender.Mail.StateOf(sent)
+	state, err := mailbox.StateOf(&sender.Mail, sent)
 	if err != nil {
 		t.Fatal(err)
 	}

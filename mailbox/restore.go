@@ -139,11 +139,11 @@ func (img *snapshot) restoreOffers(l *Mail) error {
 		if a.Number >= l.Index.Len() {
 			return missing(a.Number)
 		}
-		l.wantAck(a.Number, a.wantedAck)
+		wantAck(l, a.Number, a.wantedAck)
 	}
-	l.offers = img.Offers
-	for _, o := range l.offers {
-		if err := l.has(o.Numbers); err != nil {
+	l.Offers.all = img.Offers
+	for _, o := range l.Offers.all {
+		if err := l.Index.hasAll(o.Numbers); err != nil {
 			return err
 		}
 	}
@@ -152,10 +152,10 @@ func (img *snapshot) restoreOffers(l *Mail) error {
 	}
 	u := &unoffered{each: map[capabilities.ID]map[uint64]bool{}}
 	u.shared = setOf(img.Unoffered.Shared)
-	err := l.has(img.Unoffered.Shared)
+	err := l.Index.hasAll(img.Unoffered.Shared)
 	for _, r := range img.Unoffered.Each {
 		u.each[r.Reader] = setOf(r.Numbers)
-		err = cmp.Or(err, l.has(r.Numbers))
+		err = cmp.Or(err, l.Index.hasAll(r.Numbers))
 	}
 	l.Index.unoffered = u
 	return err

@@ -239,7 +239,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	for _, n := range s.Mail.Snoozed.From(0) {
 		img.Snoozed = append(img.Snoozed, snoozeSnapshot{n, s.Mail.Snoozed.Until(n)})
 	}
-	img.Offers, img.Unoffered = s.Mail.offers, s.Mail.Index.unoffered.snapshot()
+	img.Offers, img.Unoffered = s.Mail.Offers.all, s.Mail.Index.unoffered.snapshot()
 	for _, n := range slices.Sorted(maps.Keys(s.Mail.acks)) {
 		img.Acks = append(img.Acks, ackSnapshot{n, s.Mail.acks[n]})
 	}

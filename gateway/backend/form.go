@@ -40,7 +40,7 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 	wait := a.Await
 	if r.Until != "" {
 		wait = func(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
-			return a.AwaitState(ctx, ref, r.Until)
+			return a.Mail().AwaitState(ctx, ref, r.Until)
 		}
 	}
 	o, err := wait(ctx, ref)
@@ -94,11 +94,11 @@ func saveDraft(ctx context.Context, a *actors.Agent, r api.SaveDraftRequest) (ap
 	case r.Text == nil && r.To != "":
 		return api.Done{}, parley.Refuse(parley.InvalidArgument, "the draft of a message needs a text")
 	case r.Text == nil:
-		return api.Done{}, a.SaveDraft(ctx, ref, r.Texts)
+		return api.Done{}, a.Mail().SaveDraft(ctx, ref, r.Texts)
 	case len(r.Texts) > 0:
 		return api.Done{}, parley.Refuse(parley.InvalidArgument, "the draft of a message has a text, not texts of fields")
 	}
-	return api.Done{}, a.DraftMessage(ctx, mailbox.DraftMessage{To: r.To, Reply: ref, Text: *r.Text})
+	return api.Done{}, a.Mail().DraftMessage(ctx, mailbox.DraftMessage{To: r.To, Reply: ref, Text: *r.Text})
 }
 
 func fetchDraft(ctx context.Context, a *actors.Agent, r api.FetchDraftRequest) (view.Draft, error) {
@@ -107,9 +107,9 @@ func fetchDraft(ctx context.Context, a *actors.Agent, r api.FetchDraftRequest) (
 		return view.Draft{}, err
 	}
 	if r.To != "" || r.Reply {
-		return a.MessageDraft(ctx, r.To, ref)
+		return a.Mail().MessageDraft(ctx, r.To, ref)
 	}
-	return a.Draft(ctx, ref)
+	return a.Mail().Draft(ctx, ref)
 }
 
 func declineForm(ctx context.Context, a *actors.Agent, r api.DeclineRequest) (view.Outcome, error) {

@@ -40,7 +40,7 @@ func acknowledge(ctx context.Context, a *actors.Agent, r api.MessageRequest) (ap
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.Acknowledge(ctx, ref)
+	return api.Done{}, a.Mail().Acknowledge(ctx, ref)
 }
 
 func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, error) {
@@ -72,7 +72,7 @@ func snooze(ctx context.Context, a *actors.Agent, r api.SnoozeRequest) (api.Done
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.Snooze(ctx, ref, r.Until)
+	return api.Done{}, a.Mail().Snooze(ctx, ref, r.Until)
 }
 
 func moveMessages(ctx context.Context, a *actors.Agent, r api.MoveMessagesRequest) (api.MoveMessagesResponse, error) {
@@ -95,7 +95,7 @@ func moveMessages(ctx context.Context, a *actors.Agent, r api.MoveMessagesReques
 		}
 		c.Messages = append(c.Messages, ref)
 	}
-	refused, err := a.Move(ctx, c)
+	refused, err := a.Mail().Move(ctx, c)
 	for i, why := range refused {
 		if why == nil {
 			resp.Moved++

@@ -18,7 +18,7 @@ const (
 
 // Await blocks until a form has ended and returns its outcome. The wait goes on through restarts of the node until ctx ends.
 func (c *Client) Await(ctx context.Context, form ID) (Outcome, error) {
-	return c.await(ctx, api.AwaitRequest{FormRef: refTo(form)})
+	return await(ctx, c, api.AwaitRequest{FormRef: refTo(form)})
 }
 
 // State is how far a message has come with its reader: delivered, offered, shown or handled.
@@ -27,10 +27,10 @@ type State = events.MessageState
 // AwaitState blocks until a message that the agent sent has come to a state: at once if it has come further. The status of the
 // outcome is the state that it is in, or Declined if its recipient refused it. It goes on as Await does.
 func (c *Client) AwaitState(ctx context.Context, message ID, until State) (Outcome, error) {
-	return c.await(ctx, api.AwaitRequest{FormRef: refTo(message), Until: until})
+	return await(ctx, c, api.AwaitRequest{FormRef: refTo(message), Until: until})
 }
 
-func (c *Client) await(ctx context.Context, r api.AwaitRequest) (Outcome, error) {
+func await(ctx context.Context, c *Client, r api.AwaitRequest) (Outcome, error) {
 	for {
 		o, err := c.wait(ctx, r, turnTime, time.Time{})
 		if err != nil || o.Status != Open {
@@ -41,15 +41,15 @@ func (c *Client) await(ctx context.Context, r api.AwaitRequest) (Outcome, error)
 
 // AwaitWithin is Await with a limit; with 0 it looks once. It refuses with TIMEOUT if the form has not ended within the limit.
 func (c *Client) AwaitWithin(ctx context.Context, form ID, within time.Duration) (Outcome, error) {
-	return c.awaitWithin(ctx, api.AwaitRequest{FormRef: refTo(form)}, within)
+	return awaitWithin(ctx, c, api.AwaitRequest{FormRef: refTo(form)}, within)
 }
 
 // AwaitStateWithin is AwaitState with a limit, as AwaitWithin is Await.
 func (c *Client) AwaitStateWithin(ctx context.Context, message ID, until State, within time.Duration) (Outcome, error) {
-	return c.awaitWithin(ctx, api.AwaitRequest{FormRef: refTo(message), Until: until}, within)
+	return awaitWithin(ctx, c, api.AwaitRequest{FormRef: refTo(message), Until: until}, within)
 }
 
-func (c *Client) awaitWithin(ctx context.Context, r api.AwaitRequest, within time.Duration) (Outcome, error) {
+func awaitWithin(ctx context.Context, c *Client, r api.AwaitRequest, within time.Duration) (Outcome, error) {
 	deadline := time.Now().Add(within)
 	for {
 		o, err := c.wait(ctx, r, time.Until(deadline), deadline)

@@ -22,10 +22,10 @@ func (v *Harness) marks(s *mailbox.State, m *mailbox.Message) (text string) {
 	if until := s.Mail.Snoozed.Until(m.Number); until != 0 {
 		text += ", snoozed for " + until.Std().Sub(v.Now.Std()).String()
 	}
-	if _, late, err := s.Mail.IsAcknowledged(m.Number); err == nil && late {
+	if _, late, err := mailbox.IsAcknowledged(&s.Mail, m.Number); err == nil && late {
 		text += ", overdue"
 	}
-	text += v.receipts(m)
+	text += receipts(v, m)
 	if m.Form != nil && m.Form.Draft != nil {
 		values, _ := m.Form.Draft.Values.MarshalJSON()
 		text += ", draft " + string(values)
@@ -34,7 +34,7 @@ func (v *Harness) marks(s *mailbox.State, m *mailbox.Message) (text string) {
 }
 
 // receipts returns how far a message has come, and with whom.
-func (v *Harness) receipts(m *mailbox.Message) (text string) {
+func receipts(v *Harness, m *mailbox.Message) (text string) {
 	for _, r := range m.Receipts {
 		text += fmt.Sprintf(", %s to %s", r.State, v.NameOf[r.Reader])
 		if r.How != "" {
@@ -48,7 +48,7 @@ func (v *Harness) receipts(m *mailbox.Message) (text string) {
 }
 
 // offerCommand returns the command about offers of the messages in an input, or nil if it is none.
-func (v *Harness) offerCommand(cmd string, arg func(string) string, input string) mailbox.Command {
+func offerCommand(v *Harness, cmd string, arg func(string) string, input string) mailbox.Command {
 	reader := v.States[cmp.Or(arg("reader"), arg("as"))].ID
 	var numbers []uint64
 	for _, ref := range strings.Fields(input) {
@@ -73,17 +73,17 @@ func (v *Harness) offerCommand(cmd string, arg func(string) string, input string
 }
 
 // showOffered returns the offers of a reader without proof, and what it may be offered.
-func (v *Harness) showOffered(as, reader string) string {
+func showOffered(v *Harness, as, reader string) string {
 	l, id := &v.States[as].Mail, v.States[cmp.Or(reader, as)].ID
 	text := ""
-	for _, o := range l.Offers(id) {
+	for _, o := range l.Offers.Of(id) {
 		text += fmt.Sprintf("%s at %s: %d\n", o.Token, cmp.Or(o.Moment, "no moment"), o.Numbers)
 	}
-	numbers, known := l.Unoffered(id)
+	numbers, known := l.Index.Unoffered(id)
 	if !known {
 		return text + "unknown\n"
 	}
-	if err := l.ByPriority(numbers); err != nil {
+	if err := l.Index.ByPriority(numbers); err != nil {
 		return v.refusal(err)
 	}
 	return text + fmt.Sprintf("unoffered: %d\n", numbers)

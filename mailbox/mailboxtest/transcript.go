@@ -61,9 +61,9 @@ func (v *Harness) command(d *datadriven.TestData) string {
 	case "counts":
 		return v.showCounts(as)
 	case "offered":
-		return v.showOffered(as, arg("reader"))
+		return showOffered(v, as, arg("reader"))
 	case "offer", "shown", "handle", "return":
-		return v.outcome(v.Decide(as, v.offerCommand(d.Cmd, arg, d.Input)))
+		return v.outcome(v.Decide(as, offerCommand(v, d.Cmd, arg, d.Input)))
 	case "draft":
 		return v.draft(as, form(), d.Input)
 	case "move":
@@ -195,7 +195,7 @@ func MustRef(s string) capabilities.FormRef {
 }
 
 // send returns the command that sends a text.
-func (v *Harness) send(arg func(string) string, text string) mailbox.Command {
+func send(v *Harness, arg func(string) string, text string) mailbox.Command {
 	h := parley.Header{Priority: parley.Priority(arg("priority"))}
 	if in := arg("ack"); in != "" {
 		dur, err := time.ParseDuration(in)
@@ -223,7 +223,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		n, _ := ref.Number()
 		return mailbox.MarkMessages{Numbers: []uint64{n}, Unread: arg("un") == "yes"}
 	case "send":
-		return v.send(arg, strings.TrimSuffix(input, "\n"))
+		return send(v, arg, strings.TrimSuffix(input, "\n"))
 	case "reply":
 		return mailbox.PostMessage{Reply: ref, Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key")}}
 	case "adopt":

@@ -156,7 +156,7 @@ func state(e view.Message, s terminal.Screen) (text string) {
 	by := s.Moment(e.AckBy.Std(), e.AckBy.String())
 	switch {
 	case e.Acknowledged:
-		return text + ", acknowledged"
+		return ", acknowledged"
 	case e.Overdue:
 		return text + s.Paint(terminal.Waiting, ", overdue: to be acknowledged by "+by)
 	case e.Sent:
