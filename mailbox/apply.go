@@ -347,7 +347,7 @@ func (f fold) messageDismissed(e *events.MessageDismissed) error {
 		return missing(e.Number)
 	}
 	f.Mail.dismiss(e.Number, f.Version)
-	if at := f.Mail.Index.entries.At(e.Number); at.Is(index.Received) && !at.Is(index.Sent) && at.Stage() < events.Handled.Rank() {
+	if at := f.Mail.Index.entries.At(e.Number); at.Is(index.Received) && at.Stage() < events.Handled.Rank() {
 		f.advance(e.Number, ownReceipt(f, events.Handled, events.WasDismissed))
 	}
 	if f.Mail.Index.entries.At(e.Number).Is(index.Received) {

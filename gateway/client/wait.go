@@ -32,7 +32,7 @@ func (c *Client) AwaitState(ctx context.Context, message ID, until State) (Outco
 
 func await(ctx context.Context, c *Client, r api.AwaitRequest) (Outcome, error) {
 	for {
-		o, err := c.wait(ctx, r, turnTime, time.Time{})
+		o, err := waitOnce(ctx, c, r, turnTime, time.Time{})
 		if err != nil || o.Status != Open {
 			return o, err
 		}
@@ -52,7 +52,7 @@ func (c *Client) AwaitStateWithin(ctx context.Context, message ID, until State, 
 func awaitWithin(ctx context.Context, c *Client, r api.AwaitRequest, within time.Duration) (Outcome, error) {
 	deadline := time.Now().Add(within)
 	for {
-		o, err := c.wait(ctx, r, time.Until(deadline), deadline)
+		o, err := waitOnce(ctx, c, r, time.Until(deadline), deadline)
 		if err != nil || o.Status != Open {
 			return o, err
 		}
@@ -65,8 +65,8 @@ func awaitWithin(ctx context.Context, c *Client, r api.AwaitRequest, within time
 	}
 }
 
-// wait makes one waiting call. It does not repeat the call after a time, unless that is zero.
-func (c *Client) wait(ctx context.Context, r api.AwaitRequest, long time.Duration, until time.Time) (o Outcome, err error) {
+// waitOnce makes one waiting call. It does not repeat the call after a time, unless that is zero.
+func waitOnce(ctx context.Context, c *Client, r api.AwaitRequest, long time.Duration, until time.Time) (o Outcome, err error) {
 	ms := turn(ctx, long)
 	r.WaitMs = &ms
 	err = c.callUntil(ctx, until, "await", r, &o)

@@ -668,7 +668,9 @@ export interface SearchRequest {
   open?: boolean;
   order?: string;
   outcomes?: Array<string>;
+  overdue?: boolean;
   pending?: boolean;
+  sent?: boolean;
   /** A time in UTC, with milliseconds. */
   since?: string;
   skip?: number;
