@@ -301,7 +301,7 @@ func (r *receipts) checkTold(t *rapid.T) {
 func TestForgedReceiptsAreRefused(t *testing.T) {
 	v := newThreeAgents(t, capabilities.Facet{})
 	message := v.Must("fae", mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: "hello"}})[0].(*events.MessagePosted).Message
-	form := v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})[0].(*events.FormRequested)
+	form := v.Must("fae", mailbox.RequestForm{Form: parley.Form{To: "HOST", Description: "d", Fields: text}})[0].(*events.FormRequested)
 	v.Deliver(false)
 	host := v.States["host"].ID
 	stranger := mailboxtest.NthID(60_000)

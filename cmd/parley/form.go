@@ -362,10 +362,8 @@ func waitForForm(ctx context.Context, env *environment, id string, until events.
 	)
 	again, more := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), env.asFlag()), "it stays open"
 	switch {
-	case until != "" && timeout > 0:
-		o, err = waiter.AwaitStateWithin(watching, client.ID(id), until, timeout)
 	case until != "":
-		o, err = waiter.AwaitState(watching, client.ID(id), until)
+		o, err = waiter.AwaitState(watching, client.ID(id), until, timeout)
 	case timeout > 0:
 		o, err = waiter.AwaitWithin(watching, client.ID(id), timeout)
 	default:

@@ -25,9 +25,14 @@ func (c *Client) Await(ctx context.Context, form ID) (Outcome, error) {
 type State = events.MessageState
 
 // AwaitState blocks until a message that the agent sent has come to a state: at once if it has come further. The status of the
-// outcome is the state that it is in, or Declined if its recipient refused it. It goes on as Await does.
-func (c *Client) AwaitState(ctx context.Context, message ID, until State) (Outcome, error) {
-	return await(ctx, c, api.AwaitRequest{FormRef: refTo(message), Until: until})
+// outcome is the state that it is in, or Declined if its recipient refused it. It goes on as Await does. Unless within is 0, it
+// refuses with TIMEOUT if the message has not come so far within that time.
+func (c *Client) AwaitState(ctx context.Context, message ID, until State, within time.Duration) (Outcome, error) {
+	r := api.AwaitRequest{FormRef: refTo(message), Until: until}
+	if within > 0 {
+		return awaitWithin(ctx, c, r, within)
+	}
+	return await(ctx, c, r)
 }
 
 func await(ctx context.Context, c *Client, r api.AwaitRequest) (Outcome, error) {
@@ -42,11 +47,6 @@ func await(ctx context.Context, c *Client, r api.AwaitRequest) (Outcome, error) 
 // AwaitWithin is Await with a limit; with 0 it looks once. It refuses with TIMEOUT if the form has not ended within the limit.
 func (c *Client) AwaitWithin(ctx context.Context, form ID, within time.Duration) (Outcome, error) {
 	return awaitWithin(ctx, c, api.AwaitRequest{FormRef: refTo(form)}, within)
-}
-
-// AwaitStateWithin is AwaitState with a limit, as AwaitWithin is Await.
-func (c *Client) AwaitStateWithin(ctx context.Context, message ID, until State, within time.Duration) (Outcome, error) {
-	return awaitWithin(ctx, c, api.AwaitRequest{FormRef: refTo(message), Until: until}, within)
 }
 
 func awaitWithin(ctx context.Context, c *Client, r api.AwaitRequest, within time.Duration) (Outcome, error) {
