@@ -116,3 +116,25 @@ func TestRightIsHandedOn(t *testing.T) {
 		t.Errorf("a right made of a revoked one: %v", err)
 	}
 }
+
+// TestSenderAwaitsStates waits for how far a message has come, which its recipient acknowledges.
+func TestSenderAwaitsStates(t *testing.T) {
+	_, host, fae := openTest(t)
+	ctx := t.Context()
+	sent, err := fae.Send(ctx, "HOST", client.Post{Text: "mind the gap"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := fae.AwaitState(ctx, sent.ID(), "delivered", time.Minute); err != nil || o.Status != "delivered" {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if _, err := fae.AwaitState(ctx, sent.ID(), "shown", time.Millisecond); parley.CodeOf(err) != parley.Timeout {
+		t.Errorf("it was not shown: %v", err)
+	}
+	if err := host.Acknowledge(ctx, sent.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := fae.AwaitState(ctx, sent.ID(), "shown", 0); err != nil || o.Status != "handled" || o.Note != "acknowledged" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
