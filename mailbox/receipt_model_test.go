@@ -332,3 +332,49 @@ func TestForgedReceiptsAreRefused(t *testing.T) {
 	}
 	v.CheckReplay()
 }
+
+// TestSettledMessagesLeaveMemory offers, shows and handles many messages. None of them is held then, by its recipient or by its
+// sender, and the head of a snapshot is not larger for them.
+func TestSettledMessagesLeaveMemory(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.SkipChecksums = true
+	v.Add("host")
+	v.Add("fae")
+	v.NameAgents()
+	size := map[string]int{}
+	for round := range 20 {
+		for i := range 20 {
+			v.Must("host", mailbox.PostMessage{To: "fae", Post: parley.Post{Text: "hello", Header: parley.Header{AckBy: v.Now + 1000}}})
+			v.Deliver(false)
+			reader, token := v.States["fae"].ID, fmt.Sprint(round, "-", i)
+			n := []uint64{v.States["fae"].Mail.Index.Len() - 1}
+			v.Must("fae", mailbox.OfferMessages{Reader: reader, Token: token, Numbers: n})
+			v.Must("fae", mailbox.ShowMessages{Reader: reader, Token: token, Proof: "seen"})
+			v.Must("fae", mailbox.HandleMessages{Reader: reader, Numbers: n, How: events.WasAcknowledged})
+			v.Now++
+			v.Deliver(false)
+		}
+		for _, who := range v.Agents {
+			s := v.States[who]
+			held := 0
+			for range s.Mail.Held() {
+				held++
+			}
+			waiting, _ := s.Mail.Index.Unoffered(s.ID)
+			if offers := s.Mail.Offers.Of(s.ID); held > 0 || len(waiting) > 0 || len(offers) > 0 || len(s.Outbox.Items()) > 0 {
+				t.Fatalf("%s holds %d messages, %d offers, %d to be offered and %d items", who, held, len(offers), len(waiting), len(s.Outbox.Items()))
+			}
+			parts, err := s.Part(1<<20, v.Now+1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == 9 {
+				size[who] = len(parts.Head)
+			}
+			if round == 19 && len(parts.Head) > size[who]+200*40 {
+				t.Errorf("%s: the head of a snapshot has grown from %d to %d bytes by 200 settled messages", who, size[who], len(parts.Head))
+			}
+		}
+	}
+	v.CheckReplay()
+}
