@@ -273,7 +273,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "a22052d98c0aeb1da501d81b1804612752988f4d94968fcfb561a19cc7d1b4d6"
+const goldenEnd = "90e1d027cae35baf33e7eb1dfbd4c72499cde56880bd1cfa15f08a7c8a0b3093"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -61,15 +61,15 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.MessagesRead:
 		return f.messagesRead(e)
 	case *events.MessagesOffered:
-		return f.messagesOffered(e)
+		return messagesOffered(f, e)
 	case *events.MessagesShown:
-		return f.messagesShown(e)
+		return messagesShown(f, e)
 	case *events.MessagesHandled:
-		return f.messagesHandled(e)
+		return messagesHandled(f, e)
 	case *events.OffersReturned:
-		return f.offersReturned(e)
+		return offersReturned(f, e)
 	case *events.ReceiptReported:
-		return f.receiptReported(e)
+		return receiptReported(f, e)
 	case *events.MessagesOverdue:
 		return noteOverdue(f, e)
 	case *events.DraftSaved:

@@ -355,7 +355,7 @@ func (c ReturnOffers) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 	return []events.Event{e}, nil
 }
 
-func (f fold) messagesOffered(e *events.MessagesOffered) error {
+func messagesOffered(f fold, e *events.MessagesOffered) error {
 	l := &f.Mail
 	if err := l.Index.hasAll(e.Numbers); err != nil {
 		return err
@@ -386,12 +386,12 @@ func (x *Index) hasAll(numbers []uint64) error {
 	return nil
 }
 
-func (f fold) messagesShown(e *events.MessagesShown) error {
+func messagesShown(f fold, e *events.MessagesShown) error {
 	ends := func(o *Offer) bool { return o.Reader == e.Reader && (e.Token == "" || o.Token == e.Token) }
 	return readerHad(f, e.Numbers, ends, Receipt{Reader: e.Reader, State: events.Shown, At: f.at, How: e.Proof})
 }
 
-func (f fold) messagesHandled(e *events.MessagesHandled) error {
+func messagesHandled(f fold, e *events.MessagesHandled) error {
 	ends := func(o *Offer) bool { return o.Reader == e.Reader }
 	return readerHad(f, e.Numbers, ends, Receipt{Reader: e.Reader, State: events.Handled, At: f.at, How: string(e.How)})
 }
@@ -411,7 +411,7 @@ func readerHad(f fold, numbers []uint64, ends func(*Offer) bool, r Receipt) erro
 }
 
 // offersReturned ends offers. A message that no other reader has an offer of is delivered, and nothing more.
-func (f fold) offersReturned(e *events.OffersReturned) error {
+func offersReturned(f fold, e *events.OffersReturned) error {
 	l := &f.Mail
 	var numbers []uint64
 	left := make([]Offer, 0, len(l.Offers.all))

@@ -234,7 +234,7 @@ func reported(e *events.ReceiptReported) Receipt {
 	return Receipt{By: e.By, Reader: e.Reader, State: e.State, At: e.Date, How: e.How}
 }
 
-func (f fold) receiptReported(e *events.ReceiptReported) error {
+func receiptReported(f fold, e *events.ReceiptReported) error {
 	n, ok, err := f.Mail.Index.NumberOf(e.Message)
 	if err != nil {
 		return err

@@ -107,11 +107,11 @@ func (a *Asked) Await(ctx context.Context) (Outcome, error) {
 	if a.pending == nil {
 		return a.client.Await(ctx, a.Form)
 	}
-	return a.client.take(ctx, a.pending, a.Form)
+	return take(ctx, a.client, a.pending, a.Form)
 }
 
 // take waits for the outcome that is on its way on the connection. If that is lost, it asks for the outcome.
-func (c *Client) take(ctx context.Context, p *pending, form ID) (Outcome, error) {
+func take(ctx context.Context, c *Client, p *pending, form ID) (Outcome, error) {
 	defer p.claim()()
 	select {
 	case <-p.last:

@@ -644,6 +644,8 @@ export interface SaveDraftRequest {
 }
 
 export interface ScheduleRequest {
+  /** A time in UTC, with milliseconds. */
+  ackBy?: string;
   as?: string;
   /** A time in UTC, with milliseconds. */
   at?: string;
@@ -1293,6 +1295,8 @@ export interface Rule {
 }
 
 export interface Schedule {
+  /** A time in UTC, with milliseconds. */
+  ackBy?: string;
   every?: string;
   /** An ID: {ULID}@{node}. */
   last?: string;

@@ -707,6 +707,7 @@ class _ScheduleRequest(TypedDict):
 
 
 class ScheduleRequest(_ScheduleRequest, total=False):
+    ackBy: str  # A time in UTC, with milliseconds.
     at: str  # A time in UTC, with milliseconds.
     every: str
     key: str
@@ -1395,6 +1396,7 @@ class _Schedule(TypedDict):
 
 
 class Schedule(_Schedule, total=False):
+    ackBy: str  # A time in UTC, with milliseconds.
     every: str
     last: str  # An ID: {ULID}@{node}.
     lastAt: str  # A time in UTC, with milliseconds.
