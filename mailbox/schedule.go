@@ -100,6 +100,8 @@ func (c ScheduleMessage) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	switch {
 	case len(s.Mail.Schedules.all) >= maxSchedules:
 		return nil, parley.Refuse(parley.TooLarge, "%d messages are scheduled: an agent has no more", maxSchedules).WithHint("parley schedule ls lists them")
+	case c.AckBy != 0 && (c.Every != "" || c.AckBy <= c.At):
+		return nil, parley.Refuse(parley.InvalidArgument, "a message that is sent later is acknowledged after that, and one of a series is not")
 	case len(c.Every) > maxEvery || len(c.Zone) > maxZone:
 		return nil, parley.Refuse(parley.TooLarge, "a series has %d bytes at most, and a time zone %d", maxEvery, maxZone)
 	case c.At <= now:
@@ -141,6 +143,9 @@ func (c FireSchedule) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	post := parley.Post{Header: at.Header, Text: at.Text, Plain: at.Plain}
 	if at.Every == "" {
 		post.Key = at.Key
+	}
+	if post.AckBy != 0 { // it may have passed meanwhile
+		post.AckBy = max(post.AckBy, now+1)
 	}
 	evs, err := PostMessage{To: at.To.String(), Post: post}.decide(s, now, ids)
 	switch _, absent := errors.AsType[*Absent](err); {
