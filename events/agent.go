@@ -13,7 +13,8 @@ const (
 	Guest AgentKind = "guest"
 )
 
-// AgentCreated is the first event of every mailbox.
+// AgentCreated is the first event of every mailbox. Of is set for a session of a coding agent: the agent of the folder that
+// it works in, which is its address.
 type AgentCreated struct {
 	Agent  capabilities.ID   `json:"agent"`
 	Kind   AgentKind         `json:"kind"`
@@ -22,6 +23,7 @@ type AgentCreated struct {
 	Name   string            `json:"name,omitempty"`
 	Title  string            `json:"title,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	Of     capabilities.ID   `json:"of,omitzero"`
 }
 
 // AgentUpdated changes the title, labels or status of an agent. A nil Title or Labels, or an empty Status, changes

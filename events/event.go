@@ -70,6 +70,9 @@ const (
 	kindOffersReturned    Kind = 62
 	kindReceiptReported   Kind = 63
 	kindMessagesOverdue   Kind = 64
+	kindSessionStarted    Kind = 70
+	kindSessionMoved      Kind = 71
+	kindSessionEnded      Kind = 72
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -180,6 +183,11 @@ func (*OffersReturned) kind() Kind { return kindOffersReturned }
 func (*MessagesOverdue) kind() Kind { return kindMessagesOverdue }
 
 func (*ReceiptReported) kind() Kind { return kindReceiptReported }
+func (*SessionStarted) kind() Kind  { return kindSessionStarted }
+
+func (*SessionMoved) kind() Kind { return kindSessionMoved }
+
+func (*SessionEnded) kind() Kind { return kindSessionEnded }
 
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
@@ -250,6 +258,9 @@ var schemas = map[Kind]schema{
 	kindOffersReturned:    {name: "OffersReturned", version: 1, make: func() Event { return new(OffersReturned) }},
 	kindReceiptReported:   {name: "ReceiptReported", version: 1, make: func() Event { return new(ReceiptReported) }},
 	kindMessagesOverdue:   {name: "MessagesOverdue", version: 1, make: func() Event { return new(MessagesOverdue) }},
+	kindSessionStarted:    {name: "SessionStarted", version: 1, make: func() Event { return new(SessionStarted) }},
+	kindSessionMoved:      {name: "SessionMoved", version: 1, make: func() Event { return new(SessionMoved) }},
+	kindSessionEnded:      {name: "SessionEnded", version: 1, make: func() Event { return new(SessionEnded) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

@@ -105,12 +105,15 @@ func samples() map[string]Event {
 			Form: testID(1), By: testID(5), Principal: testID(8), Revision: 2, Outcome: VoteDeclined, Digest: Hash{1, 31: 2}, Note: "not today", Date: goldenAt, Answer: testID(30),
 			Person: testID(4),
 		},
-		"VoteWithdrawn.v1": &VoteWithdrawn{Form: testID(1), By: testID(5), Date: goldenAt, Answer: testID(30)},
-		"AwaySet.v1":       &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},
-		"MemberSet.v1":     &MemberSet{Agent: testID(8), In: true, Date: goldenAt},
-		"AnswerGranted.v1": &AnswerGranted{Grant: goldenGrant(20), Outcomes: []string{"deny", "once"}, Revision: 2, Digest: []byte{1, 2, 3}, Used: 1, Last: "deny", By: TokenRef{Agent: testID(4), Token: testID(15)}},
-		"FormReminded.v1":  &FormReminded{Form: testID(1), N: 2, Date: goldenAt},
-		"FormRouted.v1":    &FormRouted{Form: testID(1), To: testID(8), Via: testID(20), Cause: Escalated, Step: 1, Date: goldenAt},
+		"VoteWithdrawn.v1":  &VoteWithdrawn{Form: testID(1), By: testID(5), Date: goldenAt, Answer: testID(30)},
+		"AwaySet.v1":        &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},
+		"MemberSet.v1":      &MemberSet{Agent: testID(8), In: true, Date: goldenAt},
+		"SessionStarted.v1": &SessionStarted{Agent: testID(8), Session: "5b1c", Process: SessionProcess{PID: 4711, Start: "boot/12"}},
+		"SessionMoved.v1":   &SessionMoved{Agent: testID(8), Session: "77aa", Process: SessionProcess{PID: 4712, Start: "boot/13"}},
+		"SessionEnded.v1":   &SessionEnded{Agent: testID(8), Forgotten: true},
+		"AnswerGranted.v1":  &AnswerGranted{Grant: goldenGrant(20), Outcomes: []string{"deny", "once"}, Revision: 2, Digest: []byte{1, 2, 3}, Used: 1, Last: "deny", By: TokenRef{Agent: testID(4), Token: testID(15)}},
+		"FormReminded.v1":   &FormReminded{Form: testID(1), N: 2, Date: goldenAt},
+		"FormRouted.v1":     &FormRouted{Form: testID(1), To: testID(8), Via: testID(20), Cause: Escalated, Step: 1, Date: goldenAt},
 		"FormAnswered.v1": &FormAnswered{
 			Form: testID(1), By: testID(5), Values: goldenValue(), Date: goldenAt, Grants: []capabilities.Grant{goldenGrant(20), goldenGrant(40)}, Withheld: true, Answer: testID(30),
 		},
@@ -159,6 +162,7 @@ func samples() map[string]Event {
 		"CapabilityRevoked.v1": &CapabilityRevoked{Grant: testID(20), By: testID(24), Date: goldenAt},
 		"AgentCreated.v1": &AgentCreated{
 			Agent: testID(4), Kind: Guest, Host: testID(5), By: testID(5), Name: "fae", Title: "Fae", Labels: map[string]string{"a": "1", "b": "", "c": "3"},
+			Of: testID(6),
 		},
 		"AgentUpdated.v1":  &AgentUpdated{Title: &title, Labels: map[string]string{"a": "2"}, Status: "error", Error: "out of luck"},
 		"AgentArchived.v1": &AgentArchived{By: testID(5)},
@@ -273,7 +277,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "90e1d027cae35baf33e7eb1dfbd4c72499cde56880bd1cfa15f08a7c8a0b3093"
+const goldenEnd = "422b89e77e8754c6043c808e846fff0a12fc3d1106ca1cffd8f651f11e6ee77d"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

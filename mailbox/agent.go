@@ -19,6 +19,7 @@ type CreateAgent struct {
 	Labels  map[string]string
 	Program *events.ProgramSet // nil for none
 	Policy  string             // "" is on-miss
+	Of      capabilities.ID    // for a session of a coding agent: its address
 }
 
 func (c CreateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -70,7 +71,7 @@ func checkAgentName(name string) error {
 // Genesis returns the first events of the mailbox of an agent that another makes. A host is its own @host; a guest has
 // its maker's.
 func (c CreateAgent) Genesis(by *State) []events.Event {
-	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: capabilities.Normal(c.Name), Title: capabilities.Normal(c.Title), Labels: c.Labels}
+	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: capabilities.Normal(c.Name), Title: capabilities.Normal(c.Title), Labels: c.Labels, Of: c.Of}
 	if c.Kind == events.Host {
 		made.Host = c.Agent
 	}
@@ -89,6 +90,7 @@ type Profile struct {
 	Kind     events.AgentKind
 	Host     capabilities.ID
 	By       capabilities.ID
+	Of       capabilities.ID // for a session of a coding agent: its address
 	Title    string
 	Labels   map[string]string
 	Status   string

@@ -137,6 +137,16 @@ func (s *State) Apply(r events.Recorded) error {
 		s.StandIns.setAway(e)
 	case *events.MemberSet:
 		s.StandIns.setMember(e)
+	case *events.SessionStarted:
+		s.Sessions.start(e, r.At)
+	case *events.SessionMoved:
+		if !s.Sessions.move(e, r.At) {
+			return fmt.Errorf("%w: no session %s", ErrNonsense, e.Agent)
+		}
+	case *events.SessionEnded:
+		if !s.Sessions.end(e, r.At) {
+			return fmt.Errorf("%w: no session %s", ErrNonsense, e.Agent)
+		}
 	case *events.PolicySet:
 		f.profileChanged()
 		s.Rules.policy = e.Policy
@@ -171,7 +181,7 @@ func (f fold) agentCreated(e *events.AgentCreated) error {
 	if f.Version != 1 || e.Agent != f.ID {
 		return fmt.Errorf("%w: agent made twice", ErrNonsense)
 	}
-	f.Profile = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: Idle, Created: f.at}
+	f.Profile = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Of: e.Of, Title: e.Title, Labels: e.Labels, Status: Idle, Created: f.at}
 	f.profileChanged()
 	return nil
 }

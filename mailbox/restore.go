@@ -109,6 +109,7 @@ func (img *snapshot) restore(s *State) error {
 		s.Grants.Answers.Restore(r)
 	}
 	s.StandIns = StandIns{away: img.Away, members: img.Members}
+	s.Sessions.all = img.Sessions
 	return img.restoreInbox(&s.Mail)
 }
 

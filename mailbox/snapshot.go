@@ -63,6 +63,8 @@ type snapshot struct {
 	Away    *events.AwaySet
 	Members []capabilities.ID
 
+	Sessions []Session
+
 	Marked  bool // messages were ever snoozed or read, or answers begun
 	Snoozed []snoozeSnapshot
 	Tally   *tally // nil if it is not known
@@ -230,7 +232,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 		Program: s.Runs.program, Run: s.Runs.run, Ended: s.Runs.ended, Attempt: s.Runs.attempt, Lost: s.Runs.retries,
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: made,
-		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Texts: s.Mail.Texts,
+		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Sessions: s.Sessions.all, Texts: s.Mail.Texts,
 		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Head: head,
 	}
 	if s.Mail.marked {

@@ -30,6 +30,7 @@ type State struct {
 	Peers   PeerDirectory
 
 	StandIns StandIns
+	Sessions Sessions
 
 	profileVersion uint64
 }
@@ -207,7 +208,7 @@ func ownGrowth(s *State, evs []events.Event) (growth quota.Amounts) {
 func Spends(c Command) bool {
 	switch c.(type) {
 	case RequestForm, RequestApproval, PostMessage, ScheduleMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
-		SnoozeMessage, MarkMessages, SaveDraft, DraftMessage, AmendForm, SetAway, SetMember, GrantAnswer:
+		SnoozeMessage, MarkMessages, SaveDraft, DraftMessage, AmendForm, SetAway, SetMember, GrantAnswer, Inherit:
 		return true
 	}
 	return false

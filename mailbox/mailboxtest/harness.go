@@ -84,8 +84,9 @@ func (v *Harness) hostOf(agent string) string {
 	return v.Agents[slices.IndexFunc(v.Agents, func(a string) bool { return NodeOf(a) == NodeOf(agent) })]
 }
 
-// Add makes an agent. The first of a node is the host of all others there.
-func (v *Harness) Add(name string) {
+// Add makes an agent. The first of a node is the host of all others there. With the name of another agent, it is a session of
+// that.
+func (v *Harness) Add(name string, of ...string) {
 	id := v.IDsOf(name)()
 	s := mailbox.New(id)
 	s.Mail.SetPageLength(pageLength)
@@ -96,6 +97,9 @@ func (v *Harness) Add(name string) {
 	e := &events.AgentCreated{Agent: id, Kind: events.Guest, Name: name, Host: v.States[v.hostOf(name)].ID}
 	if e.Host == id {
 		e.Kind = events.Host
+	}
+	if len(of) > 0 {
+		e.Of = v.States[of[0]].ID
 	}
 	v.Apply(name, e)
 }

@@ -34,6 +34,10 @@ func (v *Harness) runCommand(cmd, as string, arg func(string) string, input stri
 		return v.showWork(as), true
 	case "profile":
 		return v.showProfile(as), true
+	case "sessions":
+		return v.showSessions(as), true
+	case "lend":
+		return v.lend(as, arg("to"), v.expand(arg("path"))), true
 	}
 	c := v.workCommand(cmd, as, arg, input)
 	if c == nil {
@@ -70,6 +74,14 @@ func (v *Harness) workCommand(cmd, as string, arg func(string) string, input str
 			also = append(also, m.ID())
 		}
 		return mailbox.InterruptRun{By: by(), Note: note, Also: also}
+	case "session":
+		return mailbox.StartSession{
+			Agent: v.States[arg("agent")].ID, Session: expandLength(arg("id")), Process: events.SessionProcess{PID: len(arg("process")), Start: arg("process")},
+		}
+	case "endsession":
+		return mailbox.EndSession{Agent: v.States[arg("agent")].ID, Forget: arg("forget") == "yes"}
+	case "living":
+		return mailbox.SetSession{Living: arg("is") == "yes"}
 	case "archive":
 		return mailbox.ArchiveAgent{By: by()}
 	case "report":
@@ -198,4 +210,37 @@ func (v *Harness) showProfile(as string) string {
 		known = fmt.Sprintf("a title of %d bytes, %d labels", len(p.Title), len(labels))
 	}
 	return fmt.Sprintf("%s, %s, an error of %d bytes, policy %s\n", known, p.Status, len(p.Error), v.States[as].Rules.Policy())
+}
+
+// showSessions returns a line for each session of an agent.
+func (v *Harness) showSessions(as string) string {
+	var b strings.Builder
+	for _, s := range v.States[as].Sessions.All() {
+		state := "lives"
+		if !s.IsLiving() {
+			state = "has ended"
+		}
+		fmt.Fprintf(&b, "%s: %s in %s, %s\n", v.NameOf[s.Agent], s.Session, s.Process.Start, state)
+	}
+	return b.String()
+}
+
+// lend has a session hold what its address has under a path.
+func (v *Harness) lend(as, to, path string) string {
+	v.TB.Helper()
+	var (
+		name  string
+		given capabilities.Value
+		evs   []events.Event
+	)
+	err := v.recalling(as, v.States[as], func() (err error) {
+		name, given, evs, err = v.States[as].Lend(v.States[to].ID, path, v.Now, v.IDsOf(as))
+		return err
+	})
+	if err != nil {
+		return v.outcome(nil, err)
+	}
+	v.Apply(as, evs...)
+	held, err := v.Decide(to, mailbox.Inherit{Name: cmp.Or(name, "lent"), Value: given})
+	return v.outcome(append(evs, held...), err)
 }

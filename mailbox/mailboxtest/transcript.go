@@ -108,7 +108,7 @@ func (v *Harness) timeCommand(d *datadriven.TestData, as string, arg func(string
 	switch d.Cmd {
 	case "agents":
 		for _, a := range d.CmdArgs {
-			v.Add(a.Key)
+			v.Add(a.Key, a.Vals...)
 		}
 		v.NameAgents()
 		return "", true
