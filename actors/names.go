@@ -20,6 +20,8 @@ type NewAgent struct {
 	Program *events.ProgramSet `json:"program,omitempty"` // runs for its messages; nil if a client serves it
 	Policy  string             `json:"policy,omitempty"`  // see mailbox.SetPolicy; "" is on-miss
 	Wait    bool               `json:"wait,omitempty"`    // its program does not begin before the first message
+
+	Of capabilities.ID `json:"of,omitzero"` // for a session of a coding agent: its address
 }
 
 // Make makes an agent, which this one holds under a name. Both are in one commit: there is never a name
@@ -51,7 +53,7 @@ type createAgent struct{ NewAgent }
 
 func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 	now := b.node.now()
-	c := mailbox.CreateAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
+	c := mailbox.CreateAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy, Of: m.Of}
 	evs, err := b.propose(c, now)
 	if err != nil {
 		return id, err
@@ -97,6 +99,11 @@ func (n Names) Revoked(ctx context.Context, names []string) ([]string, error) {
 	return queryListing(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) {
 		return s.Namespace().Revoked(names, now), nil
 	})
+}
+
+// Of returns the agent's name for another agent; "" if it has none.
+func (n Names) Of(ctx context.Context, id capabilities.ID) (string, error) {
+	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.Names.Of(id) })
 }
 
 // Show returns the value at a path. With reveal, sealed values in it are opened. It refuses with NOT_PERMITTED to open

@@ -40,6 +40,7 @@ var noteStatuses = []string{"", mailbox.Initializing, mailbox.Idle, mailbox.Runn
 type noteMore struct {
 	Kind, Status string // where they have no number
 	Host, Maker  capabilities.ID
+	Of           capabilities.ID
 	Error        string
 	Pending      []view.PendingPermission
 	Calls        int // beside Pending
@@ -81,7 +82,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
 	if alone && s.ID == host {
 		flags |= noteAlone
 	}
-	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0
+	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0 || !s.Of.IsZero()
 	switch events.AgentKind(s.Kind) {
 	case events.Host:
 		flags |= noteIsHost
@@ -131,7 +132,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
 func appendMore(b []byte, s view.AgentStatus, flags byte) string {
 	more := noteMore{
 		Error: s.Error, Pending: s.Pending, Calls: s.More, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
-		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil,
+		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil, Of: s.Of,
 	}
 	if k := events.AgentKind(s.Kind); k != events.Host && k != events.Guest {
 		more.Kind = s.Kind
@@ -223,7 +224,7 @@ func (m *noteMore) fill(s *view.AgentStatus, r noteReader) {
 		s.Pending = m.Pending
 	}
 	s.More, s.Error, s.Queued, s.Cut, s.Runtime, s.User, s.Wrap, s.Policy = m.Calls, m.Error, m.Queued, m.Cut, m.Runtime, m.User, m.Wrap, m.Policy
-	s.AwayFrom, s.AwayUntil = m.AwayFrom, m.AwayUntil
+	s.AwayFrom, s.AwayUntil, s.Of = m.AwayFrom, m.AwayUntil, m.Of
 }
 
 // mayMatch reports whether a filter may pick the agent of a note. It is far cheaper than the decoding of the note.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ type opener struct {
 
 	mu    sync.Mutex
 	notes uint64 // how many processes were noted when its owner was looked up
-	agent capabilities.ID
+	owned runtime.Owner
 	err   error
 }
 
@@ -97,6 +98,16 @@ func (c *coders) load() error {
 	}
 	if err := loadCoders(c.file, c.server.node.Programs().Launcher()); err != nil {
 		return err
+	}
+	known, err := readCoders(c.file)
+	if err != nil {
+		return err
+	}
+	for _, one := range known.Processes {
+		c.server.backend.OpenSessions(one.Agent)
+	}
+	for _, one := range known.Sessions {
+		c.server.backend.OpenSessions(one.Agent)
 	}
 	all, err := readUnheard(c.file)
 	if err != nil || len(all) == 0 {
@@ -271,7 +282,7 @@ func (c *coders) admit(conn net.Conn) (any, error) {
 		return nil, parley.Refuse(parley.NotPermitted, "a program of the node's does not call as the node's host").
 			WithHint("what it asks goes through its input and output; or give it a token of its agent: parley token create --as NAME --scope ask,read")
 	}
-	o.agent = owner.Agent
+	o.owned = owner
 	if err != nil {
 		o.process = runtime.Process{PID: pid} // which is no process that runs
 	}
@@ -282,14 +293,14 @@ func errUnknownProcess() error {
 	return parley.Refuse(parley.NotPermitted, "it cannot be told which process calls, and so whether a coding agent or a program of the node's has started it")
 }
 
-// owner returns the guest that a process acts for, or the zero ID if it is the node's host. It looks again when a coding
-// agent was noted since: the process may be below that.
-func (o *opener) owner(l *runtime.Launcher) (capabilities.ID, error) {
+// owner returns whom a process acts for: no agent if it is the node's host. It looks again when a coding agent was noted since:
+// the process may be below that. What acts for an agent goes on to act for that.
+func (o *opener) owner(l *runtime.Launcher) (runtime.Owner, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	notes := l.Notes()
-	if o.notes == notes || o.process.PID == 0 || !o.agent.IsZero() {
-		return o.agent, o.err
+	if o.notes == notes || o.process.PID == 0 {
+		return o.owned, o.err
 	}
 	now, err := runtime.ProcessOf(o.process.PID)
 	if err == nil && now != o.process {
@@ -299,11 +310,14 @@ func (o *opener) owner(l *runtime.Launcher) (capabilities.ID, error) {
 	if err == nil {
 		owner, err = l.Owner(o.process.PID)
 	}
-	o.notes, o.agent = notes, owner.Agent
-	if err != nil {
+	o.notes = notes
+	switch {
+	case o.owned.Agent.IsZero() && err != nil:
 		o.err = errUnknownProcess()
+	case o.owned.Agent.IsZero() || err == nil && owner.Agent == o.owned.Agent:
+		o.owned = owner
 	}
-	return o.agent, o.err
+	return o.owned, o.err
 }
 
 // identify returns the request with its principal, if a process below a coding agent has opened its connection.
@@ -312,15 +326,11 @@ func (c *coders) identify(r *http.Request) (*http.Request, error) {
 	if !ok {
 		return r, nil
 	}
-	agent, err := o.owner(c.server.node.Programs().Launcher())
-	if err != nil || agent.IsZero() {
+	owner, err := o.owner(c.server.node.Programs().Launcher())
+	if err != nil || owner.Agent.IsZero() {
 		return r, err
 	}
-	p, err := c.server.backend.Below(r.Context(), agent)
-	if err != nil {
-		return r, err
-	}
-	return r.WithContext(as(r.Context(), p)), nil
+	return r.WithContext(as(r.Context(), c.server.backend.Below(owner))), nil
 }
 
 // hold keeps the connection of a WebSocket until the caller calls release. A session of the host's ends when its process
@@ -351,7 +361,7 @@ func (c *coders) held() []*opener {
 // sever closes connections of the host's WebSockets that are not the host's.
 func (c *coders) sever(some ...*opener) {
 	for _, o := range some {
-		if agent, err := o.owner(c.server.node.Programs().Launcher()); err != nil || !agent.IsZero() {
+		if owner, err := o.owner(c.server.node.Programs().Launcher()); err != nil || !owner.Agent.IsZero() {
 			_ = o.conn.Close() // which ends the session
 		}
 	}
@@ -390,61 +400,76 @@ func (c *coders) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(done) // the client may have gone
 }
 
-// register notes the coding agent above a process, and returns its guest. A process that is below one already keeps the
-// guest of that.
+// register notes the coding agent above a process and its session, and returns its guest. A process that is below one already
+// keeps the guest of that, and has a session of its own below it.
 func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Register) (api.Registered, error) {
-	c.registering.Lock()
-	defer c.registering.Unlock()
-	b := c.server.backend
 	if len(wanted.Session) > maxSession {
 		return api.Registered{}, parley.Refuse(parley.InvalidArgument, "a session of %d bytes: at most %d", len(wanted.Session), maxSession)
 	}
-	if !p.IsHost() {
-		done, err := c.registered(ctx, p, wanted)
-		if o, ok := httpd.By(ctx).(*opener); err == nil && ok {
-			if agent, _ := o.owner(c.server.node.Programs().Launcher()); agent == p.ID() { // it has begun another session, or is known by its session alone
-				coder, _, _ := runtime.Coder(o.process.PID, 0, wanted.Program) // whatever the caller says
-				err = c.note(coder, wanted.Session, agent)
-			}
-		}
+	done, session, err := c.enter(ctx, p, wanted)
+	if err != nil || wanted.Mail == nil || session.IsZero() {
 		return done, err
 	}
-	var coder runtime.Process
-	folder, found := "", false
-	if o, ok := httpd.By(ctx).(*opener); ok && o.process.PID != 0 {
-		coder, folder, found = runtime.Coder(o.process.PID, wanted.Process, wanted.Program)
+	done.Mail, err = c.server.backend.Carry(ctx, session, *wanted.Mail, wanted.Proof)
+	if wanted.Mail.Moment == api.MomentEnd && wanted.Mail.Source != "clear" && err == nil {
+		err = c.server.backend.EndCoding(ctx, session)
 	}
-	if whole, err := filepath.EvalSymlinks(wanted.Folder); !found || err == nil && whole == folder {
-		folder = "" // it works in the folder that it names
-	}
-	guest, err := c.guest(ctx, wanted, folder)
-	if err != nil {
-		return api.Registered{}, err
-	}
-	if err := c.note(coder, wanted.Session, guest); err != nil {
-		return api.Registered{}, err
-	}
-	if found {
-		c.server.log.Info("a coding agent is registered", "program", wanted.Program, "process", coder.PID, "agent", guest)
-	}
-	q, err := b.Below(ctx, guest)
-	if err != nil {
-		return api.Registered{}, err
-	}
-	done, err := c.registered(ctx, q, api.Register{})
-	done.Bound = found
 	return done, err
 }
 
-// registered returns the guest of a process that is below a coding agent. It refuses another guest than that.
-func (c *coders) registered(ctx context.Context, p api.Principal, wanted api.Register) (api.Registered, error) {
-	if wanted.As != "" {
-		if _, err := c.server.backend.Agent(ctx, p, wanted.As); err != nil {
-			return api.Registered{}, err
+// enter is register, but for the mail. It returns the agent of the session, zero for none.
+func (c *coders) enter(ctx context.Context, p api.Principal, wanted api.Register) (done api.Registered, session capabilities.ID, err error) {
+	c.registering.Lock()
+	defer c.registering.Unlock()
+	b := c.server.backend
+	var coder runtime.Process
+	folder, found := "", false
+	o, byProcess := httpd.By(ctx).(*opener)
+	if byProcess && o.process.PID != 0 {
+		named := wanted.Process
+		if !p.IsHost() {
+			named = 0 // whatever the caller says
+		}
+		coder, folder, found = runtime.Coder(o.process.PID, named, wanted.Program)
+	}
+	guest, before := capabilities.ID{}, !p.IsHost()
+	if before {
+		guest = p.ID()
+		if byProcess {
+			owner, _ := o.owner(c.server.node.Programs().Launcher())
+			guest = cmp.Or(owner.Agent, guest)
+		}
+		if wanted.As != "" {
+			if _, err := b.Agent(ctx, p, wanted.As); err != nil {
+				return done, session, err
+			}
+		}
+	} else {
+		if whole, err := filepath.EvalSymlinks(wanted.Folder); !found || err == nil && whole == folder {
+			folder = "" // it works in the folder that it names
+		}
+		if guest, err = c.guest(ctx, wanted, folder); err != nil {
+			return done, session, err
 		}
 	}
-	name, err := c.server.backend.NameOf(ctx, p)
-	return api.Registered{Agent: p.ID(), Name: name, Bound: true}, err
+	if !before || byProcess {
+		if err := c.note(coder, wanted.Session, guest); err != nil {
+			return done, session, err
+		}
+	}
+	if found && !before {
+		c.server.log.Info("a coding agent is registered", "program", wanted.Program, "process", coder.PID, "agent", guest)
+	}
+	done = api.Registered{Agent: guest, Bound: before || found}
+	if done.Name, err = b.NameOf(ctx, guest); err != nil || before && !byProcess { // a token is for one agent
+		return done, session, err
+	}
+	session, done.Session, err = b.Session(ctx, guest, done.Name, wanted, coder)
+	if parley.CodeOf(err) == parley.QuotaExceeded { // it works as before there were sessions
+		c.server.log.Warn("a session of a coding agent has no agent of its own", "agent", done.Name, "error", err)
+		err = nil
+	}
+	return done, session, err
 }
 
 // guest returns the guest of a folder, or the one that is named.

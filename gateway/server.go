@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"parley/actors"
@@ -96,7 +97,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		bodies:  httpd.Bodies{Within: bodyTime, Slowest: slowest},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 	}
-	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime})
+	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime, Wakes: wakes(o.Coders)})
 	if s.edges = s.backend; o.instead != nil {
 		s.edges = o.instead(s.backend)
 	}
@@ -144,6 +145,14 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	return s, nil
 }
 
+// wakes returns the folder of the wake files, which is beside the file of coding agents.
+func wakes(coders string) string {
+	if coders == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(coders), "wake")
+}
+
 // serviceOptions configures the service at an address.
 func (s *Server) serviceOptions(address string, access natsauth.Access) micro.Options {
 	return micro.Options{
@@ -174,6 +183,7 @@ func (s *Server) Address() string {
 // Serve begins to answer. It returns at once. The server answers until Drain.
 func (s *Server) Serve() {
 	s.serving.Go(func() { s.backend.Watch(s.draining) })
+	s.serving.Go(func() { s.backend.RunSessions(s.draining) })
 	if s.service != nil { // first: a node that answers on its socket does so there
 		if err := s.service.Offer(); err != nil {
 			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.Address(), err)

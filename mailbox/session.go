@@ -196,3 +196,9 @@ func (c Inherit) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	}
 	return bindEvents(c.Name, c.Value)
 }
+
+// Reaches refuses a recipient that the agent does not reach by a path, an ID or a locator.
+func (s *State) Reaches(path string, now capabilities.Time) error {
+	_, err := s.holder(capabilities.UseRead, now).reach(path)
+	return err
+}

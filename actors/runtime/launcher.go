@@ -141,6 +141,8 @@ type Process struct {
 type Owner struct {
 	Program bool            // the process belongs to a program of the node
 	Agent   capabilities.ID // it is a noted process or below one; the agent that the outermost of them acts for
+	Noted   []Process       // those processes, the innermost first
+	Session string          // the noted session that its environment names, if it is below none of them
 }
 
 // Owner returns the owner of a process. What descends from a program belongs to it, and what is in its process group, its

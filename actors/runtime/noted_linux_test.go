@@ -59,7 +59,7 @@ sh -c 'echo $$; exec sleep 60' & read wait; kill $(jobs -p)`)
 		t.Fatal(err)
 	}
 	beside, _ := startLines(t, 1, `echo $$; read wait`)
-	if owner, err := l.Owner(pids[0]); owner != (Owner{}) || err != nil || l.Looks() {
+	if owner, err := l.Owner(pids[0]); owner.Program || !owner.Agent.IsZero() || err != nil || l.Looks() {
 		t.Errorf("before: %v, %v", owner, err)
 	}
 	l.Note(process, guest)
@@ -80,7 +80,7 @@ sh -c 'echo $$; exec sleep 60' & read wait; kill $(jobs -p)`)
 	}
 	_, misnamed := startLines(t, 1, `echo $$; read wait`, "CLAUDE_PID="+strconv.Itoa(beside))
 	for _, pid := range []int{1, os.Getpid(), os.Getppid(), beside, misnamed[0]} {
-		if owner, err := l.Owner(pid); owner != (Owner{}) || err != nil {
+		if owner, err := l.Owner(pid); owner.Program || !owner.Agent.IsZero() || err != nil {
 			t.Errorf("process %d, which is below none: %v, %v", pid, owner, err)
 		}
 	}
@@ -100,13 +100,13 @@ sh -c 'echo $$; exec sleep 60' & read wait; kill $(jobs -p)`)
 	folder := t.TempDir()
 	copyShell(t, folder+"/codex")
 	_, pids = startLines(t, 1, `CODEX_THREAD_ID= `+folder+`/codex -c 'CODEX_THREAD_ID=s2 sh -c "echo \$\$; exec sleep 60" & wait' & read wait; kill $!`)
-	if owner, err := l.Owner(pids[0]); owner != (Owner{}) || err != nil {
+	if owner, err := l.Owner(pids[0]); owner.Program || !owner.Agent.IsZero() || err != nil {
 		t.Errorf("a process below an agent that is not noted: %v, %v", owner, err)
 	}
 	_ = syscall.Kill(pids[0], syscall.SIGKILL)
 	reused := NewLauncher(Defaults{})
 	reused.Note(Process{PID: coder, Start: "another boot/1"}, guest)
-	if owner, err := reused.Owner(named[0]); owner != (Owner{}) || err != nil || len(reused.Noted()) != 0 {
+	if owner, err := reused.Owner(named[0]); owner.Program || !owner.Agent.IsZero() || err != nil || len(reused.Noted()) != 0 {
 		t.Errorf("below a process with the ID of a noted one: %v, %v", owner, err)
 	}
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -158,9 +157,7 @@ func (l *Launcher) climb(pid int) (owner Owner, settled bool, err error) {
 			return Owner{Program: true}, true, nil
 		}
 	}
-	for _, s := range line {
-		owner.Agent = cmp.Or(l.notedFor(s), owner.Agent) // that of the outermost process
-	}
+	owner.above(l, line)
 	for _, leader := range []int{line[0].group, line[0].session} { // an orphan descends from neither
 		if !owner.Agent.IsZero() {
 			break
@@ -169,14 +166,21 @@ func (l *Launcher) climb(pid int) (owner Owner, settled bool, err error) {
 		if err != nil || !settled { // the leader has ended
 			continue
 		}
-		for _, s := range above {
-			owner.Agent = cmp.Or(l.notedFor(s), owner.Agent)
-		}
+		owner.above(l, above)
 	}
 	if owner.Agent.IsZero() {
-		owner.Agent, err = l.namedBy(line)
+		err = owner.named(l, line)
 	}
 	return owner, true, err
+}
+
+// above adds the noted processes of a lineage.
+func (o *Owner) above(l *Launcher, line []standing) {
+	for _, s := range line {
+		if agent := l.notedFor(s); !agent.IsZero() {
+			o.Agent, o.Noted = agent, append(o.Noted, s.process()) // the agent of the outermost
+		}
+	}
 }
 
 // lineage returns a process and its ancestors as far as they can be seen. It is not settled if an ancestor has ended
@@ -213,11 +217,11 @@ func (l *Launcher) notedFor(s standing) capabilities.ID {
 // errOtherSession is for a process that has lost its coding agent, and names a session that was not noted.
 var errOtherSession = errors.New("a coding agent has started it, and it cannot be told which")
 
-// namedBy returns the agent of the noted process or session that an environment names: a process's, or of one above it.
+// named adds the noted process or session that an environment names: a process's, or of one above it.
 // Coding agents so name themselves to what they start. That finds processes that have changed their parent and their
 // session. What names another session is what a coding agent above it has started, which is not noted. Without one it is
 // an error: the session may be of an agent that is.
-func (l *Launcher) namedBy(line []standing) (capabilities.ID, error) {
+func (o *Owner) named(l *Launcher, line []standing) error {
 	other, above := false, false
 	for i, s := range line {
 		above = above || i > 0 && (isProgram(s.pid, "claude") || isProgram(s.pid, "codex"))
@@ -227,7 +231,6 @@ func (l *Launcher) namedBy(line []standing) (capabilities.ID, error) {
 		}
 		for variable := range bytes.SplitSeq(text, []byte{0}) {
 			name, value, _ := strings.Cut(string(variable), "=")
-			var agent capabilities.ID
 			switch name {
 			case "CLAUDE_PID":
 				pid, err := strconv.Atoi(value)
@@ -236,21 +239,23 @@ func (l *Launcher) namedBy(line []standing) (capabilities.ID, error) {
 				}
 				above = above || slices.ContainsFunc(line, func(s standing) bool { return s.pid == pid })
 				if named, err := standingOf(pid); err == nil {
-					agent = l.notedFor(named)
+					o.above(l, []standing{named})
 				}
 			case "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "CODEX_THREAD_ID":
-				agent = l.notedSession(value)
-				other = other || agent.IsZero()
+				o.Agent = l.notedSession(value)
+				if o.Session = value; o.Agent.IsZero() {
+					o.Session, other = "", true
+				}
 			}
-			if !agent.IsZero() {
-				return agent, nil
+			if !o.Agent.IsZero() {
+				return nil
 			}
 		}
 	}
 	if other && !above {
-		return capabilities.ID{}, errOtherSession
+		return errOtherSession
 	}
-	return capabilities.ID{}, nil
+	return nil
 }
 
 // notedSession returns the agent that a session was noted for, or the zero ID.

@@ -30,6 +30,7 @@ type AgentStatus struct {
 	Created capabilities.Time   `json:"createdAt"`
 	Updated capabilities.Time   `json:"updatedAt"`
 	Node    capabilities.NodeID `json:"node"`
+	Of      capabilities.ID     `json:"of,omitzero"` // for a session of a coding agent: its address, the agent of the folder
 
 	AwayUntil capabilities.Time `json:"awayUntil,omitzero"` // while it is away: the end of that
 

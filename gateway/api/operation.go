@@ -117,6 +117,7 @@ func Operations() []Operation {
 		of[SaveDraftRequest, Done]("save_draft", ScopeAnswer, 0),
 		of[FetchDraftRequest, view.Draft]("fetch_draft", ScopeAnswer, 0),
 		of[MessageRequest, view.Message]("get_message", ScopeRead, 0),
+		of[ReadMailRequest, ReadMailResponse]("read_mail", ScopeRead, 0),
 		of[ListMessagesRequest, view.Inbox]("list_messages", ScopeRead, lists),
 		of[SearchRequest, view.Found]("search", ScopeRead, lists),
 		of[FollowMessagesRequest, view.Inbox]("follow_messages", ScopeRead, waits|lists),

@@ -62,3 +62,18 @@ func (r *RefText) UnmarshalJSON(b []byte) error {
 	*r = RefText(s)
 	return nil
 }
+
+// Reference returns the FormRef of a request that has one.
+func (r *FormRef) Reference() *FormRef { return r }
+
+// Reached returns whom the request is for, as the caller names that.
+func (r *SendRequest) Reached() *string { return &r.Recipient }
+
+// Reached returns whom the request is for, as the caller names that.
+func (r *FormRequest) Reached() *string { return &r.Recipient }
+
+// Reached returns whom the request is for, as the caller names that.
+func (r *CapabilityRequest) Reached() *string { return &r.Recipient }
+
+// Reached returns whom the request is for, as the caller names that.
+func (r *ForwardFormRequest) Reached() *string { return &r.Recipient }

@@ -32,6 +32,7 @@ type Options struct {
 	Limits api.Limits // nil: the defaults
 	Log    *slog.Logger
 	Look   time.Duration // between two checks whether tokens in use have expired
+	Wakes  string        // folder of the files that change when a session of a coding agent has mail; "" for none
 }
 
 // Backend performs operations on a node. It implements api.Backend.
@@ -46,6 +47,7 @@ type Backend struct {
 	local      *principal
 	uses       uses
 	links      links
+	sessions   *sessions
 }
 
 // New returns a Backend of a node.
@@ -53,7 +55,7 @@ func New(node *actors.Node, o Options) *Backend {
 	b := &Backend{
 		node: node, server: o.Server, log: o.Log, look: o.Look,
 		operations: map[string]api.Operation{}, handlers: handlers(), ledger: newLedger(o.Limits),
-		uses: uses{open: map[*use]bool{}, look: make(chan struct{}, 1)}, links: links{open: map[string]link{}},
+		uses: uses{open: map[*use]bool{}, look: make(chan struct{}, 1)}, links: links{open: map[string]link{}}, sessions: newSessions(o.Wakes),
 	}
 	for _, op := range api.Operations() {
 		b.operations[op.Name] = op

@@ -127,7 +127,7 @@ func (b *Backend) readFor(ctx context.Context, p api.Principal, r api.Request, i
 	if err := r.Read(into); err != nil {
 		return nil, err
 	}
-	return b.agent(ctx, p.(*principal), into.Actor())
+	return b.actorOf(ctx, p.(*principal), into, into.Actor())
 }
 
 // AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now: for one commit of the node these

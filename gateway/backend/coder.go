@@ -10,20 +10,23 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/runtime"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 )
 
-// Below returns the principal of a process below a coding agent, on the node's own socket: the guest that the coding agent
-// acts for. It may do what the guest needs, and nothing as the node's host.
-func (b *Backend) Below(ctx context.Context, guest capabilities.ID) (api.Principal, error) {
-	agent, err := b.node.Host().Agents().Find(ctx, guest.String())
-	if err != nil {
-		return nil, err
+// Below returns the principal of a process below a coding agent, on the node's own socket: the session that it belongs to, or
+// the guest that the coding agent acts for if there is none. It may do what these need, and nothing as the node's host.
+func (b *Backend) Below(of runtime.Owner) api.Principal {
+	agent := b.node.Agent(of.Agent)
+	p := &principal{agent: agent, local: true, below: true}
+	if s := b.sessions.find(of.Noted, of.Session); s != nil && s.address == of.Agent {
+		p.agent, p.address = b.node.Agent(s.agent), agent
 	}
-	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true}, nil
+	p.account = b.ledger.of(p.agent)
+	return p
 }
 
 // outside is what to do to act as the node's host, from below a coding agent.
@@ -86,7 +89,7 @@ func checkRegister(r api.Register) error {
 
 const (
 	maxFolder      = 4096
-	maxShownFolder = 200 // characters up to which a folder stands in a title in full
+	maxShownFolder = 60  // bytes up to which the name of a folder stands in a title as it is
 	maxLabelFolder = 240 // bytes up to which a folder is a label
 )
 
@@ -102,9 +105,9 @@ const (
 // is none for another.
 func guestOf(r api.Register, folder, apart string) actors.NewAgent {
 	base := []rune(strings.Map(nameRune, filepath.Base(folder)))
-	shown, key, mark := folder, folder, digestOf(folder)
+	shown, key, mark := filepath.Base(folder), folder, digestOf(folder)
 	if len(shown) > maxShownFolder || strings.ContainsFunc(shown, parley.IsInvisible) {
-		shown = string(base)
+		shown = string(base[:min(len(base), maxShownFolder)])
 	}
 	if apart != "" {
 		shown += ", started in another folder"
@@ -116,7 +119,7 @@ func guestOf(r api.Register, folder, apart string) actors.NewAgent {
 	return actors.NewAgent{
 		Kind:   events.Guest,
 		Name:   fmt.Sprintf("%s-%s-%.6s", r.Program, string(base[:min(len(base), 40)]), mark),
-		Title:  r.Title + " in " + shown,
+		Title:  r.Title + " · " + shown,
 		Labels: map[string]string{labelKind: coderKind, labelProgram: r.Program, labelFolder: key},
 	}
 }
@@ -194,12 +197,12 @@ func (b *Backend) statusForHost(ctx context.Context, agent *actors.Agent) (view.
 	return b.node.Host().Agents().Seen(ctx, now)
 }
 
-// NameOf returns the name under which the node's host holds the agent of a principal.
-func (b *Backend) NameOf(ctx context.Context, p api.Principal) (string, error) {
-	seen, err := b.statusForHost(ctx, p.(*principal).agent)
+// NameOf returns the name under which the node's host holds the guest of a coding agent.
+func (b *Backend) NameOf(ctx context.Context, guest capabilities.ID) (string, error) {
+	seen, err := b.statusForHost(ctx, b.node.Agent(guest))
 	if err == nil && seen.Name == "" {
 		err = parley.Refuse(parley.UnknownName, "the node's host no longer holds the guest of this coding agent").
-			WithHint("parley name store NAME %s has it hold it again", capabilities.Locator{ID: p.ID(), Kind: capabilities.KindAgent})
+			WithHint("parley name store NAME %s has it hold it again", capabilities.Locator{ID: guest, Kind: capabilities.KindAgent})
 	}
 	return seen.Name, err
 }

@@ -20,7 +20,7 @@ type acting interface{ Actor() string }
 // ofAgent returns the handler of an operation of one agent.
 func ofAgent[Req acting, Resp any](handle func(context.Context, *actors.Agent, Req) (Resp, error)) handler {
 	return ofBackend(func(ctx context.Context, b *Backend, p *principal, req Req) (resp Resp, err error) {
-		agent, err := b.agent(ctx, p, req.Actor())
+		agent, err := b.actorOf(ctx, p, &req, req.Actor())
 		if err != nil {
 			return resp, err
 		}
@@ -99,6 +99,7 @@ func handlers() map[string]handler {
 		"save_draft":      ofAgent(saveDraft),
 		"fetch_draft":     ofAgent(fetchDraft),
 		"get_message":     ofAgent(getMessage),
+		"read_mail":       ofBackend(readMail),
 		"list_messages":   ofAgent(listMessages),
 		"search":          ofAgent(search),
 		"follow_messages": ofAgent(followMessages),

@@ -20,6 +20,7 @@ type principal struct {
 	key     string // of a browser's session
 	local   bool
 	below   bool          // of a process below a coding agent, on the node's own socket
+	address *actors.Agent // of a session of a coding agent, which agent is then: the agent of its folder; nil for any other
 	epoch   uint64        // of the node's tokens, before the token was identified
 	checked atomic.Uint64 // the same, before it was last found good
 }
@@ -100,10 +101,13 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 		as = ""
 	}
 	if p.below && as != "" {
-		if named, err := b.node.ActAs(ctx, as); err != nil || named.ID() != p.agent.ID() {
-			return nil, NotHost()
+		switch named, err := b.node.ActAs(ctx, as); {
+		case err == nil && named.ID() == p.agent.ID():
+			return p.agent, nil
+		case err == nil && p.address != nil && named.ID() == p.address.ID():
+			return p.address, nil
 		}
-		return p.agent, nil
+		return nil, NotHost()
 	}
 	if p.local && !p.below {
 		agent, err := b.node.ActAs(ctx, as)

@@ -1,0 +1,138 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Sessions are the sessions of a coding agent that an agent is the address of.
+type Sessions struct{ agent *Agent }
+
+// Sessions returns the sessions of the agent.
+func (a *Agent) Sessions() Sessions { return Sessions{a} }
+
+// List returns them, the first one begun first. Ended ones stay until they are archived.
+func (ss Sessions) List(ctx context.Context) ([]mailbox.Session, error) {
+	return query(ctx, ss.agent, func(s *mailbox.State, _ capabilities.Time) ([]mailbox.Session, error) { return s.Sessions.All(), nil })
+}
+
+// Start records that a session lives: a new one, or one that goes on. Its agent says so too.
+func (ss Sessions) Start(ctx context.Context, c mailbox.StartSession) error {
+	if err := ss.agent.do(ctx, c); err != nil {
+		return err
+	}
+	return ss.session(c.Agent).do(ctx, mailbox.SetSession{Living: true})
+}
+
+// End records that a session has ended.
+func (ss Sessions) End(ctx context.Context, session capabilities.ID) error {
+	if err := ss.session(session).do(ctx, mailbox.SetSession{}); err != nil {
+		return err
+	}
+	return ss.agent.do(ctx, mailbox.EndSession{Agent: session})
+}
+
+// Forget takes a session from the list.
+func (ss Sessions) Forget(ctx context.Context, session capabilities.ID) error {
+	return ss.agent.do(ctx, mailbox.EndSession{Agent: session, Forget: true})
+}
+
+func (ss Sessions) session(id capabilities.ID) *Agent { return &Agent{node: ss.agent.node, id: id} }
+
+// Owes reports whether the agent has something open with others.
+func (a *Agent) Owes(ctx context.Context) (bool, error) {
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (bool, error) { return s.Owes(), nil })
+}
+
+// Holds reports whether the agent reaches something by a path, an ID or a locator.
+func (a *Agent) Holds(ctx context.Context, path string) (bool, error) {
+	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) (bool, error) {
+		switch err := s.Reaches(path, now); parley.CodeOf(err) {
+		case parley.UnknownRecipient, parley.NotPermitted:
+			return false, nil
+		default:
+			return err == nil, err
+		}
+	})
+}
+
+// lentName is the beginning of the name of what a session was lent and its address has no name for.
+const lentName = "lent-"
+
+// Lend has a session hold an agent that its address holds under a path, or by an ID or a locator. The grant is the address's:
+// it is in the log, and ends with what the address itself was granted. It refuses as a message to that recipient.
+func (ss Sessions) Lend(ctx context.Context, session *Agent, path string) error {
+	got, err := call(ctx, ss.agent, lend{session.id, path})
+	if err != nil {
+		return err
+	}
+	return session.do(ctx, mailbox.Inherit{Name: got.name, Value: got.value})
+}
+
+type lend struct {
+	session capabilities.ID
+	path    string
+}
+
+// lent is what a session was lent, and its name for it.
+type lent struct {
+	name  string
+	value capabilities.Value
+}
+
+func (m lend) handle(b *mailboxActor) (got lent, err error) {
+	now := b.node.now()
+	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
+		got.name, got.value, evs, err = b.state.Lend(m.session, m.path, now, b.node.newID)
+		return evs, err
+	})
+	if err != nil {
+		return got, err
+	}
+	if ref, ok := got.value.AsRef(); ok {
+		id := ref.Target.ULID.String()
+		got.name = cmp.Or(got.name, lentName+id[len(id)-endLength:])
+	}
+	return got, b.commit(now, evs)
+}
+
+// Agent returns the handle of an agent of the node, which has to be there.
+func (n *Node) Agent(id capabilities.ID) *Agent { return &Agent{node: n, id: id} }
+
+// Has reports whether the agent has a message.
+func (a *Agent) Has(ctx context.Context, ref capabilities.FormRef) (bool, error) {
+	_, err := a.Message(ctx, ref)
+	if parley.CodeOf(err) == parley.NoSuchMessage {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Titled returns the agent with a title among those that the agent sees. It refuses with AGENT_NOT_FOUND and AMBIGUOUS.
+func (as Agents) Titled(ctx context.Context, title string) (id capabilities.ID, err error) {
+	seen, err := as.visibility(ctx)
+	if err != nil {
+		return id, err
+	}
+	found, err := as.titled(ctx, title, seen)
+	found = slices.DeleteFunc(found, func(s view.AgentStatus) bool { return s.Status == mailbox.Closed })
+	switch {
+	case err != nil:
+		return id, err
+	case len(found) == 0:
+		return id, parley.Refuse(parley.AgentNotFound, "no agent %.200q", title)
+	case len(found) > 1:
+		if seen, err = as.visibility(ctx, idsOf(found[:min(len(found), maxOffered)])...); err != nil {
+			return id, err
+		}
+		return id, ambiguous(title, found, seen)
+	}
+	return found[0].ID, nil
+}

@@ -1,0 +1,441 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/actors/runtime"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+	"parley/mailbox"
+)
+
+// sessions are the living sessions of coding agents. What a session is stands in the log; here is what passes: when it was
+// active last, and whether it works now.
+type sessions struct {
+	wakes string // folder of the wake files; "" for none
+
+	mu        sync.Mutex
+	living    map[capabilities.ID]*session // by the session's agent
+	addresses map[capabilities.ID]bool     // whose sessions are known
+	wanted    map[*session]bool            // whose mail has changed
+	changed   chan struct{}                // something is wanted; has room for one
+}
+
+// session is a living session. The lock of sessions guards what changes.
+type session struct {
+	agent, address capabilities.ID
+	id             string          // the coding agent's
+	process        runtime.Process // zero for one that is not known
+
+	active time.Time // when a hook came last
+	works  bool      // a turn is under way
+	wakes  bool      // a change of its wake file is noticed
+	woken  time.Time // when that was changed last
+	seen   uint64    // the mail that it was changed for
+	read   map[place]bool
+	stops  []func() // of the watches of its mail
+}
+
+// place is a message in one of the two mailboxes that a session reads.
+type place struct {
+	mailbox capabilities.ID
+	number  uint64
+}
+
+func newSessions(wakes string) *sessions {
+	return &sessions{
+		wakes: wakes, living: map[capabilities.ID]*session{}, addresses: map[capabilities.ID]bool{}, wanted: map[*session]bool{}, changed: make(chan struct{}, 1),
+	}
+}
+
+// of returns the living session of an agent, or nil.
+func (l *sessions) of(agent capabilities.ID) *session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.living[agent]
+}
+
+// find returns the living session of the innermost of some processes that has one, or the one with an ID. It returns nil if
+// there is none.
+func (l *sessions) find(noted []runtime.Process, id string) (found *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range noted {
+		for _, s := range l.living {
+			if s.process == p && (found == nil || s.active.After(found.active)) { // a process may work in several
+				found = s
+			}
+		}
+		if found != nil {
+			return found
+		}
+	}
+	for _, s := range l.living {
+		if id != "" && s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// latest reports whether a session is the one of its address that was active last. That has the address's mail.
+func (l *sessions) latest(s *session) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, other := range l.living {
+		if other.address == s.address && other.active.After(s.active) {
+			return false
+		}
+	}
+	return true
+}
+
+// all returns the living sessions.
+func (l *sessions) all() []*session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	some := make([]*session, 0, len(l.living))
+	for _, s := range l.living {
+		some = append(some, s)
+	}
+	return some
+}
+
+// with changes sessions under the lock.
+func (l *sessions) with(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+// want has the courier look at the mail of a session. It does not block.
+func (l *sessions) want(s *session) {
+	l.mu.Lock()
+	l.wanted[s] = true
+	l.mu.Unlock()
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the sessions whose mail has changed.
+func (l *sessions) take() []*session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	some := make([]*session, 0, len(l.wanted))
+	for s := range l.wanted {
+		some = append(some, s)
+	}
+	clear(l.wanted)
+	return some
+}
+
+// OpenSessions takes up the sessions of an address that had not ended when the node did, or logs why it cannot: without one its
+// coding agent acts for the address.
+func (b *Backend) OpenSessions(address capabilities.ID) {
+	if err := b.openSessions(context.Background(), address); err != nil {
+		b.log.Warn("the sessions of a coding agent are not known", "address", address, "error", err)
+	}
+}
+
+// openSessions takes up the living sessions of an address, once.
+func (b *Backend) openSessions(ctx context.Context, address capabilities.ID) error {
+	b.sessions.mu.Lock()
+	known := b.sessions.addresses[address]
+	b.sessions.mu.Unlock()
+	if known {
+		return nil
+	}
+	all, err := b.node.Agent(address).Sessions().List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.IsLiving() {
+			b.take(address, s.Agent, s.Session, runtime.Process(s.Process), s.Began.Std())
+		}
+	}
+	b.sessions.with(func() { b.sessions.addresses[address] = true })
+	return nil
+}
+
+// take has a session be among the living, and watches its mail.
+func (b *Backend) take(address, agent capabilities.ID, id string, p runtime.Process, active time.Time) *session {
+	l := b.sessions
+	l.mu.Lock()
+	s, known := l.living[agent]
+	if !known {
+		s = &session{agent: agent, address: address, read: map[place]bool{}}
+		l.living[agent] = s
+	}
+	s.id, s.process, s.active = id, p, active
+	l.mu.Unlock()
+	if !known {
+		for _, box := range []capabilities.ID{agent, address} {
+			stop := b.node.Agent(box).Mail().Watch(func() { l.want(s) })
+			l.with(func() { s.stops = append(s.stops, stop) })
+		}
+		l.want(s)
+	}
+	return s
+}
+
+// drop takes a session from the living.
+func (b *Backend) drop(agent capabilities.ID) {
+	l := b.sessions
+	l.mu.Lock()
+	s := l.living[agent]
+	delete(l.living, agent)
+	var stops []func()
+	if s != nil {
+		stops = s.stops
+		delete(l.wanted, s)
+	}
+	l.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+	if s != nil {
+		l.unwake(s)
+	}
+}
+
+// CloseSessions ends the watches of all sessions, which live on.
+func (b *Backend) CloseSessions() {
+	for _, s := range b.sessions.all() {
+		for _, stop := range s.stops {
+			stop()
+		}
+	}
+}
+
+// Session returns the agent of a coding agent's session, which it makes or takes up, and the host's name for it. The agent is
+// zero if there is none and none is begun. The caller registers one at a time.
+func (b *Backend) Session(ctx context.Context, guest capabilities.ID, name string, r api.Register, p runtime.Process) (agent capabilities.ID, called string, err error) {
+	agent, err = b.session(ctx, b.node.Agent(guest), name, r, p)
+	if err == nil && !agent.IsZero() {
+		called, err = b.sessionName(ctx, agent)
+	}
+	return agent, called, err
+}
+
+func (b *Backend) session(ctx context.Context, address *actors.Agent, name string, r api.Register, p runtime.Process) (none capabilities.ID, err error) {
+	if err := b.openSessions(ctx, address.ID()); err != nil {
+		return none, err
+	}
+	var here *session
+	if p.PID != 0 {
+		here = b.sessions.find([]runtime.Process{p}, "")
+	}
+	named := b.sessions.find(nil, r.Session)
+	for _, s := range []**session{&here, &named} {
+		if *s != nil && (*s).address != address.ID() {
+			*s = nil
+		}
+	}
+	begins := r.Mail != nil && r.Mail.Moment == api.MomentStart
+	switch {
+	case named != nil && named.process == p:
+		return named.agent, nil
+	case r.Session == "" || r.Server || r.Mail != nil && r.Mail.Moment == api.MomentEnd: // it is of one that others begin
+		if s := cmp.Or(here, named); s != nil {
+			return s.agent, nil
+		}
+		return none, nil
+	}
+	all, err := address.Sessions().List(ctx)
+	if err != nil {
+		return none, err
+	}
+	c := mailbox.StartSession{Session: r.Session, Process: events.SessionProcess(p)}
+	i := slices.IndexFunc(all, func(s mailbox.Session) bool { return s.Session == r.Session })
+	switch {
+	case i >= 0:
+		c.Agent = all[i].Agent
+	case here != nil && r.Single && (!begins || r.Mail.Source == "clear"): // it goes on under another ID
+		c.Agent = here.agent
+	default:
+		if c.Agent, err = b.makeSession(ctx, address, name, all); err != nil {
+			return none, err
+		}
+	}
+	if err := address.Sessions().Start(ctx, c); err != nil {
+		return none, err
+	}
+	if here != nil && here.agent != c.Agent && r.Single {
+		if err := b.EndCoding(ctx, here.agent); err != nil {
+			return none, err
+		}
+	}
+	b.take(address.ID(), c.Agent, c.Session, p, time.Now())
+	return c.Agent, nil
+}
+
+// makeSession makes the agent of another session of an address. Of those that have ended it archives one where there are too
+// many.
+func (b *Backend) makeSession(ctx context.Context, address *actors.Agent, name string, all []mailbox.Session) (id capabilities.ID, err error) {
+	if len(all) >= mailbox.MaxSessions {
+		if err := b.archiveSession(ctx, address, all); err != nil {
+			return id, err
+		}
+	}
+	status, err := address.Status(ctx)
+	if err != nil {
+		return id, err
+	}
+	title := cmp.Or(status.Title, name)
+	for n := 1; ; n++ {
+		wanted := actors.NewAgent{
+			Kind: events.Guest, Name: fmt.Sprintf("%s-%d", name, n), Title: fmt.Sprintf("%s · %d", title, n), Of: address.ID(),
+			Labels: map[string]string{labelKind: sessionKind, labelProgram: status.Labels[labelProgram], labelFolder: status.Labels[labelFolder]},
+		}
+		if wanted.Labels[labelFolder] == "" { // a guest that was named
+			wanted.Labels = map[string]string{labelKind: sessionKind}
+		}
+		made, err := b.node.Host().Make(ctx, wanted)
+		if err == nil {
+			return made.ID(), nil
+		}
+		if parley.CodeOf(err) != parley.NameTaken || n > 4*mailbox.MaxSessions {
+			return id, err
+		}
+		if made := b.orphan(ctx, wanted.Name, address.ID(), all); made != nil {
+			return made.ID(), nil
+		}
+	}
+}
+
+// orphan returns the agent under a name, if it was made for a session of an address that was never begun: the node ended
+// between the two.
+func (b *Backend) orphan(ctx context.Context, name string, address capabilities.ID, all []mailbox.Session) *actors.Agent {
+	agent, err := b.node.ActAs(ctx, name)
+	if err != nil || slices.ContainsFunc(all, func(s mailbox.Session) bool { return s.Agent == agent.ID() }) {
+		return nil
+	}
+	status, err := agent.Status(ctx)
+	if err != nil || status.Of != address || status.Status == mailbox.Closed {
+		return nil
+	}
+	return agent
+}
+
+// sessionKind is the label of the agent of a session.
+const sessionKind = "coding-session"
+
+// sessionName returns the name under which the host holds the agent of a session.
+func (b *Backend) sessionName(ctx context.Context, id capabilities.ID) (string, error) {
+	seen, err := b.statusForHost(ctx, b.node.Agent(id))
+	return seen.Name, err
+}
+
+// EndCoding ends a session of a coding agent. What it was not shown returns to where others are offered it.
+func (b *Backend) EndCoding(ctx context.Context, agent capabilities.ID) error {
+	s := b.sessions.of(agent)
+	if s == nil {
+		return nil
+	}
+	address := b.node.Agent(s.address)
+	err := address.Sessions().End(ctx, agent)
+	if err == nil {
+		err = b.returnOffers(ctx, s, nil)
+	}
+	if err != nil {
+		return err
+	}
+	b.drop(agent)
+	for _, other := range b.sessions.all() {
+		if other.address == s.address {
+			b.sessions.want(other)
+		}
+	}
+	return nil
+}
+
+// keepEnded is how long the agent of a session that has ended is kept, for one who resumes it.
+const keepEnded = 24 * time.Hour
+
+// SweepSessions ends the sessions whose processes are gone, archives the agents of those that ended a day ago and have nothing
+// open with others, and looks again whether sleepers are to be woken.
+func (b *Backend) SweepSessions(ctx context.Context) {
+	for _, s := range b.sessions.all() {
+		b.sessions.mu.Lock()
+		process := s.process
+		b.sessions.mu.Unlock()
+		if process.PID != 0 {
+			if now, err := runtime.ProcessOf(process.PID); err != nil || now != process {
+				if err := b.EndCoding(ctx, s.agent); err != nil {
+					b.log.Warn("a session whose process is gone is not ended", "session", s.agent, "error", err)
+				}
+				continue
+			}
+		}
+		b.sessions.want(s)
+	}
+}
+
+// ArchiveSessions archives the agents of sessions that have ended some time before and have nothing open with others.
+func (b *Backend) ArchiveSessions(ctx context.Context, before time.Time) {
+	b.sessions.mu.Lock()
+	var addresses []capabilities.ID
+	for id := range b.sessions.addresses {
+		addresses = append(addresses, id)
+	}
+	b.sessions.mu.Unlock()
+	for _, id := range addresses {
+		address := b.node.Agent(id)
+		all, err := address.Sessions().List(ctx)
+		for _, s := range all {
+			if !s.IsLiving() && s.Ended.Std().Before(before) && err == nil {
+				_, err = b.archive(ctx, address, s)
+			}
+		}
+		if err != nil {
+			b.log.Warn("sessions that have ended are not archived", "address", id, "error", err)
+		}
+	}
+}
+
+// archiveSession archives the first session that has ended and has nothing open. It refuses with QUOTA_EXCEEDED if there is
+// none.
+func (b *Backend) archiveSession(ctx context.Context, address *actors.Agent, all []mailbox.Session) error {
+	for _, s := range all {
+		if s.IsLiving() {
+			continue
+		}
+		if done, err := b.archive(ctx, address, s); done || err != nil {
+			return err
+		}
+	}
+	return parley.Refuse(parley.QuotaExceeded, "%d sessions of one folder are as many as there may be", mailbox.MaxSessions).
+		WithHint("end some of them, or settle what the ended ones have open: parley ls shows them")
+}
+
+// archive archives the agent of a session that has ended, and frees its name. One that has something open stays.
+func (b *Backend) archive(ctx context.Context, address *actors.Agent, s mailbox.Session) (done bool, err error) {
+	agent := b.node.Agent(s.Agent)
+	if owes, err := agent.Owes(ctx); owes || err != nil {
+		return false, err
+	}
+	name, err := b.sessionName(ctx, s.Agent)
+	if err != nil {
+		return false, err
+	}
+	if err := b.node.Host().Agents().Archive(ctx, agent); err != nil {
+		return false, err
+	}
+	if name != "" {
+		if err := b.node.Host().Names().Remove(ctx, name); err != nil {
+			return false, err
+		}
+	}
+	return true, address.Sessions().Forget(ctx, s.Agent)
+}
