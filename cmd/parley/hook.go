@@ -17,6 +17,10 @@ import (
 	"parley/gateway/mcp"
 )
 
+// exitWakes is the exit code with which a hook that waits for no call wakes its agent. With any other event it would block: a
+// hook that fails has another.
+const exitWakes = 2
+
 // hookName is the command that coding agents run for each call.
 const hookName = "hook"
 
@@ -96,8 +100,12 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		if (!d.Decided || d.Away) && d.Reason != "" {
 			fmt.Fprintf(env.stderr, "parley: %s\n", terminal.Visible(d.Reason))
 		}
-		if response == nil {
+		switch {
+		case response == nil:
 			return nil
+		case response.Wake != "":
+			fmt.Fprintln(env.stderr, terminal.Visible(response.Wake))
+			return exitStatus(exitWakes)
 		}
 		return env.printJSON(response)
 	}

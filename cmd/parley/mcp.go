@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -31,10 +32,11 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 	c.Flags().StringVar(&coder, "for", "", "act for the guest of the folder that this `agent` works in, as its hook does: claude-code or codex")
 	completeFlagOf(c, "for", hook.ClaudeCode().Name, hook.Codex().Name)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := register(c, env, coder); err != nil {
+		asked, err := register(c, env, coder)
+		if err != nil {
 			return err
 		}
-		return serveMCP(c.Context(), env)
+		return serveMCP(c.Context(), env, asked)
 	}
 	return c
 }
@@ -70,26 +72,29 @@ command: /inbox, /answer, /resolve, /decline, /send.`,
 	}
 }
 
-// register has the command act for the guest of the folder that a coding agent works in. Without a name of one it does
-// nothing.
-func register(c *cobra.Command, env *environment, name string) (err error) {
+// register has the command act for the session of a coding agent, or for the guest of the folder that it works in. Without a
+// name of one it does nothing. It returns the agent that forms of the session are to be found at.
+func register(c *cobra.Command, env *environment, name string) (asker string, err error) {
 	if name == "" || env.options.as != "" {
-		return nil
+		return env.options.as, nil
 	}
 	for _, agent := range hook.Agents() {
 		if agent.Name == name {
-			env.options.as, err = agent.Register(c.Context(), hook.Options{Env: env.lookup, Dial: env.dial, Unheard: env.options.state.in(api.UnheardFolder)})
-			return err
+			done, err := agent.Register(c.Context(), hook.Options{Env: env.lookup, Dial: env.dial, Unheard: env.options.state.in(api.UnheardFolder)})
+			if asker = cmp.Or(done.Session, done.Name); !done.Bound { // else the node knows whom the process acts for, also after a clear
+				env.options.as = asker
+			}
+			return asker, err
 		}
 	}
-	return usage(c, "--for %s: claude-code or codex", name)
+	return "", usage(c, "--for %s: claude-code or codex", name)
 }
 
 // serveMCP serves a client on standard input and output.
-func serveMCP(ctx context.Context, env *environment) error {
+func serveMCP(ctx context.Context, env *environment, asker string) error {
 	node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
 	defer node.Close()
-	user := &toolUser{env: env, client: node}
+	user := &toolUser{env: env, client: node, asker: asker}
 	// An unknown agent fails here, where its user looks, and not at the first call of a model.
 	if err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil); err != nil {
 		return err
@@ -118,10 +123,11 @@ func (writeCloser) Close() error { return nil }
 type toolUser struct {
 	env    *environment
 	client *client.Client
+	asker  string // the agent's name, where the page shows its forms
 }
 
 // Identity implements mcp.Agent. There is only one agent.
-func (u *toolUser) Identity() string { return u.env.options.as }
+func (u *toolUser) Identity() string { return u.asker }
 
 // May implements mcp.Agent. A process that may open the socket may do everything.
 func (u *toolUser) May(string) error { return nil }
@@ -141,5 +147,5 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if at.TLSCert != "" {
 		scheme = "https"
 	}
-	return api.FormLink(scheme+"://"+at.Listen, u.env.options.as, form)
+	return api.FormLink(scheme+"://"+at.Listen, u.asker, form)
 }

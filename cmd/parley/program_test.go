@@ -46,6 +46,7 @@ func serveTest(t *testing.T, state string) {
 	}
 	server, err := gateway.Listen(node, gateway.Options{
 		Socket: filepath.Join(state, socketFile), Listen: gateway.Off, Version: "test", Log: slog.New(slog.DiscardHandler),
+		Coders: stateFolder(state).coders(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func (b *Backend) Carry(ctx context.Context, agent capabilities.ID, m api.MailMo
 		return nil, err
 	}
 	if p.Read {
-		if err := b.prove(ctx, s, p, m.Source); err != nil {
+		if err := b.prove(ctx, s, p, loses(m)); err != nil {
 			return nil, err
 		}
 	} else {
@@ -65,7 +65,7 @@ func (b *Backend) Carry(ctx context.Context, agent capabilities.ID, m api.MailMo
 			return nil, err
 		}
 	}
-	if loses(m) && len(got.Offers) > 0 {
+	if loses(m) && len(got.Offers) > 0 && !m.Looked {
 		got.Again = true // what the conversation has lost is offered again with the rest
 		return got, nil
 	}
@@ -132,8 +132,8 @@ func (b *Backend) offers(ctx context.Context, s *session) (all []mailbox.Offer, 
 	return all, nil
 }
 
-// prove notes what a transcript says of offers. A conversation that was resumed has lost what is not in it.
-func (b *Backend) prove(ctx context.Context, s *session, p api.Proof, source string) error {
+// prove notes what a transcript says of offers. A conversation that may have lost some returns those that are not in it.
+func (b *Backend) prove(ctx context.Context, s *session, p api.Proof, loses bool) error {
 	for _, id := range []capabilities.ID{s.agent, s.address} {
 		box := b.node.Agent(id)
 		offers, err := box.Offers(ctx, s.agent)
@@ -160,7 +160,7 @@ func (b *Backend) prove(ctx context.Context, s *session, p api.Proof, source str
 					return err
 				}
 			}
-			if !kept && len(shown) < len(o.Numbers) && slices.Contains(p.Lost, o.Token) {
+			if loses && !kept && len(shown) == 0 && slices.Contains(p.Lost, o.Token) {
 				lost = append(lost, o.Token)
 			}
 		}

@@ -23,7 +23,7 @@ type tool func(context.Context, *call) (any, error)
 func tools() map[string]tool {
 	return map[string]tool{
 		"ask_user": askUser, "send_form": sendForm, "await_answer": awaitAnswer,
-		"list_inbox": listInbox, "search_mail": searchMail, "answer_form": answerForm, "decline_form": declineForm, "cancel_form": cancelForm,
+		"read_mail": readMail, "list_inbox": listInbox, "search_mail": searchMail, "answer_form": answerForm, "decline_form": declineForm, "cancel_form": cancelForm,
 		"send_message": sendMessage, "acknowledge": acknowledge, "list_agents": listAgents, "wait_for_agent": waitForAgent,
 	}
 }
@@ -33,7 +33,7 @@ func ToolNames() []string { return slices.Collect(maps.Keys(tools())) }
 
 // operations has the operation of each tool, whose scope the agent needs.
 var operations = map[string]string{
-	"ask_user": "form", "send_form": "form", "await_answer": "await", "list_inbox": "list_messages", "search_mail": "search", "answer_form": "respond_form",
+	"ask_user": "form", "send_form": "form", "await_answer": "await", "read_mail": "read_mail", "list_inbox": "list_messages", "search_mail": "search", "answer_form": "respond_form",
 	"decline_form": "decline_form", "cancel_form": "cancel_form", "send_message": "send", "acknowledge": "acknowledge", "list_agents": "fetch_agents",
 	"wait_for_agent": "wait_for_finish",
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"parley/gateway/api"
 	"parley/mailbox/rule"
 )
 
@@ -16,12 +17,17 @@ type Agent struct {
 	Name  string // as in "parley hook NAME"
 	Title string
 
-	folder string                                    // environment variable with the folder that it works in; "" for none
-	pid    string                                    // environment variable with the ID of its process; "" for none
-	own    []string                                  // tools whose prompt is a question, which a form answers on PreToolUse
-	answer func(call toolCall, d Decision) *Response // nil for a response that has to be empty
-	edits  bool                                      // it makes a call with the input that a response has
-	Aways  []Away                                    // what it can do with a call about which nobody decides
+	folder  string                                    // environment variable with the folder that it works in; "" for none
+	pid     string                                    // environment variable with the ID of its process; "" for none
+	own     []string                                  // tools whose prompt is a question, which a form answers on PreToolUse
+	answer  func(call toolCall, d Decision) *Response // nil for a response that has to be empty
+	edits   bool                                      // it makes a call with the input that a response has
+	Aways   []Away                                    // what it can do with a call about which nobody decides
+	session string                                    // environment variable with the ID of its session, as it was when what has it was started; "" for none
+	single  bool                                      // its process works in one session at a time
+
+	moments map[string]string                          // by events, the moments at which it takes a notice of mail
+	wakes   func(env func(string) (string, bool)) bool // reports whether it is woken when a file changes. Nil never is
 
 	// alone reports whether it has no prompt at which it could ask. Nil has one.
 	alone func(env func(string) (string, bool)) bool
@@ -55,6 +61,11 @@ func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
 //     PreToolUse, and of the decision on PermissionRequest.
 //   - Elicitation runs before its own dialog for what an MCP server wants to know, in a terminal and without. The action
 //     accepts with content, or declines. Without an action the dialog comes, or the server is told of a cancellation.
+//   - SessionStart, UserPromptSubmit, PostToolBatch and Stop take additionalContext. It reaches the model as words of the
+//     system, so it is Parley's alone. After Stop the turn goes on. On SessionStart watchPaths are files of which a change
+//     runs FileChanged. One of that with asyncRewake begins a turn with what it writes to standard error, at exit status 2.
+//     Without a terminal it is waited for, and its words are lost.
+//   - A session keeps its ID at a resume and a compaction. Clear gives it another in the same process, a fork makes one.
 //   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment, CLAUDE_PID the ID of its process, and
 //     CLAUDE_CODE_ENTRYPOINT how it was started.
 func ClaudeCode() Agent {
@@ -62,6 +73,11 @@ func ClaudeCode() Agent {
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", pid: "CLAUDE_PID", own: []string{askTool}, answer: claudeResponse, edits: true,
 		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode, servers: claudeServers,
+		session: "CLAUDE_CODE_SESSION_ID", single: true, wakes: isInTerminal,
+		moments: map[string]string{
+			SessionStart: api.MomentStart, UserPromptSubmit: api.MomentPrompt, PostToolBatch: api.MomentCalls, Stop: api.MomentStop,
+			FileChanged: api.MomentIdle, SessionEnd: api.MomentEnd,
+		},
 	}
 }
 

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -32,8 +33,11 @@ type toolCall struct {
 	input   json.RawMessage // as it was sent
 	folder  string          // in which the agent works at the moment
 	mode    string          // the agent's permission mode
+	source  string          // why a session starts or ends
 	part    string          // the ID of the subagent that makes it; "" for the agent itself
 	kind    string          // of that subagent, as its user calls it
+
+	transcript string // path of the file with the conversation; "" if that is not said
 
 	wanted wanted // on Elicitation, in place of a tool
 }
@@ -59,14 +63,17 @@ func readCall(text []byte) (toolCall, error) {
 		Mode    string          `json:"permission_mode"`
 		Part    string          `json:"agent_id"`
 		Kind    string          `json:"agent_type"`
+		Source  string          `json:"source"`
+		Reason  string          `json:"reason"`
+		Path    string          `json:"transcript_path"`
 		wanted
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
-	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, wanted: in.wanted}
+	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, source: cmp.Or(in.Source, in.Reason), transcript: in.Path, wanted: in.wanted}
 	switch in.Event {
-	case SubagentStop, Stop, SessionEnd:
+	case SubagentStop, Stop, SessionEnd, SessionStart, UserPromptSubmit, PostToolBatch, FileChanged:
 		return call, nil
 	case Elicitation:
 		if in.Server == "" {
@@ -102,6 +109,15 @@ func (c toolCall) partName() string {
 	}
 	name := strings.TrimSpace(c.kind + " " + c.part)
 	return strings.ToValidUTF8(name[:min(len(name), maxPart)], "")
+}
+
+// carries reports whether the event is for a notice of mail, and nothing else.
+func (c toolCall) carries() bool {
+	switch c.event {
+	case SessionStart, UserPromptSubmit, PostToolBatch, FileChanged:
+		return true
+	}
+	return false
 }
 
 // ends reports whether the event says that calls are decided or given up.

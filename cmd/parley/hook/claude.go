@@ -19,6 +19,8 @@ func entry(env func(string) (string, bool)) string {
 	return name
 }
 
+func isInTerminal(env func(string) (string, bool)) bool { return entry(env) == "cli" }
+
 func isPrinting(env func(string) (string, bool)) bool { return entry(env) == "sdk-cli" }
 
 // leftByClaudeCode reports whether PreToolUse leaves a call to the rules of Claude Code: a call that needs no question,

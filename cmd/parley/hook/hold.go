@@ -45,9 +45,9 @@ func (r *request) hold(ctx context.Context, form capabilities.ID) (release func(
 }
 
 // withdraw cancels the approvals that the end of a call, a turn or a session leaves open.
-func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) Decision {
+func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) {
 	if call.session == "" {
-		return left
+		return
 	}
 	r := newRequest(agent, call, o)
 	defer r.client.Close()
@@ -59,7 +59,6 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) Decisi
 		h.Reason = agent.Title + " has ended its work"
 	}
 	_, _ = o.exchange(ctx, http.MethodDelete, api.HoldPath, h) // without a node nothing is open
-	return left
 }
 
 // attended reports whether somebody follows the mail of the node's host.

@@ -19,31 +19,55 @@ import (
 // registerTime bounds a registration. A node that does not answer holds no call up for longer.
 const registerTime = 5 * time.Second
 
-// Register has the node take what the agent's process has started, this process too, for the agent's guest: that of the
-// folder it works in, or the one that the options name. It returns the name that requests of the guest have to give.
-func (a Agent) Register(ctx context.Context, o Options) (name string, err error) {
-	return a.register(ctx, toolCall{}, o)
-}
-
-func (a Agent) register(ctx context.Context, call toolCall, o Options) (name string, err error) {
+// Register has the node take what the agent's process has started, this process too, for the agent's session, or for the guest
+// of the folder it works in, or the one that the options name. It is for what serves a session.
+func (a Agent) Register(ctx context.Context, o Options) (api.Registered, error) {
+	call := toolCall{}
+	if a.session != "" {
+		call.session, _ = o.Env(a.session)
+	}
 	ctx, cancel := context.WithTimeout(ctx, registerTime)
 	defer cancel()
-	wanted := api.Register{Acting: api.Acting{As: o.As}, Program: a.Name, Title: a.Title, Folder: a.workFolder(call, o.Env), Session: call.session}
-	if set, ok := o.Env(a.pid); ok && a.pid != "" {
-		wanted.Process, _ = strconv.Atoi(set) // 0 names none
+	wanted := a.registration(call, o)
+	wanted.Server = true
+	return a.registered(ctx, wanted, o)
+}
+
+func (a Agent) register(ctx context.Context, call toolCall, o Options) (done api.Registered, err error) {
+	ctx, cancel := context.WithTimeout(ctx, registerTime)
+	defer cancel()
+	wanted := a.registration(call, o)
+	if call.event == PreToolUse && call.tool == readTool && call.part == "" {
+		wanted.Mail = &api.MailMoment{Moment: api.MomentProof}
 	}
+	return a.registered(ctx, wanted, o)
+}
+
+// registered registers the agent. Where no node runs, the next one is left word.
+func (a Agent) registered(ctx context.Context, wanted api.Register, o Options) (done api.Registered, _ error) {
 	text, err := o.exchange(ctx, http.MethodPost, api.RegisterPath, wanted)
 	if parley.CodeOf(err) == parley.NotRunning {
+		wanted.Mail = nil
 		err = cmp.Or(o.leave(wanted), err)
 	}
 	if err != nil {
-		return "", err
+		return done, err
 	}
-	var done api.Registered
 	if json.Unmarshal(text, &done) != nil || done.Name == "" {
-		return "", parley.Refuse(parley.Internal, "the node's answer cannot be read")
+		return done, parley.Refuse(parley.Internal, "the node's answer cannot be read")
 	}
-	return done.Name, nil
+	return done, nil
+}
+
+// registration returns what the node has to know of the agent.
+func (a Agent) registration(call toolCall, o Options) api.Register {
+	wanted := api.Register{
+		Acting: api.Acting{As: o.As}, Program: a.Name, Title: a.Title, Folder: a.workFolder(call, o.Env), Session: call.session, Single: a.single,
+	}
+	if set, ok := o.Env(a.pid); ok && a.pid != "" {
+		wanted.Process, _ = strconv.Atoi(set) // 0 names none
+	}
+	return wanted
 }
 
 // maxUnheard bounds the registrations that found no node. The oldest gives way, as of the sessions that a node keeps.

@@ -75,23 +75,43 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 			response = a.answer(call, d)
 		}
 	}()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, undecided("%s", terminal.Message(err)), nil
+	case call.carries():
+		response, _ := a.carry(ctx, call, o)
+		return response, left, nil
+	case call.ends():
+		return a.end(ctx, call, o), left, nil
 	}
 	return nil, a.ask(ctx, call, o), nil
 }
 
+// end withdraws what the end of a call, a turn or a session leaves open, and carries mail where one of these can.
+func (a Agent) end(ctx context.Context, call toolCall, o Options) *Response {
+	response, as := a.carry(ctx, call, o)
+	if as == "" {
+		done, err := a.register(ctx, call, o)
+		if err != nil { // without a node nothing is open
+			return response
+		}
+		as = done.Name
+	}
+	o.As = as
+	withdraw(ctx, a, call, o)
+	return response
+}
+
 // ask decides about a call, or does what its event is for.
 func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
-	as, failed := a.register(ctx, call, o) // also for a call that is left: what it starts is below the agent
+	done, failed := a.register(ctx, call, o) // also for a call that is left: what it starts is below the agent
 	if failed == nil {
-		o.As = as
+		if done.Mail != nil && len(done.Mail.Offers) > 0 {
+			a.prove(ctx, call, o, done.Mail.Offers)
+		}
+		o.As = done.Name
 	}
 	switch {
-	case call.ends() && failed != nil:
-		return left // without a node nothing is open
-	case call.ends():
-		return withdraw(ctx, a, call, o)
 	case call.event == Elicitation && call.wanted.Server == ServerName:
 		return left // whoever answers has the form already
 	case a.asksItself(call) && call.event != PreToolUse && call.event != Elicitation:

@@ -32,6 +32,8 @@ func away(format string, args ...any) Decision {
 type Response struct {
 	SystemMessage string    `json:"systemMessage,omitempty"` // shown to the person who works with the agent
 	Specific      *specific `json:"hookSpecificOutput,omitempty"`
+
+	Wake string `json:"-"` // a line for standard error in place of all that, with the exit status that wakes the agent
 }
 
 type specific struct {
@@ -41,6 +43,9 @@ type specific struct {
 	Reason     string    `json:"permissionDecisionReason,omitempty"` // of that
 
 	Input json.RawMessage `json:"updatedInput,omitempty"` // of the call, on PreToolUse
+
+	Context string   `json:"additionalContext,omitempty"` // for the model
+	Watch   []string `json:"watchPaths,omitempty"`        // on SessionStart: files whose change is an event
 
 	Action  string          `json:"action,omitempty"`  // on Elicitation: accept or decline
 	Content json.RawMessage `json:"content,omitempty"` // the values that are accepted

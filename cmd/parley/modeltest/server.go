@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Script is one conversation: the answers of the model, in order.
@@ -47,6 +48,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	latest  map[string]conversation // by prompt
+	asked   map[string][]Request    // by prompt
 	others  []string
 	wrong   []string
 	changed chan struct{} // closed at each request
@@ -68,7 +70,7 @@ type conversation struct {
 
 // Serve starts a server that replays scripts. The caller closes it.
 func Serve(scripts ...Script) *Server {
-	s := &Server{scripts: scripts, Other: "Noted", latest: map[string]conversation{}, changed: make(chan struct{})}
+	s := &Server{scripts: scripts, Other: "Noted", latest: map[string]conversation{}, asked: map[string][]Request{}, changed: make(chan struct{})}
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /v1/messages", s.answer(readMessages, writeMessages))
 	routes.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, _ *http.Request) {
@@ -123,6 +125,7 @@ func (s *Server) next(c conversation, body []byte) (id string, t Turn) {
 			continue
 		}
 		s.latest[script.Prompt] = c
+		s.asked[script.Prompt] = append(s.asked[script.Prompt], Request{At: time.Now(), Body: string(body)})
 		if c.answers >= len(script.Turns) {
 			s.wrong = append(s.wrong, fmt.Sprintf("%q has %d turns, and one more is asked for", script.Prompt, len(script.Turns)))
 			return "over", Turn{Text: "There is no more to say"}
@@ -157,6 +160,19 @@ func (s *Server) Others() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.others)
+}
+
+// Request is one request to the model.
+type Request struct {
+	At   time.Time
+	Body string // JSON
+}
+
+// Requests returns the requests of a script, in the order in which they came.
+func (s *Server) Requests(prompt string) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked[prompt])
 }
 
 // Results returns the results of tools in the latest request of a script.

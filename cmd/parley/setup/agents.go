@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley"
@@ -185,7 +186,7 @@ func codexHooks(command string) []eventHook {
 }
 
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
-// that PreToolUse leaves. On the other events it withdraws approvals. Only where a call waits does a failure block.
+// that PreToolUse leaves. On the other events it withdraws approvals and carries mail. Only where a call waits does a failure block.
 // On Stop it would keep the person from ending a turn. On Elicitation it would decline in the person's name.
 func claudeHooks(command, away, otherwise string) []eventHook {
 	asking := command
@@ -196,7 +197,13 @@ func claudeHooks(command, away, otherwise string) []eventHook {
 		shutHook(hook.PreToolUse, asking, otherwise), shutHook(hook.PermissionRequest, asking+" --skip-asked", otherwise),
 		askHook(hook.Elicitation, asking),
 		endHook(hook.PostToolUse, command), endHook(hook.PostToolUseFailure, command), endHook(hook.SubagentStop, command), endHook(hook.Stop, command), endHook(hook.SessionEnd, command),
+		endHook(hook.SessionStart, command), endHook(hook.UserPromptSubmit, command), endHook(hook.PostToolBatch, command), wakeHook(hook.FileChanged, command),
 	}
+}
+
+// isOfMail reports whether a hook on an event of Claude Code is for mail alone.
+func isOfMail(event string) bool {
+	return slices.Contains([]string{hook.SessionStart, hook.UserPromptSubmit, hook.PostToolBatch, hook.FileChanged}, event)
 }
 
 // claudeFiles are the paths of Claude Code's settings.

@@ -55,8 +55,13 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	}
 	wrong = append(wrong, s.disabled(sources)...)
 	wrong = append(wrong, s.otherServers()...)
-	if missing := missingFrom(own, claudeHooks("", "", "")); len(missing) > 0 {
+	missing := missingFrom(own, claudeHooks("", "", ""))
+	mail := slices.DeleteFunc(slices.Clone(missing), func(event string) bool { return !isOfMail(event) })
+	if missing = slices.DeleteFunc(missing, isOfMail); len(missing) > 0 {
 		wrong = append(wrong, fmt.Sprintf("no hook on %s, so not every mode asks: parley setup claude-code enters it", strings.Join(missing, ", ")))
+	}
+	if len(mail) > 0 {
+		wrong = append(wrong, fmt.Sprintf("no hook on %s, so mail does not reach its model: parley setup claude-code enters it", strings.Join(mail, ", ")))
 	}
 	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise("", "")))...)
 	wrong = append(wrong, s.wrongServers(ctx)...)
@@ -215,11 +220,11 @@ func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eve
 // differs reports whether a hook is less than the wanted one: it asks about fewer calls, gives up earlier, or allows where
 // it fails.
 func (h ownHook) differs(wanted eventHook) bool {
-	if h.matcher != "" || h.Type != "command" || h.Timeout < wanted.Timeout || isShut(wanted.Command) && !isShut(h.Command) {
+	if h.matcher != "" || h.Type != "command" || h.Timeout < wanted.Timeout || isShut(wanted.Command) && !isShut(h.Command) || wanted.Wakes && !h.Wakes {
 		return true
 	}
 	for _, name := range []string{"if", "async", "asyncRewake", "once"} { // which limit when it runs, or what it decides
-		if set, there := h.more[name]; there && set != false {
+		if set, there := h.more[name]; there && set != false && !(name == "asyncRewake" && wanted.Wakes) {
 			return true
 		}
 	}

@@ -26,6 +26,8 @@ type hookHandler struct {
 	// before 2.1.295 do not read it.
 	Failure string `json:"onFailure,omitempty"`
 	Status  string `json:"statusMessage,omitempty"`
+	// Wakes has Claude Code not wait for the hook, and begin a turn with its words if it ends with the status 2.
+	Wakes bool `json:"asyncRewake,omitempty"`
 }
 
 // eventHook is a hook on one event.
@@ -48,9 +50,16 @@ func shutHook(event, command, otherwise string) eventHook {
 	return h
 }
 
-// endHook returns the hook that withdraws approvals on an event.
+// endHook returns the hook that withdraws approvals on an event, or carries mail.
 func endHook(event, command string) eventHook {
 	return eventHook{event, hookHandler{Type: "command", Command: command, Timeout: int(endTime.Seconds())}}
+}
+
+// wakeHook returns the hook that wakes an idle session of Claude Code.
+func wakeHook(event, command string) eventHook {
+	h := endHook(event, command)
+	h.Wakes = true
+	return h
 }
 
 // otherwise is what a shell does if the hook before it, which is a command, fails: it says how to take the hooks out of the

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley/actors/view"
+	"parley/cmd/parley/modeltest"
+	"parley/internal/eventually"
+)
+
+// readMail is the call by which a model reads mail.
+var readMail = modeltest.Call{Tool: "mcp__parley__read_mail", Input: map[string]any{}}
+
+// agentsOf returns the agents of a node.
+func agentsOf(t *testing.T, state string) (all []view.AgentStatus) {
+	t.Helper()
+	out, errs, exit := runTest(t.Context(), state, nil, "ls", "--json")
+	if exit != 0 {
+		t.Fatal(errs)
+	}
+	var got struct {
+		Agents []view.AgentStatus `json:"agents"`
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		if err := json.Unmarshal([]byte(out), &all); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return all
+	}
+	return got.Agents
+}
+
+// sendAs has an agent send a message.
+func sendAs(t *testing.T, state, to, text string, more ...string) {
+	t.Helper()
+	if _, errs, exit := runTest(t.Context(), state, nil, append([]string{"send", to, text}, more...)...); exit != 0 {
+		t.Fatal(errs)
+	}
+}
+
+// logConversation logs the messages of a request, in short.
+func logConversation(t *testing.T, body string) {
+	t.Helper()
+	var in struct {
+		Messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	_ = json.Unmarshal([]byte(body), &in)
+	for _, m := range in.Messages {
+		text := string(m.Content)
+		t.Logf("%s: %s", m.Role, text[max(0, len(text)-900):])
+	}
+}
+
+// lastOf returns the latest request of a script.
+func (c *coderTest) lastOf(prompt string) string {
+	all := c.model.Requests(prompt)
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1].Body
+}
+
+// TestMailReachesClaudeCode sends mail to the folder, and to a session of it, of Claude Code without a terminal: at the start,
+// between two calls, and as it stops.
+func TestMailReachesClaudeCode(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{newestClaude, olderClaude} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			const first, second = "Say hello", "Do the work"
+			c := newClaudeOf(t, variable,
+				modeltest.Script{Prompt: first, Turns: []modeltest.Turn{{Text: "Hello"}}},
+				modeltest.Script{Prompt: second, Turns: []modeltest.Turn{
+					{Calls: []modeltest.Call{readMail}},
+					{Calls: []modeltest.Call{bash("touch began; until [ -e go ]; do sleep 0.1; done")}},
+					{Calls: []modeltest.Call{readMail}},
+					{Text: "I am done"},
+					{Calls: []modeltest.Call{readMail}},
+					{Text: "That was all"},
+				}},
+			)
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			c.print(t, "-p", first, "--permission-mode", "bypassPermissions")
+			sendAs(t, state, "Claude Code · project", "the first words")
+			end := c.background(t, "-p", second, "--permission-mode", "bypassPermissions")
+			decide(t, state, "allow", awaitCall(t, state, "touch began"))
+			eventually.Holds(t, "the call runs", func() bool { return isThere(c.project, "began") })
+			sendAs(t, state, "Claude Code · project · 2", "the urgent words", "--priority", "urgent")
+			sendAs(t, state, "Claude Code · project · 2", "the normal words")
+			c.writeText(t, c.project+"/go", "")
+			end()
+			last := c.lastOf(second)
+			logConversation(t, last)
+			for _, words := range []string{"the first words", "the urgent words", "the normal words"} {
+				if n := strings.Count(last, words); n != 1 {
+					t.Errorf("%q is %d times in the conversation", words, n)
+				}
+			}
+			for _, a := range agentsOf(t, state) {
+				t.Logf("%s %q %s of %s", a.Name, a.Title, a.Status, a.Of)
+			}
+		})
+	}
+}
