@@ -21,12 +21,12 @@ import (
 // the guest that the coding agent acts for if there is none. It may do what these need, and nothing as the node's host.
 func (b *Backend) Below(of runtime.Owner) api.Principal {
 	agent := b.node.Agent(of.Agent)
-	p := &principal{agent: agent, local: true, below: true}
-	if s := b.sessions.find(of.Noted, of.Session); s != nil && s.address == of.Agent {
-		p.agent, p.address = b.node.Agent(s.agent), agent
-	}
-	p.account = b.ledger.of(p.agent)
-	return p
+	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true, session: func() *actors.Agent {
+		if s := b.sessions.find(of.Noted, of.Session); s != nil && s.address == of.Agent {
+			return b.node.Agent(s.agent)
+		}
+		return nil
+	}}
 }
 
 // outside is what to do to act as the node's host, from below a coding agent.

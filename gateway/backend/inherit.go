@@ -23,61 +23,58 @@ func (b *Backend) actorOf(ctx context.Context, p *principal, req any, as string)
 	if err != nil {
 		return nil, err
 	}
-	own := p.address != nil && agent.ID() == p.agent.ID()
-	if r, ok := req.(referring); ok && own {
-		if agent, err = b.holderOf(ctx, p, r.Reference()); err != nil {
+	session := p.inSession()
+	if session != nil && session.ID() != agent.ID() {
+		session = nil // it acts for the address by name
+	}
+	if r, ok := req.(referring); ok && session != nil {
+		if agent, err = holderOf(ctx, session, p.agent, r.Reference()); err != nil {
 			return nil, err
 		}
 	}
 	if r, ok := req.(reaching); ok && *r.Reached() != "" {
-		err = b.reach(ctx, p, agent, r.Reached())
+		err = b.reach(ctx, agent, session, p.agent, r.Reached())
 	}
 	return agent, err
 }
 
 // holderOf returns the one of a session and its address that has a message.
-func (b *Backend) holderOf(ctx context.Context, p *principal, ref *api.FormRef) (*actors.Agent, error) {
+func holderOf(ctx context.Context, session, address *actors.Agent, ref *api.FormRef) (*actors.Agent, error) {
 	for _, text := range []*api.RefText{&ref.Number, &ref.ID} {
 		if number, ok := strings.CutPrefix(string(*text), ofAddress); ok && number != "" && strings.Trim(number, "0123456789") == "" {
 			*ref = api.RefTo(number)
-			return p.address, nil
+			return address, nil
 		}
 	}
-	if ref.ID == "" {
-		return p.agent, nil
-	}
 	at, err := ref.Parse()
-	if err != nil {
-		return p.agent, nil // which the operation refuses
+	if err != nil || ref.ID == "" {
+		return session, nil //nolint:nilerr // the operation refuses it
 	}
-	if has, err := p.agent.Has(ctx, at); has || err != nil {
-		return p.agent, err
+	for _, one := range []*actors.Agent{session, address} {
+		if has, err := one.Has(ctx, at); has || err != nil {
+			return one, err
+		}
 	}
-	if has, err := p.address.Has(ctx, at); has || err != nil {
-		return p.address, err
-	}
-	return p.agent, nil
+	return session, nil
 }
 
-// reach has an agent hold whom a request is for, if it can.
-func (b *Backend) reach(ctx context.Context, p *principal, agent *actors.Agent, to *string) error {
-	inherits := p.address != nil && agent.ID() == p.agent.ID()
-	if !inherits && !strings.Contains(*to, titleMark) {
+// reach has an agent hold whom a request is for, if it can. Session is the agent itself, of an address, or nil.
+func (b *Backend) reach(ctx context.Context, agent, session, address *actors.Agent, to *string) error {
+	if session == nil && !strings.Contains(*to, titleMark) {
 		return nil // most are names, and cost nothing more
 	}
 	has, err := agent.Holds(ctx, *to)
 	if has || err != nil {
 		return nil // or the operation says why not
 	}
-	if !inherits {
+	if session == nil {
 		return b.titled(ctx, agent, to)
 	}
-	address := p.address
 	err = address.Sessions().Lend(ctx, agent, *to)
 	if code := parley.CodeOf(err); code != parley.UnknownRecipient && code != parley.NotPermitted {
 		return err
 	}
-	wanted, err := b.sibling(ctx, p, *to)
+	wanted, err := b.sibling(ctx, address, *to)
 	if err != nil || wanted == "" {
 		return err
 	}
@@ -106,12 +103,12 @@ func (b *Backend) titled(ctx context.Context, agent *actors.Agent, to *string) e
 
 // sibling returns the ID of the address of a session, or of another session of that, by the name or the title that people
 // read; "" if there is none.
-func (b *Backend) sibling(ctx context.Context, p *principal, to string) (string, error) {
-	all, err := p.address.Sessions().List(ctx)
+func (b *Backend) sibling(ctx context.Context, address *actors.Agent, to string) (string, error) {
+	all, err := address.Sessions().List(ctx)
 	if err != nil {
 		return "", err
 	}
-	some := []*actors.Agent{p.address}
+	some := []*actors.Agent{address}
 	for _, s := range all {
 		some = append(some, b.node.Agent(s.Agent))
 	}

@@ -19,14 +19,31 @@ type principal struct {
 	account *account
 	key     string // of a browser's session
 	local   bool
-	below   bool          // of a process below a coding agent, on the node's own socket
-	address *actors.Agent // of a session of a coding agent, which agent is then: the agent of its folder; nil for any other
-	epoch   uint64        // of the node's tokens, before the token was identified
-	checked atomic.Uint64 // the same, before it was last found good
+	below   bool                 // of a process below a coding agent, on the node's own socket
+	session func() *actors.Agent // of such a process: the agent of the session that it belongs to now, nil for none; agent is that one's address
+	epoch   uint64               // of the node's tokens, before the token was identified
+	checked atomic.Uint64        // the same, before it was last found good
 }
 
 // ID implements api.Principal.
-func (p *principal) ID() capabilities.ID { return p.agent.ID() }
+func (p *principal) ID() capabilities.ID { return p.own().ID() }
+
+// own returns the agent that the principal acts for where it names none. It may be another at each call: a coding agent begins
+// sessions and ends them.
+func (p *principal) own() *actors.Agent {
+	if s := p.inSession(); s != nil {
+		return s
+	}
+	return p.agent
+}
+
+// inSession returns the agent of the session that the principal belongs to, or nil.
+func (p *principal) inSession() *actors.Agent {
+	if p.session == nil {
+		return nil
+	}
+	return p.session()
+}
 
 // IsHost implements api.Principal.
 func (p *principal) IsHost() bool { return p.agent.IsHost() }
@@ -101,11 +118,9 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 		as = ""
 	}
 	if p.below && as != "" {
-		switch named, err := b.node.ActAs(ctx, as); {
-		case err == nil && named.ID() == p.agent.ID():
-			return p.agent, nil
-		case err == nil && p.address != nil && named.ID() == p.address.ID():
-			return p.address, nil
+		named, err := b.node.ActAs(ctx, as)
+		if err == nil && (named.ID() == p.agent.ID() || named.ID() == p.own().ID()) {
+			return named, nil
 		}
 		return nil, NotHost()
 	}
@@ -117,7 +132,7 @@ func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.A
 		return actors.ActingFor(b.node.Host().ID(), agent), nil
 	}
 	if as == "" {
-		return p.agent, nil
+		return p.own(), nil
 	}
 	if !p.agent.IsHost() {
 		return nil, parley.Refuse(parley.NotPermitted, "the token is for one agent, which acts for no other")
