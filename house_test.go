@@ -74,10 +74,11 @@ var imports = map[string][]string{
 	"internal/fuzz":        {},
 	"internal/sim":         {".", "actors/outbox", "actors/peers/window", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota"},
 
-	"gateway":                       {".", "actors", "actors/connlimit", "actors/runtime", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth", "internal/regular"},
+	"gateway":                       {".", "actors", "actors/connlimit", "actors/runtime", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/coding", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth", "internal/regular"},
 	"gateway/api":                   {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":           {".", "actors/view", "capabilities", "events", "gateway/api"},
-	"gateway/backend":               {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api", "internal/fair"},
+	"gateway/backend":               {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api", "gateway/coding", "internal/fair"},
+	"gateway/coding":                {".", "capabilities", "events", "mailbox", "actors", "actors/runtime", "gateway/api"},
 	"gateway/bridge":                {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/sanitize", "internal/regular"},
 	"gateway/bridge/mail":           {".", "gateway/bridge"},
 	"gateway/bridge/ntfy":           {".", "gateway/bridge"},

@@ -14,11 +14,14 @@ import (
 // Permission is what an approval asks for: that an agent may call Tool with Input. Reason and Part are words of the agent
 // itself, which nothing has checked: whoever shows them says so.
 type Permission struct {
-	Tool   string  `json:"tool"`
-	Input  string  `json:"input"`            // a JSON document, as the agent wrote it
-	Folder string  `json:"folder,omitempty"` // where the call is made: an absolute path; "" if that is not known
-	Reason string  `json:"reason,omitempty"` // why it wants to make the call
-	Part   string  `json:"part,omitempty"`   // the part of the agent that makes the call, such as a subagent
+	Tool   string `json:"tool"`
+	Input  string `json:"input"`            // a JSON document, as the agent wrote it
+	Folder string `json:"folder,omitempty"` // where the call is made: an absolute path; "" if that is not known
+	Reason string `json:"reason,omitempty"` // why it wants to make the call
+	Part   string `json:"part,omitempty"`   // the part of the agent that makes the call, such as a subagent
+
+	Session string `json:"session,omitempty"` // of a coding agent: the session that makes the call, as the node calls it
+
 	Offers []Offer `json:"offers,omitempty"` // the standing rules that an answer may make, that for the very call first
 }
 
@@ -48,7 +51,7 @@ func (p *Permission) Around() (before, after string) {
 	appendParts(&b, p.Tool)
 	before = b.String()
 	b.Reset()
-	appendParts(&b, p.Folder, p.Reason, p.Part)
+	appendParts(&b, p.Folder, p.Reason, p.Part, p.Session)
 	for _, o := range p.Offers {
 		covers, err := json.Marshal(o.Rule)
 		if err != nil { // a structure of texts always has a JSON form

@@ -46,15 +46,15 @@ func (ss Sessions) Forget(ctx context.Context, session capabilities.ID) error {
 
 func (ss Sessions) session(id capabilities.ID) *Agent { return &Agent{node: ss.agent.node, id: id} }
 
-// Owes reports whether the agent has something open with others.
-func (a *Agent) Owes(ctx context.Context) (bool, error) {
-	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (bool, error) { return s.Owes(), nil })
+// Owes reports whether an agent has something open with others.
+func Owes(ctx context.Context, a *Agent) (bool, error) {
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (bool, error) { return mailbox.Owes(s), nil })
 }
 
-// Holds reports whether the agent reaches something by a path, an ID or a locator.
-func (a *Agent) Holds(ctx context.Context, path string) (bool, error) {
+// Holds reports whether an agent reaches something by a path, an ID or a locator.
+func Holds(ctx context.Context, a *Agent, path string) (bool, error) {
 	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) (bool, error) {
-		switch err := s.Reaches(path, now); parley.CodeOf(err) {
+		switch err := mailbox.Reaches(s, path, now); parley.CodeOf(err) {
 		case parley.UnknownRecipient, parley.NotPermitted:
 			return false, nil
 		default:
@@ -90,7 +90,7 @@ type lent struct {
 func (m lend) handle(b *mailboxActor) (got lent, err error) {
 	now := b.node.now()
 	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
-		got.name, got.value, evs, err = b.state.Lend(m.session, m.path, now, b.node.newID)
+		got.name, got.value, evs, err = mailbox.Lend(b.state, m.session, m.path, now, b.node.newID)
 		return evs, err
 	})
 	if err != nil {
@@ -103,11 +103,11 @@ func (m lend) handle(b *mailboxActor) (got lent, err error) {
 	return got, b.commit(now, evs)
 }
 
-// Agent returns the handle of an agent of the node, which has to be there.
-func (n *Node) Agent(id capabilities.ID) *Agent { return &Agent{node: n, id: id} }
+// AgentOf returns the handle of an agent of a node, which has to be there.
+func AgentOf(n *Node, id capabilities.ID) *Agent { return &Agent{node: n, id: id} }
 
-// Has reports whether the agent has a message.
-func (a *Agent) Has(ctx context.Context, ref capabilities.FormRef) (bool, error) {
+// HasMessage reports whether an agent has a message.
+func HasMessage(ctx context.Context, a *Agent, ref capabilities.FormRef) (bool, error) {
 	_, err := a.Message(ctx, ref)
 	if parley.CodeOf(err) == parley.NoSuchMessage {
 		return false, nil

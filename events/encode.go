@@ -84,8 +84,8 @@ func appendCall(b []byte, c *Call) []byte {
 	if c == nil {
 		return pack.AppendNil(b)
 	}
-	b = appendIDs(appendTexts(pack.AppendArray(b, 5), c.Folder), &c.Decider)
-	return appendList(appendTexts(b, c.Reason, c.Part), c.Offers, appendOffer)
+	b = appendIDs(appendTexts(pack.AppendArray(b, 6), c.Folder), &c.Decider)
+	return appendList(appendTexts(b, c.Reason, c.Part, c.Session), c.Offers, appendOffer)
 }
 
 func appendOffer(b []byte, o *Offer) []byte {

@@ -124,11 +124,12 @@ type plainForm FormRequested
 
 // Call is what an approval has beside the tool and its input.
 type Call struct {
-	Folder  string          `json:"folder,omitempty"` // where the call is made, absolute; "" if that is not known
-	Decider capabilities.ID `json:"decider"`          // the asker's host, the only one who can allow the call
-	Reason  string          `json:"reason,omitempty"` // why the call is made, in the asker's own words
-	Part    string          `json:"part,omitempty"`   // the part of the asker that makes it, as it names that
-	Offers  []Offer         `json:"offers,omitempty"` // that for the very call first; none unless the asker's host was asked
+	Folder  string          `json:"folder,omitempty"`  // where the call is made, absolute; "" if that is not known
+	Decider capabilities.ID `json:"decider"`           // the asker's host, the only one who can allow the call
+	Reason  string          `json:"reason,omitempty"`  // why the call is made, in the asker's own words
+	Part    string          `json:"part,omitempty"`    // the part of the asker that makes it, as it names that
+	Session string          `json:"session,omitempty"` // of a coding agent: the session that makes it, as the node calls that
+	Offers  []Offer         `json:"offers,omitempty"`  // that for the very call first; none unless the asker's host was asked
 }
 
 // Narrowed returns the Facet of a form: nil if it permits every use.

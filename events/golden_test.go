@@ -90,7 +90,7 @@ func goldenCopy() *FormRequested {
 func goldenCall() *FormRequested {
 	f := goldenCopy()
 	f.Kind, f.Call = Approval, &Call{
-		Folder: "/srv/shop", Decider: testID(9), Reason: "to ship it", Part: "reviewer",
+		Folder: "/srv/shop", Decider: testID(9), Reason: "to ship it", Part: "reviewer", Session: "Claude Code · shop · 2",
 		Offers: []Offer{{ID: "commands", Rule: *goldenCoverage(), Words: "git log"}, {ID: "call", Rule: Coverage{Kind: CoversCall}, Words: "exactly this call"}},
 	}
 	return f
@@ -277,7 +277,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "422b89e77e8754c6043c808e846fff0a12fc3d1106ca1cffd8f651f11e6ee77d"
+const goldenEnd = "276fb57f8b02a92297831143809361f7662d8519b9bb7e665c7683ed67738597"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"parley"
+	"parley/actors"
 	"parley/actors/runtime"
 	"parley/capabilities"
 	"parley/gateway/api"
@@ -104,10 +105,10 @@ func (c *coders) load() error {
 		return err
 	}
 	for _, one := range known.Processes {
-		c.server.backend.OpenSessions(one.Agent)
+		c.server.coding.Open(one.Agent)
 	}
 	for _, one := range known.Sessions {
-		c.server.backend.OpenSessions(one.Agent)
+		c.server.coding.Open(one.Agent)
 	}
 	all, err := readUnheard(c.file)
 	if err != nil || len(all) == 0 {
@@ -330,7 +331,8 @@ func (c *coders) identify(r *http.Request) (*http.Request, error) {
 	if err != nil || owner.Agent.IsZero() {
 		return r, err
 	}
-	return r.WithContext(as(r.Context(), c.server.backend.Below(owner))), nil
+	session := func() *actors.Agent { return c.server.coding.Agent(owner) }
+	return r.WithContext(as(r.Context(), c.server.backend.Below(owner.Agent, session))), nil
 }
 
 // hold keeps the connection of a WebSocket until the caller calls release. A session of the host's ends when its process
@@ -410,9 +412,9 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 	if err != nil || wanted.Mail == nil || session.IsZero() {
 		return done, err
 	}
-	done.Mail, err = c.server.backend.Carry(ctx, session, *wanted.Mail, wanted.Proof)
+	done.Mail, err = c.server.coding.Carry(ctx, session, *wanted.Mail, wanted.Proof)
 	if wanted.Mail.Moment == api.MomentEnd && wanted.Mail.Source != "clear" && err == nil {
-		err = c.server.backend.EndCoding(ctx, session)
+		err = c.server.coding.End(ctx, session)
 	}
 	return done, err
 }
@@ -464,7 +466,7 @@ func (c *coders) enter(ctx context.Context, p api.Principal, wanted api.Register
 	if done.Name, err = b.NameOf(ctx, guest); err != nil || before && !byProcess { // a token is for one agent
 		return done, session, err
 	}
-	session, done.Session, err = b.Session(ctx, guest, done.Name, wanted, coder)
+	session, done.Session, err = c.server.coding.Enter(ctx, guest, done.Name, wanted, coder)
 	if parley.CodeOf(err) == parley.QuotaExceeded { // it works as before there were sessions
 		c.server.log.Warn("a session of a coding agent has no agent of its own", "agent", done.Name, "error", err)
 		err = nil

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/backend"
 	"parley/gateway/bridge"
+	"parley/gateway/coding"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 	"parley/gateway/micro"
@@ -74,6 +75,7 @@ type Server struct {
 	a2a         *a2a.Server
 	holds       holds
 	coders      coders
+	coding      *coding.Sessions
 
 	service *micro.Service // nil if off
 
@@ -97,7 +99,8 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		bodies:  httpd.Bodies{Within: bodyTime, Slowest: slowest},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 	}
-	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime, Wakes: wakes(o.Coders)})
+	s.coding = coding.New(node, o.Log, wakes(o.Coders))
+	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime, Coding: s.coding})
 	if s.edges = s.backend; o.instead != nil {
 		s.edges = o.instead(s.backend)
 	}
@@ -183,7 +186,7 @@ func (s *Server) Address() string {
 // Serve begins to answer. It returns at once. The server answers until Drain.
 func (s *Server) Serve() {
 	s.serving.Go(func() { s.backend.Watch(s.draining) })
-	s.serving.Go(func() { s.backend.RunSessions(s.draining) })
+	s.serving.Go(func() { s.coding.Run(s.draining) })
 	if s.service != nil { // first: a node that answers on its socket does so there
 		if err := s.service.Offer(); err != nil {
 			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.Address(), err)

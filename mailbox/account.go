@@ -361,7 +361,7 @@ func (m *Message) Size() int64 {
 func sizeOfForm(e *events.FormRequested) int64 {
 	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + origin.Size(e.Origin)
 	if c := e.Call; c != nil {
-		n += len(c.Folder) + len(c.Reason) + len(c.Part)
+		n += len(c.Folder) + len(c.Reason) + len(c.Part) + len(c.Session)
 	}
 	for i := range e.Fields {
 		n += form.FieldSize(&e.Fields[i])

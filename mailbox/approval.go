@@ -119,7 +119,7 @@ func (c RequestApproval) Form() RequestForm {
 	if to == "" {
 		to = capabilities.NameHost
 	}
-	return RequestForm{Kind: events.Approval, editable: c.Editable && c.decisions() == anyDecision, call: &events.Call{Folder: c.Folder, Reason: c.Reason, Part: c.Part}, Form: parley.Form{
+	return RequestForm{Kind: events.Approval, editable: c.Editable && c.decisions() == anyDecision, call: &events.Call{Folder: c.Folder, Reason: c.Reason, Part: c.Part, Session: c.Session}, Form: parley.Form{
 		To:          to,
 		Title:       c.Tool,
 		Description: c.Input,
@@ -201,6 +201,9 @@ func checkPermission(p *parley.Permission) error {
 	if err := checkText("the reason of a call", p.Reason, maxWhy); err != nil {
 		return err
 	}
+	if err := checkText("the name of a session", p.Session, maxPart); err != nil {
+		return err
+	}
 	return checkText("the name of a part of an agent", p.Part, maxPart)
 }
 
@@ -277,7 +280,7 @@ func (q *Question) Permission() *parley.Permission {
 	}
 	p := parley.Permission{Tool: q.Title, Input: q.Description}
 	if c := q.Call; c != nil {
-		p.Folder, p.Reason, p.Part, p.Offers = c.Folder, c.Reason, c.Part, c.Offers
+		p.Folder, p.Reason, p.Part, p.Session, p.Offers = c.Folder, c.Reason, c.Part, c.Session, c.Offers
 	}
 	return &p
 }

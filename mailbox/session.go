@@ -144,17 +144,17 @@ func (c SetSession) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	return nil, nil
 }
 
-// Owes reports whether the agent owes something or is owed: a form that it asked or has to answer is open, or something is on
+// Owes reports whether an agent owes something or is owed: a form that it asked or has to answer is open, or something is on
 // its way to others.
-func (s *State) Owes() bool {
+func Owes(s *State) bool {
 	sum := s.Summary()
 	return sum.Open > 0 || sum.Waiting > 0 || sum.Outbox > 0
 }
 
-// Lend gives a session of the agent a reference to an agent that it holds under a path, or with an ID or a locator. It returns
+// Lend gives a session of an agent a reference to an agent that it holds under a path, or with an ID or a locator. It returns
 // the name that the agent has for it, the reference as the session will hold it, and the event of the grant. What the agent
 // itself was granted the session's grant derives from, and ends with. It refuses as a message to that recipient.
-func (s *State) Lend(session capabilities.ID, path string, now capabilities.Time, ids IDs) (name string, given capabilities.Value, evs []events.Event, err error) {
+func Lend(s *State, session capabilities.ID, path string, now capabilities.Time, ids IDs) (name string, given capabilities.Value, evs []events.Event, err error) {
 	if _, known := s.Sessions.Of(session); !known {
 		return "", given, nil, parley.Refuse(parley.NotPermitted, "it is no session of this agent")
 	}
@@ -197,8 +197,8 @@ func (c Inherit) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	return bindEvents(c.Name, c.Value)
 }
 
-// Reaches refuses a recipient that the agent does not reach by a path, an ID or a locator.
-func (s *State) Reaches(path string, now capabilities.Time) error {
+// Reaches refuses a recipient that an agent does not reach by a path, an ID or a locator.
+func Reaches(s *State, path string, now capabilities.Time) error {
 	_, err := s.holder(capabilities.UseRead, now).reach(path)
 	return err
 }

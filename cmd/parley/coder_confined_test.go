@@ -31,8 +31,8 @@ func attacks(t *testing.T, state string) []string {
 	}
 }
 
-// refused are the words that the model reads of each attack. The first is on a call of its own, and the last is none.
-var refused = []string{"ALREADY_ANSWERED", "UNKNOWN_RECIPIENT", "NOT_PERMITTED", "NOT_PERMITTED", "NOT_PERMITTED", ""}
+// refused are the words that the model reads of each attack. The first is on a call of the folder's agent, and the last is none.
+var refused = []string{"NO_SUCH_MESSAGE", "UNKNOWN_RECIPIENT", "NOT_PERMITTED", "NOT_PERMITTED", "NOT_PERMITTED", ""}
 
 // checkConfined has a coding agent run the attacks, each of which the host allows.
 func checkConfined(t *testing.T, c *coderTest, state, prompt string, run func(t *testing.T) (end func())) {
@@ -61,8 +61,8 @@ func checkConfined(t *testing.T, c *coderTest, state, prompt string, run func(t 
 	if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", "fae"); exit != 0 {
 		t.Errorf("the call of fae waits no longer: %s", errs)
 	}
-	if hook, mail := senderOf(t, state, "token create"), senderOf(t, state, `sent "the build is red`); hook != mail {
-		t.Errorf("the hook asks as %s, and what it allows sends as %s", hook, mail)
+	if hook, mail := senderOf(t, state, "token create"), senderOf(t, state, `sent "the build is red`); !isSessionOf(mail, hook) {
+		t.Errorf("the hook asks as %s, and what it allows sends as %s, which is no session of it", hook, mail)
 	}
 }
 

@@ -2,8 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/actors/view"
 	"parley/cmd/parley/modeltest"
@@ -107,4 +111,51 @@ func TestMailReachesClaudeCode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// mailWakes is how often the test wakes an idle session. A measurement gives more.
+var mailWakes = flag.Int("mail-wakes", 3, "how often mail wakes an idle session of a coding agent")
+
+// TestMailWakesClaudeCode sends mail to an idle session in a terminal, which a change of its wake file wakes.
+func TestMailWakesClaudeCode(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{newestClaude, olderClaude} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			const prompt = "Wait for mail"
+			turns := []modeltest.Turn{{Text: "I am ready"}}
+			for i := range *mailWakes {
+				turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{readMail}}, modeltest.Turn{Text: fmt.Sprintf("That was mail %d.", i)})
+			}
+			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: turns})
+			state := c.setUp(t, "claude-code")
+			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", "bypassPermissions"))
+			terminal.expect(t, "I am ready")
+			var took []time.Duration
+			for i := range *mailWakes {
+				before := len(c.model.Requests(prompt))
+				at := time.Now()
+				sendAs(t, state, "Claude Code · project · 1", fmt.Sprintf("these are words %d!", i))
+				eventually.Holds(t, "the session is woken", func() bool { return len(c.model.Requests(prompt)) > before })
+				took = append(took, c.model.Requests(prompt)[before].At.Sub(at))
+				terminal.expect(t, fmt.Sprintf("That was mail %d.", i))
+			}
+			for i := range *mailWakes {
+				if n := strings.Count(c.lastOf(prompt), fmt.Sprintf("these are words %d!", i)); n != 1 {
+					t.Errorf("message %d is %d times in the conversation", i, n)
+				}
+			}
+			slices.Sort(took)
+			t.Logf("from idle to the request: median %s, most %s, of %d", took[len(took)/2], took[len(took)-1], len(took))
+			if t.Failed() {
+				logConversation(t, c.lastOf(prompt))
+			}
+			awaitShown(t, state, "claude-code-", *mailWakes)
+		})
+	}
+}
+
+// awaitShown waits until so many messages of the sessions are known to be shown.
+func awaitShown(t *testing.T, state, prefix string, most int) {
+	t.Helper()
 }

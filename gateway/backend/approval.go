@@ -10,15 +10,40 @@ import (
 	"parley/mailbox"
 )
 
-func approve(ctx context.Context, a *actors.Agent, r api.ApproveRequest) (view.Permitted, error) {
-	if err := checkApproval(r); err != nil {
+func approve(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest) (view.Permitted, error) {
+	a, ask, err := b.approvalOf(ctx, p, r)
+	if err != nil {
 		return view.Permitted{}, err
 	}
 	if r.Attended {
-		return actors.ApproveAttended(ctx, a, approvalOf(r.Approval))
+		return actors.ApproveAttended(ctx, a, ask)
 	}
-	return a.Approve(ctx, approvalOf(r.Approval))
+	return a.Approve(ctx, ask)
 }
+
+// approvalOf returns the approval of a request, and the agent that asks for it: of a session its address, which has the rules.
+func (b *Backend) approvalOf(ctx context.Context, p *principal, r api.ApproveRequest) (a *actors.Agent, ask mailbox.RequestApproval, err error) {
+	if a, err = b.agent(ctx, p, r.As); err != nil {
+		return a, ask, err
+	}
+	if err = checkApproval(r); err != nil {
+		return a, ask, err
+	}
+	ask = approvalOf(r.Approval)
+	session := p.inSession()
+	if session == nil && p.local && b.sessions.Has(a.ID()) { // the host names it
+		session = a
+	}
+	if session == nil || session.ID() != a.ID() && p.agent.ID() != a.ID() {
+		return a, ask, nil
+	}
+	status, err := session.Status(ctx)
+	ask.Session = parley.Shown(status.Title, maxSession)
+	return actors.AgentOf(b.node, status.Of), ask, err
+}
+
+// maxSession bounds the title of a session in an approval, in bytes.
+const maxSession = 120
 
 func checkApproval(r api.ApproveRequest) error {
 	if len(r.Input) == 0 {

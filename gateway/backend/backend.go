@@ -9,6 +9,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/coding"
 )
 
 // Server gives a Backend access to the server whose edges call it.
@@ -32,7 +33,7 @@ type Options struct {
 	Limits api.Limits // nil: the defaults
 	Log    *slog.Logger
 	Look   time.Duration // between two checks whether tokens in use have expired
-	Wakes  string        // folder of the files that change when a session of a coding agent has mail; "" for none
+	Coding *coding.Sessions
 }
 
 // Backend performs operations on a node. It implements api.Backend.
@@ -47,7 +48,7 @@ type Backend struct {
 	local      *principal
 	uses       uses
 	links      links
-	sessions   *sessions
+	sessions   *coding.Sessions
 }
 
 // New returns a Backend of a node.
@@ -55,7 +56,7 @@ func New(node *actors.Node, o Options) *Backend {
 	b := &Backend{
 		node: node, server: o.Server, log: o.Log, look: o.Look,
 		operations: map[string]api.Operation{}, handlers: handlers(), ledger: newLedger(o.Limits),
-		uses: uses{open: map[*use]bool{}, look: make(chan struct{}, 1)}, links: links{open: map[string]link{}}, sessions: newSessions(o.Wakes),
+		uses: uses{open: map[*use]bool{}, look: make(chan struct{}, 1)}, links: links{open: map[string]link{}}, sessions: o.Coding,
 	}
 	for _, op := range api.Operations() {
 		b.operations[op.Name] = op

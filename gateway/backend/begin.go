@@ -107,11 +107,12 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation strin
 		}
 	case "approve":
 		var req api.ApproveRequest
-		if a, err = b.readFor(ctx, p, r, &req); err == nil {
-			err = checkApproval(req)
+		var approval mailbox.RequestApproval
+		if err = r.Read(&req); err == nil {
+			a, approval, err = b.approvalOf(ctx, p.(*principal), req)
 		}
 		if err == nil {
-			return a.Async().Approve(approvalOf(req.Approval), req.Attended, func(v view.Permitted, err error) {
+			return a.Async().Approve(approval, req.Attended, func(v view.Permitted, err error) {
 				asked(v, !v.Decided && v.Outcome == nil && !v.Form.IsZero(), err)
 			}, ended)
 		}

@@ -10,23 +10,18 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/actors/runtime"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/coding"
 )
 
-// Below returns the principal of a process below a coding agent, on the node's own socket: the session that it belongs to, or
-// the guest that the coding agent acts for if there is none. It may do what these need, and nothing as the node's host.
-func (b *Backend) Below(of runtime.Owner) api.Principal {
-	agent := b.node.Agent(of.Agent)
-	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true, session: func() *actors.Agent {
-		if s := b.sessions.find(of.Noted, of.Session); s != nil && s.address == of.Agent {
-			return b.node.Agent(s.agent)
-		}
-		return nil
-	}}
+// Below returns the principal of a process below a coding agent, on the node's own socket: what the guest, that the coding agent
+// acts for, and the session that it belongs to at each call need, and nothing as the node's host. Without a session it is nil.
+func (b *Backend) Below(guest capabilities.ID, session func() *actors.Agent) api.Principal {
+	agent := actors.AgentOf(b.node, guest)
+	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true, session: session}
 }
 
 // outside is what to do to act as the node's host, from below a coding agent.
@@ -93,13 +88,8 @@ const (
 	maxLabelFolder = 240 // bytes up to which a folder is a label
 )
 
-// Labels of a folder's guest.
-const (
-	labelKind    = "kind"
-	labelProgram = "program"
-	labelFolder  = "folder"
-	coderKind    = "coding-agent"
-)
+// coderKind is the label of a folder's guest.
+const coderKind = "coding-agent"
 
 // guestOf describes the guest of a folder. Its name tells folders of the same name apart: a standing rule for one project
 // is none for another.
@@ -120,7 +110,7 @@ func guestOf(r api.Register, folder, apart string) actors.NewAgent {
 		Kind:   events.Guest,
 		Name:   fmt.Sprintf("%s-%s-%.6s", r.Program, string(base[:min(len(base), 40)]), mark),
 		Title:  r.Title + " · " + shown,
-		Labels: map[string]string{labelKind: coderKind, labelProgram: r.Program, labelFolder: key},
+		Labels: map[string]string{coding.LabelKind: coderKind, coding.LabelProgram: r.Program, coding.LabelFolder: key},
 	}
 }
 
@@ -199,7 +189,7 @@ func (b *Backend) statusForHost(ctx context.Context, agent *actors.Agent) (view.
 
 // NameOf returns the name under which the node's host holds the guest of a coding agent.
 func (b *Backend) NameOf(ctx context.Context, guest capabilities.ID) (string, error) {
-	seen, err := b.statusForHost(ctx, b.node.Agent(guest))
+	seen, err := b.statusForHost(ctx, actors.AgentOf(b.node, guest))
 	if err == nil && seen.Name == "" {
 		err = parley.Refuse(parley.UnknownName, "the node's host no longer holds the guest of this coding agent").
 			WithHint("parley name store NAME %s has it hold it again", capabilities.Locator{ID: guest, Kind: capabilities.KindAgent})

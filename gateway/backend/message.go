@@ -118,6 +118,15 @@ func countMessages(ctx context.Context, a *actors.Agent, _ api.CountMessagesRequ
 	return a.Mail().Counts(ctx)
 }
 
+// readMail reads what the agent that a principal acts for was not shown yet.
+func readMail(ctx context.Context, b *Backend, p *principal, r api.ReadMailRequest) (api.ReadMailResponse, error) {
+	agent, err := b.agent(ctx, p, r.As)
+	if err != nil {
+		return api.ReadMailResponse{}, err
+	}
+	return b.sessions.Read(ctx, agent, r)
+}
+
 func getMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Message, error) {
 	ref, err := r.FormRef.Parse()
 	if err != nil {

@@ -64,7 +64,7 @@ func handlers() map[string]handler {
 
 		"form":            ofAgent(requestForm),
 		"request":         ofAgent(requestCapability),
-		"approve":         ofAgent(approve),
+		"approve":         ofBackend(approve),
 		"list_rules":      ofBackend(listRules),
 		"remove_rule":     ofBackend(removeRule),
 		"limit_rule":      ofBackend(limitRule),

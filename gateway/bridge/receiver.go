@@ -47,6 +47,7 @@ type Notice struct {
 	Folder   string // of an approval, in which the call is made; "" if it is not known
 	Reason   string // of an approval, why the call is made, in the agent's own words; also in Text
 	Part     string // of an approval, the part of the agent that makes it, as it calls that; also in Text
+	Session  string // of an approval of a coding agent, its session; also in Text
 	From     string
 	At       capabilities.Time
 	Deadline capabilities.Time
@@ -79,6 +80,7 @@ func noticeOf(m *view.Message, base string) Notice {
 	}
 	if m.Type == string(events.Approval) {
 		p := m.Permission
+		n.Session = Cut(call.Spelled(sanitize.Line(p.Session)), maxTitle)
 		n.Folder, n.Reason, n.Part = Cut(call.Spelled(sanitize.Line(p.Folder)), maxText), Cut(call.Spelled(p.Reason), maxText), Cut(call.Spelled(sanitize.Line(p.Part)), maxTitle)
 		n.Text, n.Whole = readingOf(m)
 		n.MayAllow = m.Takes("once")
@@ -103,7 +105,7 @@ func readingOf(m *view.Message) (text string, whole bool) {
 	rows := reading.Rows()
 	lines := make([]string, len(rows))
 	plain := !reading.Spelled
-	for _, text := range []string{m.Permission.Folder, m.Permission.Part, m.Permission.Reason} {
+	for _, text := range []string{m.Permission.Folder, m.Permission.Session, m.Permission.Part, m.Permission.Reason} {
 		plain = plain && call.Spelled(text) == text
 	}
 	for i, r := range rows {

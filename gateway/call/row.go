@@ -76,6 +76,9 @@ func (r Reading) Rows() []Row {
 // Said returns what the caller says of a call besides the call itself, as lines of text. Each is labelled as its own words.
 // There are none if it says nothing.
 func Said(p *parley.Permission) (rows []Row) {
+	if p.Session != "" {
+		rows = append(rows, says("in its session", condensed(Spelled(p.Session)))...)
+	}
 	if p.Part != "" {
 		rows = append(rows, says("calls its part", condensed(Spelled(p.Part)))...)
 	}

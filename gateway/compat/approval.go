@@ -31,6 +31,8 @@ type ApprovalPayload struct {
 	Folder string          `json:"folder,omitempty"`
 	Reason string          `json:"reason,omitempty"` // why, in the agent's own words
 	Part   string          `json:"part,omitempty"`   // of the agent, as it calls it
+
+	Session string `json:"session,omitempty"` // of a coding agent, as the node calls it
 }
 
 // ApprovedFrame has the decision. It goes from the answerer to the asker. Form is as in AskedFrame.
@@ -114,7 +116,7 @@ func (p ApprovedPayload) decision() string {
 func approvalPosed(m events.Origin, e view.Message) any {
 	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Origin: originOf(e)}
 	p := e.Permission
-	f.Payload = ApprovalPayload{Tool: p.Tool, Input: json.RawMessage(p.Input), Folder: p.Folder, Reason: p.Reason, Part: p.Part}
+	f.Payload = ApprovalPayload{Tool: p.Tool, Input: json.RawMessage(p.Input), Folder: p.Folder, Reason: p.Reason, Part: p.Part, Session: p.Session}
 	if !json.Valid(f.Payload.Input) { // an input of another client may be no JSON
 		f.Payload.Input, _ = json.Marshal(p.Input) // a string, which can always be
 	}

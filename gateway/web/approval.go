@@ -45,10 +45,12 @@ type approval struct {
 
 // shownCall is a call that a page shows as open, by which it can be decided together with others.
 type shownCall struct {
-	ID, Digest   string
-	Date         capabilities.Time
-	Part, Reason string // what the agent says of it
-	Own          bool   // it is the call of the card
+	ID, Digest string
+	Date       capabilities.Time
+	Part       string // what the agent says of it
+	Session    string
+	Reason     string
+	Own        bool // it is the call of the card
 }
 
 // Many returns the number of identical calls that a decision settles; 0 if it is one.
@@ -61,7 +63,7 @@ func (a *approval) Many() int {
 
 // SaysOther reports whether the agent says something else of one of the identical calls.
 func (a *approval) SaysOther() bool {
-	return slices.ContainsFunc(a.Same, func(c shownCall) bool { return c.Part != a.Part || c.Reason != a.Reason })
+	return slices.ContainsFunc(a.Same, func(c shownCall) bool { return c.Part != a.Part || c.Session != a.Session || c.Reason != a.Reason })
 }
 
 // Before returns what the digest covers before the input.
@@ -78,7 +80,7 @@ func (a *approval) together(e view.Message, waiting []view.Message) {
 		if o.From != e.From || o.Type != string(events.Approval) || !o.AnswerNeeded {
 			continue
 		}
-		shown := shownCall{o.MessageID.String(), o.Digest, o.Date, o.Permission.Part, o.Permission.Reason, o.MessageID == e.MessageID}
+		shown := shownCall{o.MessageID.String(), o.Digest, o.Date, o.Permission.Part, o.Permission.Session, o.Permission.Reason, o.MessageID == e.MessageID}
 		if a.Whole = append(a.Whole, shown); e.AsksSame(o) {
 			a.Same = append(a.Same, shown)
 		}

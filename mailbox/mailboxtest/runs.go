@@ -35,9 +35,9 @@ func (v *Harness) runCommand(cmd, as string, arg func(string) string, input stri
 	case "profile":
 		return v.showProfile(as), true
 	case "sessions":
-		return v.showSessions(as), true
+		return showSessions(v, as), true
 	case "lend":
-		return v.lend(as, arg("to"), v.expand(arg("path"))), true
+		return lend(v, as, arg("to"), v.expand(arg("path"))), true
 	}
 	c := v.workCommand(cmd, as, arg, input)
 	if c == nil {
@@ -213,7 +213,7 @@ func (v *Harness) showProfile(as string) string {
 }
 
 // showSessions returns a line for each session of an agent.
-func (v *Harness) showSessions(as string) string {
+func showSessions(v *Harness, as string) string {
 	var b strings.Builder
 	for _, s := range v.States[as].Sessions.All() {
 		state := "lives"
@@ -226,7 +226,7 @@ func (v *Harness) showSessions(as string) string {
 }
 
 // lend has a session hold what its address has under a path.
-func (v *Harness) lend(as, to, path string) string {
+func lend(v *Harness, as, to, path string) string {
 	v.TB.Helper()
 	var (
 		name  string
@@ -234,7 +234,7 @@ func (v *Harness) lend(as, to, path string) string {
 		evs   []events.Event
 	)
 	err := v.recalling(as, v.States[as], func() (err error) {
-		name, given, evs, err = v.States[as].Lend(v.States[to].ID, path, v.Now, v.IDsOf(as))
+		name, given, evs, err = mailbox.Lend(v.States[as], v.States[to].ID, path, v.Now, v.IDsOf(as))
 		return err
 	})
 	if err != nil {

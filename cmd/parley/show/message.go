@@ -268,6 +268,9 @@ func verb(e view.Message, with string) string {
 		if p := e.Permission; p.Folder != "" {
 			words = append(words, "in "+terminal.Visible(p.Folder))
 		}
+		if p := e.Permission; p.Session != "" {
+			words = append(words, "from session "+terminal.Quoted(p.Session))
+		}
 		if p := e.Permission; p.Part != "" {
 			words = append(words, "by what it calls "+terminal.Quoted(p.Part))
 		}

@@ -97,10 +97,11 @@ type data struct {
 	Kind     string            `json:"kind"`
 	Title    string            `json:"title,omitempty"`
 	Text     string            `json:"text"`
-	Whole    bool              `json:"whole"`            // title and text are all of what is asked
-	Folder   string            `json:"folder,omitempty"` // in which a call is made
-	Reason   string            `json:"reason,omitempty"` // of the call, in the agent's own words
-	Part     string            `json:"part,omitempty"`   // of the agent, as it calls it
+	Whole    bool              `json:"whole"`             // title and text are all of what is asked
+	Folder   string            `json:"folder,omitempty"`  // in which a call is made
+	Reason   string            `json:"reason,omitempty"`  // of the call, in the agent's own words
+	Part     string            `json:"part,omitempty"`    // of the agent, as it calls it
+	Session  string            `json:"session,omitempty"` // of a coding agent, as the node calls it
 	From     string            `json:"from"`
 	Deadline capabilities.Time `json:"deadline,omitzero"`
 	Page     string            `json:"page,omitempty"`
@@ -133,7 +134,7 @@ func (h *Webhook) Settle(ctx context.Context, n bridge.Notice) error {
 
 func (h *Webhook) post(ctx context.Context, kind string, at capabilities.Time, n bridge.Notice) error {
 	p := payload{Type: kind, Timestamp: at, Data: data{
-		Form: n.Form, Revision: n.Revision, Kind: n.Kind, Title: n.Title, Text: n.Text, Whole: n.Whole, Folder: n.Folder, Reason: n.Reason, Part: n.Part, From: n.From, Deadline: n.Deadline, Page: n.Page,
+		Form: n.Form, Revision: n.Revision, Kind: n.Kind, Title: n.Title, Text: n.Text, Whole: n.Whole, Folder: n.Folder, Reason: n.Reason, Part: n.Part, Session: n.Session, From: n.From, Deadline: n.Deadline, Page: n.Page,
 		Status: n.Status, By: n.By, Ended: n.Ended,
 	}}
 	for _, b := range n.Buttons {

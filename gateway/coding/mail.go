@@ -1,4 +1,4 @@
-package backend
+package coding
 
 import (
 	"context"
@@ -30,28 +30,28 @@ const (
 )
 
 // boxes returns the mailboxes that a session reads: its own and, if it was active last, that of its address.
-func (b *Backend) boxes(s *session) []*actors.Agent {
-	boxes := []*actors.Agent{b.node.Agent(s.agent)}
-	if b.sessions.latest(s) {
-		boxes = append(boxes, b.node.Agent(s.address))
+func (l *Sessions) boxes(s *session) []*actors.Agent {
+	boxes := []*actors.Agent{l.agent(s.agent)}
+	if l.latest(s) {
+		boxes = append(boxes, l.agent(s.address))
 	}
 	return boxes
 }
 
 // Carry performs what a hook asks about the mail of the session of an agent: it notes what was shown, and returns what the
 // hook is to carry. What it carries is offered, on disk, when it returns.
-func (b *Backend) Carry(ctx context.Context, agent capabilities.ID, m api.MailMoment, p api.Proof) (*api.Carried, error) {
-	s := b.sessions.of(agent)
+func (l *Sessions) Carry(ctx context.Context, agent capabilities.ID, m api.MailMoment, p api.Proof) (*api.Carried, error) {
+	s := l.of(agent)
 	if s == nil {
 		return nil, nil
 	}
 	got := &api.Carried{}
-	offers, err := b.offers(ctx, s)
+	offers, err := l.offers(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	if p.Read {
-		if err := b.prove(ctx, s, p, loses(m)); err != nil {
+		if err := l.prove(ctx, s, p, loses(m)); err != nil {
 			return nil, err
 		}
 	} else {
@@ -59,9 +59,9 @@ func (b *Backend) Carry(ctx context.Context, agent capabilities.ID, m api.MailMo
 			got.Offers = append(got.Offers, api.Offer{Token: o.Token, Numbers: o.Numbers})
 		}
 	}
-	works := b.sessions.happens(s, m)
+	works := l.happens(s, m)
 	if m.Wakes {
-		if got.Wake, err = b.sessions.wakeFile(s); err != nil {
+		if got.Wake, err = l.wakeFile(s); err != nil {
 			return nil, err
 		}
 	}
@@ -85,11 +85,11 @@ func (b *Backend) Carry(ctx context.Context, agent capabilities.ID, m api.MailMo
 	default:
 		return got, nil
 	}
-	if got.Notice, err = b.claim(ctx, s, m.Moment, least); err != nil {
+	if got.Notice, err = l.claim(ctx, s, m.Moment, least); err != nil {
 		return nil, err
 	}
 	if got.Notice != "" && (m.Moment == api.MomentStop || m.Moment == api.MomentIdle) {
-		b.sessions.with(func() { s.works = true }) // the notice goes on with the turn, or begins one
+		l.with(func() { s.works = true }) // the notice goes on with the turn, or begins one
 	}
 	return got, nil
 }
@@ -100,7 +100,7 @@ func loses(m api.MailMoment) bool {
 }
 
 // happens notes what a moment says of a session. It reports whether the session worked before.
-func (l *sessions) happens(s *session, m api.MailMoment) (worked bool) {
+func (l *Sessions) happens(s *session, m api.MailMoment) (worked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	worked = s.works
@@ -121,9 +121,9 @@ func (l *sessions) happens(s *session, m api.MailMoment) (worked bool) {
 }
 
 // offers returns the offers to a session without proof.
-func (b *Backend) offers(ctx context.Context, s *session) (all []mailbox.Offer, err error) {
+func (l *Sessions) offers(ctx context.Context, s *session) (all []mailbox.Offer, err error) {
 	for _, box := range []capabilities.ID{s.agent, s.address} {
-		some, err := b.node.Agent(box).Offers(ctx, s.agent)
+		some, err := l.agent(box).Offers(ctx, s.agent)
 		if err != nil {
 			return nil, err
 		}
@@ -133,9 +133,9 @@ func (b *Backend) offers(ctx context.Context, s *session) (all []mailbox.Offer, 
 }
 
 // prove notes what a transcript says of offers. A conversation that may have lost some returns those that are not in it.
-func (b *Backend) prove(ctx context.Context, s *session, p api.Proof, loses bool) error {
+func (l *Sessions) prove(ctx context.Context, s *session, p api.Proof, loses bool) error {
 	for _, id := range []capabilities.ID{s.agent, s.address} {
-		box := b.node.Agent(id)
+		box := l.agent(id)
 		offers, err := box.Offers(ctx, s.agent)
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (b *Backend) prove(ctx context.Context, s *session, p api.Proof, loses bool
 				case slices.Contains(p.Kept, mark):
 					kept = true
 				default:
-					b.sessions.with(func() { delete(s.read, place{id, n}) }) // its text came to nothing
+					l.with(func() { delete(s.read, place{id, n}) }) // its text came to nothing
 				}
 			}
 			if len(shown) > 0 {
@@ -174,9 +174,9 @@ func (b *Backend) prove(ctx context.Context, s *session, p api.Proof, loses bool
 }
 
 // returnOffers returns what a session that has ended was offered and not shown.
-func (b *Backend) returnOffers(ctx context.Context, s *session, tokens []string) error {
+func (l *Sessions) returnOffers(ctx context.Context, s *session, tokens []string) error {
 	for _, box := range []capabilities.ID{s.address} {
-		if err := b.node.Agent(box).Return(ctx, mailbox.ReturnOffers{Reader: s.agent, Tokens: tokens}); err != nil {
+		if err := l.agent(box).Return(ctx, mailbox.ReturnOffers{Reader: s.agent, Tokens: tokens}); err != nil {
 			return err
 		}
 	}
@@ -191,9 +191,9 @@ func newToken() string {
 }
 
 // claim offers a session the mail of at least a priority, and returns the notice of it: "" if there is none.
-func (b *Backend) claim(ctx context.Context, s *session, moment string, least parley.Priority) (string, error) {
+func (l *Sessions) claim(ctx context.Context, s *session, moment string, least parley.Priority) (string, error) {
 	var n notice
-	for _, box := range b.boxes(s) {
+	for _, box := range l.boxes(s) {
 		waiting, _, err := box.Unoffered(ctx, s.agent, maxNotice)
 		if err != nil {
 			return "", err
@@ -214,7 +214,7 @@ func (b *Backend) claim(ctx context.Context, s *session, moment string, least pa
 		if len(offer.Numbers) == 0 {
 			continue
 		}
-		name, err := b.sessionName(ctx, box.ID())
+		name, err := l.nameOf(ctx, box.ID())
 		if err != nil {
 			return "", err
 		}
@@ -223,7 +223,7 @@ func (b *Backend) claim(ctx context.Context, s *session, moment string, least pa
 			if !slices.Contains(offer.Numbers, m.Number) {
 				continue
 			}
-			from, _, err := b.knownAs(ctx, m.From)
+			from, _, err := l.knownAs(ctx, m.From)
 			if err != nil {
 				return "", err
 			}
@@ -323,8 +323,8 @@ func numberText(s *session, box capabilities.ID, n uint64) string {
 }
 
 // knownAs returns the name by which this node knows an agent, and what it is.
-func (b *Backend) knownAs(ctx context.Context, id capabilities.ID) (name, known string, err error) {
-	host := b.node.Host()
+func (l *Sessions) knownAs(ctx context.Context, id capabilities.ID) (name, known string, err error) {
+	host := l.node.Host()
 	switch {
 	case id == host.ID():
 		return "host", "host", nil
@@ -343,25 +343,21 @@ func (b *Backend) knownAs(ctx context.Context, id capabilities.ID) (name, known 
 	return name, known, nil
 }
 
-// readMail returns what an agent was not shown yet, and offers it by that.
-func readMail(ctx context.Context, b *Backend, p *principal, r api.ReadMailRequest) (resp api.ReadMailResponse, err error) {
-	agent, err := b.agent(ctx, p, r.As)
-	if err != nil {
-		return resp, err
-	}
-	s := b.sessions.of(agent.ID())
+// Read returns what an agent was not shown yet, and offers it by that.
+func (l *Sessions) Read(ctx context.Context, agent *actors.Agent, r api.ReadMailRequest) (resp api.ReadMailResponse, err error) {
+	s := l.of(agent.ID())
 	if s == nil { // an agent without sessions reads its own mail
 		s = &session{agent: agent.ID(), address: capabilities.ID{}, read: map[place]bool{}}
 	}
 	if r.Message != "" {
-		return b.readOne(ctx, s, r)
+		return l.readOne(ctx, s, r)
 	}
-	reader := reading{b: b, s: s, left: maxRead}
-	boxes := []*actors.Agent{b.node.Agent(s.agent)}
+	reader := reading{l: l, s: s, left: maxRead}
+	boxes := []*actors.Agent{l.agent(s.agent)}
 	if !s.address.IsZero() {
-		boxes = b.boxes(s)
+		boxes = l.boxes(s)
 		if len(boxes) == 1 { // what it was told of is its own to read
-			boxes = append(boxes, b.node.Agent(s.address))
+			boxes = append(boxes, l.agent(s.address))
 			reader.only = true
 		}
 	}
@@ -378,7 +374,7 @@ func readMail(ctx context.Context, b *Backend, p *principal, r api.ReadMailReque
 
 // reading is one call of read_mail.
 type reading struct {
-	b    *Backend
+	l    *Sessions
 	s    *session
 	left int // characters
 	only bool
@@ -431,7 +427,7 @@ func (r *reading) readBox(ctx context.Context, box *actors.Agent, offered bool) 
 // add adds a message, unless a call before has read it, or there is no room for it any more.
 func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token string) error {
 	at, seen := place{box.ID(), n}, false
-	r.b.sessions.with(func() { seen = r.s.read[at] })
+	r.l.with(func() { seen = r.s.read[at] })
 	if seen {
 		return nil
 	}
@@ -439,22 +435,22 @@ func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token st
 		r.got.More++
 		return nil
 	}
-	m, err := r.b.readable(ctx, r.s, box, n, 0)
+	m, err := r.l.readable(ctx, r.s, box, n, 0)
 	if err != nil {
 		return err
 	}
 	m.Mark = fmt.Sprintf("%s:%d", token, n)
 	r.left -= len(m.Text) + len(m.Subject)
 	r.got.Mail = append(r.got.Mail, m)
-	r.b.sessions.with(func() { r.s.read[at] = true })
+	r.l.with(func() { r.s.read[at] = true })
 	return nil
 }
 
 // readOne returns one message whole, or the part of it from a character on.
-func (b *Backend) readOne(ctx context.Context, s *session, r api.ReadMailRequest) (resp api.ReadMailResponse, err error) {
-	box, ref := b.node.Agent(s.agent), api.RefTo(string(r.Message))
+func (l *Sessions) readOne(ctx context.Context, s *session, r api.ReadMailRequest) (resp api.ReadMailResponse, err error) {
+	box, ref := l.agent(s.agent), api.RefTo(string(r.Message))
 	if number, ok := strings.CutPrefix(string(r.Message), ofAddress); ok && !s.address.IsZero() {
-		box, ref = b.node.Agent(s.address), api.RefTo(number)
+		box, ref = l.agent(s.address), api.RefTo(number)
 	}
 	at, err := ref.Parse()
 	if err != nil {
@@ -464,13 +460,13 @@ func (b *Backend) readOne(ctx context.Context, s *session, r api.ReadMailRequest
 	if err != nil {
 		return resp, err
 	}
-	one, err := b.readable(ctx, s, box, m.Number, r.From)
+	one, err := l.readable(ctx, s, box, m.Number, r.From)
 	resp.Mail = []api.ReadMail{one}
 	return resp, err
 }
 
 // readable returns a message as a model reads it.
-func (b *Backend) readable(ctx context.Context, s *session, box *actors.Agent, n uint64, from int) (api.ReadMail, error) {
+func (l *Sessions) readable(ctx context.Context, s *session, box *actors.Agent, n uint64, from int) (api.ReadMail, error) {
 	m, err := box.Message(ctx, capabilities.FormNumber(n))
 	if err != nil {
 		return api.ReadMail{}, err
@@ -479,11 +475,11 @@ func (b *Backend) readable(ctx context.Context, s *session, box *actors.Agent, n
 		Number: numberText(s, box.ID(), n), Type: m.Type, Date: m.Date, Subject: m.Title, Text: m.Text + m.Description,
 		Priority: string(m.Priority), Wanted: m.AnswerNeeded,
 	}
-	if got.From, got.Known, err = b.knownAs(ctx, m.From); err != nil {
+	if got.From, got.Known, err = l.knownAs(ctx, m.From); err != nil {
 		return got, err
 	}
 	if box.ID() == s.address {
-		if got.To, err = b.sessionName(ctx, s.address); err != nil {
+		if got.To, err = l.nameOf(ctx, s.address); err != nil {
 			return got, err
 		}
 	}

@@ -1,9 +1,10 @@
-package backend
+package coding
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -17,9 +18,11 @@ import (
 	"parley/mailbox"
 )
 
-// sessions are the living sessions of coding agents. What a session is stands in the log; here is what passes: when it was
-// active last, and whether it works now.
-type sessions struct {
+// Sessions are the living sessions of coding agents. What a session is stands in the log; here is what passes: when it was
+// active last, and whether it works now. It may be used by many goroutines.
+type Sessions struct {
+	node  *actors.Node
+	log   *slog.Logger
 	wakes string // folder of the wake files; "" for none
 
 	mu        sync.Mutex
@@ -29,7 +32,7 @@ type sessions struct {
 	changed   chan struct{}                // something is wanted; has room for one
 }
 
-// session is a living session. The lock of sessions guards what changes.
+// session is a living session. The lock of Sessions guards what changes.
 type session struct {
 	agent, address capabilities.ID
 	id             string          // the coding agent's
@@ -50,14 +53,15 @@ type place struct {
 	number  uint64
 }
 
-func newSessions(wakes string) *sessions {
-	return &sessions{
-		wakes: wakes, living: map[capabilities.ID]*session{}, addresses: map[capabilities.ID]bool{}, wanted: map[*session]bool{}, changed: make(chan struct{}, 1),
+// New returns the sessions of a node. Wakes is the folder of the files that change when a session has mail; "" for none.
+func New(node *actors.Node, log *slog.Logger, wakes string) *Sessions {
+	return &Sessions{
+		node: node, log: log, wakes: wakes, living: map[capabilities.ID]*session{}, addresses: map[capabilities.ID]bool{}, wanted: map[*session]bool{}, changed: make(chan struct{}, 1),
 	}
 }
 
 // of returns the living session of an agent, or nil.
-func (l *sessions) of(agent capabilities.ID) *session {
+func (l *Sessions) of(agent capabilities.ID) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.living[agent]
@@ -65,7 +69,7 @@ func (l *sessions) of(agent capabilities.ID) *session {
 
 // find returns the living session of the innermost of some processes that has one, or the one with an ID. It returns nil if
 // there is none.
-func (l *sessions) find(noted []runtime.Process, id string) (found *session) {
+func (l *Sessions) find(noted []runtime.Process, id string) (found *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range noted {
@@ -87,7 +91,7 @@ func (l *sessions) find(noted []runtime.Process, id string) (found *session) {
 }
 
 // latest reports whether a session is the one of its address that was active last. That has the address's mail.
-func (l *sessions) latest(s *session) bool {
+func (l *Sessions) latest(s *session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, other := range l.living {
@@ -99,7 +103,7 @@ func (l *sessions) latest(s *session) bool {
 }
 
 // all returns the living sessions.
-func (l *sessions) all() []*session {
+func (l *Sessions) all() []*session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	some := make([]*session, 0, len(l.living))
@@ -110,14 +114,14 @@ func (l *sessions) all() []*session {
 }
 
 // with changes sessions under the lock.
-func (l *sessions) with(change func()) {
+func (l *Sessions) with(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 }
 
 // want has the courier look at the mail of a session. It does not block.
-func (l *sessions) want(s *session) {
+func (l *Sessions) want(s *session) {
 	l.mu.Lock()
 	l.wanted[s] = true
 	l.mu.Unlock()
@@ -128,7 +132,7 @@ func (l *sessions) want(s *session) {
 }
 
 // take returns the sessions whose mail has changed.
-func (l *sessions) take() []*session {
+func (l *Sessions) take() []*session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	some := make([]*session, 0, len(l.wanted))
@@ -139,38 +143,37 @@ func (l *sessions) take() []*session {
 	return some
 }
 
-// OpenSessions takes up the sessions of an address that had not ended when the node did, or logs why it cannot: without one its
+// Open takes up the sessions of an address that had not ended when the node did, or logs why it cannot: without one its
 // coding agent acts for the address.
-func (b *Backend) OpenSessions(address capabilities.ID) {
-	if err := b.openSessions(context.Background(), address); err != nil {
-		b.log.Warn("the sessions of a coding agent are not known", "address", address, "error", err)
+func (l *Sessions) Open(address capabilities.ID) {
+	if err := l.open(context.Background(), address); err != nil {
+		l.log.Warn("the sessions of a coding agent are not known", "address", address, "error", err)
 	}
 }
 
-// openSessions takes up the living sessions of an address, once.
-func (b *Backend) openSessions(ctx context.Context, address capabilities.ID) error {
-	b.sessions.mu.Lock()
-	known := b.sessions.addresses[address]
-	b.sessions.mu.Unlock()
+// open takes up the living sessions of an address, once.
+func (l *Sessions) open(ctx context.Context, address capabilities.ID) error {
+	l.mu.Lock()
+	known := l.addresses[address]
+	l.mu.Unlock()
 	if known {
 		return nil
 	}
-	all, err := b.node.Agent(address).Sessions().List(ctx)
+	all, err := l.agent(address).Sessions().List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
 		if s.IsLiving() {
-			b.take(address, s.Agent, s.Session, runtime.Process(s.Process), s.Began.Std())
+			l.takeUp(address, s.Agent, s.Session, runtime.Process(s.Process), s.Began.Std())
 		}
 	}
-	b.sessions.with(func() { b.sessions.addresses[address] = true })
+	l.with(func() { l.addresses[address] = true })
 	return nil
 }
 
-// take has a session be among the living, and watches its mail.
-func (b *Backend) take(address, agent capabilities.ID, id string, p runtime.Process, active time.Time) *session {
-	l := b.sessions
+// takeUp has a session be among the living, and watches its mail.
+func (l *Sessions) takeUp(address, agent capabilities.ID, id string, p runtime.Process, active time.Time) *session {
 	l.mu.Lock()
 	s, known := l.living[agent]
 	if !known {
@@ -181,7 +184,7 @@ func (b *Backend) take(address, agent capabilities.ID, id string, p runtime.Proc
 	l.mu.Unlock()
 	if !known {
 		for _, box := range []capabilities.ID{agent, address} {
-			stop := b.node.Agent(box).Mail().Watch(func() { l.want(s) })
+			stop := l.agent(box).Mail().Watch(func() { l.want(s) })
 			l.with(func() { s.stops = append(s.stops, stop) })
 		}
 		l.want(s)
@@ -190,8 +193,7 @@ func (b *Backend) take(address, agent capabilities.ID, id string, p runtime.Proc
 }
 
 // drop takes a session from the living.
-func (b *Backend) drop(agent capabilities.ID) {
-	l := b.sessions
+func (l *Sessions) drop(agent capabilities.ID) {
 	l.mu.Lock()
 	s := l.living[agent]
 	delete(l.living, agent)
@@ -209,34 +211,34 @@ func (b *Backend) drop(agent capabilities.ID) {
 	}
 }
 
-// CloseSessions ends the watches of all sessions, which live on.
-func (b *Backend) CloseSessions() {
-	for _, s := range b.sessions.all() {
+// close ends the watches of all sessions, which live on.
+func (l *Sessions) close() {
+	for _, s := range l.all() {
 		for _, stop := range s.stops {
 			stop()
 		}
 	}
 }
 
-// Session returns the agent of a coding agent's session, which it makes or takes up, and the host's name for it. The agent is
+// Enter returns the agent of a coding agent's session, which it makes or takes up, and the host's name for it. The agent is
 // zero if there is none and none is begun. The caller registers one at a time.
-func (b *Backend) Session(ctx context.Context, guest capabilities.ID, name string, r api.Register, p runtime.Process) (agent capabilities.ID, called string, err error) {
-	agent, err = b.session(ctx, b.node.Agent(guest), name, r, p)
+func (l *Sessions) Enter(ctx context.Context, guest capabilities.ID, name string, r api.Register, p runtime.Process) (agent capabilities.ID, called string, err error) {
+	agent, err = l.session(ctx, l.agent(guest), name, r, p)
 	if err == nil && !agent.IsZero() {
-		called, err = b.sessionName(ctx, agent)
+		called, err = l.nameOf(ctx, agent)
 	}
 	return agent, called, err
 }
 
-func (b *Backend) session(ctx context.Context, address *actors.Agent, name string, r api.Register, p runtime.Process) (none capabilities.ID, err error) {
-	if err := b.openSessions(ctx, address.ID()); err != nil {
+func (l *Sessions) session(ctx context.Context, address *actors.Agent, name string, r api.Register, p runtime.Process) (none capabilities.ID, err error) {
+	if err := l.open(ctx, address.ID()); err != nil {
 		return none, err
 	}
 	var here *session
 	if p.PID != 0 {
-		here = b.sessions.find([]runtime.Process{p}, "")
+		here = l.find([]runtime.Process{p}, "")
 	}
-	named := b.sessions.find(nil, r.Session)
+	named := l.find(nil, r.Session)
 	for _, s := range []**session{&here, &named} {
 		if *s != nil && (*s).address != address.ID() {
 			*s = nil
@@ -244,7 +246,7 @@ func (b *Backend) session(ctx context.Context, address *actors.Agent, name strin
 	}
 	begins := r.Mail != nil && r.Mail.Moment == api.MomentStart
 	switch {
-	case named != nil && named.process == p:
+	case named != nil && (named.process == p || p.PID == 0): // who cannot be told moves nothing
 		return named.agent, nil
 	case r.Session == "" || r.Server || r.Mail != nil && r.Mail.Moment == api.MomentEnd: // it is of one that others begin
 		if s := cmp.Or(here, named); s != nil {
@@ -264,7 +266,7 @@ func (b *Backend) session(ctx context.Context, address *actors.Agent, name strin
 	case here != nil && r.Single && (!begins || r.Mail.Source == "clear"): // it goes on under another ID
 		c.Agent = here.agent
 	default:
-		if c.Agent, err = b.makeSession(ctx, address, name, all); err != nil {
+		if c.Agent, err = l.make(ctx, address, name, all); err != nil {
 			return none, err
 		}
 	}
@@ -272,19 +274,19 @@ func (b *Backend) session(ctx context.Context, address *actors.Agent, name strin
 		return none, err
 	}
 	if here != nil && here.agent != c.Agent && r.Single {
-		if err := b.EndCoding(ctx, here.agent); err != nil {
+		if err := l.End(ctx, here.agent); err != nil {
 			return none, err
 		}
 	}
-	b.take(address.ID(), c.Agent, c.Session, p, time.Now())
+	l.takeUp(address.ID(), c.Agent, c.Session, p, time.Now())
 	return c.Agent, nil
 }
 
-// makeSession makes the agent of another session of an address. Of those that have ended it archives one where there are too
+// make makes the agent of another session of an address. Of those that have ended it archives one where there are too
 // many.
-func (b *Backend) makeSession(ctx context.Context, address *actors.Agent, name string, all []mailbox.Session) (id capabilities.ID, err error) {
+func (l *Sessions) make(ctx context.Context, address *actors.Agent, name string, all []mailbox.Session) (id capabilities.ID, err error) {
 	if len(all) >= mailbox.MaxSessions {
-		if err := b.archiveSession(ctx, address, all); err != nil {
+		if err := l.archiveOne(ctx, address, all); err != nil {
 			return id, err
 		}
 	}
@@ -296,19 +298,19 @@ func (b *Backend) makeSession(ctx context.Context, address *actors.Agent, name s
 	for n := 1; ; n++ {
 		wanted := actors.NewAgent{
 			Kind: events.Guest, Name: fmt.Sprintf("%s-%d", name, n), Title: fmt.Sprintf("%s · %d", title, n), Of: address.ID(),
-			Labels: map[string]string{labelKind: sessionKind, labelProgram: status.Labels[labelProgram], labelFolder: status.Labels[labelFolder]},
+			Labels: map[string]string{LabelKind: sessionKind, LabelProgram: status.Labels[LabelProgram], LabelFolder: status.Labels[LabelFolder]},
 		}
-		if wanted.Labels[labelFolder] == "" { // a guest that was named
-			wanted.Labels = map[string]string{labelKind: sessionKind}
+		if wanted.Labels[LabelFolder] == "" { // a guest that was named
+			wanted.Labels = map[string]string{LabelKind: sessionKind}
 		}
-		made, err := b.node.Host().Make(ctx, wanted)
+		made, err := l.node.Host().Make(ctx, wanted)
 		if err == nil {
 			return made.ID(), nil
 		}
 		if parley.CodeOf(err) != parley.NameTaken || n > 4*mailbox.MaxSessions {
 			return id, err
 		}
-		if made := b.orphan(ctx, wanted.Name, address.ID(), all); made != nil {
+		if made := l.orphan(ctx, wanted.Name, address.ID(), all); made != nil {
 			return made.ID(), nil
 		}
 	}
@@ -316,8 +318,8 @@ func (b *Backend) makeSession(ctx context.Context, address *actors.Agent, name s
 
 // orphan returns the agent under a name, if it was made for a session of an address that was never begun: the node ended
 // between the two.
-func (b *Backend) orphan(ctx context.Context, name string, address capabilities.ID, all []mailbox.Session) *actors.Agent {
-	agent, err := b.node.ActAs(ctx, name)
+func (l *Sessions) orphan(ctx context.Context, name string, address capabilities.ID, all []mailbox.Session) *actors.Agent {
+	agent, err := l.node.ActAs(ctx, name)
 	if err != nil || slices.ContainsFunc(all, func(s mailbox.Session) bool { return s.Agent == agent.ID() }) {
 		return nil
 	}
@@ -328,33 +330,39 @@ func (b *Backend) orphan(ctx context.Context, name string, address capabilities.
 	return agent
 }
 
+// Labels of a folder's guest, and of its sessions.
+const (
+	LabelKind    = "kind"
+	LabelProgram = "program"
+	LabelFolder  = "folder"
+)
+
 // sessionKind is the label of the agent of a session.
 const sessionKind = "coding-session"
 
-// sessionName returns the name under which the host holds the agent of a session.
-func (b *Backend) sessionName(ctx context.Context, id capabilities.ID) (string, error) {
-	seen, err := b.statusForHost(ctx, b.node.Agent(id))
-	return seen.Name, err
+// nameOf returns the name under which the host holds the agent of a session.
+func (l *Sessions) nameOf(ctx context.Context, id capabilities.ID) (string, error) {
+	return l.node.Host().Names().Of(ctx, id)
 }
 
-// EndCoding ends a session of a coding agent. What it was not shown returns to where others are offered it.
-func (b *Backend) EndCoding(ctx context.Context, agent capabilities.ID) error {
-	s := b.sessions.of(agent)
+// End ends a session of a coding agent. What it was not shown returns to where others are offered it.
+func (l *Sessions) End(ctx context.Context, agent capabilities.ID) error {
+	s := l.of(agent)
 	if s == nil {
 		return nil
 	}
-	address := b.node.Agent(s.address)
+	address := l.agent(s.address)
 	err := address.Sessions().End(ctx, agent)
 	if err == nil {
-		err = b.returnOffers(ctx, s, nil)
+		err = l.returnOffers(ctx, s, nil)
 	}
 	if err != nil {
 		return err
 	}
-	b.drop(agent)
-	for _, other := range b.sessions.all() {
+	l.drop(agent)
+	for _, other := range l.all() {
 		if other.address == s.address {
-			b.sessions.want(other)
+			l.want(other)
 		}
 	}
 	return nil
@@ -363,55 +371,55 @@ func (b *Backend) EndCoding(ctx context.Context, agent capabilities.ID) error {
 // keepEnded is how long the agent of a session that has ended is kept, for one who resumes it.
 const keepEnded = 24 * time.Hour
 
-// SweepSessions ends the sessions whose processes are gone, archives the agents of those that ended a day ago and have nothing
+// sweep ends the sessions whose processes are gone, archives the agents of those that ended a day ago and have nothing
 // open with others, and looks again whether sleepers are to be woken.
-func (b *Backend) SweepSessions(ctx context.Context) {
-	for _, s := range b.sessions.all() {
-		b.sessions.mu.Lock()
+func (l *Sessions) sweep(ctx context.Context) {
+	for _, s := range l.all() {
+		l.mu.Lock()
 		process := s.process
-		b.sessions.mu.Unlock()
+		l.mu.Unlock()
 		if process.PID != 0 {
 			if now, err := runtime.ProcessOf(process.PID); err != nil || now != process {
-				if err := b.EndCoding(ctx, s.agent); err != nil {
-					b.log.Warn("a session whose process is gone is not ended", "session", s.agent, "error", err)
+				if err := l.End(ctx, s.agent); err != nil {
+					l.log.Warn("a session whose process is gone is not ended", "session", s.agent, "error", err)
 				}
 				continue
 			}
 		}
-		b.sessions.want(s)
+		l.want(s)
 	}
 }
 
-// ArchiveSessions archives the agents of sessions that have ended some time before and have nothing open with others.
-func (b *Backend) ArchiveSessions(ctx context.Context, before time.Time) {
-	b.sessions.mu.Lock()
+// archiveEnded archives the agents of sessions that have ended some time before and have nothing open with others.
+func (l *Sessions) archiveEnded(ctx context.Context, before time.Time) {
+	l.mu.Lock()
 	var addresses []capabilities.ID
-	for id := range b.sessions.addresses {
+	for id := range l.addresses {
 		addresses = append(addresses, id)
 	}
-	b.sessions.mu.Unlock()
+	l.mu.Unlock()
 	for _, id := range addresses {
-		address := b.node.Agent(id)
+		address := l.agent(id)
 		all, err := address.Sessions().List(ctx)
 		for _, s := range all {
 			if !s.IsLiving() && s.Ended.Std().Before(before) && err == nil {
-				_, err = b.archive(ctx, address, s)
+				_, err = l.archive(ctx, address, s)
 			}
 		}
 		if err != nil {
-			b.log.Warn("sessions that have ended are not archived", "address", id, "error", err)
+			l.log.Warn("sessions that have ended are not archived", "address", id, "error", err)
 		}
 	}
 }
 
-// archiveSession archives the first session that has ended and has nothing open. It refuses with QUOTA_EXCEEDED if there is
+// archiveOne archives the first session that has ended and has nothing open. It refuses with QUOTA_EXCEEDED if there is
 // none.
-func (b *Backend) archiveSession(ctx context.Context, address *actors.Agent, all []mailbox.Session) error {
+func (l *Sessions) archiveOne(ctx context.Context, address *actors.Agent, all []mailbox.Session) error {
 	for _, s := range all {
 		if s.IsLiving() {
 			continue
 		}
-		if done, err := b.archive(ctx, address, s); done || err != nil {
+		if done, err := l.archive(ctx, address, s); done || err != nil {
 			return err
 		}
 	}
@@ -420,22 +428,36 @@ func (b *Backend) archiveSession(ctx context.Context, address *actors.Agent, all
 }
 
 // archive archives the agent of a session that has ended, and frees its name. One that has something open stays.
-func (b *Backend) archive(ctx context.Context, address *actors.Agent, s mailbox.Session) (done bool, err error) {
-	agent := b.node.Agent(s.Agent)
-	if owes, err := agent.Owes(ctx); owes || err != nil {
+func (l *Sessions) archive(ctx context.Context, address *actors.Agent, s mailbox.Session) (done bool, err error) {
+	agent := l.agent(s.Agent)
+	if owes, err := actors.Owes(ctx, agent); owes || err != nil {
 		return false, err
 	}
-	name, err := b.sessionName(ctx, s.Agent)
+	name, err := l.nameOf(ctx, s.Agent)
 	if err != nil {
 		return false, err
 	}
-	if err := b.node.Host().Agents().Archive(ctx, agent); err != nil {
+	if err := l.node.Host().Agents().Archive(ctx, agent); err != nil {
 		return false, err
 	}
 	if name != "" {
-		if err := b.node.Host().Names().Remove(ctx, name); err != nil {
+		if err := l.node.Host().Names().Remove(ctx, name); err != nil {
 			return false, err
 		}
 	}
 	return true, address.Sessions().Forget(ctx, s.Agent)
 }
+
+// agent returns the handle of an agent of the node.
+func (l *Sessions) agent(id capabilities.ID) *actors.Agent { return actors.AgentOf(l.node, id) }
+
+// Agent returns the agent of the session that a process of a coding agent belongs to now, or nil.
+func (l *Sessions) Agent(of runtime.Owner) *actors.Agent {
+	if s := l.find(of.Noted, of.Session); s != nil && s.address == of.Agent {
+		return l.agent(s.agent)
+	}
+	return nil
+}
+
+// Has reports whether an agent is that of a living session.
+func (l *Sessions) Has(agent capabilities.ID) bool { return l.of(agent) != nil }

@@ -1,4 +1,4 @@
-package backend
+package coding
 
 import (
 	"context"
@@ -20,58 +20,58 @@ const (
 	wakeAgain    = 30 * time.Second // that has not claimed its mail, or works: a person may have interrupted it without a word
 )
 
-// RunSessions wakes sessions that have mail, and ends those whose processes are gone, until ctx ends.
-func (b *Backend) RunSessions(ctx context.Context) {
+// Run wakes sessions that have mail, and ends those whose processes are gone, until ctx ends.
+func (l *Sessions) Run(ctx context.Context) {
 	sweep, archive := time.NewTicker(sweepEvery), time.NewTicker(archiveEvery)
 	defer sweep.Stop()
 	defer archive.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			b.CloseSessions()
+			l.close()
 			return
-		case <-b.sessions.changed:
-			for _, s := range b.sessions.take() {
-				if err := b.wake(ctx, s); err != nil && ctx.Err() == nil && parley.CodeOf(err) != parley.NotRunning {
-					b.log.Warn("a session is not told of its mail", "session", s.agent, "error", err)
+		case <-l.changed:
+			for _, s := range l.take() {
+				if err := l.wake(ctx, s); err != nil && ctx.Err() == nil && parley.CodeOf(err) != parley.NotRunning {
+					l.log.Warn("a session is not told of its mail", "session", s.agent, "error", err)
 				}
 			}
 		case <-sweep.C:
-			b.SweepSessions(ctx)
+			l.sweep(ctx)
 		case <-archive.C:
-			b.ArchiveSessions(ctx, time.Now().Add(-keepEnded))
+			l.archiveEnded(ctx, time.Now().Add(-keepEnded))
 		}
 	}
 }
 
 // wake changes the wake file of a session that has mail for it and nothing to do. One that works asks by itself when it stops.
-func (b *Backend) wake(ctx context.Context, s *session) error {
-	b.sessions.mu.Lock()
+func (l *Sessions) wake(ctx context.Context, s *session) error {
+	l.mu.Lock()
 	ready := s.wakes && (!s.works && time.Since(s.woken) >= 0 || time.Since(s.woken) > wakeAgain && time.Since(s.active) > wakeAgain)
 	again := time.Since(s.woken) > wakeAgain
-	b.sessions.mu.Unlock()
+	l.mu.Unlock()
 	if !ready {
 		return nil
 	}
-	newest, err := b.waits(ctx, s)
+	newest, err := l.waits(ctx, s)
 	if err != nil || newest == 0 {
 		return err
 	}
-	b.sessions.mu.Lock()
+	l.mu.Lock()
 	fresh := newest != s.seen || again
 	if fresh {
 		s.seen, s.woken = newest, time.Now()
 	}
-	b.sessions.mu.Unlock()
+	l.mu.Unlock()
 	if !fresh {
 		return nil
 	}
-	return b.sessions.touch(s)
+	return l.touch(s)
 }
 
 // waits returns a number that changes with the mail that would wake a session; 0 for none. What has low priority does not.
-func (b *Backend) waits(ctx context.Context, s *session) (newest uint64, err error) {
-	for _, box := range b.boxes(s) {
+func (l *Sessions) waits(ctx context.Context, s *session) (newest uint64, err error) {
+	for _, box := range l.boxes(s) {
 		waiting, _, err := box.Unoffered(ctx, s.agent, maxNotice)
 		if err != nil {
 			return 0, err
@@ -86,7 +86,7 @@ func (b *Backend) waits(ctx context.Context, s *session) (newest uint64, err err
 }
 
 // wakeFile returns the path of the wake file of a session, which is made; "" if there are none.
-func (l *sessions) wakeFile(s *session) (string, error) {
+func (l *Sessions) wakeFile(s *session) (string, error) {
 	if l.wakes == "" {
 		return "", nil
 	}
@@ -101,12 +101,12 @@ func (l *sessions) wakeFile(s *session) (string, error) {
 	return path, f.Close()
 }
 
-func (l *sessions) wakePath(s *session) string {
+func (l *Sessions) wakePath(s *session) string {
 	return filepath.Join(l.wakes, s.agent.ULID.String())
 }
 
 // touch changes the wake file of a session.
-func (l *sessions) touch(s *session) error {
+func (l *Sessions) touch(s *session) error {
 	if l.wakes == "" {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (l *sessions) touch(s *session) error {
 }
 
 // unwake removes the wake file of a session that has ended.
-func (l *sessions) unwake(s *session) {
+func (l *Sessions) unwake(s *session) {
 	if l.wakes == "" {
 		return
 	}
