@@ -11,7 +11,7 @@ import (
 )
 
 func approve(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest) (view.Permitted, error) {
-	a, ask, err := b.approvalOf(ctx, p, r)
+	a, ask, err := approvalFor(ctx, b, p, r)
 	if err != nil {
 		return view.Permitted{}, err
 	}
@@ -21,8 +21,8 @@ func approve(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest
 	return a.Approve(ctx, ask)
 }
 
-// approvalOf returns the approval of a request, and the agent that asks for it: of a session its address, which has the rules.
-func (b *Backend) approvalOf(ctx context.Context, p *principal, r api.ApproveRequest) (a *actors.Agent, ask mailbox.RequestApproval, err error) {
+// approvalFor returns the approval of a request, and the agent that asks for it: of a session its address, which has the rules.
+func approvalFor(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest) (a *actors.Agent, ask mailbox.RequestApproval, err error) {
 	if a, err = b.agent(ctx, p, r.As); err != nil {
 		return a, ask, err
 	}

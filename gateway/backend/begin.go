@@ -109,7 +109,7 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation strin
 		var req api.ApproveRequest
 		var approval mailbox.RequestApproval
 		if err = r.Read(&req); err == nil {
-			a, approval, err = b.approvalOf(ctx, p.(*principal), req)
+			a, approval, err = approvalFor(ctx, b, p.(*principal), req)
 		}
 		if err == nil {
 			return a.Async().Approve(approval, req.Attended, func(v view.Permitted, err error) {
@@ -128,7 +128,7 @@ func (b *Backend) readFor(ctx context.Context, p api.Principal, r api.Request, i
 	if err := r.Read(into); err != nil {
 		return nil, err
 	}
-	return b.actorOf(ctx, p.(*principal), into, into.Actor())
+	return actorOf(ctx, b, p.(*principal), into, into.Actor())
 }
 
 // AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now: for one commit of the node these

@@ -17,7 +17,7 @@ type reaching interface{ Reached() *string }
 // actorOf returns the agent that a principal acts for with a request. A session reads and answers what its address has, by
 // its ID or the number that read_mail shows, as the address. Whom it does not know by itself, it knows by its address: that
 // lends it the reference. A title is a name where no name is.
-func (b *Backend) actorOf(ctx context.Context, p *principal, req any, as string) (*actors.Agent, error) {
+func actorOf(ctx context.Context, b *Backend, p *principal, req any, as string) (*actors.Agent, error) {
 	agent, err := b.agent(ctx, p, as)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ type acting interface{ Actor() string }
 // ofAgent returns the handler of an operation of one agent.
 func ofAgent[Req acting, Resp any](handle func(context.Context, *actors.Agent, Req) (Resp, error)) handler {
 	return ofBackend(func(ctx context.Context, b *Backend, p *principal, req Req) (resp Resp, err error) {
-		agent, err := b.actorOf(ctx, p, &req, req.Actor())
+		agent, err := actorOf(ctx, b, p, &req, req.Actor())
 		if err != nil {
 			return resp, err
 		}

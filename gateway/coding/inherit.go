@@ -39,13 +39,13 @@ func (l *Sessions) Reach(ctx context.Context, agent, session, address *actors.Ag
 		return nil // or the operation says why not
 	}
 	if session == nil {
-		return l.titled(ctx, agent, to)
+		return titled(ctx, l, agent, to)
 	}
 	err = address.Sessions().Lend(ctx, agent, *to)
 	if code := parley.CodeOf(err); code != parley.UnknownRecipient && code != parley.NotPermitted {
 		return err
 	}
-	wanted, err := l.sibling(ctx, address, *to)
+	wanted, err := sibling(ctx, l, address, *to)
 	if err != nil || wanted == "" {
 		return err
 	}
@@ -60,7 +60,7 @@ func (l *Sessions) Reach(ctx context.Context, agent, session, address *actors.Ag
 const titleMark = " · "
 
 // titled replaces a title by the ID of the agent with it, if the agent sees one. It refuses with AMBIGUOUS one of several.
-func (l *Sessions) titled(ctx context.Context, agent *actors.Agent, to *string) error {
+func titled(ctx context.Context, l *Sessions, agent *actors.Agent, to *string) error {
 	id, err := agent.Agents().Titled(ctx, *to)
 	switch parley.CodeOf(err) {
 	case "":
@@ -74,7 +74,7 @@ func (l *Sessions) titled(ctx context.Context, agent *actors.Agent, to *string) 
 
 // sibling returns the ID of the address of a session, or of another session of that, by the name or the title that people
 // read; "" if there is none.
-func (l *Sessions) sibling(ctx context.Context, address *actors.Agent, to string) (string, error) {
+func sibling(ctx context.Context, l *Sessions, address *actors.Agent, to string) (string, error) {
 	all, err := address.Sessions().List(ctx)
 	if err != nil {
 		return "", err
@@ -86,7 +86,7 @@ func (l *Sessions) sibling(ctx context.Context, address *actors.Agent, to string
 	for _, one := range some {
 		seen, err := one.Status(ctx)
 		if err == nil {
-			seen.Name, err = l.nameOf(ctx, seen.ID)
+			seen.Name, err = nameOf(ctx, l, seen.ID)
 		}
 		if err != nil {
 			return "", err

@@ -214,7 +214,7 @@ func (l *Sessions) claim(ctx context.Context, s *session, moment string, least p
 		if len(offer.Numbers) == 0 {
 			continue
 		}
-		name, err := l.nameOf(ctx, box.ID())
+		name, err := nameOf(ctx, l, box.ID())
 		if err != nil {
 			return "", err
 		}
@@ -223,7 +223,7 @@ func (l *Sessions) claim(ctx context.Context, s *session, moment string, least p
 			if !slices.Contains(offer.Numbers, m.Number) {
 				continue
 			}
-			from, _, err := l.knownAs(ctx, m.From)
+			from, _, err := knownAs(ctx, l, m.From)
 			if err != nil {
 				return "", err
 			}
@@ -323,7 +323,7 @@ func numberText(s *session, box capabilities.ID, n uint64) string {
 }
 
 // knownAs returns the name by which this node knows an agent, and what it is.
-func (l *Sessions) knownAs(ctx context.Context, id capabilities.ID) (name, known string, err error) {
+func knownAs(ctx context.Context, l *Sessions, id capabilities.ID) (name, known string, err error) {
 	host := l.node.Host()
 	switch {
 	case id == host.ID():
@@ -435,7 +435,7 @@ func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token st
 		r.got.More++
 		return nil
 	}
-	m, err := r.l.readable(ctx, r.s, box, n, 0)
+	m, err := readable(ctx, r.l, r.s, box, n, 0)
 	if err != nil {
 		return err
 	}
@@ -460,13 +460,13 @@ func (l *Sessions) readOne(ctx context.Context, s *session, r api.ReadMailReques
 	if err != nil {
 		return resp, err
 	}
-	one, err := l.readable(ctx, s, box, m.Number, r.From)
+	one, err := readable(ctx, l, s, box, m.Number, r.From)
 	resp.Mail = []api.ReadMail{one}
 	return resp, err
 }
 
 // readable returns a message as a model reads it.
-func (l *Sessions) readable(ctx context.Context, s *session, box *actors.Agent, n uint64, from int) (api.ReadMail, error) {
+func readable(ctx context.Context, l *Sessions, s *session, box *actors.Agent, n uint64, from int) (api.ReadMail, error) {
 	m, err := box.Message(ctx, capabilities.FormNumber(n))
 	if err != nil {
 		return api.ReadMail{}, err
@@ -475,11 +475,11 @@ func (l *Sessions) readable(ctx context.Context, s *session, box *actors.Agent, 
 		Number: numberText(s, box.ID(), n), Type: m.Type, Date: m.Date, Subject: m.Title, Text: m.Text + m.Description,
 		Priority: string(m.Priority), Wanted: m.AnswerNeeded,
 	}
-	if got.From, got.Known, err = l.knownAs(ctx, m.From); err != nil {
+	if got.From, got.Known, err = knownAs(ctx, l, m.From); err != nil {
 		return got, err
 	}
 	if box.ID() == s.address {
-		if got.To, err = l.nameOf(ctx, s.address); err != nil {
+		if got.To, err = nameOf(ctx, l, s.address); err != nil {
 			return got, err
 		}
 	}

@@ -225,7 +225,7 @@ func (l *Sessions) close() {
 func (l *Sessions) Enter(ctx context.Context, guest capabilities.ID, name string, r api.Register, p runtime.Process) (agent capabilities.ID, called string, err error) {
 	agent, err = l.session(ctx, l.agent(guest), name, r, p)
 	if err == nil && !agent.IsZero() {
-		called, err = l.nameOf(ctx, agent)
+		called, err = nameOf(ctx, l, agent)
 	}
 	return agent, called, err
 }
@@ -310,7 +310,7 @@ func (l *Sessions) make(ctx context.Context, address *actors.Agent, name string,
 		if parley.CodeOf(err) != parley.NameTaken || n > 4*mailbox.MaxSessions {
 			return id, err
 		}
-		if made := l.orphan(ctx, wanted.Name, address.ID(), all); made != nil {
+		if made := orphan(ctx, l, wanted.Name, address.ID(), all); made != nil {
 			return made.ID(), nil
 		}
 	}
@@ -318,7 +318,7 @@ func (l *Sessions) make(ctx context.Context, address *actors.Agent, name string,
 
 // orphan returns the agent under a name, if it was made for a session of an address that was never begun: the node ended
 // between the two.
-func (l *Sessions) orphan(ctx context.Context, name string, address capabilities.ID, all []mailbox.Session) *actors.Agent {
+func orphan(ctx context.Context, l *Sessions, name string, address capabilities.ID, all []mailbox.Session) *actors.Agent {
 	agent, err := l.node.ActAs(ctx, name)
 	if err != nil || slices.ContainsFunc(all, func(s mailbox.Session) bool { return s.Agent == agent.ID() }) {
 		return nil
@@ -341,7 +341,7 @@ const (
 const sessionKind = "coding-session"
 
 // nameOf returns the name under which the host holds the agent of a session.
-func (l *Sessions) nameOf(ctx context.Context, id capabilities.ID) (string, error) {
+func nameOf(ctx context.Context, l *Sessions, id capabilities.ID) (string, error) {
 	return l.node.Host().Names().Of(ctx, id)
 }
 
@@ -433,7 +433,7 @@ func (l *Sessions) archive(ctx context.Context, address *actors.Agent, s mailbox
 	if owes, err := actors.Owes(ctx, agent); owes || err != nil {
 		return false, err
 	}
-	name, err := l.nameOf(ctx, s.Agent)
+	name, err := nameOf(ctx, l, s.Agent)
 	if err != nil {
 		return false, err
 	}
