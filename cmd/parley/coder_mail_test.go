@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -127,12 +129,13 @@ func TestMailWakesClaudeCode(t *testing.T) {
 			for i := range *mailWakes {
 				turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{readMail}}, modeltest.Turn{Text: fmt.Sprintf("That was mail %d.", i)})
 			}
-			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: turns})
+			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: turns, Needs: readMail.Tool})
 			state := c.setUp(t, "claude-code")
 			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", "bypassPermissions"))
 			terminal.expect(t, "I am ready")
 			var took []time.Duration
 			for i := range *mailWakes {
+				c.awaitIdle(t)
 				before := len(c.model.Requests(prompt))
 				at := time.Now()
 				sendAs(t, state, "Claude Code · project · 1", fmt.Sprintf("these are words %d!", i))
@@ -153,6 +156,23 @@ func TestMailWakesClaudeCode(t *testing.T) {
 			awaitShown(t, state, "claude-code-", *mailWakes)
 		})
 	}
+}
+
+// idleFor is how long nothing is written to the transcript of a session that has nothing to do.
+const idleFor = 1500 * time.Millisecond
+
+// awaitIdle waits until no session works.
+func (c *coderTest) awaitIdle(t *testing.T) {
+	t.Helper()
+	eventually.Holds(t, "the session is idle", func() bool {
+		files, err := filepath.Glob(filepath.Join(c.home, ".claude", "projects", "*", "*.jsonl"))
+		for _, path := range files {
+			if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) < idleFor {
+				return false
+			}
+		}
+		return err == nil && len(files) > 0
+	})
 }
 
 // awaitShown waits until so many messages of the sessions are known to be shown.

@@ -52,9 +52,6 @@ func (p *program) report(ctx context.Context, err error) int {
 		return exit
 	}
 	shown, exit := p.classify(ctx, err)
-	if exit == exitUsage && len(p.args) > 0 && p.args[0] == hookName { // which would block a prompt, or the end of a turn
-		exit = exitRefused
-	}
 	if shown.Message == "" {
 		return exit
 	}

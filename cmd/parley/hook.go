@@ -21,6 +21,12 @@ import (
 // hook that fails has another.
 const exitWakes = 2
 
+// wakesAgent is the error of a hook that ends with that.
+type wakesAgent struct{ exitStatus }
+
+// Unwrap returns the exit status.
+func (w wakesAgent) Unwrap() error { return w.exitStatus }
+
 // hookName is the command that coding agents run for each call.
 const hookName = "hook"
 
@@ -105,7 +111,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 			return nil
 		case response.Wake != "":
 			fmt.Fprintln(env.stderr, terminal.Visible(response.Wake))
-			return exitStatus(exitWakes)
+			return wakesAgent{exitStatus(exitWakes)}
 		}
 		return env.printJSON(response)
 	}

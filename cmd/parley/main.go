@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -39,7 +40,7 @@ func (p *program) run(ctx context.Context) int {
 		return exitDone
 	}
 	code := p.report(ctx, err)
-	if p.hooked {
+	if _, wakes := errors.AsType[wakesAgent](err); p.hooked && !wakes {
 		return exitRefused // the entry in the agent's settings says for which events that denies; exitUsage would for all
 	}
 	return code

@@ -27,6 +27,8 @@ const (
 	maxRead    = 24_000 // characters of texts in one result of read_mail
 	maxOneRead = 8_000  // of one text in it
 	tokenBytes = 8
+
+	writtenWithin = 30 * time.Second // of a text: the time in which it is in the transcript, which is written behind
 )
 
 // boxes returns the mailboxes that a session reads: its own and, if it was active last, that of its address.
@@ -104,15 +106,12 @@ func (l *Sessions) happens(s *session, m api.MailMoment) (worked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	worked = s.works
-	if m.Moment != api.MomentIdle && m.Moment != api.MomentEnd {
-		s.active = time.Now()
-	}
 	switch m.Moment {
 	case api.MomentStart:
 		if m.Source != "compact" {
 			s.works, s.wakes = false, m.Wakes
 		}
-	case api.MomentPrompt, api.MomentCalls, api.MomentProof:
+	case api.MomentPrompt, api.MomentCalls:
 		s.works = true
 	case api.MomentStop:
 		s.works = false
@@ -152,7 +151,11 @@ func (l *Sessions) prove(ctx context.Context, s *session, p api.Proof, loses boo
 				case slices.Contains(p.Kept, mark):
 					kept = true
 				default:
-					l.with(func() { delete(s.read, place{id, n}) }) // its text came to nothing
+					l.with(func() {
+						if at := (place{id, n}); loses || time.Since(s.read[at]) > writtenWithin {
+							delete(s.read, at) // its text came to nothing
+						}
+					})
 				}
 			}
 			if len(shown) > 0 {
@@ -347,7 +350,7 @@ func knownAs(ctx context.Context, l *Sessions, id capabilities.ID) (name, known 
 func (l *Sessions) Read(ctx context.Context, agent *actors.Agent, r api.ReadMailRequest) (resp api.ReadMailResponse, err error) {
 	s := l.of(agent.ID())
 	if s == nil { // an agent without sessions reads its own mail
-		s = &session{agent: agent.ID(), address: capabilities.ID{}, read: map[place]bool{}}
+		s = &session{agent: agent.ID(), address: capabilities.ID{}, read: map[place]time.Time{}}
 	}
 	if r.Message != "" {
 		return l.readOne(ctx, s, r)
@@ -427,7 +430,7 @@ func (r *reading) readBox(ctx context.Context, box *actors.Agent, offered bool) 
 // add adds a message, unless a call before has read it, or there is no room for it any more.
 func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token string) error {
 	at, seen := place{box.ID(), n}, false
-	r.l.with(func() { seen = r.s.read[at] })
+	r.l.with(func() { _, seen = r.s.read[at] })
 	if seen {
 		return nil
 	}
@@ -442,7 +445,7 @@ func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token st
 	m.Mark = fmt.Sprintf("%s:%d", token, n)
 	r.left -= len(m.Text) + len(m.Subject)
 	r.got.Mail = append(r.got.Mail, m)
-	r.l.with(func() { r.s.read[at] = true })
+	r.l.with(func() { r.s.read[at] = time.Now() })
 	return nil
 }
 

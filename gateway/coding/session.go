@@ -38,13 +38,13 @@ type session struct {
 	id             string          // the coding agent's
 	process        runtime.Process // zero for one that is not known
 
-	active time.Time // when a hook came last
-	works  bool      // a turn is under way
-	wakes  bool      // a change of its wake file is noticed
-	woken  time.Time // when that was changed last
-	seen   uint64    // the mail that it was changed for
-	read   map[place]bool
-	stops  []func() // of the watches of its mail
+	active time.Time           // when a hook came last
+	works  bool                // a turn is under way
+	wakes  bool                // a change of its wake file is noticed
+	woken  time.Time           // when that was changed last
+	seen   uint64              // the mail that it was changed for
+	read   map[place]time.Time // when read_mail returned a text that is not known to be shown
+	stops  []func()            // of the watches of its mail
 }
 
 // place is a message in one of the two mailboxes that a session reads.
@@ -177,7 +177,7 @@ func (l *Sessions) takeUp(address, agent capabilities.ID, id string, p runtime.P
 	l.mu.Lock()
 	s, known := l.living[agent]
 	if !known {
-		s = &session{agent: agent, address: address, read: map[place]bool{}}
+		s = &session{agent: agent, address: address, read: map[place]time.Time{}}
 		l.living[agent] = s
 	}
 	s.id, s.process, s.active = id, p, active
@@ -224,6 +224,9 @@ func (l *Sessions) close() {
 // zero if there is none and none is begun. The caller registers one at a time.
 func (l *Sessions) Enter(ctx context.Context, guest capabilities.ID, name string, r api.Register, p runtime.Process) (agent capabilities.ID, called string, err error) {
 	agent, err = l.session(ctx, l.agent(guest), name, r, p)
+	if s := l.of(agent); s != nil && !r.Server {
+		l.with(func() { s.active = time.Now() })
+	}
 	if err == nil && !agent.IsZero() {
 		called, err = nameOf(ctx, l, agent)
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // mailTime bounds all exchanges of a hook that carries mail.
-const mailTime = 2 * time.Second
+const mailTime = 4 * time.Second
 
 // readTool is the tool that reads mail.
 const readTool = "mcp__" + ServerName + "__read_mail"
@@ -41,7 +41,7 @@ func (a Agent) moment(call toolCall, o Options) *api.MailMoment {
 		if a.wakes == nil || !a.wakes(o.Env) { // what would wait for it, or loses its words
 			return nil
 		}
-		m.Idle = wasInterrupted(call.transcript)
+		m.Idle = isIdle(call.transcript)
 	}
 	return m
 }

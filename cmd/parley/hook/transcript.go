@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"parley/gateway/api"
 )
@@ -137,18 +136,22 @@ func hasMark(text []byte, m api.Mark) bool {
 // interruption is what Claude Code writes in place of the rest of a turn that a person has ended.
 const interruption = "[Request interrupted by user"
 
-// wasInterrupted reports whether the transcript ends with a turn that a person has interrupted: no hook says so.
-func wasInterrupted(path string) bool {
+// isIdle reports whether the transcript ends with an answer that calls nothing, or with a turn that a person has interrupted: no
+// hook says so, and the one that says that the agent stops may have found no node.
+func isIdle(path string) bool {
 	text, ok := readTail(path, 64<<10)
 	if !ok {
 		return false
 	}
-	last := ""
+	var last entryOf
 	for line := range bytes.Lines(text) {
 		var e entryOf
 		if json.Unmarshal(line, &e) == nil && !e.Side && (e.Type == "user" || e.Type == "assistant") {
-			last = string(e.Message.Content)
+			last = e
 		}
 	}
-	return strings.Contains(last, interruption)
+	if last.Type == "assistant" {
+		return !bytes.Contains(last.Message.Content, []byte(`"tool_use"`))
+	}
+	return bytes.Contains(last.Message.Content, []byte(interruption))
 }

@@ -16,6 +16,9 @@ import (
 type Script struct {
 	Prompt string // a part of the user's first message
 	Turns  []Turn
+	// Needs is a tool that the script begins with: until it is on offer the model reads a file, again and again. An MCP server
+	// may take longer than the first request of a terminal.
+	Needs string
 }
 
 // Turn is one answer of the model. A turn without calls ends the agent's work.
@@ -124,6 +127,17 @@ func (s *Server) next(c conversation, body []byte) (id string, t Turn) {
 		if len(c.tools) == 0 || !slices.ContainsFunc(c.prompts, func(p string) bool { return strings.Contains(p, script.Prompt) }) {
 			continue
 		}
+		waits := 0
+		for id := range c.calls {
+			if strings.HasPrefix(id, "toolu_"+waitsFor) {
+				waits++
+			}
+		}
+		if c.answers == waits && script.Needs != "" && !slices.Contains(c.tools, script.Needs) && !slices.Contains(c.later, script.Needs) {
+			time.Sleep(waitFor)
+			return fmt.Sprintf("%s%d", waitsFor, waits), Turn{Calls: []Call{{Tool: "Read", Input: map[string]any{"file_path": "/etc/passwd", "limit": 1}}}}
+		}
+		c.answers -= waits
 		s.latest[script.Prompt] = c
 		s.asked[script.Prompt] = append(s.asked[script.Prompt], Request{At: time.Now(), Body: string(body)})
 		if c.answers >= len(script.Turns) {
@@ -141,6 +155,11 @@ func (s *Server) next(c conversation, body []byte) (id string, t Turn) {
 	s.others = append(s.others, string(body))
 	return fmt.Sprintf("other_%d", len(s.others)), Turn{Text: s.Other}
 }
+
+const (
+	waitsFor = "wait"                 // begins the IDs of the calls of a model that waits for a tool
+	waitFor  = 200 * time.Millisecond // before each
+)
 
 func (s *Server) note(wrong string) {
 	s.mu.Lock()
