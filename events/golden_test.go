@@ -277,7 +277,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "276fb57f8b02a92297831143809361f7662d8519b9bb7e665c7683ed67738597"
+const goldenEnd = "bc29bdb37c7cd387db85e1d52d9394fc29fc371a802ee97e12d792ff494697ed"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {
