@@ -15,8 +15,8 @@ import (
 // Sessions are the sessions of a coding agent that an agent is the address of.
 type Sessions struct{ agent *Agent }
 
-// Sessions returns the sessions of the agent.
-func (a *Agent) Sessions() Sessions { return Sessions{a} }
+// SessionsOf returns the sessions of an agent.
+func SessionsOf(a *Agent) Sessions { return Sessions{a} }
 
 // List returns them, the first one begun first. Ended ones stay until they are archived.
 func (ss Sessions) List(ctx context.Context) ([]mailbox.Session, error) {

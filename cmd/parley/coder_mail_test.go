@@ -38,12 +38,14 @@ func agentsOf(t *testing.T, state string) (all []view.AgentStatus) {
 	return got.Agents
 }
 
-// sendAs has an agent send a message.
-func sendAs(t *testing.T, state, to, text string, more ...string) {
+// sendAs has the host, or another agent, send a message, and returns the ID of it.
+func sendAs(t *testing.T, state, to, text string, more ...string) (message string) {
 	t.Helper()
-	if _, errs, exit := runTest(t.Context(), state, nil, append([]string{"send", to, text}, more...)...); exit != 0 {
+	out, errs, exit := runTest(t.Context(), state, nil, append([]string{"send", to, text}, more...)...)
+	if exit != 0 {
 		t.Fatal(errs)
 	}
+	return strings.TrimSpace(out)
 }
 
 // logConversation logs the messages of a request, in short.
@@ -93,23 +95,27 @@ func TestMailReachesClaudeCode(t *testing.T) {
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
 			c.print(t, "-p", first, "--permission-mode", "bypassPermissions")
-			sendAs(t, state, "Claude Code · project", "the first words")
+			messages := []string{sendAs(t, state, "Claude Code · project", "the first words")}
 			end := c.background(t, "-p", second, "--permission-mode", "bypassPermissions")
 			decide(t, state, "allow", awaitCall(t, state, "touch began"))
 			eventually.Holds(t, "the call runs", func() bool { return isThere(c.project, "began") })
-			sendAs(t, state, "Claude Code · project · 2", "the urgent words", "--priority", "urgent")
-			sendAs(t, state, "Claude Code · project · 2", "the normal words")
+			messages = append(messages, sendAs(t, state, "Claude Code · project · 2", "the urgent words", "--priority", "urgent"))
+			messages = append(messages, sendAs(t, state, "Claude Code · project · 2", "the normal words"))
 			c.writeText(t, c.project+"/go", "")
 			end()
 			last := c.lastOf(second)
-			logConversation(t, last)
 			for _, words := range []string{"the first words", "the urgent words", "the normal words"} {
 				if n := strings.Count(last, words); n != 1 {
 					t.Errorf("%q is %d times in the conversation", words, n)
 				}
 			}
+			for _, message := range messages {
+				awaitShown(t, state, message)
+			}
 			for _, a := range agentsOf(t, state) {
-				t.Logf("%s %q %s of %s", a.Name, a.Title, a.Status, a.Of)
+				if want := map[bool]string{true: "Claude Code · project · 2", false: "Claude Code · project"}[!a.Of.IsZero()]; a.Name != "HOST" && a.Title != want {
+					t.Errorf("the agent %s has the title %q", a.Name, a.Title)
+				}
 			}
 		})
 	}
@@ -138,10 +144,11 @@ func TestMailWakesClaudeCode(t *testing.T) {
 				c.awaitIdle(t)
 				before := len(c.model.Requests(prompt))
 				at := time.Now()
-				sendAs(t, state, "Claude Code · project · 1", fmt.Sprintf("these are words %d!", i))
+				message := sendAs(t, state, "Claude Code · project · 1", fmt.Sprintf("these are words %d!", i))
 				eventually.Holds(t, "the session is woken", func() bool { return len(c.model.Requests(prompt)) > before })
 				took = append(took, c.model.Requests(prompt)[before].At.Sub(at))
 				terminal.expect(t, fmt.Sprintf("That was mail %d.", i))
+				awaitShown(t, state, message)
 			}
 			for i := range *mailWakes {
 				if n := strings.Count(c.lastOf(prompt), fmt.Sprintf("these are words %d!", i)); n != 1 {
@@ -153,7 +160,6 @@ func TestMailWakesClaudeCode(t *testing.T) {
 			if t.Failed() {
 				logConversation(t, c.lastOf(prompt))
 			}
-			awaitShown(t, state, "claude-code-", *mailWakes)
 		})
 	}
 }
@@ -175,7 +181,18 @@ func (c *coderTest) awaitIdle(t *testing.T) {
 	})
 }
 
-// awaitShown waits until so many messages of the sessions are known to be shown.
-func awaitShown(t *testing.T, state, prefix string, most int) {
+// awaitShown waits until the sender of a message knows that it was shown.
+func awaitShown(t *testing.T, state, message string) {
 	t.Helper()
+	if out, errs, exit := runTest(t.Context(), state, nil, "await", message, "--until", "shown", "--timeout", "60s"); exit != 0 {
+		t.Errorf("message %s is not known to be shown: %s%s", message, out, errs)
+	}
+}
+
+// checkNotShown checks that a message is not known to be shown.
+func checkNotShown(t *testing.T, state, message string) {
+	t.Helper()
+	if out, _, exit := runTest(t.Context(), state, nil, "await", message, "--until", "shown", "--timeout", "100ms"); exit == 0 {
+		t.Errorf("message %s is said to be shown: %s", message, out)
+	}
 }

@@ -41,7 +41,7 @@ func (l *Sessions) Reach(ctx context.Context, agent, session, address *actors.Ag
 	if session == nil {
 		return titled(ctx, l, agent, to)
 	}
-	err = address.Sessions().Lend(ctx, agent, *to)
+	err = actors.SessionsOf(address).Lend(ctx, agent, *to)
 	if code := parley.CodeOf(err); code != parley.UnknownRecipient && code != parley.NotPermitted {
 		return err
 	}
@@ -53,7 +53,7 @@ func (l *Sessions) Reach(ctx context.Context, agent, session, address *actors.Ag
 	if has, err := actors.Holds(ctx, agent, *to); has || err != nil {
 		return err
 	}
-	return address.Sessions().Lend(ctx, agent, *to)
+	return actors.SessionsOf(address).Lend(ctx, agent, *to)
 }
 
 // titleMark is in the title of each coding agent and each session.
@@ -75,7 +75,7 @@ func titled(ctx context.Context, l *Sessions, agent *actors.Agent, to *string) e
 // sibling returns the ID of the address of a session, or of another session of that, by the name or the title that people
 // read; "" if there is none.
 func sibling(ctx context.Context, l *Sessions, address *actors.Agent, to string) (string, error) {
-	all, err := address.Sessions().List(ctx)
+	all, err := actors.SessionsOf(address).List(ctx)
 	if err != nil {
 		return "", err
 	}

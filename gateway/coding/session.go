@@ -159,7 +159,7 @@ func (l *Sessions) open(ctx context.Context, address capabilities.ID) error {
 	if known {
 		return nil
 	}
-	all, err := l.agent(address).Sessions().List(ctx)
+	all, err := actors.SessionsOf(l.agent(address)).List(ctx)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (l *Sessions) session(ctx context.Context, address *actors.Agent, name stri
 		}
 		return none, nil
 	}
-	all, err := address.Sessions().List(ctx)
+	all, err := actors.SessionsOf(address).List(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -273,7 +273,7 @@ func (l *Sessions) session(ctx context.Context, address *actors.Agent, name stri
 			return none, err
 		}
 	}
-	if err := address.Sessions().Start(ctx, c); err != nil {
+	if err := actors.SessionsOf(address).Start(ctx, c); err != nil {
 		return none, err
 	}
 	if here != nil && here.agent != c.Agent && r.Single {
@@ -355,7 +355,7 @@ func (l *Sessions) End(ctx context.Context, agent capabilities.ID) error {
 		return nil
 	}
 	address := l.agent(s.address)
-	err := address.Sessions().End(ctx, agent)
+	err := actors.SessionsOf(address).End(ctx, agent)
 	if err == nil {
 		err = l.returnOffers(ctx, s, nil)
 	}
@@ -403,7 +403,7 @@ func (l *Sessions) archiveEnded(ctx context.Context, before time.Time) {
 	l.mu.Unlock()
 	for _, id := range addresses {
 		address := l.agent(id)
-		all, err := address.Sessions().List(ctx)
+		all, err := actors.SessionsOf(address).List(ctx)
 		for _, s := range all {
 			if !s.IsLiving() && s.Ended.Std().Before(before) && err == nil {
 				_, err = l.archive(ctx, address, s)
@@ -448,7 +448,7 @@ func (l *Sessions) archive(ctx context.Context, address *actors.Agent, s mailbox
 			return false, err
 		}
 	}
-	return true, address.Sessions().Forget(ctx, s.Agent)
+	return true, actors.SessionsOf(address).Forget(ctx, s.Agent)
 }
 
 // agent returns the handle of an agent of the node.
