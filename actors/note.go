@@ -31,6 +31,7 @@ const (
 	noteByHost               // its maker is the node's host
 	noteHasMore              // a noteMore follows
 	noteAlone                // of the node's host: it has no peers, invitations and quotas
+	noteEnded                // of a closed agent: it is a session that has ended, and not archived
 )
 
 // noteStatuses are the statuses by their numbers. Any other is in noteMore.
@@ -73,7 +74,7 @@ func (n *Node) isArchived(id capabilities.ID) bool {
 		return false
 	}
 	r, err := openNote(m.Note)
-	return err == nil && r.status() == mailbox.Closed
+	return err == nil && r.status() == mailbox.Closed && !r.has(noteEnded)
 }
 
 // noteOf encodes the status of an agent of a node with a host.
@@ -81,6 +82,9 @@ func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
 	var flags byte
 	if alone && s.ID == host {
 		flags |= noteAlone
+	}
+	if s.Ended {
+		flags |= noteEnded
 	}
 	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0 || !s.Of.IsZero()
 	switch events.AgentKind(s.Kind) {
@@ -193,6 +197,7 @@ func statusByNote(id, host capabilities.ID, m persistence.Mailbox) (view.AgentSt
 	if r.has(noteByHost) {
 		s.Maker = host
 	}
+	s.Ended = r.has(noteEnded)
 	if r.has(noteHasMore) {
 		var more noteMore
 		if err := msgpack.Unmarshal([]byte(r.rest), &more); err != nil {

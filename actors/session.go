@@ -115,14 +115,18 @@ func HasMessage(ctx context.Context, a *Agent, ref capabilities.FormRef) (bool, 
 	return err == nil, err
 }
 
-// Titled returns the agent with a title among those that the agent sees. It refuses with AGENT_NOT_FOUND and AMBIGUOUS.
+// Titled returns the agent with a title among those that the agent sees, and that are not archived. It refuses with AGENT_NOT_FOUND and AMBIGUOUS.
 func (as Agents) Titled(ctx context.Context, title string) (id capabilities.ID, err error) {
 	seen, err := as.visibility(ctx)
 	if err != nil {
 		return id, err
 	}
 	found, err := as.titled(ctx, title, seen)
-	found = slices.DeleteFunc(found, func(s view.AgentStatus) bool { return s.Status == mailbox.Closed })
+	// One that lives goes before a session that has ended.
+	found = slices.DeleteFunc(found, func(s view.AgentStatus) bool { return s.Status == mailbox.Closed && !s.Ended })
+	if living := slices.DeleteFunc(slices.Clone(found), func(s view.AgentStatus) bool { return s.Status == mailbox.Closed }); len(living) > 0 {
+		found = living
+	}
 	switch {
 	case err != nil:
 		return id, err

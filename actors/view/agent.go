@@ -30,7 +30,8 @@ type AgentStatus struct {
 	Created capabilities.Time   `json:"createdAt"`
 	Updated capabilities.Time   `json:"updatedAt"`
 	Node    capabilities.NodeID `json:"node"`
-	Of      capabilities.ID     `json:"of,omitzero"` // for a session of a coding agent: its address, the agent of the folder
+	Ended   bool                `json:"ended,omitempty"` // of a closed session: it is not archived, and its mail waits for who resumes it
+	Of      capabilities.ID     `json:"of,omitzero"`     // for a session of a coding agent: its address, the agent of the folder
 
 	AwayUntil capabilities.Time `json:"awayUntil,omitzero"` // while it is away: the end of that
 

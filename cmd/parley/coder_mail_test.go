@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -194,5 +195,172 @@ func checkNotShown(t *testing.T, state, message string) {
 	t.Helper()
 	if out, _, exit := runTest(t.Context(), state, nil, "await", message, "--until", "shown", "--timeout", "100ms"); exit == 0 {
 		t.Errorf("message %s is said to be shown: %s", message, out)
+	}
+}
+
+// sessionID returns the ID that Claude Code has for its only session.
+func (c *coderTest) sessionID(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(c.home, ".claude", "projects", "*", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	return strings.TrimSuffix(filepath.Base(files[0]), ".jsonl")
+}
+
+// TestMailSurvivesClaudeCode kills Claude Code once a notice was offered to it, and resumes the session.
+func TestMailSurvivesClaudeCode(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{newestClaude, olderClaude} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			const first = "Say hello"
+			c := newClaudeOf(t, variable, modeltest.Script{Prompt: first, Turns: []modeltest.Turn{
+				{Text: "Hello"}, {Calls: []modeltest.Call{readMail}}, {Text: "I have read it"}, {Text: "And again"}, {Text: "And again"},
+			}})
+			state := c.setUp(t, "claude-code")
+			c.print(t, "-p", first, "--permission-mode", "bypassPermissions")
+			id := c.sessionID(t)
+			message := sendAs(t, state, "Claude Code · project · 1", "the lost words")
+			killed := c.command(t.Context(), "-p", "Go on", "--resume", id, "--permission-mode", "bypassPermissions")
+			if err := killed.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if out, errs, exit := runTest(t.Context(), state, nil, "await", message, "--until", "offered", "--timeout", "60s"); exit != 0 {
+				t.Error(out, errs)
+			}
+			_ = killed.Process.Kill()
+			_ = killed.Wait()
+			before := len(c.model.Requests(first))
+			c.print(t, "-p", "Go on", "--resume", id, "--permission-mode", "bypassPermissions")
+			if n := strings.Count(c.lastOf(first), "the lost words"); n != 1 {
+				t.Errorf("it is %d times in the conversation", n)
+				logConversation(t, c.lastOf(first))
+			}
+			t.Logf("killed after %d requests", before)
+			awaitShown(t, state, message)
+			if n := len(agentsOf(t, state)); n != 2 { // the session has ended
+				t.Errorf("there are %d agents", n)
+			}
+		})
+	}
+}
+
+// TestMailAfterClear clears the conversation of Claude Code in a terminal. The session keeps its mailbox, and its MCP server.
+func TestMailAfterClear(t *testing.T) {
+	t.Parallel()
+	const first, second = "Wait a moment", "Now read your mail"
+	c := newClaude(t,
+		modeltest.Script{Prompt: first, Needs: readMail.Tool, Turns: []modeltest.Turn{{Text: "I am ready"}}},
+		modeltest.Script{Prompt: second, Turns: []modeltest.Turn{{Calls: []modeltest.Call{readMail}}, {Text: "I have read it all"}}},
+	)
+	state := c.setUp(t, "claude-code")
+	terminal := inTerminal(t, c.command(t.Context(), first, "--permission-mode", "bypassPermissions"))
+	terminal.expect(t, "I am ready")
+	c.awaitIdle(t)
+	before := c.livingSession(t, state)
+	eventually.Holds(t, "the conversation is cleared", func() bool {
+		terminal.press(t, "/clear\r")
+		time.Sleep(500 * time.Millisecond) // between two keys
+		files, _ := filepath.Glob(filepath.Join(c.home, ".claude", "projects", "*", "*.jsonl"))
+		return len(files) > 1 || strings.Contains(runLog(t, state, "Claude Code · project"), "SessionMoved")
+	})
+	message := sendAs(t, state, "Claude Code · project · 1", "the words after", "--priority", "low")
+	terminal.press(t, second)
+	time.Sleep(500 * time.Millisecond)
+	terminal.press(t, "\r")
+	terminal.expect(t, "I have read it all")
+	if n := strings.Count(c.lastOf(second), "the words after"); n != 1 || strings.Contains(c.lastOf(second), first) {
+		t.Errorf("they are %d times in the conversation", n)
+		logConversation(t, c.lastOf(second))
+	}
+	awaitShown(t, state, message)
+	if after := c.livingSession(t, state); after != before {
+		t.Errorf("the session is another agent: %s, and not %s", after, before)
+	}
+}
+
+// runLog returns the log of an agent.
+func runLog(t *testing.T, state, agent string) string {
+	t.Helper()
+	for _, a := range agentsOf(t, state) {
+		if a.Title == agent {
+			out, _, _ := runTest(t.Context(), state, nil, "log", "--as", a.Name)
+			return out
+		}
+	}
+	return ""
+}
+
+// livingSession returns the ID of the agent of the only session.
+func (c *coderTest) livingSession(t *testing.T, state string) (id string) {
+	t.Helper()
+	for _, a := range agentsOf(t, state) {
+		if !a.Of.IsZero() {
+			if id != "" {
+				t.Errorf("there are several sessions: %s", a.Title)
+			}
+			id = a.ID.String()
+		}
+	}
+	return id
+}
+
+// TestSessionsOfAFolderAreTwoAgents runs two sessions in one folder, which write to each other.
+func TestSessionsOfAFolderAreTwoAgents(t *testing.T) {
+	t.Parallel()
+	const first, second = "Be the first", "Be the second"
+	program, err := exec.LookPath("parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := func(name string) modeltest.Call {
+		return bash("touch " + name + "; until [ -e go ]; do sleep 0.1; done")
+	}
+	var c *coderTest
+	state := nodeTest(t)
+	c = newClaude(t,
+		modeltest.Script{Prompt: first, Turns: []modeltest.Turn{
+			{Calls: []modeltest.Call{wait("one")}},
+			{Calls: []modeltest.Call{bash(program + " --state " + state + " send 'Claude Code · project · 2' 'from the first'; touch sent")}},
+			{Calls: []modeltest.Call{readMail}}, {Text: "Done"}, {Text: "Done"},
+		}},
+		modeltest.Script{Prompt: second, Turns: []modeltest.Turn{
+			{Calls: []modeltest.Call{wait("two")}},
+			{Calls: []modeltest.Call{bash("until [ -e sent ]; do sleep 0.1; done")}},
+			{Calls: []modeltest.Call{readMail}}, {Text: "Done"}, {Text: "Done"},
+		}},
+	)
+	c.setUpFor(t, "claude-code", state)
+	attend(t, state)
+	endFirst := c.background(t, "-p", first, "--permission-mode", "bypassPermissions")
+	decide(t, state, "allow", awaitCall(t, state, "touch one"))
+	endSecond := c.background(t, "-p", second, "--permission-mode", "bypassPermissions")
+	decide(t, state, "allow", awaitCall(t, state, "touch two"))
+	var titles []string
+	for _, a := range agentsOf(t, state) {
+		titles = append(titles, a.Title)
+	}
+	if want := []string{"", "Claude Code · project", "Claude Code · project · 1", "Claude Code · project · 2"}; !slices.Equal(slices.Sorted(slices.Values(titles)), want) {
+		t.Errorf("the agents are %q", titles)
+	}
+	sendAs(t, state, "Claude Code · project · 1", "for the first alone")
+	sendAs(t, state, "Claude Code · project · 2", "for the second alone")
+	c.writeText(t, filepath.Join(c.project, "go"), "")
+	decide(t, state, "allow", awaitCall(t, state, "from the first"))
+	decide(t, state, "allow", awaitCall(t, state, "-e sent"))
+	endFirst()
+	endSecond()
+	for prompt, want := range map[string][]string{first: {"for the first alone"}, second: {"for the second alone", "from the first"}} {
+		got := c.lastOf(prompt)
+		for _, words := range want {
+			if n := strings.Count(got, `\"text\":\"`+words) + strings.Count(got, `\\\"text\\\":\\\"`+words); n != 1 {
+				t.Errorf("%q: %q was read %d times", prompt, words, n)
+				logConversation(t, got)
+			}
+		}
+	}
+	if strings.Contains(c.lastOf(first), "for the second alone") || strings.Contains(c.lastOf(second), "for the first alone") {
+		t.Error("a session has read another's mail")
 	}
 }

@@ -62,7 +62,7 @@ func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *R
 	as = done.Name
 	got := *done.Mail
 	if len(got.Offers) > 0 {
-		if proof := readProof(call.transcript, got.Offers); proof.Read || got.Again {
+		if proof := awaitProof(ctx, call, got.Offers); proof.Read || got.Again {
 			next := *m
 			next.Looked = true
 			if !got.Again {
@@ -89,6 +89,28 @@ func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *R
 		return nil, as
 	}
 	return r, as
+}
+
+// The time that a hook gives the transcript, which is written behind: at the end of a turn the answer is there that shows what
+// was read in it, and no hook may come after.
+const (
+	writtenIn  = time.Second
+	writtenFor = 50 * time.Millisecond
+)
+
+// awaitProof is readProof. At the end of a turn it waits a moment for the answer after a text.
+func awaitProof(ctx context.Context, call toolCall, offers []api.Offer) (p api.Proof) {
+	for end := time.Now().Add(writtenIn); ; {
+		p = readProof(call.transcript, offers)
+		if call.event != Stop || len(p.Kept) == 0 || time.Now().After(end) {
+			return p
+		}
+		select {
+		case <-ctx.Done():
+			return p
+		case <-time.After(writtenFor):
+		}
+	}
 }
 
 // prove tells the node what the transcript shows, before a tool reads mail again.
