@@ -413,7 +413,7 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 		return done, err
 	}
 	done.Mail, err = c.server.coding.Carry(ctx, session, *wanted.Mail, wanted.Proof)
-	if wanted.Mail.Moment == api.MomentEnd && wanted.Mail.Source != "clear" && err == nil {
+	if wanted.Mail.Moment == api.MomentEnd && wanted.Mail.Source != "clear" && err == nil && !(done.Mail != nil && done.Mail.Again) {
 		err = c.server.coding.End(ctx, session)
 	}
 	return done, err

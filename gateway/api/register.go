@@ -43,7 +43,7 @@ type MailMoment struct {
 	Moment string `json:"moment"`
 	Source string `json:"source,omitempty"` // of a start: startup, resume, clear, compact or fork; of an end: its reason
 	Wakes  bool   `json:"wakes,omitempty"`  // of a start: a change of the wake file is a moment
-	Looked bool   `json:"looked,omitempty"` // of a start: the hook has looked at the transcript, whether it could be read or not
+	Looked bool   `json:"looked,omitempty"` // of a start or an end: the hook has looked at the transcript, whether it could be read or not
 	Idle   bool   `json:"idle,omitempty"`   // of an idle moment: the transcript says that the agent works no more
 }
 

@@ -67,8 +67,8 @@ func (l *Sessions) Carry(ctx context.Context, agent capabilities.ID, m api.MailM
 			return nil, err
 		}
 	}
-	if loses(m) && len(got.Offers) > 0 && !m.Looked {
-		got.Again = true // what the conversation has lost is offered again with the rest
+	if (loses(m) || m.Moment == api.MomentEnd) && len(got.Offers) > 0 && !m.Looked {
+		got.Again = true // what the conversation has lost is offered again with the rest, or to others
 		return got, nil
 	}
 	var least parley.Priority

@@ -49,11 +49,9 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) {
 	if call.session == "" {
 		return
 	}
-	r := newRequest(agent, call, o)
-	defer r.client.Close()
 	ctx, cancel := context.WithTimeout(ctx, cancelTime)
 	defer cancel()
-	h := call.hold(r.as)
+	h := call.hold(api.Acting{As: o.As})
 	h.Reason = "it was decided at the prompt of " + agent.Title
 	if call.tool == "" {
 		h.Reason = agent.Title + " has ended its work"

@@ -73,7 +73,7 @@ func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *R
 			}
 		}
 	}
-	if len(got.Notice) > maxSaid || strings.ContainsAny(got.Notice, "\r\n") {
+	if m.Moment == api.MomentEnd || len(got.Notice) > maxSaid || strings.ContainsAny(got.Notice, "\r\n") {
 		return nil, as
 	}
 	r := &Response{}
@@ -102,7 +102,7 @@ const (
 func awaitProof(ctx context.Context, call toolCall, offers []api.Offer) (p api.Proof) {
 	for end := time.Now().Add(writtenIn); ; {
 		p = readProof(call.transcript, offers)
-		if call.event != Stop || len(p.Kept) == 0 || time.Now().After(end) {
+		if call.event != Stop && call.event != SessionEnd || len(p.Kept) == 0 || time.Now().After(end) {
 			return p
 		}
 		select {
