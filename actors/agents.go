@@ -55,6 +55,11 @@ func (as Agents) visibility(ctx context.Context, some ...capabilities.ID) (visib
 	if _, named := names[as.agent.id]; !named {
 		names[as.agent.id] = "SELF"
 	}
+	if !host {
+		if err := withSessions(ctx, as.agent, names); err != nil {
+			return visibility{}, err
+		}
+	}
 	return visibility{everything: host, names: names}, nil
 }
 

@@ -140,3 +140,34 @@ func (as Agents) Titled(ctx context.Context, title string) (id capabilities.ID, 
 	}
 	return found[0].ID, nil
 }
+
+// withSessions adds to the agents that one sees the sessions of its folder, and their address, by the host's names. They reach
+// each other by these.
+func withSessions(ctx context.Context, a *Agent, names map[capabilities.ID]string) error {
+	address, err := query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (capabilities.ID, error) {
+		if len(s.Sessions.All()) > 0 {
+			return s.ID, nil
+		}
+		return s.Profile.Of, nil
+	})
+	if err != nil || address.IsZero() {
+		return err
+	}
+	all, err := SessionsOf(AgentOf(a.node, address)).List(ctx)
+	if err != nil {
+		return err
+	}
+	family := []capabilities.ID{address}
+	for _, s := range all {
+		family = append(family, s.Agent)
+	}
+	for _, id := range family {
+		if names[id] != "" {
+			continue
+		}
+		if names[id], err = a.node.Host().Names().Of(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

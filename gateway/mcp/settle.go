@@ -98,6 +98,12 @@ func (c *call) withdraw() {
 	}
 }
 
+// sent is a message that was sent, and what is known of it now.
+type sent struct {
+	view.Sent
+	Known string `json:"known"`
+}
+
 // sendMessage sends a message or a reply.
 func sendMessage(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
@@ -116,11 +122,11 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	if arguments.At != 0 || arguments.Every != "" {
 		return scheduleMessage(ctx, c, api.ScheduleRequest{Recipient: arguments.Recipient, Post: arguments.Post, At: arguments.At, Every: arguments.Every})
 	}
-	var s view.Sent
+	s := sent{Known: "stored, and on its way; not yet shown"}
 	if arguments.ReplyTo == "" {
-		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Post: arguments.Post}, &s)
+		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Post: arguments.Post}, &s.Sent)
 	}
-	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), Post: arguments.Post}, &s)
+	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), Post: arguments.Post}, &s.Sent)
 }
 
 // scheduleMessage has a message sent later.
