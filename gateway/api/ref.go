@@ -70,10 +70,10 @@ func (r *FormRef) Reference() *FormRef { return r }
 func (r *SendRequest) Reached() *string { return &r.Recipient }
 
 // Reached returns whom the request is for, as the caller names that.
-func (r *FormRequest) Reached() *string { return &r.Recipient }
+func (r *FormRequest) Reached() *string { return &r.To }
 
 // Reached returns whom the request is for, as the caller names that.
-func (r *CapabilityRequest) Reached() *string { return &r.Recipient }
+func (r *CapabilityRequest) Reached() *string { return &r.To }
 
 // Reached returns whom the request is for, as the caller names that.
 func (r *ForwardFormRequest) Reached() *string { return &r.Recipient }

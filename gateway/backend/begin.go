@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/mailbox"
 )
 
 // Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false for an
