@@ -11,7 +11,7 @@ import (
 
 // The names in INTERFACE's sections on mail and agents, and the others that the command line needs.
 const promised = `make_agent form request await respond_form decline_form cancel_form amend_form forward_form withdraw_vote grant_answer answer_with set_away set_member list_stand_ins resolve reject send reply schedule list_schedules end_schedule
-acknowledge adopt dismiss snooze restore_message move_messages mark_read count_messages save_draft fetch_draft list_messages search follow_messages get_message list_names lookup locate store_name rename_name remove_name copy_name
+acknowledge adopt dismiss snooze restore_message move_messages mark_read count_messages save_draft fetch_draft list_messages search follow_messages read_mail get_message list_names lookup locate store_name rename_name remove_name copy_name
 list_grants revoke read_log invite uninvite list_invitations accept list_nodes status verify stop complete
 create_token list_tokens revoke_token open_link approve decide_many list_rules remove_rule limit_rule
 fetch_agents fetch_agent send_agent_message wait_for_finish stop_agent archive_agent set_status describe_agent set_policy run_agent read_output

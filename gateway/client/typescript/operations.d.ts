@@ -542,6 +542,34 @@ export interface ReadLogResponse {
   more: boolean;
 }
 
+export interface ReadMail {
+  /** A time in UTC, with milliseconds. */
+  date: string;
+  from: string;
+  known: string;
+  mark: string;
+  number: string;
+  priority?: string;
+  readOn?: number;
+  replyTo?: string;
+  replyWanted?: boolean;
+  subject?: string;
+  text: string;
+  to?: string;
+  type: string;
+}
+
+export interface ReadMailRequest {
+  as?: string;
+  from?: number;
+  message?: Ref;
+}
+
+export interface ReadMailResponse {
+  mail: Array<ReadMail>;
+  more?: number;
+}
+
 export interface ReadOutputRequest {
   after?: number;
   agentId: string;
@@ -1224,6 +1252,7 @@ export interface PendingPermission {
   offers?: Array<Offer>;
   part?: string;
   reason?: string;
+  session?: string;
   tool: string;
 }
 
@@ -1333,6 +1362,7 @@ export interface Snapshot {
   awayUntil?: string;
   /** A time in UTC, with milliseconds. */
   createdAt: string;
+  ended?: boolean;
   error?: string;
   held?: boolean;
   /** An ID: {ULID}@{node}. */
@@ -1344,6 +1374,8 @@ export interface Snapshot {
   name?: string;
   /** A node's public key. */
   node: string;
+  /** An ID: {ULID}@{node}. */
+  of?: string;
   openForms: number;
   pendingPermissions: Array<PendingPermission>;
   policy?: string;
@@ -1474,6 +1506,7 @@ export interface Permission {
   offers?: Array<Offer>;
   part?: string;
   reason?: string;
+  session?: string;
   tool: string;
 }
 
@@ -1530,6 +1563,7 @@ export interface Operations {
   move_segments: { request: MoveSegmentsRequest; response: Archive };
   open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
   read_log: { request: ReadLogRequest; response: ReadLogResponse };
+  read_mail: { request: ReadMailRequest; response: ReadMailResponse };
   read_output: { request: ReadOutputRequest; response: ReadOutputResponse };
   reject: { request: DeclineRequest; response: Outcome };
   remove_name: { request: NameRequest; response: Done };

@@ -23,6 +23,7 @@ export const looks = new Set([
   "locate",
   "lookup",
   "read_log",
+  "read_mail",
   "read_output",
   "search",
   "status",

@@ -601,6 +601,50 @@ class ReadLogResponse(_ReadLogResponse, total=False):
     missing: List[MissingEvents]
 
 
+_ReadMail = TypedDict(
+    "_ReadMail",
+    {
+        "date": "str",
+        "from": "str",
+        "known": "str",
+        "mark": "str",
+        "number": "str",
+        "text": "str",
+        "type": "str",
+    },
+)
+
+
+class ReadMail(_ReadMail, total=False):
+    priority: str
+    readOn: int
+    replyTo: str
+    replyWanted: bool
+    subject: str
+    to: str
+
+
+_ReadMailRequestOptional = TypedDict(
+    "_ReadMailRequestOptional",
+    {
+        "from": "int",
+        "message": "Ref",
+    }, total=False,
+)
+
+
+class ReadMailRequest(_ReadMailRequestOptional):
+    pass
+
+
+class _ReadMailResponse(TypedDict):
+    mail: List[ReadMail]
+
+
+class ReadMailResponse(_ReadMailResponse, total=False):
+    more: int
+
+
 class _ReadOutputRequest(TypedDict):
     agentId: str
 
@@ -1324,6 +1368,7 @@ class PendingPermission(_PendingPermission, total=False):
     offers: List[Offer]
     part: str
     reason: str
+    session: str
 
 
 class _Permitted(TypedDict):
@@ -1439,11 +1484,13 @@ class _Snapshot(TypedDict):
 
 class Snapshot(_Snapshot, total=False):
     awayUntil: str  # A time in UTC, with milliseconds.
+    ended: bool
     error: str
     held: bool
     interrupted: List[CutMessage]
     morePermissions: int
     name: str
+    of: str  # An ID: {ULID}@{node}.
     policy: str
     runtime: str
     user: str
@@ -1587,6 +1634,7 @@ class Permission(_Permission, total=False):
     offers: List[Offer]
     part: str
     reason: str
+    session: str
 
 
 # What is sent to each operation, and what it answers.
@@ -1642,6 +1690,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "move_segments": (MoveSegmentsRequest, Archive),
     "open_link": (OpenLinkRequest, OpenLinkResponse),
     "read_log": (ReadLogRequest, ReadLogResponse),
+    "read_mail": (ReadMailRequest, ReadMailResponse),
     "read_output": (ReadOutputRequest, ReadOutputResponse),
     "reject": (DeclineRequest, Outcome),
     "remove_name": (NameRequest, Done),
@@ -1701,6 +1750,7 @@ LOOKS = frozenset(
         "locate",
         "lookup",
         "read_log",
+        "read_mail",
         "read_output",
         "search",
         "status",
