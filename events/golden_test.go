@@ -277,7 +277,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "bc29bdb37c7cd387db85e1d52d9394fc29fc371a802ee97e12d792ff494697ed"
+const goldenEnd = "70fd21f6f528183894790110659e333e8b530ca1266be43022eb0a4d0fb30a8a"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {
