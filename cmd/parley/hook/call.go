@@ -37,6 +37,7 @@ type toolCall struct {
 	part    string          // the ID of the subagent that makes it; "" for the agent itself
 	kind    string          // of that subagent, as its user calls it
 
+	last       string // on Stop, what the model has said at last
 	transcript string // path of the file with the conversation; "" if that is not said
 
 	wanted wanted // on Elicitation, in place of a tool
@@ -66,12 +67,13 @@ func readCall(text []byte) (toolCall, error) {
 		Source  string          `json:"source"`
 		Reason  string          `json:"reason"`
 		Path    string          `json:"transcript_path"`
+		Last    string          `json:"last_assistant_message"`
 		wanted
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
-	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, source: cmp.Or(in.Source, in.Reason), transcript: in.Path, wanted: in.wanted}
+	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, source: cmp.Or(in.Source, in.Reason), transcript: in.Path, last: in.Last, wanted: in.wanted}
 	switch in.Event {
 	case SubagentStop, Stop, SessionEnd, SessionStart, UserPromptSubmit, PostToolBatch, FileChanged:
 		return call, nil

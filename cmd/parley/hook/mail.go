@@ -101,7 +101,7 @@ const (
 // awaitProof is readProof. At the end of a turn it waits a moment for the answer after a text.
 func awaitProof(ctx context.Context, call toolCall, offers []api.Offer) (p api.Proof) {
 	for end := time.Now().Add(writtenIn); ; {
-		p = readProof(call.transcript, offers)
+		p = readProof(call.transcript, offers, call.last)
 		if call.event != Stop && call.event != SessionEnd || len(p.Kept) == 0 || time.Now().After(end) {
 			return p
 		}
@@ -115,7 +115,7 @@ func awaitProof(ctx context.Context, call toolCall, offers []api.Offer) (p api.P
 
 // prove tells the node what the transcript shows, before a tool reads mail again.
 func (a Agent) prove(ctx context.Context, call toolCall, o Options, offers []api.Offer) {
-	if proof := readProof(call.transcript, offers); proof.Read {
+	if proof := readProof(call.transcript, offers, ""); proof.Read {
 		_, _ = a.enter(ctx, call, o, &api.MailMoment{Moment: api.MomentProof}, proof) // the next hook does it again
 	}
 }

@@ -39,25 +39,29 @@ func TestTranscriptProves(t *testing.T) {
 	offers := []api.Offer{{Token: "TOKEN", Numbers: []uint64{17, 18, 1}}}
 	for name, test := range map[string]struct {
 		lines             []string
+		last              string
 		shown, kept, lost bool
 	}{
-		"nothing":                     {lines: []string{answerLine}, lost: true},
-		"the notice":                  {lines: []string{toldLine, answerLine}},
-		"a notice that waits":         {lines: []string{queuedLine, answerLine}, lost: true},
-		"the text":                    {lines: []string{toldLine, readLine}, kept: true},
-		"the text and an answer":      {lines: []string{toldLine, readLine, answerLine}, shown: true},
-		"an answer before the text":   {lines: []string{answerLine, readLine}, kept: true},
-		"a failed answer":             {lines: []string{readLine, `{"type":"assistant","isApiErrorMessage":true,"message":{"content":[]}}`}, kept: true},
-		"an answer of the program":    {lines: []string{readLine, `{"type":"assistant","message":{"model":"<synthetic>","content":[]}}`}, kept: true},
-		"a subagent's answer":         {lines: []string{readLine, `{"type":"assistant","isSidechain":true,"message":{"model":"m","content":[]}}`}, kept: true},
-		"a subagent's result":         {lines: []string{strings.Replace(readLine, `{"type":"user"`, `{"isSidechain":true,"type":"user"`, 1), answerLine}, lost: true},
-		"the model repeats the mark":  {lines: []string{toldLine, `{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"TOKEN:17"}]}}`, answerLine}},
-		"the person types the mark":   {lines: []string{toldLine, `{"type":"user","message":{"content":"TOKEN:17"}}`, answerLine}},
-		"lines that are no entries":   {lines: []string{"TOKEN:17", `{"type":`, `"TOKEN:17"`, readLine, "[1]", answerLine}, shown: true},
-		"an answer in another's text": {lines: []string{readLine, `{"type":"user","message":{"content":"{\"type\":\"assistant\"}"}}`}, kept: true},
+		"an answer that is not written yet": {lines: []string{answerLine, readLine}, last: "That was it", shown: true},
+		"an answer of before":               {lines: []string{answerLine, readLine}, last: "I see", kept: true},
+		"an answer without the text":        {lines: []string{toldLine}, last: "That was it"},
+		"nothing":                           {lines: []string{answerLine}, lost: true},
+		"the notice":                        {lines: []string{toldLine, answerLine}},
+		"a notice that waits":               {lines: []string{queuedLine, answerLine}, lost: true},
+		"the text":                          {lines: []string{toldLine, readLine}, kept: true},
+		"the text and an answer":            {lines: []string{toldLine, readLine, answerLine}, shown: true},
+		"an answer before the text":         {lines: []string{answerLine, readLine}, kept: true},
+		"a failed answer":                   {lines: []string{readLine, `{"type":"assistant","isApiErrorMessage":true,"message":{"content":[]}}`}, kept: true},
+		"an answer of the program":          {lines: []string{readLine, `{"type":"assistant","message":{"model":"<synthetic>","content":[]}}`}, kept: true},
+		"a subagent's answer":               {lines: []string{readLine, `{"type":"assistant","isSidechain":true,"message":{"model":"m","content":[]}}`}, kept: true},
+		"a subagent's result":               {lines: []string{strings.Replace(readLine, `{"type":"user"`, `{"isSidechain":true,"type":"user"`, 1), answerLine}, lost: true},
+		"the model repeats the mark":        {lines: []string{toldLine, `{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"TOKEN:17"}]}}`, answerLine}},
+		"the person types the mark":         {lines: []string{toldLine, `{"type":"user","message":{"content":"TOKEN:17"}}`, answerLine}},
+		"lines that are no entries":         {lines: []string{"TOKEN:17", `{"type":`, `"TOKEN:17"`, readLine, "[1]", answerLine}, shown: true},
+		"an answer in another's text":       {lines: []string{readLine, `{"type":"user","message":{"content":"{\"type\":\"assistant\"}"}}`}, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := readProof(entries(t, test.lines...), offers)
+			p := readProof(entries(t, test.lines...), offers, test.last)
 			if !p.Read || slices.Contains(p.Shown, mark) != test.shown || slices.Contains(p.Kept, mark) != test.kept || slices.Contains(p.Lost, "TOKEN") != test.lost {
 				t.Errorf("%+v", p)
 			}
@@ -67,12 +71,12 @@ func TestTranscriptProves(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"", "/nowhere", t.TempDir()} {
-		if p := readProof(path, offers); p.Read || len(p.Lost)+len(p.Shown) > 0 {
+		if p := readProof(path, offers, ""); p.Read || len(p.Lost)+len(p.Shown) > 0 {
 			t.Errorf("%q: %+v", path, p)
 		}
 	}
 	long := entries(t, slices.Repeat([]string{`{"type":"user","message":{"content":"` + strings.Repeat("x", 1<<20) + `"}}`}, 20)...)
-	if p := readProof(long, offers); !p.Read || len(p.Shown) > 0 {
+	if p := readProof(long, offers, ""); !p.Read || len(p.Shown) > 0 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -91,6 +91,7 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 func (a Agent) end(ctx context.Context, call toolCall, o Options) *Response {
 	response, as := a.carry(ctx, call, o)
 	if as == "" {
+		o.Unheard = "" // it starts nothing now that a node would have to know
 		done, err := a.register(ctx, call, o)
 		if err != nil { // without a node nothing is open
 			return response

@@ -54,8 +54,9 @@ func readTail(path string, most int64) ([]byte, bool) {
 
 // readProof looks for offers in a transcript. A text was shown if the result of read_mail has its mark, and an answer of the
 // model follows. It is kept if no answer follows yet. An offer of which there is nothing, not even the notice, is lost. Where
-// the transcript cannot be read nothing is known.
-func readProof(path string, offers []api.Offer) (p api.Proof) {
+// the transcript cannot be read nothing is known. It is written behind: last is an answer of the model that the agent itself
+// tells, and which follows all that is there if it is not there itself; "" for none.
+func readProof(path string, offers []api.Offer, last string) (p api.Proof) {
 	text, ok := readTail(path, maxTranscript)
 	if !ok {
 		return p
@@ -63,6 +64,9 @@ func readProof(path string, offers []api.Offer) (p api.Proof) {
 	p.Read = true
 	marks := map[api.Mark]int{} // the line of each, -1 for one that an answer follows
 	told := map[string]bool{}
+	said := last == ""
+	quoted, _ := json.Marshal(last) // a text always has a JSON form
+	quoted = quoted[1 : len(quoted)-1]
 	for line := range bytes.Lines(text) {
 		open := false
 		for _, at := range marks {
@@ -71,6 +75,9 @@ func readProof(path string, offers []api.Offer) (p api.Proof) {
 		names := false
 		for _, o := range offers {
 			names = names || bytes.Contains(line, []byte(o.Token))
+		}
+		if !said && bytes.Contains(line, []byte(`"assistant"`)) {
+			said = bytes.Contains(line, quoted)
 		}
 		if !names && !(open && bytes.Contains(line, []byte(`"assistant"`))) {
 			continue
@@ -105,7 +112,7 @@ func readProof(path string, offers []api.Offer) (p api.Proof) {
 		}
 	}
 	for m, at := range marks {
-		if at < 0 {
+		if at < 0 || !said {
 			p.Shown = append(p.Shown, m)
 		} else {
 			p.Kept = append(p.Kept, m)
