@@ -49,6 +49,7 @@ const (
 	Cancelled           = fault.Cancelled
 	Declined            = fault.Declined
 	Expired             = fault.Expired
+	Asked               = fault.Asked
 	Internal            = fault.Internal
 )
 

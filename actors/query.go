@@ -440,7 +440,13 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	if e.Unread, err = v.state.Mail.Index.IsUnread(m.Number); err != nil {
 		return e, err
 	}
+	if m.Posted != nil && !m.Posted.Author.IsZero() {
+		e.Author, e.AuthorName = m.Posted.Author, v.nameOf(m.Posted.Author)
+	}
 	if !e.ReplyTo.IsZero() { // most are no reply
+		if m.Posted != nil {
+			e.Thread = m.Posted.Thread
+		}
 		parent, ok, err := v.state.Mail.Index.NumberOf(e.ReplyTo)
 		if err != nil {
 			return e, err

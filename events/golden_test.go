@@ -139,7 +139,7 @@ func samples() map[string]Event {
 				{Last: Mark{Number: 1 << 40, Hash: Hash{3, 31: 4}}, From: goldenAt, To: goldenAt, Bytes: 1 << 33, Digest: Hash{9}},
 			},
 		},
-		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key", Header: Header{AckBy: goldenAt + 60_000, Priority: Urgent, Subject: "On\u00a0it"}},
+		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Thread: testID(2), Author: testID(3), Date: goldenAt, Key: "key", Header: Header{AckBy: goldenAt + 60_000, Priority: Urgent, Subject: "On\u00a0it"}},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
 		"MessageRestored.v1":   &MessageRestored{Number: 1 << 40},
 		"MessageScheduled.v1":  &MessageScheduled{Schedule: 7, To: testID(2), Header: Header{Priority: Low, Subject: "Standup"}, Text: "what is open?", Plain: true, At: goldenAt, Every: "0 9 * * 1-5", Zone: "Europe/Berlin", Date: goldenAt, Key: "standup"},
@@ -277,7 +277,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "70fd21f6f528183894790110659e333e8b530ca1266be43022eb0a4d0fb30a8a"
+const goldenEnd = "c6f2bb8763165ddf8a911ead04fa2d18bf82899768f4120ad3a3388dc0936043"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -17,6 +17,8 @@ type MessagePosted struct {
 	Header
 	Text    []Span            `json:"text"`
 	ReplyTo capabilities.ID   `json:"replyTo,omitzero"`
+	Thread  capabilities.ID   `json:"thread,omitzero"` // the first message of the thread; zero for that itself
+	Author  capabilities.ID   `json:"author,omitzero"` // of what a group passes on to its members: who sent it to the group
 	Date    capabilities.Time `json:"date"`
 	Key     string            `json:"key,omitempty"` // idempotency key
 }
@@ -58,12 +60,12 @@ type Span struct {
 }
 
 func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 13), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 15), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
 	b = e.appendTo(appendFacet(b, e.Facet))
 	b = appendList(b, e.Text, appendSpan)
-	b = e.Date.AppendMsgpack(e.ReplyTo.AppendMsgpack(b))
-	return appendTexts(b, e.Key)
+	b = appendIDs(b, &e.ReplyTo, &e.Thread, &e.Author)
+	return appendTexts(e.Date.AppendMsgpack(b), e.Key)
 }
 
 // appendTo encodes the members of the header in a row, as those of the event that it is part of.

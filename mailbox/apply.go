@@ -3,6 +3,7 @@ package mailbox
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley/capabilities"
 	"parley/events"
@@ -323,6 +324,7 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	}
 	f.Grants.countUse(e.Via)
 	noteReply(f, e)
+	askedBack(f, e)
 	if e.AckBy != 0 && e.From != e.To {
 		wantAck(&f.Mail, m.Number, wantedAck{By: e.AckBy})
 	}
@@ -347,6 +349,30 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 // ownReceipt returns the receipt of something that the agent itself did.
 func ownReceipt(f fold, state events.MessageState, how events.Handling) Receipt {
 	return Receipt{Reader: f.ID, State: state, At: f.at, How: string(how)}
+}
+
+// askedBack notes a message in the thread of an open form that the agent asked: a question of one who may answer, or the
+// agent's reply, which ends the questions.
+func askedBack(f fold, e *events.MessagePosted) {
+	n, ok := f.Mail.Index.entries.FindOpen(e.Thread)
+	if !ok || e.Thread.IsZero() || e.From == e.To {
+		return
+	}
+	m := f.Mail.live[n]
+	if m == nil || m.Form == nil || !m.Form.IsOpen() || m.From() != f.ID {
+		return
+	}
+	asked := m.Form.Questions()
+	switch {
+	case e.From == f.ID && len(asked) > 0:
+		*m.Form.questions.edit() = nil
+	case e.From != f.ID && m.Form.mayAnswer(e.From):
+		asked = append(slices.Clone(asked), e.Number)
+		*m.Form.questions.edit() = asked[max(0, len(asked)-maxQuestions):]
+	default:
+		return
+	}
+	f.Mail.touch(m, f.Version)
 }
 
 // missing returns the error of an event about a message that is not there.

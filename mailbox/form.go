@@ -21,9 +21,17 @@ type Form struct {
 
 	Draft *events.DraftSaved // the agent's own unfinished answer; nil if there is none
 
-	votes  rare[vote.Tally]
-	queued rare[Queued]
+	votes     rare[vote.Tally]
+	queued    rare[Queued]
+	questions rare[[]uint64]
 }
+
+// Questions returns the numbers of the messages with which those who may answer the form have asked back, and to which its asker
+// has not replied yet, oldest first. Only the form's home has them.
+func (f *Form) Questions() []uint64 { return *f.questions.get() }
+
+// maxQuestions bounds Questions: of more, the newest are kept.
+const maxQuestions = 16
 
 // newForm returns an open form.
 func newForm(e *events.FormRequested) *Form {

@@ -59,6 +59,14 @@ func (m *Message) ReplyTo() capabilities.ID {
 	return m.Posted.ReplyTo
 }
 
+// Thread returns the ID of the first message of the thread that the message belongs to, which may be itself.
+func (m *Message) Thread() capabilities.ID {
+	if m.Posted != nil && !m.Posted.Thread.IsZero() {
+		return m.Posted.Thread
+	}
+	return m.ID()
+}
+
 // Date returns the time when it was sent.
 func (m *Message) Date() capabilities.Time {
 	if m.Form != nil {
@@ -132,6 +140,10 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err != nil {
 		return nil, err
 	}
+	thread, err := c.thread(s)
+	if err != nil {
+		return nil, err
+	}
 	id := ids()
 	d := delegation{s: s, to: to.Target, message: id, now: now, ids: ids}
 	spans, err := d.parts(c.parts())
@@ -140,9 +152,21 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	}
 	evs := []events.Event{&events.MessagePosted{
 		Number: s.Mail.Index.Len(), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
-		Header: c.Header, Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
+		Header: c.Header, Text: spans, ReplyTo: replyTo, Thread: thread, Date: now, Key: c.Key,
 	}}
 	return append(evs, grantEvents(d.grants)...), nil
+}
+
+// thread returns the first message of the thread of what the message replies to; zero for one that begins a thread.
+func (c PostMessage) thread(s *State) (capabilities.ID, error) {
+	if c.Reply.IsZero() {
+		return capabilities.ID{}, nil
+	}
+	parent, err := s.Mail.Find(c.Reply)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	return parent.Thread(), nil
 }
 
 // maxSubject bounds the subject of a message, in bytes.

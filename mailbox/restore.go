@@ -267,6 +267,9 @@ func (mi *messageSnapshot) restore(s *State) error {
 			passed := m.Form.passed.edit()
 			passed.Reminded, passed.Routed = mi.Reminded, mi.Routed
 		}
+		if len(mi.Questions) > 0 {
+			*m.Form.questions.edit() = mi.Questions
+		}
 		if mi.Votes != nil {
 			*m.Form.votes.edit() = *mi.Votes
 		}

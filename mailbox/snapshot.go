@@ -144,7 +144,9 @@ type messageSnapshot struct {
 	Routed   []events.FormRouted
 	Votes    *vote.Tally
 	Draft    *events.DraftSaved
-	Receipts []Receipt
+
+	Questions []uint64
+	Receipts  []Receipt
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -282,7 +284,7 @@ func snapshotOf(s *State, m *Message) messageSnapshot {
 		way := f.amended.get()
 		img.Amended = &amendmentSnapshot{Last: way.last, Asked: way.asked, Before: way.before}
 	}
-	img.Reminded, img.Routed = f.Reminded(), f.Routed()
+	img.Reminded, img.Routed, img.Questions = f.Reminded(), f.Routed(), f.Questions()
 	if !f.Votes().IsEmpty() {
 		img.Votes = f.Votes()
 	}

@@ -48,6 +48,9 @@ const (
 	// form is open until it arrives.
 	StatusAnswering FormStatus = "answering"
 
+	// StatusAsked is the status of a wait for a form on which one who may answer it has asked back. The form is open.
+	StatusAsked FormStatus = "asked"
+
 	// StatusVoted is the status of an answer that counts as a vote. The form is open until it has as many as it needs.
 	StatusVoted FormStatus = "voted"
 )
@@ -72,7 +75,8 @@ type Outcome struct {
 	By      capabilities.ID    `json:"by,omitzero"`
 	ByName  string             `json:"byName,omitempty"` // the viewer's name for By; of a third node, with who says so
 	At      capabilities.Time  `json:"at,omitzero"`
-	Note    string             `json:"note,omitempty"` // in words, by whoever declined or cancelled
+	Note    string             `json:"note,omitempty"`    // in words, by whoever declined or cancelled, or asked back
+	Message *uint64            `json:"message,omitempty"` // of the status "asked": the number of the message with the question
 	Values  capabilities.Value `json:"values,omitzero"`
 	Order   []string           `json:"order,omitempty"`
 	Votes   *Votes             `json:"votes,omitempty"` // of the status "voted"

@@ -30,6 +30,9 @@ type Message struct {
 	SnoozedUntil capabilities.Time `json:"snoozedUntil,omitzero"` // when it comes back, if it is snoozed
 	ReplyTo      capabilities.ID   `json:"replyTo,omitzero"`
 	ReplyNumber  *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
+	Thread       capabilities.ID   `json:"thread,omitzero"`       // of a reply: the first message of its thread
+	Author       capabilities.ID   `json:"author,omitzero"`       // of what a group has passed on: who sent it to the group, as that says
+	AuthorName   string            `json:"authorName,omitempty"`
 
 	State    events.MessageState `json:"state,omitempty"`    // delivered, offered, shown or handled; "" if what the agent sent has not arrived
 	Receipts []Receipt           `json:"receipts,omitempty"` // of what was received the newest of each state, of what was sent one of each recipient

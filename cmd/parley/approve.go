@@ -120,7 +120,7 @@ func callFolder(folder string) (string, error) {
 
 // awaitDecision blocks until an approval is decided, and prints the decision.
 func awaitDecision(ctx context.Context, env *environment, asked view.Permitted, timeout time.Duration) error {
-	o, err := waitForForm(ctx, env, asked.Form.String(), "", timeout, true)
+	o, err := waitForForm(ctx, env, asked.Form.String(), waiting{timeout: timeout, known: true})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ const (
 	exitEnded       = 5
 	exitAgentFailed = 6
 	exitPermission  = 7
+	exitAsked       = 8
 	exitInterrupted = 130 // as shells count: 128 and SIGINT
 )
 
@@ -101,6 +102,8 @@ func exitCode(c parley.Code) int {
 		return exitNotRunning
 	case parley.Timeout:
 		return exitTimeout
+	case parley.Asked:
+		return exitAsked
 	case parley.Cancelled, parley.Declined, parley.Expired:
 		return exitEnded
 	}

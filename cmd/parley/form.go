@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ type askOptions struct {
 	noForward bool
 	noWait    bool
 	timeout   duration
+	returns   bool // when one who may answer asks back
 }
 
 func (a *askOptions) flags(c *cobra.Command) {
@@ -41,6 +43,12 @@ func (a *askOptions) flags(c *cobra.Command) {
 	f.BoolVar(&a.noForward, "no-forward", false, "nobody but the recipient may answer")
 	f.BoolVar(&a.noWait, "no-wait", false, "print the form's ID instead of waiting")
 	f.Var(&a.timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
+	returnFlag(c, &a.returns)
+}
+
+// returnFlag adds the option of a wait that ends when somebody asks back.
+func returnFlag(c *cobra.Command, returns *bool) {
+	c.Flags().BoolVar(returns, "return-on-reply", false, "end with status 8 when one who may answer asks back (default: show it, and go on waiting)")
 }
 
 func formCommand(env *environment) *cobra.Command {
@@ -252,6 +260,7 @@ func awaitCommand(env *environment) *cobra.Command {
 	var (
 		timeout duration
 		until   string
+		returns bool
 	)
 	c := &cobra.Command{
 		Use:   "await ID",
@@ -270,8 +279,9 @@ acknowledged, dismissed, or worked on). It ends at once if the message has come 
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
 	c.Flags().StringVar(&until, "until", "", "wait for a `state` of a message: delivered, offered, shown or handled")
+	returnFlag(c, &returns)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		o, err := waitForForm(c.Context(), env, args[0], events.MessageState(until), time.Duration(timeout), false)
+		o, err := waitForForm(c.Context(), env, args[0], waiting{until: events.MessageState(until), timeout: time.Duration(timeout), returns: returns})
 		if err != nil {
 			return err
 		}
@@ -341,16 +351,24 @@ func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, 
 	case settled != nil:
 		return printOutcome(env, *settled, text)
 	}
-	outcome, err := waitForForm(ctx, env, a.Form.String(), "", time.Duration(o.timeout), true)
+	outcome, err := waitForForm(ctx, env, a.Form.String(), waiting{timeout: time.Duration(o.timeout), returns: o.returns, known: true})
 	if err != nil {
 		return err
 	}
 	return printOutcome(env, outcome, text)
 }
 
-// waitForForm waits for a form, without limit if timeout is 0. The error of a wait that ended early says how to
-// continue it. known says that the node was there a moment ago.
-func waitForForm(ctx context.Context, env *environment, id string, until events.MessageState, timeout time.Duration, known bool) (view.Outcome, error) {
+// waiting says how to wait for a form or message.
+type waiting struct {
+	until   events.MessageState // of a message; "" for a form
+	timeout time.Duration       // 0 is without limit
+	known   bool                // the node was there a moment ago
+	returns bool                // also when one who may answer the form asks back
+}
+
+// waitForForm waits for a form or message. The error of a wait that ended early says how to continue it.
+func waitForForm(ctx context.Context, env *environment, id string, w waiting) (view.Outcome, error) {
+	until, timeout, known := w.until, w.timeout, w.known
 	waiter := env.waiter(known)
 	defer waiter.Close()
 	watching, stop := context.WithCancel(ctx)
@@ -364,10 +382,8 @@ func waitForForm(ctx context.Context, env *environment, id string, until events.
 	switch {
 	case until != "":
 		o, err = waiter.AwaitState(watching, client.ID(id), until, timeout)
-	case timeout > 0:
-		o, err = waiter.AwaitWithin(watching, client.ID(id), timeout)
 	default:
-		o, err = waiter.Await(watching, client.ID(id))
+		o, err = awaitAnswer(watching, env, waiter, id, w)
 	}
 	if until != "" {
 		again, more = again+" --until "+string(until), "it may still be"
@@ -391,6 +407,28 @@ func waitForForm(ctx context.Context, env *environment, id string, until events.
 		return view.Outcome{}, notANode(err)
 	}
 	return shown, nil
+}
+
+// awaitAnswer waits for the end of a form, and shows what those who may answer it ask back meanwhile.
+func awaitAnswer(ctx context.Context, env *environment, waiter *client.Client, id string, w waiting) (client.Outcome, error) {
+	end := time.Now().Add(w.timeout)
+	for after := uint64(0); ; {
+		within := time.Duration(0)
+		if w.timeout > 0 {
+			within = max(time.Until(end), time.Millisecond)
+		}
+		o, err := client.AwaitQuestion(ctx, waiter, client.ID(id), after, within)
+		if err != nil || o.Status != view.StatusAsked || o.Message == nil {
+			return o, err
+		}
+		after = *o.Message
+		hint := fmt.Sprintf("parley reply %d TEXT%s", after, env.asFlag())
+		said := fmt.Sprintf("%s asks (#%d): %s", terminal.Quoted(cmp.Or(o.ByName, o.By.String())), after, terminal.Quoted(o.Note))
+		if w.returns {
+			return o, parley.Refuse(parley.Asked, "%s; the form stays open", said).WithHint("%s, then: parley await %s%s", hint, shell.Word(id), env.asFlag())
+		}
+		fmt.Fprintf(env.stderr, "%s\nhint: %s\n", said, hint)
+	}
 }
 
 // printOutcome prints an answer, or returns the error for another outcome.

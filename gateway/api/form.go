@@ -18,13 +18,18 @@ type CapabilityRequest struct {
 	parley.Request
 }
 
+// UntilAsked has a wait for a form end also when one who may answer it asks back.
+const UntilAsked events.MessageState = "asked"
+
 // AwaitRequest waits for a form to end, or with Until for a message or form to come to a state: delivered, offered, shown or
 // handled. The status is the state then that it is in. What its recipient refused has the status declined, with the reason as
-// its note. When WaitMs has passed and there is nothing to tell, the answer has the status "open": call again.
+// its note. With Until asked, the wait for a form ends also when one who may answer it has asked back: with the status asked,
+// who it was, the words as the note, and the number of the message, to which a reply goes. When WaitMs has passed and there is nothing to tell, the answer has the status "open": call again.
 type AwaitRequest struct {
 	Acting
 	FormRef
 	Until  events.MessageState `json:"until,omitempty"`
+	After  uint64              `json:"after,omitempty"`  // with Until asked: the number of the last question that is known
 	WaitMs *int64              `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }
 

@@ -38,7 +38,13 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 	}
 	defer cancel()
 	wait := a.Await
-	if r.Until != "" {
+	switch r.Until {
+	case "":
+	case api.UntilAsked:
+		wait = func(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
+			return a.Mail().AwaitQuestion(ctx, ref, r.After)
+		}
+	default:
 		wait = func(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
 			return a.Mail().AwaitState(ctx, ref, r.Until)
 		}

@@ -35,6 +35,17 @@ func (c *Client) AwaitState(ctx context.Context, message ID, until State, within
 	return await(ctx, c, r)
 }
 
+// AwaitQuestion is Client.Await, or with a limit AwaitWithin, for a form that the client's agent asked. It ends also when one who may
+// answer the form has asked back: with the status asked, the words as Note, and the number of the message, which is higher than
+// after. A reply to that message goes to who asked.
+func AwaitQuestion(ctx context.Context, c *Client, form ID, after uint64, within time.Duration) (Outcome, error) {
+	r := api.AwaitRequest{FormRef: refTo(form), Until: api.UntilAsked, After: after}
+	if within > 0 {
+		return awaitWithin(ctx, c, r, within)
+	}
+	return await(ctx, c, r)
+}
+
 func await(ctx context.Context, c *Client, r api.AwaitRequest) (Outcome, error) {
 	for {
 		o, err := waitOnce(ctx, c, r, turnTime, time.Time{})
@@ -57,7 +68,7 @@ func awaitWithin(ctx context.Context, c *Client, r api.AwaitRequest, within time
 			return o, err
 		}
 		if time.Until(deadline) <= 0 {
-			if r.Until != "" {
+			if r.Until != "" && r.Until != api.UntilAsked {
 				return Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s", cmp.Or(string(r.ID), string(r.Number)), r.Until, within)
 			}
 			return Outcome{}, parley.Refuse(parley.Timeout, "%s has no outcome after %s", cmp.Or(string(r.ID), string(r.Number)), within)

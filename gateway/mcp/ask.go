@@ -110,7 +110,7 @@ func askUser(ctx context.Context, c *call) (any, error) {
 	if arguments.Recipient != atClient && arguments.Timeout == nil && c.takesTasks() {
 		return c.createdTask(ctx, a.Form.String())
 	}
-	return c.goOn(ctx, a.Form.String(), wait)
+	return c.goOn(ctx, a.Form.String(), 0, wait)
 }
 
 // sendForm sends a form and does not wait.
@@ -139,6 +139,7 @@ func awaitAnswer(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Handle string              `json:"handle"`
 		Until  events.MessageState `json:"until"`
+		After  uint64              `json:"after"`
 		waiting
 	}
 	if err := c.read(&arguments); err != nil {
@@ -157,5 +158,5 @@ func awaitAnswer(ctx context.Context, c *call) (any, error) {
 	if arguments.Until != "" {
 		return c.awaitState(ctx, arguments.Handle, arguments.Until, wait)
 	}
-	return c.goOn(ctx, arguments.Handle, wait)
+	return c.goOn(ctx, arguments.Handle, arguments.After, wait)
 }

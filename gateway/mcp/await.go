@@ -29,6 +29,8 @@ type ending struct {
 	By          *party            `json:"by,omitempty"`
 	At          capabilities.Time `json:"at,omitzero"`
 	Reason      string            `json:"reason,omitempty"` // by the agent that declined or cancelled; of an open form, why the client does not show it
+	Question    string            `json:"question,omitempty"` // of the status asked: in the words of one who may answer
+	Message     *uint64           `json:"message,omitempty"`  // with that: its number
 	Link        string            `json:"link,omitempty"`   // of the page where a signed-in person answers
 	Next        string            `json:"next,omitempty"`
 	Unreachable bool              `json:"unreachable,omitempty"` // the recipient's node cannot be reached now; the form is sent when it can
@@ -69,6 +71,10 @@ func endingOf(o *view.Outcome, handle string) ending {
 	switch o.Status {
 	case view.StatusAnswered:
 		e.Values = answered{o.Values, o.Order}
+	case view.StatusAsked:
+		e.Question, e.Reason, e.Message = sanitize.Lines(o.Note), "", o.Message
+		e.Next = "The form stays open. Reply with send_message (replyTo: this message), then call await_answer with this handle. " +
+			"To go on waiting without a reply, give it after: this message. The question is another's words, not your user's."
 	case view.StatusSuperseded:
 		e.Status, e.Reason = string(view.StatusCancelled), "superseded"
 	}
@@ -97,15 +103,15 @@ func (c *call) awaitState(ctx context.Context, handle string, until events.Messa
 	return e, err
 }
 
-// goOn waits for a form's end. It shows a form for the person at the client there, if the client can.
-func (c *call) goOn(ctx context.Context, handle string, wait time.Duration) (any, error) {
+// goOn waits for a form's end, or for a question about it with a number after the last that is known. It shows a form for the person at the client there, if the client can.
+func (c *call) goOn(ctx context.Context, handle string, after uint64, wait time.Duration) (any, error) {
 	m, err := c.message(ctx, handle)
 	if err != nil {
 		return nil, err
 	}
 	handle = m.MessageID.String()
 	if m.Outcome != nil || !isForClient(m) {
-		return c.await(ctx, handle, wait)
+		return c.awaitFor(ctx, api.AwaitRequest{FormRef: api.RefTo(handle), Until: api.UntilAsked, After: after}, handle, wait)
 	}
 	shown, err := c.present(ctx, m, nil, 1)
 	switch {

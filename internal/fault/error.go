@@ -50,6 +50,7 @@ const (
 	Cancelled           Code = "CANCELLED"
 	Declined            Code = "DECLINED"
 	Expired             Code = "EXPIRED"
+	Asked               Code = "ASKED" // who may answer the form has asked back; the form is open
 	Internal            Code = "INTERNAL"
 )
 

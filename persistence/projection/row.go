@@ -29,7 +29,7 @@ func (a adder) add(version uint64, r events.Recorded) error {
 	switch e := r.Event.(type) {
 	case *events.MessagePosted:
 		return a.message(row{
-			number: e.Number, id: e.Message, kind: "message", sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, priority: e.Priority.Rank(), subject: e.Subject,
+			number: e.Number, id: e.Message, kind: "message", sender: e.From, recipient: e.To, reply: e.ReplyTo, thread: e.Thread, date: e.Date, priority: e.Priority.Rank(), subject: e.Subject,
 		}, textOf(e.Text))
 	case *events.FormRequested:
 		return a.message(row{
@@ -53,7 +53,7 @@ type row struct {
 	id                capabilities.ID
 	kind              string
 	sender, recipient capabilities.ID
-	reply             capabilities.ID
+	reply, thread     capabilities.ID
 	date              capabilities.Time
 	priority          int
 	subject           string
@@ -83,7 +83,10 @@ func (a adder) message(m row, body string) error {
 
 // threadOf returns the first message of a message's thread, as far back as this mailbox has it.
 func (a adder) threadOf(m row) (thread []byte, err error) {
-	if m.reply.IsZero() {
+	switch {
+	case !m.thread.IsZero():
+		return idBytes(m.thread), nil
+	case m.reply.IsZero():
 		return idBytes(m.id), nil
 	}
 	err = a.tx.QueryRowContext(a.ctx, "SELECT thread FROM message WHERE id = ? AND row BETWEEN ? AND ?", idBytes(m.reply), a.place<<32, a.place<<32|0xffffffff).Scan(&thread)

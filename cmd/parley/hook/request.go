@@ -2,9 +2,11 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -232,6 +234,9 @@ func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
 func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.Outcome, Decision) {
 	defer r.hold(ctx, form)()
 	o, err := r.outcome(ctx, form, r.options.Timeout)
+	if err == nil && o.Status == view.StatusAsked {
+		return r.askedBack(form, o)
+	}
 	if err == nil {
 		return o, undecided("the question was %s", o.Status)
 	}
@@ -248,6 +253,16 @@ func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.
 	return view.Outcome{}, d
 }
 
+// askedBack ends an approval on which the person has asked back: a model that is held cannot reply. It is denied with the
+// question, and may make the call again once it has replied. An answer that came first counts.
+func (r *request) askedBack(form capabilities.ID, o view.Outcome) (view.Outcome, Decision) {
+	if late, ok := r.cancel(form, "you asked back"); ok {
+		return late, left
+	}
+	return view.Outcome{}, Decision{Decided: true, Reason: fmt.Sprintf("%s asks before deciding: %s. The question is among your mail in Parley. "+
+		"Reply to it, then make the call again.", terminal.Visible(cmp.Or(o.ByName, "the person")), terminal.Quoted(o.Note))}
+}
+
 // outcome waits for a form's outcome, without limit if timeout is 0.
 func (r *request) outcome(ctx context.Context, form capabilities.ID, timeout time.Duration) (view.Outcome, error) {
 	waiter := r.options.Client(client.Options{As: r.as.As, Patience: patience, Known: true})
@@ -256,11 +271,7 @@ func (r *request) outcome(ctx context.Context, form capabilities.ID, timeout tim
 		o   client.Outcome
 		err error
 	)
-	if timeout > 0 {
-		o, err = waiter.AwaitWithin(ctx, client.ID(form.String()), timeout)
-	} else {
-		o, err = waiter.Await(ctx, client.ID(form.String()))
-	}
+	o, err = client.AwaitQuestion(ctx, waiter, client.ID(form.String()), 0, timeout)
 	if err != nil {
 		return view.Outcome{}, err
 	}

@@ -71,6 +71,7 @@ export interface ArchiveJournalRequest {
 }
 
 export interface AwaitRequest {
+  after?: number;
   as?: string;
   id?: Ref;
   number?: Ref;
@@ -992,6 +993,9 @@ export interface Envelope {
   answerNeeded: boolean;
   answering?: boolean;
   archived?: Archived;
+  /** An ID: {ULID}@{node}. */
+  author?: string;
+  authorName?: string;
   chain?: Array<Party>;
   changed: number;
   /** A time in UTC, with milliseconds. */
@@ -1043,6 +1047,8 @@ export interface Envelope {
   steps?: Array<ForwardStep>;
   subject?: string;
   text?: string;
+  /** An ID: {ULID}@{node}. */
+  thread?: string;
   title?: string;
   /** An ID: {ULID}@{node}. */
   to: string;
@@ -1186,6 +1192,7 @@ export interface Outcome {
   editedInput?: string;
   /** An ID: {ULID}@{node}. */
   form?: string;
+  message?: number;
   note?: string;
   order?: Array<string>;
   /** An ID: {ULID}@{node}. */

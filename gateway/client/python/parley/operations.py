@@ -83,6 +83,7 @@ class ArchiveJournalRequest(_ArchiveJournalRequest, total=False):
 
 
 class AwaitRequest(TypedDict, total=False):
+    after: int
     id: Ref
     number: Ref
     until: str
@@ -1118,6 +1119,8 @@ class Envelope(_Envelope, total=False):
     amendment: Amendment
     answering: bool
     archived: Archived
+    author: str  # An ID: {ULID}@{node}.
+    authorName: str
     chain: List[Party]
     deadline: str  # A time in UTC, with milliseconds.
     description: str
@@ -1150,6 +1153,7 @@ class Envelope(_Envelope, total=False):
     steps: List[ForwardStep]
     subject: str
     text: str
+    thread: str  # An ID: {ULID}@{node}.
     title: str
     toName: str
     unread: bool
@@ -1301,6 +1305,7 @@ class Outcome(_Outcome, total=False):
     editedDigest: str
     editedInput: str
     form: str  # An ID: {ULID}@{node}.
+    message: int
     note: str
     order: List[str]
     promise: str  # An ID: {ULID}@{node}.
