@@ -132,6 +132,8 @@ func mail() []scene {
 		{name: "a state that there is not", operation: "await", request: `{"id":"$message","until":"eaten"}`, code: parley.InvalidArgument},
 		{name: "a message to acknowledge", operation: "send", request: `{"recipient":"bob","text":"Mind it","ackBy":"2100-01-01T00:00:00Z"}`, keep: map[string]string{"mind": "message"}},
 		{name: "an acknowledgement by a time that has passed", operation: "send", request: `{"recipient":"bob","text":"Mind it","ackBy":"2000-01-01T00:00:00Z"}`, code: parley.InvalidArgument},
+		{operation: "read_mail", by: "bob", request: `{"message":"$mind"}`, shape: true},
+		{name: "mail that is not there", operation: "read_mail", by: "bob", request: `{"message":"99"}`, code: parley.NoSuchMessage},
 		{operation: "acknowledge", by: "bob", request: `{"id":"$mind"}`},
 		{name: "what the sender sees", operation: "get_message", request: `{"id":"$mind"}`, shape: true},
 		{name: "an acknowledgement of what one sent", operation: "acknowledge", request: `{"id":"$mind"}`, code: parley.InvalidArgument},
