@@ -28,10 +28,10 @@ type ending struct {
 	Values      answered          `json:"values,omitzero"`
 	By          *party            `json:"by,omitempty"`
 	At          capabilities.Time `json:"at,omitzero"`
-	Reason      string            `json:"reason,omitempty"` // by the agent that declined or cancelled; of an open form, why the client does not show it
+	Reason      string            `json:"reason,omitempty"`   // by the agent that declined or cancelled; of an open form, why the client does not show it
 	Question    string            `json:"question,omitempty"` // of the status asked: in the words of one who may answer
 	Message     *uint64           `json:"message,omitempty"`  // with that: its number
-	Link        string            `json:"link,omitempty"`   // of the page where a signed-in person answers
+	Link        string            `json:"link,omitempty"`     // of the page where a signed-in person answers
 	Next        string            `json:"next,omitempty"`
 	Unreachable bool              `json:"unreachable,omitempty"` // the recipient's node cannot be reached now; the form is sent when it can
 }
