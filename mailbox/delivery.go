@@ -47,7 +47,7 @@ func (c AcceptDelivery) decide(s *State, now capabilities.Time, ids IDs) ([]even
 	if c.Form != nil {
 		return c.acceptForm(s, now, ids)
 	}
-	return c.acceptMessage(s, now)
+	return c.acceptMessage(s, now, ids)
 }
 
 func (c RemoteDelivery) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -57,7 +57,7 @@ func (c RemoteDelivery) decide(s *State, now capabilities.Time, ids IDs) ([]even
 	if c.Form != nil {
 		return c.acceptForm(s, now, ids)
 	}
-	return c.acceptMessage(s, now)
+	return c.acceptMessage(s, now, ids)
 }
 
 // checkOne refuses with INVALID_ARGUMENT a delivery that has not exactly one of Form and Posted.
@@ -231,7 +231,7 @@ func checkSteps(e *events.FormRequested) error {
 	return nil
 }
 
-func (c AcceptDelivery) acceptMessage(s *State, now capabilities.Time) ([]events.Event, error) {
+func (c AcceptDelivery) acceptMessage(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	e := *c.Posted
 	if known, err := checkMessage(s, &e); known || err != nil {
 		return nil, err
@@ -240,10 +240,10 @@ func (c AcceptDelivery) acceptMessage(s *State, now capabilities.Time) ([]events
 	if err != nil {
 		return nil, err
 	}
-	return c.enterMessage(s, &e, via, now)
+	return c.enterMessage(s, &e, via, now, ids)
 }
 
-func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time) ([]events.Event, error) {
+func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	e := *c.Posted
 	if known, err := checkMessage(s, &e); known || err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time) ([]events
 		return nil, err
 	}
 	e.Date = clampDate(e.Date, now)
-	return c.enterMessage(s, &e, via, now)
+	return c.enterMessage(s, &e, via, now, ids)
 }
 
 // checkMessage refuses a message that its sender cannot have sent to this agent. It reports whether the message is here
@@ -279,13 +279,14 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	return false, cmp.Or(checkHeader(e.Header), checkSpans(e.Text))
 }
 
-// enterMessage returns the event of a copy, if its sender has room for it here.
-func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capabilities.ID, now capabilities.Time) ([]events.Event, error) {
+// enterMessage returns the event of a copy, if its sender has room for it here. A group passes it on.
+func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capabilities.ID, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	e.Number, e.Via, e.Facet, e.Key = s.Mail.Index.Len(), via, capabilities.Facet{}, ""
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
-	return []events.Event{e}, nil
+	passed, err := passMessage(s, e, now, ids)
+	return append([]events.Event{e}, passed...), err
 }
 
 // checkSpans checks the text of a received message by the rules of PostMessage.

@@ -493,3 +493,45 @@ func (s *State) HasForwarded(form, to capabilities.ID) (bool, error) {
 		return g.Message == form && g.Target == to && g.Facet == forwardFacet(g.Facet)
 	}), nil
 }
+
+// passMessage returns the messages with which a group passes one on: to its members, and of a reply also to who wrote what it
+// replies to. They are the group's own, so that a reply to one comes to the group, and is passed on in turn. What a message hands
+// over is for the group alone. One that another group has passed on goes no further.
+func passMessage(s *State, e *events.MessagePosted, now capabilities.Time, ids IDs) (passed []events.Event, err error) {
+	members := s.StandIns.members
+	if len(members) == 0 || !e.Author.IsZero() {
+		return nil, nil
+	}
+	to, thread := slices.Clone(members), e.Thread
+	if thread.IsZero() {
+		thread = e.Message
+	}
+	if !e.ReplyTo.IsZero() {
+		parent, err := s.Mail.Find(capabilities.FormID(e.ReplyTo))
+		if _, absent := errors.AsType[*Absent](err); absent {
+			return nil, err
+		}
+		if err == nil && parent.Posted != nil && !parent.Posted.Author.IsZero() && !slices.Contains(to, parent.Posted.Author) {
+			to = append(to, parent.Posted.Author)
+		}
+	}
+	header := e.Header
+	header.AckBy = 0 // the group acknowledges it
+	for _, id := range to {
+		if id == e.From || id == s.ID {
+			continue
+		}
+		ref, err := s.holder(capabilities.UseSend, now).reach(id.String())
+		if _, absent := errors.AsType[*Absent](err); absent {
+			return nil, err
+		}
+		if err != nil { // it was revoked: the group cannot reach it any more
+			continue
+		}
+		passed = append(passed, &events.MessagePosted{
+			Number: e.Number + 1 + uint64(len(passed)), Message: ids(), From: s.ID, To: ref.Target, Via: ref.Grant, Facet: ref.Facet, Header: header,
+			Text: []events.Span{{Words: ShowText(e.Text)}}, Thread: thread, Author: e.From, Date: now,
+		})
+	}
+	return passed, nil
+}

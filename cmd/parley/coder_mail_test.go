@@ -190,14 +190,6 @@ func awaitShown(t *testing.T, state, message string) {
 	}
 }
 
-// checkNotShown checks that a message is not known to be shown.
-func checkNotShown(t *testing.T, state, message string) {
-	t.Helper()
-	if out, _, exit := runTest(t.Context(), state, nil, "await", message, "--until", "shown", "--timeout", "100ms"); exit == 0 {
-		t.Errorf("message %s is said to be shown: %s", message, out)
-	}
-}
-
 // sessionID returns the ID that Claude Code has for its only session.
 func (c *coderTest) sessionID(t *testing.T) string {
 	t.Helper()

@@ -42,6 +42,8 @@ func subject(e view.Message, s terminal.Screen) string {
 		b.WriteString("you " + verb(e, preposition(e.Type)+" "+Party(e.ToName, e.To)))
 	case s.Width > 0 && e.Type == string(events.Approval):
 		b.WriteString(Party(e.FromName, e.From) + " wants to " + Wants(e))
+	case !e.Author.IsZero():
+		b.WriteString(Party(e.AuthorName, e.Author) + " by " + Party(e.FromName, e.From) + " " + verb(e, ""))
 	default:
 		b.WriteString(Party(e.FromName, e.From) + " " + verb(e, ""))
 	}
