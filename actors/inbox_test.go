@@ -294,6 +294,7 @@ func TestGrowthOfUnread(t *testing.T) {
 			c, err := n.Host().Mail().Counts(t.Context())
 			return err == nil && left == 0 && c.All == count
 		})
+		addToIndex(t, n)
 		cost[i] = bytesOf(func() {
 			for _, f := range []view.MessageFilter{{Unread: true}, {All: true, Open: true}} {
 				in, err := n.Host().Mail().Inbox(t.Context(), f)

@@ -20,10 +20,11 @@ import (
 
 const (
 	indexFile   = "search.db"
-	indexAtOnce = 500             // events that are added to the index at once
-	indexAfter  = time.Second     // how long an event waits for others of its mailbox
-	indexShare  = 9               // times as long as it works, the index rests
-	searchTime  = 5 * time.Second // that a search takes to add what the index lacks
+	indexAtOnce = 500              // events that are added to the index at once
+	indexStart  = 10 * time.Second // after the node's start, which has more urgent work
+	indexAfter  = time.Second      // how long an event waits for others of its mailbox
+	indexShare  = 9                // times as long as it works, the index rests
+	searchTime  = 5 * time.Second  // that a search takes to add what the index lacks
 )
 
 // searches keeps the index for searching. It reads what mailboxes have logged, some time later, and rests for most of the
@@ -104,7 +105,7 @@ func (s *searches) close() error {
 func (s *searches) run() {
 	ctx := s.node.life
 	failing, looked := false, false
-	for s.rest(ctx, indexAfter) {
+	for rest := indexStart; s.rest(ctx, rest); rest = indexAfter {
 		if s.node.journal.Err() != nil || s.node.journal.Flushing() > slowDisk { // the log needs what the disk has left
 			continue
 		}
