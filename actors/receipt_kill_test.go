@@ -77,11 +77,8 @@ func offerOnce(ctx context.Context, a *Agent, token string) error {
 	case 0:
 		return nil
 	case 1:
-		if err := a.Return(ctx, mailbox.ReturnOffers{Reader: a.id, Tokens: []string{token}}); err != nil {
-			return err
-		}
-		tell("returned")
-		return nil
+		tell("returned") // a return that was not acknowledged may have happened
+		return a.Return(ctx, mailbox.ReturnOffers{Reader: a.id, Tokens: []string{token}})
 	}
 	if err := a.Show(ctx, mailbox.ShowMessages{Reader: a.id, Token: token, Proof: "seen"}); err != nil {
 		return err
