@@ -90,7 +90,7 @@ func TestOutcomesOfAFormAreDistinct(t *testing.T) {
 	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
 	host := h.node.Host()
 	ask := func(more arguments) toolResult { return m.use("send_form", portForm(more)) }
-	no, back, late := ask(nil), ask(nil), ask(arguments{"expiresInSeconds": 0.05})
+	no, back, late := ask(nil), ask(nil), ask(arguments{"expiresInSeconds": 1})
 	if _, err := host.Decline(t.Context(), mustRef(no.Handle), 0, "not today"); err != nil {
 		t.Fatal(err)
 	}
