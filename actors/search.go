@@ -23,7 +23,7 @@ const (
 	indexAtOnce = 500              // events that are added to the index at once
 	indexStart  = 10 * time.Second // after the node's start, which has more urgent work
 	indexAfter  = time.Second      // how long an event waits for others of its mailbox
-	indexShare  = 9                // times as long as it works, the index rests
+	indexShare  = 39               // times as long as it works, the index rests
 	searchTime  = 5 * time.Second  // that a search takes to add what the index lacks
 )
 
