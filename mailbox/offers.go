@@ -16,9 +16,10 @@ import (
 
 // Bounds of offers.
 const (
-	maxOffers = 4096 // of a mailbox, without proof
-	maxToken  = 64   // bytes of a token, and of the name of a moment
-	maxProof  = 256  // bytes
+	maxOffers    = 4096 // of a mailbox, without proof
+	maxOwnOffers = 256  // of them to the mailbox's own agent, which are kept
+	maxToken     = 64   // bytes of a token, and of the name of a moment
+	maxProof     = 256  // bytes
 )
 
 // Offer is a notice of messages that reached a reader. Its numbers are those that the reader was not shown.
@@ -135,6 +136,24 @@ func (l *Offers) Of(reader capabilities.ID) []Offer {
 	return all
 }
 
+// keepNewest forgets the oldest offers to an agent in its own mailbox, beyond the most that are kept: such an agent reads its mail
+// without a session, so most are never proven. Their messages stay offered.
+func (l *Offers) keepNewest(own capabilities.ID) {
+	count := 0
+	for _, o := range l.all {
+		if o.Reader == own {
+			count++
+		}
+	}
+	l.all = slices.DeleteFunc(slices.Clone(l.all), func(o Offer) bool {
+		drop := o.Reader == own && count > maxOwnOffers
+		if drop {
+			count--
+		}
+		return drop
+	})
+}
+
 // newest returns the newest offer of a message; nil if there is none.
 func (l *Offers) newest(n uint64) *Offer {
 	for i, o := range slices.Backward(l.all) {
@@ -201,7 +220,7 @@ func (c OfferMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 	if len(numbers) == 0 && !begins {
 		return nil, nil
 	}
-	if len(numbers) > 0 && len(l.Offers.all) >= maxOffers {
+	if len(numbers) > 0 && len(l.Offers.all) >= maxOffers && c.Reader != s.ID {
 		return nil, parley.Refuse(parley.TooLarge, "%d offers of the mailbox have no proof", len(l.Offers.all)).
 			WithHint("readers that ended have not returned theirs")
 	}
@@ -369,6 +388,9 @@ func messagesOffered(f fold, e *events.MessagesOffered) error {
 		return nil
 	}
 	l.Offers.all = append(slices.Clip(l.Offers.all), Offer{Reader: e.Reader, Token: e.Token, Numbers: slices.Clone(e.Numbers), Moment: e.Moment, At: f.at, Version: f.Version})
+	if e.Reader == f.ID {
+		l.Offers.keepNewest(f.ID)
+	}
 	for _, n := range e.Numbers {
 		delete(u.each[e.Reader], n)
 		f.advance(n, Receipt{Reader: e.Reader, State: events.Offered, At: f.at, How: e.Moment})

@@ -378,3 +378,27 @@ func TestSettledMessagesLeaveMemory(t *testing.T) {
 	}
 	v.CheckReplay()
 }
+
+// TestOwnOffersAreBounded has an agent read its mail itself, so that no offer is ever proven: it may go on, few offers are kept, and what was
+// offered stays offered.
+func TestOwnOffersAreBounded(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.SkipChecksums = true
+	v.Add("host")
+	v.Add("fae")
+	v.NameAgents()
+	for i := range 600 {
+		v.Must("host", mailbox.PostMessage{To: "fae", Post: parley.Post{Text: "hello"}})
+		v.Deliver(false)
+		s := v.States["fae"]
+		v.Must("fae", mailbox.OfferMessages{Reader: s.ID, Token: fmt.Sprint(i), Numbers: []uint64{s.Mail.Index.Len() - 1}})
+		v.Deliver(false)
+	}
+	s := v.States["fae"]
+	if got := s.Mail.Offers.Of(s.ID); len(got) != 256 || got[0].Token != "344" {
+		t.Fatalf("%d offers are kept", len(got))
+	}
+	if waiting, _ := s.Mail.Index.Unoffered(s.ID); len(waiting) > 0 {
+		t.Errorf("%d are offered again", len(waiting))
+	}
+}

@@ -386,9 +386,12 @@ type reading struct {
 
 // readBox adds the unread mail of a mailbox: what the session was offered, and then the rest, unless offered is true.
 func (r *reading) readBox(ctx context.Context, box *actors.Agent, offered bool) error {
-	known, err := box.Offers(ctx, r.s.agent)
-	if err != nil {
-		return err
+	var known []mailbox.Offer
+	if !r.s.address.IsZero() { // of an agent without sessions nothing is seen: what it was given once it has
+		var err error
+		if known, err = box.Offers(ctx, r.s.agent); err != nil {
+			return err
+		}
 	}
 	for _, o := range known {
 		for _, n := range o.Numbers {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,4 +296,34 @@ func TestNoticeIsParleysAlone(t *testing.T) {
 		all = f.read(one)
 	}
 	t.Error("the long text was not read")
+}
+
+// TestMailWithoutASessionIsReadOnce has an agent that is no session read its mail: each message once, and the newest whatever was read
+// before. Nothing is known to be shown.
+func TestMailWithoutASessionIsReadOnce(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	texts := func() (all []string) {
+		for _, m := range f.read(f.address.ID()) {
+			all = append(all, m.Text)
+		}
+		return all
+	}
+	f.send("shop", "one", "")
+	f.send("shop", "two", "")
+	if got := texts(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("%q", got)
+	}
+	if got := texts(); len(got) > 0 {
+		t.Errorf("again %q", got)
+	}
+	f.send("shop", strings.Repeat("x", maxOneRead), "")
+	f.send("shop", "four", parley.Priority(events.Urgent))
+	if got := texts(); len(got) != 2 || got[0] != "four" {
+		t.Errorf("%.80q", got)
+	}
+	sent, err := f.node.Host().Message(t.Context(), capabilities.FormNumber(0))
+	if err != nil || sent.State != events.Offered {
+		t.Errorf("%s, %v", sent.State, err)
+	}
 }
