@@ -55,6 +55,27 @@ func TestFormWithForgedForwarderIsRefused(t *testing.T) {
 	v.checkResponsive()
 }
 
+// TestPeerSpeaksForItsOwnAuthors sends messages that groups of a peer pass on. Who wrote them is believed of the peer's agents alone, and
+// none of them is passed on again.
+func TestPeerSpeaksForItsOwnAuthors(t *testing.T) {
+	t.Parallel()
+	v := newHostileHarness(t)
+	own := v.newID()
+	for author, want := range map[capabilities.ID]capabilities.ID{v.victim.host: {}, v.worker.id: {}, {ULID: own.ULID, Node: randomNodeID()}: {}, own: own} {
+		m := v.message(v.fae.id, v.faeGrant)
+		m.Author = author
+		v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, m))
+		got, err := v.fae.Message(t.Context(), capabilities.FormID(m.Message))
+		if err != nil || got.Author != want {
+			t.Errorf("by %s: %s, %v", author, got.Author, err)
+		}
+		posted := eventsOf[*events.MessagePosted](t, v.fae)
+		if last := posted[len(posted)-1]; last.Author.IsZero() {
+			t.Error("a group would pass it on again")
+		}
+	}
+}
+
 // TestFutureDatesOfPeersAreClamped sends a form, a message and an outcome with dates in the future. Each is accepted and
 // shows a date that is not after the present.
 func TestFutureDatesOfPeersAreClamped(t *testing.T) {

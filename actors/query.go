@@ -440,8 +440,8 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	if e.Unread, err = v.state.Mail.Index.IsUnread(m.Number); err != nil {
 		return e, err
 	}
-	if m.Posted != nil && !m.Posted.Author.IsZero() {
-		e.Author, e.AuthorName = m.Posted.Author, v.nameOf(m.Posted.Author)
+	if p := m.Posted; p != nil && !p.Author.IsZero() && p.Author != p.From {
+		e.Author, e.AuthorName = p.Author, v.nameOf(p.Author)
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
 		if m.Posted != nil {

@@ -18,7 +18,7 @@ type MessagePosted struct {
 	Text    []Span            `json:"text"`
 	ReplyTo capabilities.ID   `json:"replyTo,omitzero"`
 	Thread  capabilities.ID   `json:"thread,omitzero"` // the first message of the thread; zero for that itself
-	Author  capabilities.ID   `json:"author,omitzero"` // of what a group passes on to its members: who sent it to the group
+	Author  capabilities.ID   `json:"author,omitzero"` // of what a group passes on to its members: who sent it to the group, or the group where its node cannot speak for that one
 	Date    capabilities.Time `json:"date"`
 	Key     string            `json:"key,omitempty"` // idempotency key
 }

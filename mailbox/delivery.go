@@ -258,6 +258,9 @@ func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time, ids IDs) 
 		return nil, err
 	}
 	e.Date = clampDate(e.Date, now)
+	if isRemote(e.Author, e.From.Node) { // a node speaks for its own agents alone
+		e.Author = e.From
+	}
 	return c.enterMessage(s, &e, via, now, ids)
 }
 
