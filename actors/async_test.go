@@ -46,7 +46,7 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	forget()
 	ref := capabilities.FormID(asked.asked.Form)
 	waited := make(chan asyncResult, 2)
-	fae.Async().Await(ref, func(o view.Outcome, err error) { waited <- asyncResult{outcome: o, err: err} })
+	fae.Async().Await(ref, nil, func(o view.Outcome, err error) { waited <- asyncResult{outcome: o, err: err} })
 	answered := make(chan asyncResult, 2)
 	answer := parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String("yes")}}
 	n.Host().Async().Answer(t.Context(), ref, answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })

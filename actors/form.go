@@ -131,19 +131,30 @@ func boundOutcome(b *mailboxActor, ask mailbox.RequestForm, v capabilities.Value
 // Await blocks until a form that the agent asked, or was asked, has ended. It may be called at any time, and as often as
 // wanted. Secret values are unsealed only for the asker, and for a token only if its scopes include that.
 func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
+	return a.await(ctx, ref, nil)
+}
+
+// AwaitQuestion is Agent.Await for a form that the agent asked, which also ends when one who may answer it has asked back: with the
+// status asked and the number of the message, which is higher than after. A question counts until the agent has replied in its thread.
+func (m Mail) AwaitQuestion(ctx context.Context, ref capabilities.FormRef, after uint64) (view.Outcome, error) {
+	return m.agent.await(ctx, ref, &after)
+}
+
+// await waits for a form's outcome and, unless asked is nil, for a question after the one with that number.
+func (a *Agent) await(ctx context.Context, ref capabilities.FormRef, asked *uint64) (view.Outcome, error) {
 	ended := make(chan result[view.Outcome], 1)
-	waiting := &outcomes{ch: ended}
+	waiting := &outcomes{ch: ended, asked: asked}
 	defer a.node.ended.drop(waiting)
-	if over, err := whileStuck(ctx, a, awaitForm{ref, nil, a.reveals()}); err == nil && over.Status != view.StatusOpen {
+	if over, err := whileStuck(ctx, a, awaitForm{ref, nil, asked, a.reveals()}); err == nil && over.Status != view.StatusOpen {
 		return over, nil
 	}
-	first, err := call(ctx, a, awaitForm{ref, waiting, a.reveals()})
+	first, err := call(ctx, a, awaitForm{ref, waiting, asked, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
 		return first, err
 	}
 	select {
 	case r := <-ended:
-		if r.err != nil || a.reveals() {
+		if r.err != nil || a.reveals() || r.value.Status == view.StatusAsked {
 			return r.value, r.err
 		}
 		return call(ctx, a, queryOutcome{form: first.Form})
@@ -160,10 +171,12 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 	}
 }
 
-// awaitForm returns the outcome of a form. If the form is open, it adds the waiter for the outcome, if there is one.
+// awaitForm returns the outcome of a form, or unless asked is nil a question after the one with that number. If there is neither, it
+// adds the waiter for them, if there is one.
 type awaitForm struct {
 	form    capabilities.FormRef
 	waiting *outcomes // may be nil
+	asked   *uint64
 	reveal  bool
 }
 
@@ -175,8 +188,14 @@ func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if !msg.Form.IsOpen() {
 		return b.outcomeOf(msg.Form, m.reveal)
 	}
+	o := view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}
+	if m.asked != nil {
+		if o, err = b.question(msg, *m.asked); err != nil || o.Status != view.StatusOpen {
+			return o, err
+		}
+	}
 	b.addWaiter(msg.ID(), m.waiting)
-	return view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}, nil
+	return o, nil
 }
 
 // queryOutcome returns the outcome of a form. With reveal, the asker's secrets are unsealed.

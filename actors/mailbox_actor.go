@@ -299,6 +299,9 @@ func (b *mailboxActor) announce(evs []events.Event) {
 		if form, ended := endOf(e); ended {
 			b.notifyWaiters(form)
 		}
+		if p, ok := e.(*events.MessagePosted); ok {
+			b.notifyAsked(p.Thread)
+		}
 		if form, by := voteOf(e); by == b.reg.id {
 			b.notifyVoter(form)
 		}
@@ -346,6 +349,55 @@ func endOf(e events.Event) (form capabilities.ID, ended bool) {
 		return e.Form, true
 	}
 	return form, false
+}
+
+// notifyAsked sends the newest question about an open form of the agent's to those of its waiters that wait for one, once it is durable.
+func (b *mailboxActor) notifyAsked(form capabilities.ID) {
+	key := formKey{b.reg.id, form}
+	if form.IsZero() || !b.node.ended.has(key) {
+		return
+	}
+	m, err := b.formOf(form)
+	if err != nil || len(m.Form.Questions()) == 0 {
+		return
+	}
+	asked := m.Form.Questions()
+	newest := asked[len(asked)-1]
+	waiting := b.node.ended.takeAsked(key, newest)
+	if len(waiting) == 0 {
+		return
+	}
+	o, err := recalled(b.old, func() (view.Outcome, error) { return b.question(m, newest-1) })
+	b.release(func(lost error) {
+		if lost != nil {
+			err = lost
+		}
+		for _, w := range waiting {
+			w.put(result[view.Outcome]{o, err})
+		}
+	})
+}
+
+// question returns the first question about a form of the agent's with a number after one that is known. Its status is open if there
+// is none.
+func (b *mailboxActor) question(m *mailbox.Message, after uint64) (view.Outcome, error) {
+	o := view.Outcome{Status: view.StatusOpen, Form: m.ID(), Promise: m.Form.Promise}
+	for _, n := range m.Form.Questions() {
+		if n <= after {
+			continue
+		}
+		asked, err := b.state.Mail.Find(capabilities.FormNumber(n))
+		if err != nil {
+			return o, err
+		}
+		e, err := b.viewer().envelope(asked)
+		if err != nil {
+			return o, err
+		}
+		o.Status, o.By, o.ByName, o.At, o.Note, o.Message = view.StatusAsked, e.From, e.FromName, e.Date, e.Text, &n
+		break
+	}
+	return o, nil
 }
 
 // notifyWaiters sends the outcome of a form to its waiters, once it is durable.

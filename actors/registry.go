@@ -372,6 +372,7 @@ func notifyMissed(b *mailboxActor) {
 		if m, err := b.formOf(key.form); err == nil && !m.Form.IsOpen() {
 			b.notifyWaiters(key.form)
 		}
+		b.notifyAsked(key.form)
 	}
 	if b.node.changed.has(b.reg.id) {
 		b.release(func(error) { b.node.changed.notify(b.reg.id, none{}) })

@@ -18,66 +18,21 @@ func (m Mail) AwaitState(ctx context.Context, ref capabilities.FormRef, until ev
 		return view.Outcome{}, parley.Refuse(parley.InvalidArgument, "%s is no state of a message", parley.Quoted(string(until), 40)).
 			WithHint("the states are delivered, offered, shown and handled; a form may be awaited until it is asked about")
 	}
-	return awaitChange(ctx, m.agent, queryReached{ref, until})
-}
-
-// AwaitQuestion is Agent.Await for a form that the agent asked, which also ends when one who may answer it has asked back: with the
-// status asked and the number of the message, which is higher than after. A question counts until the agent has replied in its thread.
-func (m Mail) AwaitQuestion(ctx context.Context, ref capabilities.FormRef, after uint64) (view.Outcome, error) {
-	return awaitChange(ctx, m.agent, queryQuestion{ref, after, m.agent.reveals()})
-}
-
-// awaitChange looks at the agent's mailbox at each change, until the outcome is not open.
-func awaitChange(ctx context.Context, a *Agent, look request[view.Outcome]) (view.Outcome, error) {
 	changed := make(chan struct{}, 1)
-	defer a.node.changed.drop(a.node.changed.wait(a.id, changed))
+	defer m.agent.node.changed.drop(m.agent.node.changed.wait(m.agent.id, changed))
 	for {
-		o, err := read(ctx, a, look)
+		o, err := read(ctx, m.agent, queryReached{ref, until})
 		if err != nil || o.Status != view.StatusOpen {
 			return o, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return o, errEnded(ctx, a.node)
-		case <-a.node.life.Done():
+			return o, errEnded(ctx, m.agent.node)
+		case <-m.agent.node.life.Done():
 			return o, errClosing()
 		}
 	}
-}
-
-// queryQuestion returns the outcome of a form, or the first question about it after a message.
-type queryQuestion struct {
-	form   capabilities.FormRef
-	after  uint64
-	reveal bool
-}
-
-func (q queryQuestion) handle(b *mailboxActor) (view.Outcome, error) {
-	o, err := awaitForm{q.form, nil, q.reveal}.handle(b)
-	if err != nil || o.Status != view.StatusOpen {
-		return o, err
-	}
-	msg, err := b.state.Mail.FindForm(q.form)
-	if err != nil {
-		return o, err
-	}
-	for _, n := range msg.Form.Questions() {
-		if n <= q.after {
-			continue
-		}
-		asked, err := b.state.Mail.Find(capabilities.FormNumber(n))
-		if err != nil {
-			return o, err
-		}
-		e, err := b.viewer().envelope(asked)
-		if err != nil {
-			return o, err
-		}
-		o.Status, o.By, o.ByName, o.At, o.Note, o.Message = view.StatusAsked, e.From, e.FromName, e.Date, e.Text, &n
-		break
-	}
-	return o, nil
 }
 
 // queryReached returns how far a message has come; with the status open if that is not far enough.

@@ -101,6 +101,7 @@ type waiters[K comparable, V any] struct {
 type waiter[K comparable, V any] struct {
 	ch    chan<- V // has room for one value
 	then  func(V)  // in its place; must not block
+	asked *uint64  // of a wait for a form that also ends at a question: the number of the last that is known; nil for another
 	key   K        // once it is added
 	added bool
 	gone  bool
@@ -167,6 +168,25 @@ func (w *waiters[K, V]) take(key K) []*waiter[K, V] {
 	delete(w.all, key)
 	w.count.Add(-int64(len(waiting)))
 	return waiting
+}
+
+// takeAsked removes and returns the waiters of a key that wait for a question too, and do not know of the one with a number.
+func (w *waiters[K, V]) takeAsked(key K, number uint64) (some []*waiter[K, V]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := len(w.all[key])
+	w.all[key] = slices.DeleteFunc(w.all[key], func(one *waiter[K, V]) bool {
+		takes := one.asked != nil && *one.asked < number
+		if takes {
+			some = append(some, one)
+		}
+		return takes
+	})
+	w.count.Add(int64(len(w.all[key]) - before))
+	if len(w.all[key]) == 0 {
+		delete(w.all, key)
+	}
+	return some
 }
 
 // notify sends a value to each waiter of a key that has taken the one before. The waiters stay. Their functions may not
@@ -322,19 +342,21 @@ func (w *askWait) end(o view.Outcome, err error) {
 	w.ended(o, err)
 }
 
-// Await is Agent.Await. It calls ended once, unless forget is called first.
-func (as Async) Await(ref capabilities.FormRef, ended func(view.Outcome, error)) (forget func()) {
+// Await is Agent.Await or, unless asked is nil, Mail.AwaitQuestion after the question with that number. It calls ended once, unless
+// forget is called first.
+func (as Async) Await(ref capabilities.FormRef, asked *uint64, ended func(view.Outcome, error)) (forget func()) {
 	waiting := outcomeWaiter(as.agent, ended)
+	waiting.asked = asked
 	forget = func() { as.agent.node.ended.drop(waiting) }
 	wait := func() {
-		begin(as.agent, awaitForm{ref, waiting, as.agent.reveals()}, func(first view.Outcome, err error) {
+		begin(as.agent, awaitForm{ref, waiting, asked, as.agent.reveals()}, func(first view.Outcome, err error) {
 			if err != nil || first.Status != view.StatusOpen {
 				ended(first, err)
 			}
 		})
 	}
 	look := func() { // it may have ended before the disk hung
-		over, err := whileStuck(as.agent.node.life, as.agent, awaitForm{ref, nil, as.agent.reveals()})
+		over, err := whileStuck(as.agent.node.life, as.agent, awaitForm{ref, nil, asked, as.agent.reveals()})
 		if err != nil || over.Status == view.StatusOpen {
 			wait()
 			return
@@ -354,7 +376,7 @@ func (n *Node) AfterRelease(fn func()) { n.journal.AfterRelease(fn) }
 // outcomeWaiter returns a waiter that calls ended with an outcome as the agent may see it.
 func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *outcomes {
 	return &outcomes{then: func(r result[view.Outcome]) {
-		if r.err != nil || a.reveals() {
+		if r.err != nil || a.reveals() || r.value.Status == view.StatusAsked {
 			ended(r.value, r.err)
 			return
 		}

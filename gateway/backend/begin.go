@@ -47,13 +47,17 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request, done func(resp any, err error)) (cancel func(), begun bool) {
 	var req api.AwaitRequest
 	a, err := b.readFor(ctx, p, r, &req)
-	if err == nil && req.Until != "" {
+	if err == nil && req.Until != "" && req.Until != api.UntilAsked {
 		return nil, false
 	}
 	ref, wait, err := readAwait(req, err)
 	if err != nil {
 		done(nil, err)
 		return nil, true
+	}
+	var asked *uint64
+	if req.Until == api.UntilAsked {
+		asked = &req.After
 	}
 	var ended sync.Once // by the outcome, the end of the time, or cancel
 	var forget atomic.Pointer[func()]
@@ -65,7 +69,7 @@ func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request
 			done(view.Outcome{Status: view.StatusOpen}, nil)
 		})
 	})
-	drop := a.Async().Await(ref, func(o view.Outcome, err error) {
+	drop := a.Async().Await(ref, asked, func(o view.Outcome, err error) {
 		ended.Do(func() {
 			passed.Stop()
 			done(o, err)
