@@ -131,17 +131,17 @@ func boundOutcome(b *mailboxActor, ask mailbox.RequestForm, v capabilities.Value
 // Await blocks until a form that the agent asked, or was asked, has ended. It may be called at any time, and as often as
 // wanted. Secret values are unsealed only for the asker, and for a token only if its scopes include that.
 func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
-	return a.await(ctx, ref, nil)
+	return awaitEnd(ctx, a, ref, nil)
 }
 
 // AwaitQuestion is Agent.Await for a form that the agent asked, which also ends when one who may answer it has asked back: with the
 // status asked and the number of the message, which is higher than after. A question counts until the agent has replied in its thread.
 func (m Mail) AwaitQuestion(ctx context.Context, ref capabilities.FormRef, after uint64) (view.Outcome, error) {
-	return m.agent.await(ctx, ref, &after)
+	return awaitEnd(ctx, m.agent, ref, &after)
 }
 
-// await waits for a form's outcome and, unless asked is nil, for a question after the one with that number.
-func (a *Agent) await(ctx context.Context, ref capabilities.FormRef, asked *uint64) (view.Outcome, error) {
+// awaitEnd waits for a form's outcome and, unless asked is nil, for a question after the one with that number.
+func awaitEnd(ctx context.Context, a *Agent, ref capabilities.FormRef, asked *uint64) (view.Outcome, error) {
 	ended := make(chan result[view.Outcome], 1)
 	waiting := &outcomes{ch: ended, asked: asked}
 	defer a.node.ended.drop(waiting)

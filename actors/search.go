@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -39,10 +38,9 @@ type searches struct {
 	mu     sync.Mutex
 	behind []*registration // mailboxes with events that the index lacks
 	others []capabilities.ID
-	known  map[capabilities.ID]bool // whose place in the index was found to be of this log
 }
 
-func newSearches(n *Node) *searches { return &searches{node: n, known: map[capabilities.ID]bool{}} }
+func newSearches(n *Node) *searches { return &searches{node: n} }
 
 // note notes that a mailbox has new events. It is cheap.
 func (s *searches) note(reg *registration) {
@@ -126,7 +124,7 @@ func (s *searches) run() {
 			}
 		}
 		if err != nil && ctx.Err() == nil && !failing {
-			s.node.log.Warn("the index for searching cannot be written now; searches read the log meanwhile", "error", err)
+			s.node.log.Warn("the index for searching cannot be written now; searches find what it has", "error", err)
 		}
 		failing = err != nil
 	}
@@ -182,74 +180,78 @@ func (s *searches) add(ctx context.Context, id capabilities.ID) (left uint64, er
 	if err != nil {
 		return 0, err
 	}
-	if err := s.check(ctx, x, id); err != nil {
-		return 0, err
-	}
 	at, err := x.At(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	j := s.node.journal
-	logged, err := j.Events(ctx, id, at.Version, indexAtOnce)
+	next, err := s.next(ctx, id, at)
 	if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
-		first, last := j.VersionsIn(id, away.Segment)
-		if first <= at.Version+1 {
-			return 1, x.Skip(ctx, id, projection.Mark{Version: last})
-		}
-		logged, err = j.Events(ctx, id, at.Version, min(indexAtOnce, int(first-1-at.Version)))
+		_, last := s.node.journal.VersionsIn(id, away.Segment)
+		return 1, x.Skip(ctx, id, projection.Mark{Version: last})
 	}
-	if err != nil || len(logged) == 0 {
+	if errors.Is(err, errOtherLog) {
+		return 1, x.Forget(ctx, id)
+	}
+	if err != nil || len(next) == 0 {
 		return 0, err
 	}
-	next := make([]events.Recorded, len(logged))
-	for i, e := range logged {
-		next[i] = e.Recorded
-	}
-	err = x.Add(ctx, id, at.Version+1, next)
-	if err != nil && !errors.Is(err, projection.ErrOrder) { // another added them, or the file was made again
-		return 0, err
-	}
-	if m, ok := j.Mailbox(id); ok && m.Version > at.Version+uint64(len(next)) {
-		return m.Version - at.Version - uint64(len(next)), nil
-	}
-	if err != nil {
+	if err := x.Add(ctx, id, at.Version+1, next); errors.Is(err, projection.ErrOrder) { // another added them, or the file was made again
 		return 1, nil
+	} else if err != nil {
+		return 0, err
 	}
-	return 0, nil
+	return s.lacks(id, at.Version+uint64(len(next))), nil
 }
 
-// check removes a mailbox from the index whose events there are those of another log, such as before a backup was restored.
-func (s *searches) check(ctx context.Context, x *projection.Index, id capabilities.ID) error {
-	s.mu.Lock()
-	known := s.known[id]
-	s.mu.Unlock()
-	if known {
-		return nil
+// lacks returns how many events a mailbox has behind a version.
+func (s *searches) lacks(id capabilities.ID, version uint64) uint64 {
+	m, _ := s.node.journal.Mailbox(id)
+	return m.Version - min(version, m.Version)
+}
+
+// errOtherLog reports that the index has a mailbox of another log, such as from before a backup was restored.
+var errOtherLog = errors.New("the index is of another log")
+
+// next returns the events of a mailbox behind those in the index. It reads the last of these again, to see that the log is the
+// same. It fails with errOtherLog, or with Elsewhere if the first event cannot be read.
+func (s *searches) next(ctx context.Context, id capabilities.ID, at projection.Mark) (next []events.Recorded, err error) {
+	j := s.node.journal
+	if m, _ := j.Mailbox(id); m.Version < at.Version {
+		return nil, errOtherLog
 	}
-	at, err := x.At(ctx, id)
+	read := func(after uint64, limit int) (logged []persistence.Entry, err error) {
+		logged, err = j.Events(ctx, id, after, limit)
+		if away, ok := errors.AsType[*persistence.Elsewhere](err); ok {
+			if first, _ := j.VersionsIn(id, away.Segment); first > after+1 { // those before
+				return j.Events(ctx, id, after, min(limit, int(first-1-after)))
+			}
+		}
+		return logged, err
+	}
+	after := at.Version
+	if at.At != 0 {
+		after--
+	}
+	logged, err := read(after, indexAtOnce+1)
+	if away, ok := errors.AsType[*persistence.Elsewhere](err); ok && at.At != 0 {
+		if _, last := j.VersionsIn(id, away.Segment); last == at.Version { // only what is in the index is elsewhere
+			at.At = 0
+			logged, err = read(at.Version, indexAtOnce)
+		}
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if at.At != 0 {
-		m, _ := s.node.journal.Mailbox(id)
-		same := at.Version <= m.Version
-		if same {
-			logged, err := s.node.journal.EventsAt(ctx, id, []uint64{at.Version})
-			if _, away := errors.AsType[*persistence.Elsewhere](err); err != nil && !away {
-				return err
-			}
-			same = len(logged) == 0 || logged[0].At == at.At
+		if len(logged) == 0 || logged[0].At != at.At {
+			return nil, errOtherLog
 		}
-		if !same {
-			if err := x.Forget(ctx, id); err != nil {
-				return err
-			}
-		}
+		logged = logged[1:]
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[id] = true
-	return nil
+	for _, e := range logged {
+		next = append(next, e.Recorded)
+	}
+	return next, nil
 }
 
 // Search says what Mail.Search looks for. Parties are agents as the caller names them; "" is any.
@@ -340,27 +342,38 @@ const (
 
 // Search returns messages of the agent by what is in them. Those that Filter leaves out are not counted.
 func (m Mail) Search(ctx context.Context, q Search) (found view.Found, err error) {
-	found.Messages = []view.Message{}
 	p, err := q.query(ctx, m.agent)
 	if err != nil {
 		return found, err
-	}
-	limit := q.Limit
-	if limit == 0 || limit > defaultFound {
-		limit = defaultFound
 	}
 	x, err := m.agent.node.searches.opened(ctx)
 	if err != nil {
 		return found, parley.Refuse(parley.ReadOnly, "the index for searching cannot be opened: %v", err)
 	}
-	if found.Behind, err = m.addMissing(ctx); err != nil {
-		return found, err
+	for again := false; ; again = true {
+		left, err := m.addMissing(ctx)
+		if err != nil {
+			return found, err
+		}
+		found, err = m.find(ctx, x, q, p)
+		if again || !errors.Is(err, projection.ErrOrder) { // else it was damaged, and is empty now
+			found.Behind = left
+			return found, err
+		}
+	}
+}
+
+// find returns what the index has found.
+func (m Mail) find(ctx context.Context, x *projection.Index, q Search, p projection.Query) (found view.Found, err error) {
+	found.Messages = []view.Message{}
+	limit := q.Limit
+	if limit == 0 || limit > defaultFound {
+		limit = defaultFound
 	}
 	size := 0
-	for skip := q.Skip; ; {
+	for p.Skip, p.Limit = q.Skip, findAtOnce; p.Skip <= projection.MaxFound; {
 		var numbers []uint64
 		more := false
-		p.Skip, p.Limit = 0, min(skip+findAtOnce, projection.MaxFound)
 		err := m.InTurn(ctx, func() (err error) {
 			numbers, more, err = x.Find(ctx, m.agent.id, p)
 			return err
@@ -368,7 +381,6 @@ func (m Mail) Search(ctx context.Context, q Search) (found view.Found, err error
 		if err != nil {
 			return found, err
 		}
-		numbers = numbers[min(skip, len(numbers)):]
 		shown, err := read(ctx, m.agent, queryNumbers{numbers})
 		if err != nil {
 			return found, err
@@ -378,31 +390,47 @@ func (m Mail) Search(ctx context.Context, q Search) (found view.Found, err error
 				continue
 			}
 			if size += sizeOf(&shown[i]); len(found.Messages) == limit || size > maxListed && len(found.Messages) > 0 {
-				found.More = true
+				found.Next = p.Skip + i
 				return found, tellVoted(ctx, m.agent, found.Messages)
 			}
 			found.Messages = append(found.Messages, shown[i])
 		}
-		if skip += len(numbers); !more || len(numbers) == 0 {
+		if p.Skip += len(numbers); !more {
 			return found, tellVoted(ctx, m.agent, found.Messages)
 		}
 	}
+	found.Next = p.Skip // which is refused: the search has to be narrowed
+	return found, tellVoted(ctx, m.agent, found.Messages)
 }
 
 // addMissing adds what the index lacks of the agent's mailbox, for as long as a search may take. It returns how many events are
-// left.
+// left: all, where the index cannot be written.
 func (m Mail) addMissing(ctx context.Context) (left uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, searchTime+time.Second)
-	defer cancel()
+	s, id := m.agent.node.searches, m.agent.id
 	for end := time.Now().Add(searchTime); ; {
-		err := m.InTurn(ctx, func() (err error) {
-			left, err = m.agent.node.searches.add(ctx, m.agent.id)
-			return err
+		var failed error
+		err := m.InTurn(ctx, func() error {
+			left, failed = s.add(ctx, id)
+			return nil
 		})
-		if err != nil {
-			return left, fmt.Errorf("bring the index for searching up to date: %w", err)
+		if err == nil {
+			err = ctx.Err()
 		}
-		if left == 0 || time.Now().After(end) {
+		switch {
+		case err != nil:
+			return left, errEnded(ctx, m.agent.node)
+		case failed != nil:
+			m.agent.node.log.Warn("a search cannot bring its index up to date", "mailbox", id.String(), "error", failed)
+			x, err := s.opened(ctx)
+			if err != nil {
+				return 0, err
+			}
+			at, err := x.At(ctx, id)
+			if err != nil {
+				return 0, parley.Refuse(parley.ReadOnly, "the index for searching cannot be read: %v", err)
+			}
+			return s.lacks(id, at.Version), nil
+		case left == 0 || time.Now().After(end):
 			return left, nil
 		}
 	}

@@ -125,3 +125,88 @@ func addToIndex(t *testing.T, n *Node) {
 		}
 	}
 }
+
+// TestSearchGoesOnPageByPage searches with a filter that leaves messages out, and reads each match once.
+func TestSearchGoesOnPageByPage(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	alice := guest(t, n, "alice")
+	var want []uint64
+	for i := range uint64(250) {
+		if _, err := alice.Send(t.Context(), "HOST", fmt.Sprint("harbour ", i)); err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 0 {
+			want = append(want, i)
+		}
+	}
+	eventually.Holds(t, "all have arrived", func() bool {
+		c, err := n.Host().Mail().Counts(t.Context())
+		return err == nil && c.All == 250
+	})
+	for i := range uint64(250) {
+		if i%3 != 0 {
+			if err := n.Host().Dismiss(t.Context(), capabilities.FormNumber(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	q := words("harbour")
+	q.Order, q.Filter, q.Limit = "oldest", view.MessageFilter{Unread: true}, 7
+	var got []uint64
+	for {
+		found, err := n.Host().Mail().Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range found.Messages {
+			got = append(got, m.Number)
+		}
+		if q.Skip = found.Next; q.Skip == 0 {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+}
+
+// TestIndexOfAnotherLogIsNotUsed has the log go back to an earlier copy, and on from there, beside an index that saw more.
+func TestIndexOfAnotherLogIsNotUsed(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	alice := guest(t, n, "alice")
+	send := func(a *Agent, text string) {
+		t.Helper()
+		if _, err := a.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(alice, "first")
+	earlier := copyOfState(t, folder)
+	send(alice, "lost in the restore")
+	send(alice, "lost too")
+	addToIndex(t, n)
+	closeNode(t, n)
+	index, err := os.ReadFile(filepath.Join(folder, indexFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for more := range 3 {
+		restored := copyOfState(t, earlier)
+		if err := os.WriteFile(filepath.Join(restored, indexFile), index, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := openNode(t, restored)
+		for k := range more {
+			send(&Agent{node: n, id: alice.id}, fmt.Sprint("another ", k))
+		}
+		if got := searchNumbers(t, n.Host(), words("lost")); len(got) > 0 {
+			t.Errorf("with %d more messages it finds what the log does not have: %d", more, got)
+		}
+		if got := searchNumbers(t, n.Host(), words("first")); len(got) != 1 {
+			t.Errorf("with %d more messages: %d", more, got)
+		}
+	}
+}

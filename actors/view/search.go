@@ -20,6 +20,6 @@ type Search struct {
 // Found are the messages that a search has found.
 type Found struct {
 	Messages []Message `json:"messages"`
-	More     bool      `json:"more,omitempty"`   // there are more of them
+	Next     int       `json:"next,omitempty"`   // the skip of the next page; 0 if there are no more
 	Behind   uint64    `json:"behind,omitempty"` // events of the mailbox that were not looked at, since it takes longer to read them
 }

@@ -357,8 +357,8 @@ options pick.`,
 		if err := printMessages(env, found.Messages, "nothing found"); err != nil {
 			return err
 		}
-		if found.More {
-			fmt.Fprintf(env.stderr, "there are more: --skip %d\n", r.Skip+len(found.Messages))
+		if found.Next > 0 {
+			fmt.Fprintf(env.stderr, "there are more: --skip %d\n", found.Next)
 		}
 		if found.Behind > 0 {
 			fmt.Fprintf(env.stderr, "the newest %d events were not searched: the index is being made, try again in a moment\n", found.Behind)

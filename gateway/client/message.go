@@ -177,7 +177,7 @@ type Search = api.SearchRequest
 // Found are the messages that a search has found, in its order.
 type Found struct {
 	Messages []Message `json:"messages"`
-	More     bool      `json:"more,omitempty"`   // there are more of them
+	Next     int       `json:"next,omitempty"`   // the Skip of the next page; 0 if there are no more
 	Behind   uint64    `json:"behind,omitempty"` // events of the mailbox that were not looked at
 }
 

@@ -139,8 +139,11 @@ func searchMail(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	page, left, err := fitting(found.Messages)
-	if err == nil && (found.More || left > 0) {
+	switch {
+	case left > 0: // all that is found fits the filter, which is none
 		page.Cursor = strconv.Itoa(request.Skip + len(page.Messages))
+	case found.Next > 0:
+		page.Cursor = strconv.Itoa(found.Next)
 	}
 	return page, err
 }

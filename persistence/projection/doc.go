@@ -4,9 +4,11 @@
 // transaction. So it can be removed at any time, and is made again by reading the log. A file that is damaged, of another
 // form, or of another log is replaced by an empty one.
 //
-// It has a row for each message, with its sender, recipient, thread, kind and date, how a form ended, by whom and by which
-// rule, and the words in it. Accents and case are folded. Values that are sealed or references are not in it. It keeps no
+// It has a row for each message, with its sender, recipient, thread, kind and date, how a form ended and by whom,
+// and the words in it. Accents and case are folded. Values that are sealed or references are not in it. It keeps no
 // names, since each agent has its own, and nothing that changes without an event about the message.
+//
+// A file that is found to be damaged while it is read is replaced too, and ErrOrder says so: the caller begins again.
 //
 // Promised: what Find returns fits the query as of the version that At returns; the cost of a search follows what it finds, and not
 // how much the mailbox, or another one, holds.

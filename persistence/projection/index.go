@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"modernc.org/sqlite"
@@ -28,7 +29,7 @@ CREATE TABLE mailbox (
 	place   INTEGER PRIMARY KEY,
 	agent   BLOB NOT NULL UNIQUE,
 	version INTEGER NOT NULL, -- of the last event that is in the index
-	at      INTEGER NOT NULL  -- the time of that event
+	at      INTEGER NOT NULL  -- the time of that event; 0 if it was passed over
 ) STRICT;
 CREATE TABLE message (
 	row       INTEGER PRIMARY KEY,
@@ -49,16 +50,8 @@ CREATE INDEX message_sender ON message(sender, row);
 CREATE INDEX message_recipient ON message(recipient, row);
 CREATE INDEX message_thread ON message(thread, row);
 CREATE INDEX message_outcome ON message(outcome, row) WHERE outcome <> '';
-CREATE TABLE ruled ( -- calls that a rule or a policy has decided, without a form
-	row   INTEGER PRIMARY KEY, -- with the version of the event in its lower bits
-	rule  BLOB NOT NULL,
-	date  INTEGER NOT NULL,
-	tool  TEXT NOT NULL
-) STRICT;
-CREATE INDEX ruled_rule ON ruled(rule, row);
 CREATE VIRTUAL TABLE asked USING fts5(subject, body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE answered USING fts5(body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
-CREATE VIRTUAL TABLE called USING fts5(body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
 `
 
 // Index is an index in a file. It is safe for concurrent use: searches go on while events are added.
@@ -165,17 +158,23 @@ func (x *Index) remake(ctx context.Context) error {
 	return x.open(ctx)
 }
 
-// isDamage reports whether an error says that the file is damaged.
+// isCorrupt reports whether an error of any statement says that the file is damaged.
+func isCorrupt(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && slices.Contains([]int{sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}, e.Code()&0xff)
+}
+
+// isDamage reports whether an error of a statement that is always the same says that the file is damaged.
 func isDamage(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return false
 	}
 	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT:
-		return true // the statements are fixed, so a wrong one is a table that is gone
+	case sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT:
+		return true // a wrong statement is a table that is gone
 	}
-	return false
+	return isCorrupt(err)
 }
 
 // mended calls fn. If the file turns out to be damaged, it replaces it and calls fn again.
@@ -246,7 +245,7 @@ func (x *Index) Forget(ctx context.Context, mailbox capabilities.ID) error {
 				return err
 			}
 			first, last := n<<32, n<<32|0xffffffff
-			for _, table := range []string{"message WHERE row", "ruled WHERE row", "asked WHERE rowid", "answered WHERE rowid", "called WHERE rowid"} {
+			for _, table := range []string{"message WHERE row", "asked WHERE rowid", "answered WHERE rowid"} {
 				if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" BETWEEN ? AND ?", first, last); err != nil {
 					return err
 				}
@@ -333,8 +332,8 @@ func (x *Index) Add(ctx context.Context, mailbox capabilities.ID, first uint64, 
 				}
 			}
 			a := adder{ctx: ctx, tx: tx, place: n}
-			for i, r := range next {
-				if err := a.add(first+uint64(i), r); err != nil {
+			for _, r := range next {
+				if err := a.add(r); err != nil {
 					return err
 				}
 			}

@@ -47,7 +47,7 @@ const (
 	maxWords     = 32
 	MaxText      = 1000 // bytes of Words or Subject
 	defaultLimit = 100
-	MaxFound     = 1000 // Limit and Skip together
+	MaxFound     = 1000 // Limit, and Skip
 )
 
 // match returns words as the index matches them: each is quoted, so that none is an operator. It is "" for none.
@@ -80,7 +80,8 @@ func match(column, words string) string {
 	return column + "(" + strings.Join(terms, " AND ") + ")"
 }
 
-// Find returns the numbers of the messages that fit a query, in its order, and whether there may be more.
+// Find returns the numbers of the messages that fit a query, in its order, and whether there may be more. It fails with ErrOrder if the
+// file turned out to be damaged: it is empty then.
 func (x *Index) Find(ctx context.Context, mailbox capabilities.ID, q Query) (found []uint64, more bool, err error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
@@ -110,6 +111,13 @@ func (x *Index) Find(ctx context.Context, mailbox capabilities.ID, q Query) (fou
 		}
 		return rows.Err()
 	})
+	if isCorrupt(err) { // a query is never the reason
+		if again := x.Remake(ctx); again != nil {
+			err = again
+		} else {
+			err = fmt.Errorf("%w: %w", ErrOrder, err)
+		}
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("search: %w", err)
 	}

@@ -25,7 +25,7 @@ type adder struct {
 }
 
 // add adds one event. Events that change nothing of what is searched for are passed over.
-func (a adder) add(version uint64, r events.Recorded) error {
+func (a adder) add(r events.Recorded) error {
 	switch e := r.Event.(type) {
 	case *events.MessagePosted:
 		return a.message(row{
@@ -41,8 +41,6 @@ func (a adder) add(version uint64, r events.Recorded) error {
 		return a.ended(e.Form, "answered", e.By, e.Date, valueText(e.Values))
 	case *events.FormCancelled:
 		return a.ended(e.Form, string(e.Reason), e.By, e.Date, e.Note)
-	case *events.RuleUsed:
-		return a.ruled(version, r.At, e)
 	}
 	return nil
 }
@@ -130,15 +128,6 @@ func (a adder) ended(form capabilities.ID, outcome string, by capabilities.ID, d
 		return nil
 	}
 	_, err = a.tx.ExecContext(a.ctx, "INSERT OR REPLACE INTO answered (rowid, body) VALUES (?,?)", at, folded(words))
-	return err
-}
-
-func (a adder) ruled(version uint64, at capabilities.Time, e *events.RuleUsed) error {
-	row := a.place<<32 | int64(version)
-	_, err := a.tx.ExecContext(a.ctx, "INSERT INTO ruled (row, rule, date, tool) VALUES (?,?,?,?)", row, idBytes(e.Rule), int64(at), e.Tool)
-	if err == nil {
-		_, err = a.tx.ExecContext(a.ctx, "INSERT INTO called (rowid, body) VALUES (?,?)", row, folded(e.Tool+" "+e.Input))
-	}
 	return err
 }
 

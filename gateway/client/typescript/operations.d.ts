@@ -1099,7 +1099,7 @@ export interface Forwarded {
 export interface Found {
   behind?: number;
   messages: Array<Envelope>;
-  more?: boolean;
+  next?: number;
 }
 
 export interface Granted {

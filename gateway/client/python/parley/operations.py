@@ -1206,7 +1206,7 @@ class _Found(TypedDict):
 
 class Found(_Found, total=False):
     behind: int
-    more: bool
+    next: int
 
 
 class _Granted(TypedDict):
